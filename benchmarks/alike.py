@@ -4,11 +4,13 @@
         [--seed N] [--sample N] [--show N] [--least LIKENESS]
     python benchmarks/alike.py --memory 1000000 [--buckets N]
 
-Pages: articles, products and examples of `--data`, the documentation in `.sites`; or folders of HTML alone (`--docs`). Of each page
-variants are made, one of each KIND, and (products) siblings: another name and price in the same words, which are not the same. All are
-placed, in random order, in an index on a real Valkey. A pair of one page's variants that lies in one group is right; any other pair in one
-group is wrong. Hosts are split in halves by their names: choose by `tune`, report `held`. `--versions`: two releases of one documentation;
-a pair is labelled by what difflib says of its whole text (the same words from 0.9 on), and compared as the rest is.
+Pages: articles, products and examples of `--data`, the documentation in `.sites`; or folders of HTML alone
+(`--docs`). Of each page variants are made, one of each KIND, and (products) siblings: another name and price
+in the same words, which are not the same. All are placed, in random order, in an index on a real Valkey. A
+pair of one page's variants that lies in one group is right; any other pair in one group is wrong. Hosts are
+split in halves by their names: choose by `tune`, report `held`. `--versions`: two releases of one
+documentation; a pair is labelled by what difflib says of its whole text (the same words from 0.9 on), and
+compared as the rest is.
 """
 
 from __future__ import annotations
@@ -75,7 +77,10 @@ def pages(words: argparse.Namespace, chance: random.Random) -> list[tuple[str, s
     """(sort, URL, HTML) of the pages of one half, or of all."""
     found = [("article", *page) for page in rows(words.data, "articles-zyte")]
     found += [("product", *page) for page in rows(words.data, "products")]
-    found += [("listing", f"http://{p.stem}.example/", p.read_text()) for p in (words.data / "examples").glob("*.html")]
+    found += [
+        ("listing", f"http://{p.stem}.example/", p.read_text())
+        for p in (words.data / "examples").glob("*.html")
+    ]
     if words.docs:
         found = []
     for path in words.docs or [ROOT / ".sites/postgresql-doc/html", ROOT / ".sites/python3-doc/html"]:
@@ -116,7 +121,11 @@ def sketched(one: One, spent: Counter[str]) -> Sketch:
     told = time.process_time_ns()
     found = Sketch(same, near(*said))
     spent.update(
-        parse=parsed - began, hash=hashed - parsed, gist=told - hashed, sketch=time.process_time_ns() - told, pages=1
+        parse=parsed - began,
+        hash=hashed - parsed,
+        gist=told - hashed,
+        sketch=time.process_time_ns() - told,
+        pages=1,
     )
     return found
 
@@ -197,7 +206,9 @@ def quality(words: argparse.Namespace) -> None:
         print(f"recall {name:18} {right[name, True] / pairs:.4f} of {pairs} pairs")
     for (a_url, b_url), n in Counter(tuple(sorted((a.url, b.url))) for a, b in wrong).most_common(words.show):
         print(f"wrong: {n} pairs of {a_url[-70:]} and {b_url[-70:]}")
-    torn = Counter(ones[members[0]].url for members in bases.values() if len({placed[j].group for j in members}) > 1)
+    torn = Counter(
+        ones[members[0]].url for members in bases.values() if len({placed[j].group for j in members}) > 1
+    )
     print("torn:", *list(torn)[: words.show], sep="\n  ")
     n = spent.pop("pages")
     print("CPU a page:", ", ".join(f"{name} {took / n / 1e6:.2f} ms" for name, took in spent.items()))
@@ -212,7 +223,9 @@ def versions(words: argparse.Namespace) -> None:
     labels = []
     for name in chance.sample(names, min(len(names), words.sample)):
         texts = [text_of((folder / name).read_bytes()) for folder in (old, new)]
-        a, b = (html.parse(text.encode(), "text/html; charset=utf-8", "http://x/").text.split() for text in texts)
+        a, b = (
+            html.parse(text.encode(), "text/html; charset=utf-8", "http://x/").text.split() for text in texts
+        )
         labels.append((name, difflib.SequenceMatcher(None, a, b, autojunk=False).ratio() if a != b else 1.0))
         asked += [
             Asked(
@@ -248,12 +261,17 @@ async def memory(pages_: int, buckets: int) -> None:
 
         def some() -> list[Asked]:
             return [
-                Asked("page", chance.getrandbits(64), Sketch(chance.randbytes(8), chance.randbytes(63) + b"\0")) for _ in range(250)
-            ]  # fmt: skip
+                Asked(
+                    "page", chance.getrandbits(64), Sketch(chance.randbytes(8), chance.randbytes(63) + b"\0")
+                )
+                for _ in range(250)
+            ]
 
         async def told() -> tuple[int, float]:
             cpu = await store.client.info("cpu")
-            return (await store.client.info("memory"))["used_memory"], cpu["used_cpu_user"] + cpu["used_cpu_sys"]
+            return (await store.client.info("memory"))["used_memory"], cpu["used_cpu_user"] + cpu[
+                "used_cpu_sys"
+            ]
 
         await Alike(store, "warm", 1 << 40).place(
             some()

@@ -2,12 +2,13 @@
 
     python benchmarks/archive.py [--rounds 3] [--copies 2] [--outputs warc,objects] [--alone]
 
-The web of `speed.py` (Python's documentation, some copies, gzip, served by tests/web in a process that is not counted). Each round
-crawls it with one JSON line a page, and with each of the outputs beside that; rounds are interleaved, medians. Counted is the CPU time
-of all processes, the store included, so the difference is what the output costs: collecting, packing, hashing, writing.
+The web of `speed.py` (Python's documentation, some copies, gzip, served by tests/web in a process that is not
+counted). Each round crawls it with one JSON line a page, and with each of the outputs beside that; rounds are
+interleaved, medians. Counted is the CPU time of all processes, the store included, so the difference is what
+the output costs: collecting, packing, hashing, writing.
 
-`--alone`: no crawl; as many answers, each with a remark of its own, become rows and are written in batches of 64, synced and indexed:
-CPU of this one process.
+`--alone`: no crawl; as many answers, each with a remark of its own, become rows and are written in batches of
+64, synced and indexed: CPU of this one process.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def main() -> None:
     """Measure and print a table."""
     from web import Plan, serve
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--copies", type=int, default=2)
     parser.add_argument("--outputs", default="warc,objects")
@@ -65,7 +68,9 @@ def main() -> None:
                         )
     base = statistics.median(found[""])
     for which, each in found.items():
-        print(f"{which or 'rows alone':<12}{statistics.median(each):>8.0f} us{statistics.median(each) - base:>+8.0f}")
+        print(
+            f"{which or 'rows alone':<12}{statistics.median(each):>8.0f} us{statistics.median(each) - base:>+8.0f}"
+        )
 
 
 HEAD = (
@@ -106,9 +111,16 @@ def alone(count: int) -> float:
 def page(n: int, body: bytes) -> Page:
     """An answer as a crawl gets it."""
     return Page(
-        f"http://docs.test/{n}.html", 200, [("content-type", "text/html")], b"", 1700000000.0 + n / 400, 0.01, len(body),
-        address="127.0.0.1", exchange=Exchange(SENT % n, HEAD, body),
-    )  # fmt: skip
+        f"http://docs.test/{n}.html",
+        200,
+        [("content-type", "text/html")],
+        b"",
+        1700000000.0 + n / 400,
+        0.01,
+        len(body),
+        address="127.0.0.1",
+        exchange=Exchange(SENT % n, HEAD, body),
+    )
 
 
 def crawl(url: str, own: str) -> list[str]:
@@ -125,7 +137,17 @@ def crawl(url: str, own: str) -> list[str]:
         f"{own}/out.jsonl",
         "--quiet",
     ]
-    return [*words, "--delay", "0", "--per-host", "80", "--concurrency", "64", "--allow-private", "127.0.0.0/8"]
+    return [
+        *words,
+        "--delay",
+        "0",
+        "--per-host",
+        "80",
+        "--concurrency",
+        "64",
+        "--allow-private",
+        "127.0.0.0/8",
+    ]
 
 
 if __name__ == "__main__":

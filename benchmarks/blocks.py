@@ -1,4 +1,5 @@
-"""What block detection costs, on composed pages and (with `--pages FILE.jsonl.gz ...`) on saved ones: microseconds of CPU a page.
+"""What block detection costs, on composed pages and (with `--pages FILE.jsonl.gz ...`) on saved ones:
+microseconds of CPU a page.
 
 python benchmarks/blocks.py [--pages FILE...]
 """
@@ -22,16 +23,27 @@ HEADERS = [
 ]
 LINE = b"<p>Lorem ipsum dolor sit amet, consectetur <a href='/x/1'>adipiscing</a> elit.</p>\n"
 USUAL = (
-    b"<!doctype html><html><head><title>A page of forty-five KB</title></head><body>" + LINE * 540 + b"</body></html>"
+    b"<!doctype html><html><head><title>A page of forty-five KB</title></head><body>"
+    + LINE * 540
+    + b"</body></html>"
 )
 PAGES = {
     "45 KB, no sign": (200, USUAL),
-    "45 KB, with a captcha's script": (200, USUAL.replace(b"<body>", b"<body><script src=https://www.google.com/recaptcha/api.js></script>")),
+    "45 KB, with a captcha's script": (
+        200,
+        USUAL.replace(b"<body>", b"<body><script src=https://www.google.com/recaptcha/api.js></script>"),
+    ),
     "1 KB, no sign": (200, USUAL[:1000]),
-    "plain 403": (403, b"<html><head><title>403 Forbidden</title></head><body><center><h1>403 Forbidden</h1></center></body></html>"),
-    "a challenge": (403, b"<html><head><title>Just a moment...</title></head><body><script>window._cf_chl_opt={}</script></body></html>"),
+    "plain 403": (
+        403,
+        b"<html><head><title>403 Forbidden</title></head><body><center><h1>403 Forbidden</h1></center></body></html>",
+    ),
+    "a challenge": (
+        403,
+        b"<html><head><title>Just a moment...</title></head><body><script>window._cf_chl_opt={}</script></body></html>",
+    ),
     "hostile, 112 KB of `<`, 403": (403, b"<" * (112 << 10)),
-}  # fmt: skip
+}
 
 
 def cost(status: int, body: bytes, rounds: int = 7, times: int = 40) -> float:

@@ -1,4 +1,5 @@
-"""Pages a second, CPU a page and memory of the browser rung: pages of 6 kB on loopback, as sent and filled by a script's request.
+"""Pages a second, CPU a page and memory of the browser rung: pages of 6 kB on loopback, as sent and filled by
+a script's request.
 
 python benchmarks/browser.py [--pages N] [--at-once N] [--hosts N] [--program CHROMIUM] [--growth]
 """
@@ -47,7 +48,8 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
 
 def family() -> list[tuple[list[str], Path]]:
-    """The processes of this one and all below it: driver, browser; each with the words of its `stat` after the name."""
+    """The processes of this one and all below it: driver, browser; each with the words of its `stat` after
+    the name."""
     words: dict[int, list[str]] = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -84,9 +86,14 @@ async def here(_host: str, _port: int) -> list[str]:
 async def measure(port: int, given: argparse.Namespace) -> None:
     """Print the figures of both pages, or of memory over many."""
     collector = BrowserCollector(
-        Resolver(["127.0.0.0/8"], lookup=here), agent="benchmark/1", render=lambda _: Render(), domain=lambda host: host,
-        pages=given.at_once, program=given.program, recycle=10**6,
-    )  # fmt: skip
+        Resolver(["127.0.0.0/8"], lookup=here),
+        agent="benchmark/1",
+        render=lambda _: Render(),
+        domain=lambda host: host,
+        pages=given.at_once,
+        program=given.program,
+        recycle=10**6,
+    )
     try:
         for path in ("/built",) if given.growth else ("/sent", "/built"):
             urls = [f"http://h{n % given.hosts}.test:{port}{path}" for n in range(given.pages)]

@@ -2,7 +2,8 @@
 
     python benchmarks/browser_kills.py [--kills 10] [--pages 150] [--seed 1]
 
-Each page is filled by a script. Told are the pages missing, twice or without what the script brought. Exit 1 when anything is wrong.
+Each page is filled by a script. Told are the pages missing, twice or without what the script brought. Exit 1
+when anything is wrong.
 """
 
 from __future__ import annotations
@@ -97,10 +98,11 @@ def main() -> None:
         rows = [json.loads(line) for line in out.read_text().splitlines()]
     seen = Counter(row["url"] for row in rows)
     wrong = {
-        "missing": given.pages + 1 - len(seen), "twice": sum(n > 1 for n in seen.values()),
+        "missing": given.pages + 1 - len(seen),
+        "twice": sum(n > 1 for n in seen.values()),
         "without their rows": sum("brought by a script" not in (row.get("text") or "") for row in rows),
         "failed": sum(summary.errors.values()),
-    }  # fmt: skip
+    }
     told = ", ".join(f"{n} {what}" for what, n in wrong.items())
     print(f"{len(rows)} pages, {len(done)} kills in {took:.0f} s: {told}")
     sys.exit(1 if any(wrong.values()) or len(done) < given.kills else 0)

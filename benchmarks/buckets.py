@@ -1,10 +1,12 @@
-"""What many buckets cost: CPU a page of worker and store with 1, 64 and 1,024 buckets on one server, and 1,024 on a Cluster.
+"""What many buckets cost: CPU a page of worker and store with 1, 64 and 1,024 buckets on one server, and
+1,024 on a Cluster.
 
     python benchmarks/buckets.py [--rounds 3] [--hosts 50] [--pages 40] [--idle 20] [--output out.jsonl]
 
-One worker crawls the same web (pages as those of `real2k`, no delay, 4 at once a host) with a store of each kind in turn. The
-worker's CPU is that of its process from its first claim to its end, the store's the sum over its servers (INFO cpu). Medians of
-the rounds, which are interleaved; goal: 1.15 times that of 1 bucket. `--idle`: then seconds in which a worker has nothing to do.
+One worker crawls the same web (pages as those of `real2k`, no delay, 4 at once a host) with a store of each
+kind in turn. The worker's CPU is that of its process from its first claim to its end, the store's the sum
+over its servers (INFO cpu). Medians of the rounds, which are interleaved; goal: 1.15 times that of 1 bucket.
+`--idle`: then seconds in which a worker has nothing to do.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ def own_cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-async def work(url: str, buckets: int, seeds: list[str], folder: Path, output: str, idle: float) -> dict[str, float]:
+async def work(
+    url: str, buckets: int, seeds: list[str], folder: Path, output: str, idle: float
+) -> dict[str, float]:
     """One crawl; CPU of this process and of the store, pages."""
     store = connect(url, patience=FOR_EVER)
     await reach(store, 5)
@@ -106,7 +110,9 @@ def main() -> None:
         url, buckets, folder, output, idle, *seeds = sys.argv[2:]
         print(json.dumps(uvloop.run(work(url, int(buckets), seeds, Path(folder), output, float(idle)))))
         return
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name, value in (("rounds", 3), ("hosts", 50), ("pages", 40), ("idle", 20)):
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--output", default="out.jsonl")
@@ -121,7 +127,9 @@ def main() -> None:
         worker, store = (statistics.median(one[name] for one in rounds) for name in ("worker", "store"))
         base = base or worker + store
         idle = "".join(
-            f", {name} {rounds[0][name]:.2f} ms a second" for name in ("idle worker", "idle store") if name in rounds[0]
+            f", {name} {rounds[0][name]:.2f} ms a second"
+            for name in ("idle worker", "idle store")
+            if name in rounds[0]
         )
         print(
             f"{kind:>18} buckets: worker {worker:5.0f} us a page, store {store:4.0f} us, together {(worker + store) / base:.2f}{idle}"

@@ -2,15 +2,17 @@
 
     python benchmarks/chaos.py [--faults 60] [--hosts 40] [--pages 500] [--workers 4] [--delay 0.05] [--seed 1] [--kinds LIST] [--apart]
 
-Worker processes, the store (a master with one replica under three Sentinels), the broker, the web: each on a machine of its own
-(a network namespace; needs root and /dev/net/tun). Two schedulers see to the run. A supervisor starts again what died. Struck
-are: a process of a worker, a worker, all workers, the broker, the store's master, the scheduler that leads (kill -9), a worker
-that stands still for 35 s (SIGSTOP), a worker whose clock goes back an hour and 20 s later forward again, a worker cut off from
-the store for 5 s. With --apart packets take 2 to 100 ms from a worker to any other machine, and 1 % are lost.
+Worker processes, the store (a master with one replica under three Sentinels), the broker, the web: each on a
+machine of its own (a network namespace; needs root and /dev/net/tun). Two schedulers see to the run. A
+supervisor starts again what died. Struck are: a process of a worker, a worker, all workers, the broker, the
+store's master, the scheduler that leads (kill -9), a worker that stands still for 35 s (SIGSTOP), a worker
+whose clock goes back an hour and 20 s later forward again, a worker cut off from the store for 5 s. With
+--apart packets take 2 to 100 ms from a worker to any other machine, and 1 % are lost.
 
-At the end: pages or items missing or twice, starts closer than the delay, more pages fetched again than leases expired. A frozen
-worker's own requests up to 5 s after its wake are not judged (what it asks then is fenced, but is asked), nor those held up by a
-lost packet. Exit 1 when anything is wrong. The faults, their moments and whom they strike follow from --seed.
+At the end: pages or items missing or twice, starts closer than the delay, more pages fetched again than
+leases expired. A frozen worker's own requests up to 5 s after its wake are not judged (what it asks then is
+fenced, but is asked), nor those held up by a lost packet. Exit 1 when anything is wrong. The faults, their
+moments and whom they strike follow from --seed.
 """
 
 from __future__ import annotations
@@ -34,13 +36,17 @@ from web.judge import fetched
 
 def main() -> None:
     """One crawl with all its faults."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name, value in (("faults", 60), ("hosts", 40), ("pages", 500), ("workers", 4), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--delay", type=float, default=0.05)
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument(
-        "--apart", action="store_true", help="2 to 100 ms between a worker and the others, 1 %% of the packets lost"
+        "--apart",
+        action="store_true",
+        help="2 to 100 ms between a worker and the others, 1 %% of the packets lost",
     )
     options = parser.parse_args()
     if why := refused():

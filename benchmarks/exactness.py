@@ -1,9 +1,11 @@
-"""Every reachable page exactly once: the test web at size, traps, and real documentation, with one process and with two.
+"""Every reachable page exactly once: the test web at size, traps, and real documentation, with one process
+and with two.
 
     python benchmarks/exactness.py [--pages 2000] [--processes 1 2] [--only NAME]
 
-One line a web: requests made, pages, rows, what was wrong (missing, twice, forbidden, never linked, sums that do not add up while it ran),
-requests wasted in traps, start gaps that were too short. Documentation is what ./test unpacks into .sites. Exit 1 when anything is wrong.
+One line a web: requests made, pages, rows, what was wrong (missing, twice, forbidden, never linked, sums that
+do not add up while it ran), requests wasted in traps, start gaps that were too short. Documentation is what
+./test unpacks into .sites. Exit 1 when anything is wrong.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ def of_documentation(plan: Plan, log: list[Any], found: list[dict[str, Any]]) ->
     """What was wrong with a crawl of a folder."""
     asked = {url.removeprefix(plan.origin(0)): n for url, n in fetched(log).items()}
     wrong = [
-        f"requested {asked.get(page, 0)} times: {page}" for page in reachable(plan.folder).pages if asked.get(page) != 1
+        f"requested {asked.get(page, 0)} times: {page}"
+        for page in reachable(plan.folder).pages
+        if asked.get(page) != 1
     ]
     wrong += [f"requested {n} times: {path}" for path, n in asked.items() if n > 1]
     return wrong + [f"{len(found) - len({row['url'] for row in found})} rows twice"] * (
@@ -61,7 +65,11 @@ async def crawl(name: str, plan: Plan, processes: int, settings: dict[str, Any])
         if plan.folder:
             wrong = of_documentation(web.plan, log, found)
         else:
-            wrong = [*faults(log, web.plan, orphans=False), *robots_first(log, web.plan), *wrong_rows(found, web.plan)]
+            wrong = [
+                *faults(log, web.plan, orphans=False),
+                *robots_first(log, web.plan),
+                *wrong_rows(found, web.plan),
+            ]
         waste = wasted(log, web.plan)
         soon = violations(log, delays(web.plan, 0.25)) if "delay" in settings else []
     sums = sum(not one.adds_up() for one in [*looked, summary])
@@ -78,7 +86,9 @@ async def crawl(name: str, plan: Plan, processes: int, settings: dict[str, Any])
 
 def main() -> None:
     """All webs."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pages", type=int, default=2000)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--only", choices=webs(20))

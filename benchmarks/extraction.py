@@ -2,8 +2,9 @@
 
     python benchmarks/extraction.py [FOLDER]
 
-FOLDER (default `../shared/data`) has `articles-zyte`, `products`, `structured-recipes`, `price-strings` as `.jsonl.gz`. Intervals are
-95 % of 1,000 draws with replacement. trafilatura alone and price-parser, where they are installed, are measured on the same rows.
+FOLDER (default `../shared/data`) has `articles-zyte`, `products`, `structured-recipes`, `price-strings` as
+`.jsonl.gz`. Intervals are 95 % of 1,000 draws with replacement. trafilatura alone and price-parser, where
+they are installed, are measured on the same rows.
 """
 
 from __future__ import annotations
@@ -140,7 +141,9 @@ def languages(folder: Path) -> None:
     there = [(one, own) for one, own in zip(found, declared, strict=True) if own]
     same = sum(one == own for one, own in there)
     told = Counter(one for one, own in zip(found, declared, strict=True) if not own)
-    print(f"{'language':24} as declared: {same} of {len(there)}, else {[pair for pair in there if pair[0] != pair[1]]}")
+    print(
+        f"{'language':24} as declared: {same} of {len(there)}, else {[pair for pair in there if pair[0] != pair[1]]}"
+    )
     print(f"{'':24} where none is declared: {dict(told)}, {cost}")
 
 

@@ -1,9 +1,11 @@
-"""How long a crawl stands still when a store's master dies: from its `kill -9` to the first page asked for with its successor's leave.
+"""How long a crawl stands still when a store's master dies: from its `kill -9` to the first page asked for
+with its successor's leave.
 
     python benchmarks/failover.py [--rounds 3] [--hosts 40] [--pages 60]
 
-Two workers crawl the test web with a delay of 0.25 s a host; after 400 requests the master is killed. Counted are the hosts whose
-bucket it had, from half a second after the kill (requests under way are then over). Each line says how it ended, too.
+Two workers crawl the test web with a delay of 0.25 s a host; after 400 requests the master is killed. Counted
+are the hosts whose bucket it had, from half a second after the kill (requests under way are then over). Each
+line says how it ended, too.
 """
 
 from __future__ import annotations
@@ -45,9 +47,11 @@ def of_cluster(milliseconds: int) -> Iterator[tuple[str, Callable[[], None], Cal
 
 
 KINDS = {
-    "Sentinel, down after 2 s": (sentinel, 2000), "Sentinel, down after 5 s": (sentinel, 5000),
-    "Cluster, node timeout 2 s": (of_cluster, 2000), "Cluster, node timeout 5 s": (of_cluster, 5000),
-}  # fmt: skip
+    "Sentinel, down after 2 s": (sentinel, 2000),
+    "Sentinel, down after 5 s": (sentinel, 5000),
+    "Cluster, node timeout 2 s": (of_cluster, 2000),
+    "Cluster, node timeout 5 s": (of_cluster, 5000),
+}
 
 
 async def once(kind: str, options: argparse.Namespace) -> tuple[float, str]:
@@ -77,7 +81,9 @@ async def once(kind: str, options: argparse.Namespace) -> tuple[float, str]:
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name, value in (("rounds", 3), ("hosts", 40), ("pages", 60)):
         parser.add_argument(f"--{name}", type=int, default=value)
     options = parser.parse_args()

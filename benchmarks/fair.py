@@ -1,13 +1,14 @@
-"""What crawls that share a fleet get, and what a host of very many URLs costs small ones: counted at the server.
+"""What crawls that share a fleet get, and what a host of very many URLs costs small ones: counted at the
+server.
 
     python benchmarks/fair.py [--rounds 3] [--urls 1000000] [--hosts 1000] [--only shares|giant]
 
-`shares`: two crawls over 20 hosts each with weights 1 and 3, then the other way round, on one worker of two processes with room for 16
-visits; requests of either while both have work. Goal: within 10 % of 3.
-`giant`: a crawl of small hosts with four requests each (robots.txt and three pages), 0.5 s from start to start, on one worker of
-two processes: seconds from the first to the last of their requests, and requests a second until 90 % were made, alone and behind a
-host with so many URLs that were added before. Alternately.
-The frontier alone: `frontier.py --only giant`.
+`shares`: two crawls over 20 hosts each with weights 1 and 3, then the other way round, on one worker of two
+processes with room for 16 visits; requests of either while both have work. Goal: within 10 % of 3. `giant`: a
+crawl of small hosts with four requests each (robots.txt and three pages), 0.5 s from start to start, on one
+worker of two processes: seconds from the first to the last of their requests, and requests a second until 90
+% were made, alone and behind a host with so many URLs that were added before. Alternately. The frontier
+alone: `frontier.py --only giant`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def shares(weights: tuple[int, int]) -> float:
 
 
 def giant(urls: int, hosts: int) -> tuple[float, float]:
-    """Seconds that the small hosts took, and their requests a second until 90 % were made, behind a host of `urls` URLs."""
+    """Seconds that the small hosts took, and their requests a second until 90 % were made, behind a host of
+    `urls` URLs."""
     plan = preset("tiny", hosts=hosts + 1, pages=3, robots=("allow",))
     with tempfile.TemporaryDirectory() as name, serve(plan) as web, Server(Path(name) / "s") as server:
         big, *small = web.plan.seeds()
@@ -64,7 +66,9 @@ def giant(urls: int, hosts: int) -> tuple[float, float]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--urls", type=int, default=1_000_000)
     parser.add_argument("--hosts", type=int, default=1000)
@@ -81,7 +85,9 @@ def main() -> None:
                 print(f"giant of {urls:,}: {each[-1][0]:.1f} s, {each[-1][1]:.0f} requests/s", flush=True)
         for urls, each in runs.items():
             middle = [statistics.median(one[part] for one in each) for part in (0, 1)]
-            print(f"{options.hosts:,} small hosts, giant of {urls:,}: {middle[0]:.1f} s, {middle[1]:.0f} requests/s")
+            print(
+                f"{options.hosts:,} small hosts, giant of {urls:,}: {middle[0]:.1f} s, {middle[1]:.0f} requests/s"
+            )
 
 
 if __name__ == "__main__":

@@ -1,14 +1,16 @@
-"""Nothing missing, nothing twice, nothing silent, whatever happens to a crawl: 200 faults over 20 crawls with the embedded store.
+"""Nothing missing, nothing twice, nothing silent, whatever happens to a crawl: 200 faults over 20 crawls with
+the embedded store.
 
     python benchmarks/faults.py [--crawls 20] [--faults 10] [--first 1] [--pages 100] [--short] [--only FAULT] [--seed N[.M]] [--list]
 
-Each crawl has its own web of 8 hosts, formats, number of processes and disk; ten faults strike it, one after another, and the same
-command goes on after each. What cannot be survived exactly must end the command with one line; then the fault is undone (or
-`gossamer doctor --repair` is run where the line says so), and the crawl goes on. A crawl that ends with 0 must have
-each page once in each format. Linux only; as root half of the crawls have a small disk of their own.
+Each crawl has its own web of 8 hosts, formats, number of processes and disk; ten faults strike it, one after
+another, and the same command goes on after each. What cannot be survived exactly must end the command with
+one line; then the fault is undone (or `gossamer doctor --repair` is run where the line says so), and the
+crawl goes on. A crawl that ends with 0 must have each page once in each format. Linux only; as root half of
+the crawls have a small disk of their own.
 
-Replay: `--seed 7 --only aof_torn` is the crawl of seed 7 with this fault alone, at the moment it has there (at an early one if it
-does not strike there). Exit 1 when anything is missing, twice, silent or left behind.
+Replay: `--seed 7 --only aof_torn` is the crawl of seed 7 with this fault alone, at the moment it has there
+(at an early one if it does not strike there). Exit 1 when anything is missing, twice, silent or left behind.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ from e2e.faulted_crawl import OUTCOMES, Strike, trial
 
 def main() -> None:
     """All crawls, then the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name, value in (("crawls", 20), ("faults", 10), ("first", 1), ("pages", 100)):
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--short", action="store_true", help="pauses of 1 to 4 s instead of 1 to 120 s")
@@ -45,7 +49,11 @@ def main() -> None:
         sys.exit(f"no such fault: {', '.join(sorted(unknown))}; --list names them all")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing is left behind
     faults.pauses = faults.SHORT if options.short else faults.LONG
-    seeds = [int(options.seed.split(".")[0])] if options.seed else range(options.first, options.first + options.crawls)
+    seeds = (
+        [int(options.seed.split(".")[0])]
+        if options.seed
+        else range(options.first, options.first + options.crawls)
+    )
     began, strikes = time.monotonic(), list[Strike]()
     folder = Path(tempfile.mkdtemp(prefix="gt-"))
     try:
@@ -55,7 +63,15 @@ def main() -> None:
                 numbers = {kind: number for number, kind, _ in dealt}
                 dealt = [(numbers.get(name, at), name, faults.FAULTS[name]) for at, name in enumerate(only)]
             dealt.sort(key=lambda one: one[0])
-            trial(folder, seed, dealt, max(options.faults, len(dealt)), pages=options.pages, say=say, into=strikes)
+            trial(
+                folder,
+                seed,
+                dealt,
+                max(options.faults, len(dealt)),
+                pages=options.pages,
+                say=say,
+                into=strikes,
+            )
     finally:
         crawls = len({strike.seed.split(".")[0] for strike in strikes})
         print(table(strikes))
@@ -77,7 +93,8 @@ def totals(strikes: list[Strike]) -> str:
 
 
 def table(strikes: list[Strike]) -> str:
-    """Faults by kind and outcome: faults that were survived, repaired, refused; pages missing and rows double; silent ends; orphans."""
+    """Faults by kind and outcome: faults that were survived, repaired, refused; pages missing and rows
+    double; silent ends; orphans."""
     lines = ["| fault | struck | " + " | ".join(OUTCOMES) + " |", "| --- |" + " ---: |" * (len(OUTCOMES) + 1)]
     for kind in dict.fromkeys(name for name in faults.FAULTS if any(one.kind == name for one in strikes)):
         of = [one for one in strikes if one.kind == kind]

@@ -1,13 +1,16 @@
-"""What a file of an item costs, and the text of a PDF: CPU of the crawling process, beside that of the libraries alone.
+"""What a file of an item costs, and the text of a PDF: CPU of the crawling process, beside that of the
+libraries alone.
 
     python benchmarks/files.py [--files 2000] [--rounds 3] [--pdf FILE ...]
 
-A web in a process of its own serves a page with an item for each 50 files, and the files, all different, of 8 KiB and of 256 KiB. Counted
-is the CPU (user and system) of the process that crawls, all threads; the store is another process. Taken off is the same crawl with
-`--files off`. The floor: pycurl, one handle, the bytes hashed as they come, written beside their place, synced, renamed.
+A web in a process of its own serves a page with an item for each 50 files, and the files, all different, of 8
+KiB and of 256 KiB. Counted is the CPU (user and system) of the process that crawls, all threads; the store is
+another process. Taken off is the same crawl with `--files off`. The floor: pycurl, one handle, the bytes
+hashed as they come, written beside their place, synced, renamed.
 
-PDFs: our function (its process included), PDFium as pypdfium2 has it in this process, pypdf where it is installed; CPU a page, and how
-its words agree with a text of the same document (FILE.html beside FILE.pdf), where there is one.
+PDFs: our function (its process included), PDFium as pypdfium2 has it in this process, pypdf where it is
+installed; CPU a page, and how its words agree with a text of the same document (FILE.html beside FILE.pdf),
+where there is one.
 """
 
 from __future__ import annotations
@@ -50,7 +53,9 @@ EACH = 50
 
 def web(size: int, count: int, pipe: Any) -> None:
     """Serve pages and files until it is killed."""
-    body = bytearray(b"\x89PNG\r\n\x1a\n" + bytes(8) + (64).to_bytes(4, "big") * 2 + random.Random(1).randbytes(size))
+    body = bytearray(
+        b"\x89PNG\r\n\x1a\n" + bytes(8) + (64).to_bytes(4, "big") * 2 + random.Random(1).randbytes(size)
+    )
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -101,7 +106,9 @@ def crawled(port: int, count: int, *, files: bool) -> tuple[float, float]:
     with tempfile.TemporaryDirectory(prefix="gt-") as name:
         folder = Path(name)
         (folder / "shop.py").write_text(SITE.replace("{url}", f"http://127.0.0.1:{port}"))
-        settings = Settings(data=f"{name}/data", delay=(0.0, 0.0), per_host=32, allow_private=("127.0.0.0/8",))
+        settings = Settings(
+            data=f"{name}/data", delay=(0.0, 0.0), per_host=32, allow_private=("127.0.0.0/8",)
+        )
         job = Job(
             targets=[f"{name}/shop.py"],
             settings=settings,
@@ -151,8 +158,9 @@ def files(count: int, rounds: int) -> None:
                 bare.append(floor(port, count) / count * 1e6)
         print(
             f"{size >> 10} KiB: {statistics.median(ours):.0f} us CPU a file, libraries alone {statistics.median(bare):.0f} us, "
-            f"{statistics.median(rates):.0f} files/s", flush=True,
-        )  # fmt: skip
+            f"{statistics.median(rates):.0f} files/s",
+            flush=True,
+        )
 
 
 def words(text: str) -> Counter[str]:
@@ -179,7 +187,9 @@ def pdfs(paths: list[Path], rounds: int) -> None:
     import pypdfium2
 
     named = [(path.name, path.read_bytes(), path.with_suffix(".html")) for path in paths]
-    named.append(("made: 500 pages of a line", made_pdf(*(f"Page {n} of many" for n in range(500))), Path("-")))
+    named.append(
+        ("made: 500 pages of a line", made_pdf(*(f"Page {n} of many" for n in range(500))), Path("-"))
+    )
     ways: dict[str, Callable[[bytes], str]] = {"ours": pdf.text, "PDFium": by_pdfium}
     if find_spec("pypdf"):
         ways["pypdf"] = by_pypdf
@@ -220,7 +230,9 @@ def child() -> float:
 
 def main() -> None:
     """All of it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--files", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pdf", type=Path, nargs="*", default=[])

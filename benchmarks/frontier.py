@@ -1,10 +1,12 @@
-"""What the frontier costs: server CPU a URL added and a claim settled, memory a URL, claims among many idle hosts.
+"""What the frontier costs: server CPU a URL added and a claim settled, memory a URL, claims among many idle
+hosts.
 
     python benchmarks/frontier.py [--urls 1000000] [--pending 10000000] [--only STEP]
 
 Server CPU is the store's own count (INFO: used_cpu_user + used_cpu_sys) with the append-only file on. Goals:
-at most 2 us a known URL added, 10 us a new one, 40 us for a claim and its settling together; 5 B a URL in the seen-set, also just
-after a new generation began; 80 B a pending URL beyond its path and its referrer's path; claims independent of idle hosts.
+at most 2 us a known URL added, 10 us a new one, 40 us for a claim and its settling together; 5 B a URL in the
+seen-set, also just after a new generation began; 80 B a pending URL beyond its path and its referrer's path;
+claims independent of idle hosts.
 """
 
 from __future__ import annotations
@@ -79,7 +81,8 @@ async def adding(store: Store, seen: str, urls: int) -> None:
 
 
 async def seen_memory(store: Store, seen: str, urls: int) -> None:
-    """Only the seen-set: what is queued is deleted before each look. Looks often where the set has just grown."""
+    """Only the seen-set: what is queued is deleted before each look. Looks often where the set has just
+    grown."""
     await store.client.config_set("lazyfree-lazy-user-del", "no")
     crawl = f"seen-{seen}"
     frontier, rng = Frontier(store, crawl, Policy(seen=seen)), random.Random(11)
@@ -129,7 +132,9 @@ async def claims(store: Store, ready: int, idle: int) -> None:
     while done < 20_000:
         got = await frontier.claim(0, 64)
         done += len(got.claims)
-        await frontier.settle(0, [Settle(c.token, "d", since=5) for c in got.claims], {"pages": len(got.claims)}, {})
+        await frontier.settle(
+            0, [Settle(c.token, "d", since=5) for c in got.claims], {"pages": len(got.claims)}, {}
+        )
     spent = (await cpu(store) - before) / done * 1e6
     print(f"claim and settle, {ready} ready and {idle:,} idle hosts: {spent:5.1f} us of server CPU a page")
 
@@ -141,7 +146,9 @@ async def claimed(frontier: Frontier, store: Store, pages: int, host: str = "") 
         got = await frontier.claim(0, 64)
         done += len(got.claims)
         others += sum(claim.host != host for claim in got.claims)
-        await frontier.settle(0, [Settle(c.token, "d", since=5) for c in got.claims], {"pages": len(got.claims)}, {})
+        await frontier.settle(
+            0, [Settle(c.token, "d", since=5) for c in got.claims], {"pages": len(got.claims)}, {}
+        )
         if not got.claims:
             await asyncio.sleep(0.002)
     return (await cpu(store) - before) / done * 1e6, others
@@ -166,8 +173,9 @@ async def filled(store: Store, urls: int, hosts: int, cold: Files | None = None)
     kept = cold.path.stat().st_size if cold is not None and cold.path.exists() else 0
     print(
         f"{urls:,} pending on {hosts:,} hosts: {size / 2**20:,.0f} MiB in the store, {size / urls:.1f} B a URL, {kept / 2**20:,.0f} MiB "
-        f"cold; added in {time.monotonic() - began:.0f} s, {spent / urls * 1e6:.1f} us of server CPU a URL", flush=True,
-    )  # fmt: skip
+        f"cold; added in {time.monotonic() - began:.0f} s, {spent / urls * 1e6:.1f} us of server CPU a URL",
+        flush=True,
+    )
     return frontier
 
 
@@ -180,7 +188,8 @@ async def large_cold(store: Store, urls: int) -> None:
 
 
 async def floor(store: Store, hosts: int, pages: int) -> float:
-    """us of server CPU a page of plain commands on the keys that a claim and its settling touch, of random hosts."""
+    """us of server CPU a page of plain commands on the keys that a claim and its settling touch, of random
+    hosts."""
     before, at = await cpu(store), "{b:000}"
     for _ in range(pages // 50):
         pipe = store.client.pipeline(transaction=False)
@@ -196,7 +205,8 @@ async def floor(store: Store, hosts: int, pages: int) -> float:
 
 
 async def large(store: Store, urls: int) -> None:
-    """Claims where very many URLs wait on 100 a host, by turns with claims where 10,000 do, in another store; and plain commands there."""
+    """Claims where very many URLs wait on 100 a host, by turns with claims where 10,000 do, in another store;
+    and plain commands there."""
     with tempfile.TemporaryDirectory() as folder:
         other = Embedded(Path(folder))
         small = connect(await asyncio.to_thread(other.start))
@@ -216,8 +226,9 @@ async def large(store: Store, urls: int) -> None:
                 f"claim and settle, one URL a host and call, 15 turns, {what}: {few:.1f} us of server CPU a page at 10,000 pending, "
                 f"{many:.1f} us at {urls:,}: {many / few:.2f} times; plain commands on the same keys "
                 f"{low:.1f} us, {high:.1f} us: {high / low:.2f} times; CPU in the kernel of the large one so far "
-                f"{(await store.client.info('cpu'))['used_cpu_sys']:.0f} s", flush=True,
-            )  # fmt: skip
+                f"{(await store.client.info('cpu'))['used_cpu_sys']:.0f} s",
+                flush=True,
+            )
             await claimed(both[1][1], store, urls // 100)
         await small.close()
         other.leave()
@@ -235,7 +246,9 @@ async def giant(store: Store, urls: int) -> None:
             cold = Files(Path(folder) / "cold.sqlite")
             spiller = Spiller(store, "giant", cold, 512)
             for _ in range(0, many, 20_000):
-                await frontier.add(links(frontier, [rng.getrandbits(64) for _ in range(20_000)], ["giant.example"]))
+                await frontier.add(
+                    links(frontier, [rng.getrandbits(64) for _ in range(20_000)], ["giant.example"])
+                )
                 await spiller.drain()
             for host in hosts:
                 await frontier.add(links(frontier, [rng.getrandbits(64) for _ in range(40)], [host]))
@@ -265,7 +278,9 @@ async def pending(store: Store, urls: int, hosts: int) -> None:
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--urls", type=int, default=1_000_000)
     parser.add_argument("--pending", type=int, default=10_000_000)
     parser.add_argument("--only", default="")

@@ -1,11 +1,13 @@
-"""No dearer and no bigger as a crawl grows: CPU a page and memory by slices of one long crawl of the test web (Linux).
+"""No dearer and no bigger as a crawl grows: CPU a page and memory by slices of one long crawl of the test web
+(Linux).
 
     python benchmarks/growth.py [--pages 200000] [--slice 10000] [--size 12000]
 
-One process over the embedded store, 64 at once, no delay, robots.txt obeyed, page records written. Pages have 41 different links of
-which 2 are new, so that URLs are found until half of the crawl is through. For each slice: CPU of crawler and store a page (the
-kernel's account), resident memory of both at its end, bytes of the store's files. Goals: the last slices cost no more than the
-second, the crawler stays under 150 MiB. Memory of the store grows with the URLs it knows. Exit 1 when pages are missing.
+One process over the embedded store, 64 at once, no delay, robots.txt obeyed, page records written. Pages have
+41 different links of which 2 are new, so that URLs are found until half of the crawl is through. For each
+slice: CPU of crawler and store a page (the kernel's account), resident memory of both at its end, bytes of
+the store's files. Goals: the last slices cost no more than the second, the crawler stays under 150 MiB.
+Memory of the store grows with the URLs it knows. Exit 1 when pages are missing.
 """
 
 from __future__ import annotations
@@ -82,7 +84,9 @@ def watch(process: subprocess.Popen[bytes], folder: Path) -> list[Sample]:
 
 def slices(samples: list[Sample], width: int) -> list[tuple[Sample, Sample]]:
     """The samples nearest to each slice's ends."""
-    marks = [next((s for s in samples if s.rows >= n), None) for n in range(0, samples[-1].rows + width, width)]
+    marks = [
+        next((s for s in samples if s.rows >= n), None) for n in range(0, samples[-1].rows + width, width)
+    ]
     found = [mark for mark in marks if mark is not None]
     if samples[-1].rows - found[-1].rows > width / 2:
         found.append(samples[-1])
@@ -114,7 +118,9 @@ def main() -> None:
     """Crawl, watch, report."""
     from web import preset, serve
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pages", type=int, default=200_000)
     parser.add_argument("--slice", type=int, default=10_000)
     parser.add_argument("--size", type=int, default=12_000, help="bytes of a page")
@@ -122,8 +128,26 @@ def main() -> None:
     plan = preset("big", pages=options.pages, size=options.size, fanout=2, hrefs=60, robots=("allow",))
     with tempfile.TemporaryDirectory() as name, serve(plan) as web:
         folder = Path(name)
-        command = [sys.executable, "-m", "gossamer", "crawl", web.url(), "--data", str(folder / "data"), "--quiet"]
-        command += ["--delay", "0", "--per-host", "80", "--concurrency", "64", "--allow-private", "127.0.0.0/8"]
+        command = [
+            sys.executable,
+            "-m",
+            "gossamer",
+            "crawl",
+            web.url(),
+            "--data",
+            str(folder / "data"),
+            "--quiet",
+        ]
+        command += [
+            "--delay",
+            "0",
+            "--per-host",
+            "80",
+            "--concurrency",
+            "64",
+            "--allow-private",
+            "127.0.0.0/8",
+        ]
         process = subprocess.Popen([*command, "-o", str(folder / "out.jsonl")], start_new_session=True)
         samples = watch(process, folder)
         rows = Rows(folder / "out.jsonl").now()

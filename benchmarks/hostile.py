@@ -1,11 +1,13 @@
-"""100,000 mutated inputs, 20,000 of each kind, through the parts that read them: no exception, no hang, no growth (Linux).
+"""100,000 mutated inputs, 20,000 of each kind, through the parts that read them: no exception, no hang, no
+growth (Linux).
 
     python benchmarks/hostile.py [--count 20000] [--seed 1] [--kinds html,robots,sitemap,header,coding] [--at N]
 
-The mutants and what must hold of each are in tests/e2e/mutants.py; true pages (examples, .sites) and, where it is there, the shared
-test data are their seeds. One line a kind: inputs, what went wrong, CPU a mutant (median, longest), resident memory after a fifth of
-them and at the end. `--at N` reads one mutant alone. Exit 1 when anything went wrong, one took more than 2 s of CPU, or memory
-grew by more than 32 MiB. A mutant that takes a minute ends it all with the place where it hangs.
+The mutants and what must hold of each are in tests/e2e/mutants.py; true pages (examples, .sites) and, where
+it is there, the shared test data are their seeds. One line a kind: inputs, what went wrong, CPU a mutant
+(median, longest), resident memory after a fifth of them and at the end. `--at N` reads one mutant alone. Exit
+1 when anything went wrong, one took more than 2 s of CPU, or memory grew by more than 32 MiB. A mutant that
+takes a minute ends it all with the place where it hangs.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ def feed(kind: str, count: int, seed: int) -> bool:
 
 def main() -> None:
     """All kinds."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=20_000, help="of each kind")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kinds", default=",".join(KINDS))
@@ -73,8 +77,12 @@ def main() -> None:
         for kind in kinds:
             print(kind, f"{Eater().eat(kind, options.at, options.seed):.6f} s")
         return
-    print(f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, {os.cpu_count()} cores, seed {options.seed}\n")
-    print("| kind | mutants of seeds | raised or wrong | CPU, median | longest | memory early | memory late |")
+    print(
+        f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, {os.cpu_count()} cores, seed {options.seed}\n"
+    )
+    print(
+        "| kind | mutants of seeds | raised or wrong | CPU, median | longest | memory early | memory late |"
+    )
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |", flush=True)
     right = [feed(kind, options.count, options.seed) for kind in kinds]
     sys.exit(0 if all(right) else 1)

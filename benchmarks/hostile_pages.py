@@ -1,11 +1,13 @@
-"""1,000,000 documents made to be costly to parse, through a worker's reader: memory, the loop, errors (Linux).
+"""1,000,000 documents made to be costly to parse, through a worker's reader: memory, the loop, errors
+(Linux).
 
     python benchmarks/hostile_pages.py [--count 1000000] [--from 0] [--seed 1] [--state FILE]
 
-The documents are those of tests/e2e/hostile_documents.py: families of markup (adoption agency, foster parenting, tables, templates,
-selects, base, attributes, entities, comments, scripts) and cases of tree construction, mixed, repeated, mutated. Runs in parts of
-10,000, one line each; with `--state` a run that was ended goes on after its last whole part. Exit 1 when this process grew by more than
-64 MiB and 8 times the largest document, the loop was held for more than 150 ms of CPU time, or anything raised.
+The documents are those of tests/e2e/hostile_documents.py: families of markup (adoption agency, foster
+parenting, tables, templates, selects, base, attributes, entities, comments, scripts) and cases of tree
+construction, mixed, repeated, mutated. Runs in parts of 10,000, one line each; with `--state` a run that was
+ended goes on after its last whole part. Exit 1 when this process grew by more than 64 MiB and 8 times the
+largest document, the loop was held for more than 150 ms of CPU time, or anything raised.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ async def feed(first: int, count: int, seed: int, state: Path | None) -> bool:
 
 def main() -> None:
     """All of them, or what is left."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=1_000_000)
     parser.add_argument("--from", type=int, default=0, dest="first")
     parser.add_argument("--seed", type=int, default=1)
@@ -69,7 +73,9 @@ def main() -> None:
     print(
         f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, {os.cpu_count()} cores, seed {options.seed}, from {first:,}\n"
     )
-    print("| documents | read apart | too-complex | crash | loop held (by) | above 150 ms | grew by | allowed | CPU |")
+    print(
+        "| documents | read apart | too-complex | crash | loop held (by) | above 150 ms | grew by | allowed | CPU |"
+    )
     print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |", flush=True)
     sys.exit(0 if asyncio.run(feed(first, count, options.seed, options.state)) else 1)
 

@@ -1,4 +1,5 @@
-"""CPU of a page got plainly and as a browser: kept connections to a TLS server that speaks HTTP/2, in a process of its own.
+"""CPU of a page got plainly and as a browser: kept connections to a TLS server that speaks HTTP/2, in a
+process of its own.
 
 python benchmarks/impersonated.py [--pages 2000] [--runs 3]
 """

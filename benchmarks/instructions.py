@@ -2,9 +2,10 @@
 
     python benchmarks/instructions.py --against REVISION [--pages 200,800] [--rounds 3] [-- CRAWL OPTIONS]
 
-Both revisions crawl the same two local webs from start to end. The difference of the two crawls is the cost per page; a crawl of one page
-is the cost of a start. Counted are all processes of the command, the embedded store included. Instructions do not depend on how busy the
-machine is, but the size of batches does, a little: the rounds alternate between the revisions and the table shows medians.
+Both revisions crawl the same two local webs from start to end. The difference of the two crawls is the cost
+per page; a crawl of one page is the cost of a start. Counted are all processes of the command, the embedded
+store included. Instructions do not depend on how busy the machine is, but the size of batches does, a little:
+the rounds alternate between the revisions and the table shows medians.
 """
 
 from __future__ import annotations
@@ -47,11 +48,23 @@ def count(source: Path, url: str, folder: Path, options: list[str]) -> int:
             "-o",
             f"{folder}/out.jsonl",
         ),
-        *("--delay", "0", "--per-host", "16", "--concurrency", "16", "--allow-private", "127.0.0.0/8", *options),
+        *(
+            "--delay",
+            "0",
+            "--per-host",
+            "16",
+            "--concurrency",
+            "16",
+            "--allow-private",
+            "127.0.0.0/8",
+            *options,
+        ),
     ]
     environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONHASHSEED": "0"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    done = subprocess.run([*valgrind, *crawl], env=environment, capture_output=True, text=True, check=False, cwd=folder)
+    done = subprocess.run(
+        [*valgrind, *crawl], env=environment, capture_output=True, text=True, check=False, cwd=folder
+    )
     if done.returncode:
         sys.exit(f"exit {done.returncode}: {done.stderr[-2000:]}")
     logs = [log.read_text(errors="replace") for log in folder.glob("valgrind.*")]
@@ -62,7 +75,9 @@ def main() -> None:
     """Count and print a table."""
     from web import preset, serve
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--against", required=True, help="a git revision")
     parser.add_argument("--pages", default="200,800", help="sizes of the two webs")
     parser.add_argument("--rounds", type=int, default=3)
@@ -72,7 +87,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         old, folder = Path(name) / "old", Path(name) / "run"
         old.mkdir()
-        archive = subprocess.run(["git", "archive", options.against, "src"], cwd=ROOT, check=True, capture_output=True)
+        archive = subprocess.run(
+            ["git", "archive", options.against, "src"], cwd=ROOT, check=True, capture_output=True
+        )
         subprocess.run(["tar", "x", "-C", str(old)], input=archive.stdout, check=True)
         for source in (old / "src", ROOT / "src"):  # a start is counted without compiling
             subprocess.run([sys.executable, "-m", "compileall", "-q", str(source)], check=True)
@@ -82,7 +99,10 @@ def main() -> None:
                 for _ in range(options.rounds):
                     for source in (old / "src", ROOT / "src"):
                         found[source, size].append(count(source, web.url(0, "/"), folder, options.options))
-                        print(f"{size} pages, {source.parent.name}: {found[source, size][-1]:,}", file=sys.stderr)
+                        print(
+                            f"{size} pages, {source.parent.name}: {found[source, size][-1]:,}",
+                            file=sys.stderr,
+                        )
     report(found, (old / "src", ROOT / "src"), sizes, options.against)
 
 

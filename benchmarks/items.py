@@ -2,9 +2,9 @@
 
     python benchmarks/items.py [--items 20000]
 
-An item of eight fields (a Decimal with a range, a pattern, a list, two that may be None). `as it was`: fields as plain values and the
-row, without schema, hash, counts. SQLite: batches of 256 in a file of its own, durable; `new`, `the same again`, `changed` (a tenth, a
-new price) of a table of all items.
+An item of eight fields (a Decimal with a range, a pattern, a list, two that may be None). `as it was`: fields
+as plain values and the row, without schema, hash, counts. SQLite: batches of 256 in a file of its own,
+durable; `new`, `the same again`, `changed` (a tenth, a new price) of a table of all items.
 """
 
 from __future__ import annotations
@@ -174,7 +174,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--items", type=int, default=20_000)
     count = parser.parse_args().items
-    print(f"{time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {count} items; us of CPU an item")
+    print(
+        f"{time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {count} items; us of CPU an item"
+    )
     found = {f"a gate that is watched by {n}, a page": asyncio.run(gates(count, n)) for n in (1, 8)}
     with tempfile.TemporaryDirectory(dir=".") as folder:
         for name, us in {**pipeline(count), **found, **sqlite(count, Path(folder))}.items():

@@ -1,10 +1,12 @@
-"""Nothing lost: twenty `kill -9` at random instants within one crawl, restarted each time by the same command.
+"""Nothing lost: twenty `kill -9` at random instants within one crawl, restarted each time by the same
+command.
 
     python benchmarks/kills.py [--kills 20] [--hosts 8] [--pages 250] [--processes 1 2] [--seed 1]
 
-Killed are the door (with --processes 1 that is the worker), the embedded store, a worker process, or all at once. For each number of
-processes one line: pages missing, rows broken or twice (JSON lines and CSV), pages fetched again beside the claims that were
-started and not settled at each kill, robots.txt asked for again beside one a host and kill. Exit 1 when anything is wrong.
+Killed are the door (with --processes 1 that is the worker), the embedded store, a worker process, or all at
+once. For each number of processes one line: pages missing, rows broken or twice (JSON lines and CSV), pages
+fetched again beside the claims that were started and not settled at each kill, robots.txt asked for again
+beside one a host and kill. Exit 1 when anything is wrong.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ def crawl(processes: int, options: argparse.Namespace) -> bool:
         wrong = verdicts(web, told, folder / "out.jsonl", folder / "out.csv")
         pages, robots = refetched(web)
     summary = json.loads(told.said)
-    ended = summary["pages"] + summary["redirected"] + summary["failed"] + summary["dead"] + summary["pending"]
+    ended = (
+        summary["pages"] + summary["redirected"] + summary["failed"] + summary["dead"] + summary["pending"]
+    )
     if summary["found"] != ended + sum(summary["skipped"].values()):
         wrong.append(f"the summary does not add up: {told.said}")
     if summary["pages"] != options.hosts * options.pages:
@@ -56,7 +60,9 @@ def crawl(processes: int, options: argparse.Namespace) -> bool:
 
 def main() -> None:
     """Both numbers of processes."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--hosts", type=int, default=8)
     parser.add_argument("--pages", type=int, default=250, help="of each host")

@@ -1,13 +1,15 @@
-"""What the ladder pays on a made web of walls, beside an oracle that knows each page's cheapest rung, and beside a browser for each page.
+"""What the ladder pays on a made web of walls, beside an oracle that knows each page's cheapest rung, and
+beside a browser for each page.
 
     python benchmarks/ladder.py --seeds 101-120 [--hosts 60] [--stand-in] [--keep FOLDER] [--plot benchmarks/results/ladder.svg]
 
-Goals, of the worst seed: 99 % of the pages got, at most 1.25 of the oracle's cost and 1/5 of the browser's, no request that robots.txt
-forbids, none sooner than the host's delay. The web (tests/walls) is a process of its own that decides by what arrives on the wire; the
-crawl is the whole command with all four rungs: Chromium is a real one (or with --stand-in one with the same wire, for many seeds), the
-unlocker an API on loopback. Costs are those of `gossamer.politeness.ladder`, counted by the attempts log, which is held against what the
-hosts saw. The oracle pays for each page what its host asked for when the page was first asked for, and nothing for what is forbidden to
-all. A seed whose folder is kept already is only judged.
+Goals, of the worst seed: 99 % of the pages got, at most 1.25 of the oracle's cost and 1/5 of the browser's,
+no request that robots.txt forbids, none sooner than the host's delay. The web (tests/walls) is a process of
+its own that decides by what arrives on the wire; the crawl is the whole command with all four rungs: Chromium
+is a real one (or with --stand-in one with the same wire, for many seeds), the unlocker an API on loopback.
+Costs are those of `gossamer.politeness.ladder`, counted by the attempts log, which is held against what the
+hosts saw. The oracle pays for each page what its host asked for when the page was first asked for, and
+nothing for what is forbidden to all. A seed whose folder is kept already is only judged.
 """
 
 from __future__ import annotations
@@ -102,7 +104,9 @@ def seeds_of(several: Mapping[int, Ran], wide: float, high: float) -> list[str]:
         tall = high * 0.42
         at = low - tall * ((goal - 1) / 0.3 if top > 1 else goal / 0.3)
         out.append(f'<line x1="0" x2="{wide}" y1="{low:.1f}" y2="{low:.1f}" stroke="#888"/>')
-        out.append(f'<line x1="0" x2="{wide}" y1="{at:.1f}" y2="{at:.1f}" stroke="#c33" stroke-dasharray="4"/>')
+        out.append(
+            f'<line x1="0" x2="{wide}" y1="{at:.1f}" y2="{at:.1f}" stroke="#c33" stroke-dasharray="4"/>'
+        )
         out.append(f'<text x="{wide + 4}" y="{at + 4:.1f}" fill="#c33">{goal:g}</text>')
         out.append(
             f'<text x="{wide + 4}" y="{low + 4:.1f}">{"1" if top > 1 else "0"}</text><text x="0" y="{low - tall - 4:.1f}">{name}</text>'
@@ -131,12 +135,21 @@ def plot(several: Mapping[int, Ran]) -> str:
 def met(several: Mapping[int, Ran]) -> bool:
     """Print what the worst seed did; whether all goals are met."""
     found = [done.judged for done in several.values()]
-    got, ratio, part = min(one.share for one in found), max(one.ratio for one in found), max(one.part for one in found)
+    got, ratio, part = (
+        min(one.share for one in found),
+        max(one.ratio for one in found),
+        max(one.part for one in found),
+    )
     fine = (
-        got >= GOT and ratio <= RATIO and part <= PART and not any(one.private or one.hasty or one.odd for one in found)
+        got >= GOT
+        and ratio <= RATIO
+        and part <= PART
+        and not any(one.private or one.hasty or one.odd for one in found)
     )
     fine = fine and not any(done.code for done in several.values())
-    print(f"the worst of {len(found)}: got {got:.2%}, {ratio:.3f} of the oracle's cost, {part:.3f} of always-browser's")
+    print(
+        f"the worst of {len(found)}: got {got:.2%}, {ratio:.3f} of the oracle's cost, {part:.3f} of always-browser's"
+    )
     print(kinds(several))
     print("goals met" if fine else "GOALS NOT MET", flush=True)
     return fine
@@ -144,7 +157,9 @@ def met(several: Mapping[int, Ran]) -> bool:
 
 def main() -> int:
     """Run the seeds; 0 when all goals are met."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--seeds", required=True, help="as 1-20 or 3,5")
     options.add_argument("--hosts", type=int, default=60)
     options.add_argument("--keep", type=Path, help="folder in which all that a run leaves is kept")

@@ -1,8 +1,10 @@
-"""CPU of a command and of everything that it starts, also of what detaches itself, as the embedded store does (Linux).
+"""CPU of a command and of everything that it starts, also of what detaches itself, as the embedded store does
+(Linux).
 
     python benchmarks/measured.py OUT.json COMMAND...
 
-Orphans become children of this process (PR_SET_CHILD_SUBREAPER), so the kernel's own account of them is whole: no polling.
+Orphans become children of this process (PR_SET_CHILD_SUBREAPER), so the kernel's own account of them is
+whole: no polling.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ class Cost(NamedTuple):
 def measure(command: list[str], out: Path) -> Cost:
     """Run a command under this file; what it says goes to a file beside `out`."""
     with out.with_suffix(".log").open("wb") as log:
-        subprocess.run([sys.executable, __file__, str(out), *command], stdout=log, stderr=log, check=True, env=COMPILED)
+        subprocess.run(
+            [sys.executable, __file__, str(out), *command], stdout=log, stderr=log, check=True, env=COMPILED
+        )
     return Cost(*json.loads(out.read_text()))
 
 

@@ -1,10 +1,11 @@
-"""A long list is added: CPU a URL, memory of who adds; killed in the middle and run again, each URL once (Linux).
+"""A long list is added: CPU a URL, memory of who adds; killed in the middle and run again, each URL once
+(Linux).
 
     python benchmarks/producers.py [--urls 10000000] [--hosts 100000] [--kill 0.5] [--cold sqlite:] [--folder DIR]
 
-The list (77 bytes a line) is fed into an embedded store with nobody at work, as `gossamer submit` feeds it. With --kill the feeding
-process gets SIGKILL when that share of the list is in, and is started again. Goals: each URL once, under 200 MB resident in the
-feeding process; the list is not read from its start again.
+The list (77 bytes a line) is fed into an embedded store with nobody at work, as `gossamer submit` feeds it.
+With --kill the feeding process gets SIGKILL when that share of the list is in, and is started again. Goals:
+each URL once, under 200 MB resident in the feeding process; the list is not read from its start again.
 """
 
 from __future__ import annotations
@@ -102,7 +103,9 @@ def run(path: Path, data: Path, cold: str, kill_at: int) -> tuple[float, float, 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--urls", type=int, default=10_000_000)
     parser.add_argument("--hosts", type=int, default=100_000)
     parser.add_argument("--kill", type=float, default=0.5)
@@ -118,7 +121,10 @@ def main() -> None:
         folder = Path(name)
         path, data = folder / "list.txt", folder / "data"
         listed(path, options.urls, options.hosts)
-        print(f"{options.urls:,} URLs over {options.hosts:,} hosts, {path.stat().st_size / 2**20:.0f} MiB", flush=True)
+        print(
+            f"{options.urls:,} URLs over {options.hosts:,} hosts, {path.stat().st_size / 2**20:.0f} MiB",
+            flush=True,
+        )
         compare(path, data, options)
 
 
@@ -129,7 +135,8 @@ def compare(path: Path, data: Path, options: argparse.Namespace) -> None:
         cpu, peak, wall, at = run(path, data, options.cold, int(options.urls * options.kill))
         total = cpu
         print(
-            f"killed after {wall:.0f} s: {at:,} URLs in, {cpu / at * 1e6:.1f} us CPU a URL, {peak:.0f} MiB", flush=True
+            f"killed after {wall:.0f} s: {at:,} URLs in, {cpu / at * 1e6:.1f} us CPU a URL, {peak:.0f} MiB",
+            flush=True,
         )
     cpu, peak, wall, _ = run(path, data, options.cold, 0)
     total += cpu
@@ -151,7 +158,9 @@ def compare(path: Path, data: Path, options: argparse.Namespace) -> None:
     print(f"store: {memory:.0f} MiB in memory; cold store: {out:,} URLs, {rest:.0f} MiB on disk")
     embedded.leave()
     assert counts["found"] == options.urls, "each URL was offered once"
-    assert counts.get("skip:duplicate", 0) <= 10 + 4 * lost / 1e12, "what the seen-set took for known by mistake"
+    assert counts.get("skip:duplicate", 0) <= 10 + 4 * lost / 1e12, (
+        "what the seen-set took for known by mistake"
+    )
 
 
 async def _opened(data: str) -> tuple[Store, Embedded | None]:

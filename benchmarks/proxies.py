@@ -1,12 +1,14 @@
-"""200 local proxies, of which 60 are dead, slow, refusing, banned or lying: does a crawl come through, and is nothing sent directly?
+"""200 local proxies, of which 60 are dead, slow, refusing, banned or lying: does a crawl come through, and is
+nothing sent directly?
 
     python benchmarks/proxies.py [--rotation request|session] [--no-check] [--hosts 40] [--pages 25]
 
-Goals: at least 98 % of the URLs succeed; a dead proxy gets 3 requests at most; a sticky session never changes its address; no request
-reaches a host from any address but a proxy's. Squid (100 addresses of one process), tinyproxy (20) and microsocks (20) are Debian's;
-the 60 bad ones are light ones of ours, but for 10 good addresses that the hosts ban. Each proxy listens at and asks from an
-address of its own on 127.x. With a health check (a page whose text is known) bad ones meet no request; without one (--no-check) liars
-cannot be told from true pages, so dead ones take their places. Judged at the hosts and by the attempts log.
+Goals: at least 98 % of the URLs succeed; a dead proxy gets 3 requests at most; a sticky session never changes
+its address; no request reaches a host from any address but a proxy's. Squid (100 addresses of one process),
+tinyproxy (20) and microsocks (20) are Debian's; the 60 bad ones are light ones of ours, but for 10 good
+addresses that the hosts ban. Each proxy listens at and asks from an address of its own on 127.x. With a
+health check (a page whose text is known) bad ones meet no request; without one (--no-check) liars cannot be
+told from true pages, so dead ones take their places. Judged at the hosts and by the attempts log.
 """
 
 from __future__ import annotations
@@ -49,11 +51,35 @@ async def crawl(
     """Crawl all hosts; exit code, seconds, summary."""
     (folder / "proxies.txt").write_text("\n".join(lines))
     words = [
-        sys.executable, "-m", "gossamer", "crawl", *(f"http://{one.address}:{one.port}/" for one in sites[1:]), "--proxies",
-        str(folder / "proxies.txt"), "--allow-private", "127.0.16.0/20", "--allow-private", "127.0.32.0/20", "--data",
-        str(folder / "data"), "-o", str(folder / "out.jsonl"), "--json", "--quiet", "--delay", "0.05", "--per-host", "4", "-s",
-        "timeout=3s", "-s", f"rotation={rotation}", "--retries", "2s,4s,8s", *more,
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "gossamer",
+        "crawl",
+        *(f"http://{one.address}:{one.port}/" for one in sites[1:]),
+        "--proxies",
+        str(folder / "proxies.txt"),
+        "--allow-private",
+        "127.0.16.0/20",
+        "--allow-private",
+        "127.0.32.0/20",
+        "--data",
+        str(folder / "data"),
+        "-o",
+        str(folder / "out.jsonl"),
+        "--json",
+        "--quiet",
+        "--delay",
+        "0.05",
+        "--per-host",
+        "4",
+        "-s",
+        "timeout=3s",
+        "-s",
+        f"rotation={rotation}",
+        "--retries",
+        "2s,4s,8s",
+        *more,
+    ]
     if check:
         words += ["-s", f"proxy_check=http://{sites[0].address}:{sites[0].port}/check True page"]
         words += ["--allow-private", f"{sites[0].address}/32"]
@@ -79,12 +105,18 @@ async def measure(rotation: str, check: bool, hosts: int, pages: int, shares: tu
         async with contextlib.AsyncExitStack() as web:
             await web.enter_async_context(lights(*light))
             sites = [
-                await web.enter_async_context(target(pages, banned if n else frozenset(), f"127.0.50.{n + 1}"))
+                await web.enter_async_context(
+                    target(pages, banned if n else frozenset(), f"127.0.50.{n + 1}")
+                )
                 for n in range(hosts + 1)
             ]
-            lines = [f"{a}:{port} provider=squid" for a in squids] + [f"{a}:{port} provider=tiny" for a in tiny]
+            lines = [f"{a}:{port} provider=squid" for a in squids] + [
+                f"{a}:{port} provider=tiny" for a in tiny
+            ]
             lines += [f"socks5h://{a}:{port} provider=socks" for a in socks]
-            lines += [f"{one.address}:{port} provider={('squid', 'mixed')[n % 2]}" for n, one in enumerate(light)]
+            lines += [
+                f"{one.address}:{port} provider={('squid', 'mixed')[n % 2]}" for n, one in enumerate(light)
+            ]
             rng.shuffle(lines)
             code, seconds, summary = await crawl(folder, sites, lines, rotation, check, [])
             attempts = [
@@ -106,9 +138,16 @@ async def measure(rotation: str, check: bool, hosts: int, pages: int, shares: tu
 
 
 def judged(
-    sites: list[Target], light: list[Light], attempts: list[dict[str, Any]], summary: dict[str, Any], code: int, seconds: float,
-    banned: frozenset[str], ours: set[str], rotation: str,
-) -> bool:  # fmt: skip
+    sites: list[Target],
+    light: list[Light],
+    attempts: list[dict[str, Any]],
+    summary: dict[str, Any],
+    code: int,
+    seconds: float,
+    banned: frozenset[str],
+    ours: set[str],
+    rotation: str,
+) -> bool:
     """Print what came, whether the goals are met."""
     manner = {one.address: one.manner for one in light}
     of = [((a["proxy"] or "").rpartition("/")[2].partition(":")[0], a) for a in attempts]
@@ -117,14 +156,18 @@ def judged(
     good = summary.get("succeeded", 0) - lied
     tries = Counter(address for address, a in of)
     dead = {kind: max([tries[a] for a, m in manner.items() if m == kind], default=0) for kind in BAD}
-    strangers = sum((Counter({a: n for a, n in one.came.items() if a not in ours}) for one in sites), Counter())
+    strangers = sum(
+        (Counter({a: n for a, n in one.came.items() if a not in ours}) for one in sites), Counter()
+    )
     moved = sum(len(addresses) > 1 for one in sites[1:] for addresses in one.seen.values())
     sessions = sum(len(one.seen) for one in sites[1:])
     retried = Counter(a["error"] for a in attempts if a["outcome"] == "again")
     print(
         f"{rotation}: exit {code}, {seconds:.1f} s, {good} of {urls} URLs succeeded ({good / urls:.2%}), {lied} lies taken"
     )
-    print(f"  most requests to one that is: {dead}; banned: {max(tries[a] for a in banned)}; again: {dict(retried)}")
+    print(
+        f"  most requests to one that is: {dead}; banned: {max(tries[a] for a in banned)}; again: {dict(retried)}"
+    )
     print(
         f"  requests from other addresses: {sum(strangers.values())}; sessions {sessions}, that changed address: {moved}"
     )
@@ -142,9 +185,18 @@ def judged(
 def choices(n: int = 10_000, times: int = 20_000) -> bool:
     """Print what a choice among many costs; whether its mean is under 50 us."""
     proxies = [
-        Proxy("http", f"10.{k >> 8}.{k & 255}.1", 3128, "", "", KINDS[k % 3], (("de", "fr")[k % 2],), f"p{k % 5}")
+        Proxy(
+            "http",
+            f"10.{k >> 8}.{k & 255}.1",
+            3128,
+            "",
+            "",
+            KINDS[k % 3],
+            (("de", "fr")[k % 2],),
+            f"p{k % 5}",
+        )
         for k in range(n)
-    ]  # fmt: skip
+    ]
     fine, now = True, 1_800_000_000_000
     for dead, blocked in ((0.0, 0.0), (0.3, 0.0), (0.9, 0.0), (0.3, 0.9)):
         rng = random.Random(1)
@@ -173,14 +225,19 @@ def choices(n: int = 10_000, times: int = 20_000) -> bool:
 
 def main() -> int:
     """Run what is asked for."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--rotation", choices=("request", "session"), default=None)
     options.add_argument("--no-check", action="store_true")
     options.add_argument("--hosts", type=int, default=40)
     options.add_argument("--pages", type=int, default=25)
     given = options.parse_args()
     kinds = [given.rotation] if given.rotation else ["request", "session"]
-    fine = [asyncio.run(measure(one, not given.no_check, given.hosts, given.pages, (100, 20, 20))) for one in kinds]
+    fine = [
+        asyncio.run(measure(one, not given.no_check, given.hosts, given.pages, (100, 20, 20)))
+        for one in kinds
+    ]
     return int(not all([choices(), *fine]))
 
 

@@ -1,11 +1,13 @@
-"""How long a fleet stands still: from a kill to the first page, and to the first page of each host that was struck.
+"""How long a fleet stands still: from a kill to the first page, and to the first page of each host that was
+struck.
 
     python benchmarks/recovery.py [--rounds 3] [--hosts 60] [--only KIND]
 
-Two workers crawl the test web, each on a machine of its own (needs root and /dev/net/tun), slices of 5 s. `worker`: one is killed
-with kill -9 and started again after 1.5 s; struck are the hosts that it asked last. `all`: both are. `broker`: it is killed, and
-back 10 s later, when no slice runs any more: seconds are from its return. `graceful`: SIGTERM to a busy worker; seconds to its
-end, its exit code, leases left behind. Pages and items must be whole at the end.
+Two workers crawl the test web, each on a machine of its own (needs root and /dev/net/tun), slices of 5 s.
+`worker`: one is killed with kill -9 and started again after 1.5 s; struck are the hosts that it asked last.
+`all`: both are. `broker`: it is killed, and back 10 s later, when no slice runs any more: seconds are from
+its return. `graceful`: SIGTERM to a busy worker; seconds to its end, its exit code, leases left behind. Pages
+and items must be whole at the end.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ class Bed:
         self.fleet = Fleet(folder, store.url(0), [broker.url(0)])
         self.workers = {name: self.start(name) for name in ("w0", "w1")}
         self.fleet.ready(2)
-        self.name = self.fleet.submit(*web.plan.seeds(), output="out/", delay=str(DELAY), allow_private="10.0.0.0/8")
+        self.name = self.fleet.submit(
+            *web.plan.seeds(), output="out/", delay=str(DELAY), allow_private="10.0.0.0/8"
+        )
         until("pages of all", lambda: len({hit.peer for hit in web.log()}) == 2)
         until("many pages", lambda: web.stats()["requests"] > 8 * web.plan.hosts)
 
@@ -49,7 +53,8 @@ class Bed:
             return self.fleet.worker(name, "--data", f"d-{name}")
 
     def after(self, moment: float, struck: Callable[[Hit], bool]) -> tuple[float, float]:
-        """Seconds from a moment to the first page of the hosts that were struck, and until all of them had one."""
+        """Seconds from a moment to the first page of the hosts that were struck, and until all of them had
+        one."""
         last = {hit.host: hit for hit in self.web.log() if hit.seen < moment * 1e9}
         hosts = {host for host, hit in last.items() if struck(hit)}
 
@@ -136,7 +141,9 @@ def once(kind: str, hosts: int) -> tuple[float, float, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--hosts", type=int, default=60)
     parser.add_argument("--only", choices=KINDS)

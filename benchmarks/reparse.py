@@ -1,13 +1,16 @@
-"""What reading stored pages again costs: CPU microseconds a page, against unpacking and parsing them alone, and against the crawl.
+"""What reading stored pages again costs: CPU microseconds a page, against unpacking and parsing them alone,
+and against the crawl.
 
     python benchmarks/reparse.py [--pages 20000] [--rounds 3] [--crawl]
 
-Pages of Python's documentation, each under several URLs with a remark of its own, are stored as WARC as a crawl stores them (gzip as
-received). `floor`: the bodies unpacked and parsed by the same parser, nothing else, in one process that is settled in as a crawl's is;
-once with isal, as gossamer unpacks, once with Python's zlib. `reparse`: a whole run of the command with a site function of three
-selectors, one process, items written and compared. CPU of all processes from start to end; rounds are interleaved; medians.
-At last both in step, a hundred pages each in turn in one process, which a busy machine disturbs least; there without the command's
-start, its state and the comparison. `--crawl`: instead as many are crawled from tests/web with the same site and output, and read again.
+Pages of Python's documentation, each under several URLs with a remark of its own, are stored as WARC as a
+crawl stores them (gzip as received). `floor`: the bodies unpacked and parsed by the same parser, nothing
+else, in one process that is settled in as a crawl's is; once with isal, as gossamer unpacks, once with
+Python's zlib. `reparse`: a whole run of the command with a site function of three selectors, one process,
+items written and compared. CPU of all processes from start to end; rounds are interleaved; medians. At last
+both in step, a hundred pages each in turn in one process, which a busy machine disturbs least; there without
+the command's start, its state and the comparison. `--crawl`: instead as many are crawled from tests/web with
+the same site and output, and read again.
 """
 
 from __future__ import annotations
@@ -125,7 +128,9 @@ def again(folder: Path, count: int, *words: str) -> float:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pages", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--crawl", action="store_true")
@@ -162,7 +167,9 @@ def step(folder: Path, count: int) -> None:
             bodies = []
             for line in lines[at : at + 100]:
                 file.seek(int(line["offset"]))
-                bodies.append(isal_zlib.decompress(file.read(int(line["length"])), 31).split(b"\r\n\r\n", 2)[2][:-4])
+                bodies.append(
+                    isal_zlib.decompress(file.read(int(line["length"])), 31).split(b"\r\n\r\n", 2)[2][:-4]
+                )
             times = [time.process_time()]
             for line, body in zip(lines[at : at + 100], bodies, strict=True):
                 html.parse(isal_zlib.decompress(body, 31), "text/html; charset=utf-8", line["url"])

@@ -2,20 +2,24 @@
 
     python benchmarks/scale.py [--processes 1,2,4,8] [--rounds 5] [--hosts 20] [--pages 400] [--known]
 
-`gossamer worker --processes N` with its store, a Valkey, and its broker, another one; a crawl of the test web (pages as those of `real2k`:
-46 KB, gzip, 41 links; no delay, 8 at once a host, rows to a folder of JSON lines) is submitted to it. Counted is the CPU time, user and
-system, of the worker's main process and its children, of the store and of the broker, from just before the submit until the
-crawl has ended, after a small crawl that has warmed up each process: what a start costs is told apart. Not counted are
-the web and the command that submits. Rounds are interleaved; ratios are of medians; goal: 1.15 times that of one process.
+`gossamer worker --processes N` with its store, a Valkey, and its broker, another one; a crawl of the test web
+(pages as those of `real2k`: 46 KB, gzip, 41 links; no delay, 8 at once a host, rows to a folder of JSON
+lines) is submitted to it. Counted is the CPU time, user and system, of the worker's main process and its
+children, of the store and of the broker, from just before the submit until the crawl has ended, after a small
+crawl that has warmed up each process: what a start costs is told apart. Not counted are the web and the
+command that submits. Rounds are interleaved; ratios are of medians; goal: 1.15 times that of one process.
 
-A process looks for work by the clock, also when it has none. On a machine with fewer free cores than processes a crawl takes
-longer, and that share of a page grows with the seconds, not with the pages. So it is measured before each crawl, on the same
-processes, while a crawl of theirs has nothing that is due, and the table has both: as it is, and without it.
+A process looks for work by the clock, also when it has none. On a machine with fewer free cores than
+processes a crawl takes longer, and that share of a page grows with the seconds, not with the pages. So it is
+measured before each crawl, on the same processes, while a crawl of theirs has nothing that is due, and the
+table has both: as it is, and without it.
 
-What cores take from one another has nothing to do with us: so in each round as many bare loops (`peers/bare_loop.py`: the same client and
-parser, no store) get the same pages of the same web, each its share; their ratio is the floor of ours.
+What cores take from one another has nothing to do with us: so in each round as many bare loops
+(`peers/bare_loop.py`: the same client and parser, no store) get the same pages of the same web, each its
+share; their ratio is the floor of ours.
 
-`--known`: CPU of the store alone for a page of 41 known links and a new one, all of them sent to it; goal: 125 us.
+`--known`: CPU of the store alone for a page of 41 known links and a new one, all of them sent to it; goal:
+125 us.
 """
 
 from __future__ import annotations
@@ -79,7 +83,8 @@ class Run(NamedTuple):
         return sum(self.each)
 
     def net(self, processes: int) -> float:
-        """The same without what the clock costs, had the processes nothing to do all the time: the least that it can be."""
+        """The same without what the clock costs, had the processes nothing to do all the time: the least that
+        it can be."""
         return self.all - self.clock * 1000 * processes * self.wall / self.pages
 
 
@@ -118,7 +123,9 @@ def warm(folder: Path, processes: int) -> Iterator[tuple[Fleet, list[str], Parts
     ):
         worker = fleet.worker("w", processes=processes)
         for number in range(10):
-            name = fleet.submit(*web.plan.seeds(), name=f"warm{number}", output=f"warm{number}/", delay="0.05")
+            name = fleet.submit(
+                *web.plan.seeds(), name=f"warm{number}", output=f"warm{number}/", delay="0.05"
+            )
             fleet.ended(name, 120)
             if len(list((folder / f"warm{number}").glob("*.jsonl"))) == processes:
                 break
@@ -139,7 +146,10 @@ def waiting(fleet: Fleet, parts: Parts, processes: int, seeds: list[str]) -> flo
 
 def run(processes: int, seeds: list[str]) -> Run:
     """One crawl by so many processes."""
-    with tempfile.TemporaryDirectory(prefix="gossamer-scale-") as folder, warm(Path(folder), processes) as made:
+    with (
+        tempfile.TemporaryDirectory(prefix="gossamer-scale-") as folder,
+        warm(Path(folder), processes) as made,
+    ):
         fleet, waits, parts = made
         clock = waiting(fleet, parts, processes, waits)
         before, began = spent(*parts), time.monotonic()
@@ -153,11 +163,14 @@ def run(processes: int, seeds: list[str]) -> Run:
             kept = shutil.copytree(folder, f"{folder}-kept", ignore=shutil.ignore_patterns("*.sock"))
             print(f"{len(twice)} rows twice; all that was written lies in {kept}", flush=True)
         each = Spent(*(part / len(set(rows)) * 1e6 for part in used))
-        return Run(each, wall, len(set(rows)), len(list((fleet.folder / "main").iterdir())), before.worker, clock)
+        return Run(
+            each, wall, len(set(rows)), len(list((fleet.folder / "main").iterdir())), before.worker, clock
+        )
 
 
 def bare(processes: int, urls: list[str]) -> float:
-    """As many bare loops at once, each with its share of the URLs: microseconds of CPU a page, what a start costs left out."""
+    """As many bare loops at once, each with its share of the URLs: microseconds of CPU a page, what a start
+    costs left out."""
     with tempfile.TemporaryDirectory(prefix="gossamer-scale-") as folder:
         loops = []
         for number in range(processes):
@@ -206,7 +219,9 @@ async def known(pages: int) -> float:
 
 def main() -> None:
     """Measure and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--processes", default="1,2,4,8")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--hosts", type=int, default=20)
@@ -225,7 +240,10 @@ def main() -> None:
             for count in counts if number % 2 == 0 else reversed(counts):
                 runs[count].append(one := run(count, web.plan.seeds()))
                 floors[count].append(bare(count, urls))
-                print(f"{number} {count}: {one.all:.0f} us a page, bare {floors[count][-1]:.0f}; {one}", flush=True)
+                print(
+                    f"{number} {count}: {one.all:.0f} us a page, bare {floors[count][-1]:.0f}; {one}",
+                    flush=True,
+                )
     first = statistics.median(one.all for one in runs[counts[0]])
     floor = statistics.median(floors[counts[0]])
     least = statistics.median(one.net(counts[0]) for one in runs[counts[0]])
@@ -233,15 +251,22 @@ def main() -> None:
         "processes  worker  store  broker  together  ratio  lowest to highest  without the clock  ratio  clock  pages/s  bare  ratio"
     )
     for count, found in runs.items():
-        worker, store, broker = (statistics.median(part) for part in zip(*(one.each for one in found), strict=True))
-        all_, clock = statistics.median(one.all for one in found), statistics.median(one.clock for one in found)
+        worker, store, broker = (
+            statistics.median(part) for part in zip(*(one.each for one in found), strict=True)
+        )
+        all_, clock = (
+            statistics.median(one.all for one in found),
+            statistics.median(one.clock for one in found),
+        )
         speed = statistics.median(one.pages / one.wall for one in found)
         each = sorted(one.all for one in found)
         own = statistics.median(floors[count])
         net = statistics.median(one.net(count) for one in found)
-        print(f"{count:9} {worker:7.0f} {store:6.0f} {broker:7.1f} {all_:9.0f} {all_ / first:6.2f}"
-              f"  {each[0]:8.0f} to {each[-1]:.0f} {net:10.0f} {net / least:8.2f} {clock:6.1f} ms/s {speed:6.0f}"
-              f" {own:6.0f} {own / floor:5.2f}")  # fmt: skip
+        print(
+            f"{count:9} {worker:7.0f} {store:6.0f} {broker:7.1f} {all_:9.0f} {all_ / first:6.2f}"
+            f"  {each[0]:8.0f} to {each[-1]:.0f} {net:10.0f} {net / least:8.2f} {clock:6.1f} ms/s {speed:6.0f}"
+            f" {own:6.0f} {own / floor:5.2f}"
+        )
 
 
 if __name__ == "__main__":

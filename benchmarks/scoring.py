@@ -1,10 +1,12 @@
-"""Scores and routing, on and off: four workers, of which one is slow, one banned, one without a network; 12 easy hosts, 4 hard ones.
+"""Scores and routing, on and off: four workers, of which one is slow, one banned, one without a network; 12
+easy hosts, 4 hard ones.
 
     python benchmarks/scoring.py [--seconds 60] [--rounds 1]
 
-Goals with scores: the best makes at least 80 % of the visits of hard hosts within 60 s, the dead one claims nothing after 20 failures,
-good answers a second at least 90 % of an oracle's (the same web with the good worker alone, which has room for all of it).
-Judged at the server, which knows the workers by their addresses; hard hosts refuse three requests of five.
+Goals with scores: the best makes at least 80 % of the visits of hard hosts within 60 s, the dead one claims
+nothing after 20 failures, good answers a second at least 90 % of an oracle's (the same web with the good
+worker alone, which has room for all of it). Judged at the server, which knows the workers by their addresses;
+hard hosts refuse three requests of five.
 """
 
 from __future__ import annotations
@@ -89,8 +91,11 @@ async def run(folder: Path, seconds: float, names: tuple[str, ...], scored: bool
             said = list(crew.said)
     return Outcome(
         sum(one.status == 200 for one in seen) / (seconds * (1 - HALF)),
-        Counter(one.worker for one in seen if one.host in web.hard), late, failures, said,
-    )  # fmt: skip
+        Counter(one.worker for one in seen if one.host in web.hard),
+        late,
+        failures,
+        said,
+    )
 
 
 def watch(name: str, bench: Any, late: Counter[str], failures: Counter[str]) -> None:
@@ -112,7 +117,9 @@ def watch(name: str, bench: Any, late: Counter[str], failures: Counter[str]) -> 
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--rounds", type=int, default=1)
     options = parser.parse_args()

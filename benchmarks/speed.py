@@ -3,12 +3,13 @@
     python benchmarks/speed.py [--rounds 3] [--copies 4] [--web docs|python|postgresql|synthetic]
         [--only bare,gossamer,two,scrapy,colly] [--quick]
 
-The web: Python's and PostgreSQL's documentation (Debian's packages, unpacked by ./test into .sites/), four copies, or one of them, as
-one host with gzip, served by tests/web in a process of its own that is not counted; or, with `synthetic`, the test web's `real2k`
-times `copies`.
-64 requests at once, no delay, robots.txt obeyed, one JSON line a page. The bare loop is the same client and parser given the list of
-URLs. Counted is the CPU time (user and system) of all processes of a contender from start to end, the store included. Rounds are
-interleaved; medians. A shared machine is noisy: read the ratios. Scrapy is installed into, and Colly built in, the user's cache.
+The web: Python's and PostgreSQL's documentation (Debian's packages, unpacked by ./test into .sites/), four
+copies, or one of them, as one host with gzip, served by tests/web in a process of its own that is not
+counted; or, with `synthetic`, the test web's `real2k` times `copies`. 64 requests at once, no delay,
+robots.txt obeyed, one JSON line a page. The bare loop is the same client and parser given the list of URLs.
+Counted is the CPU time (user and system) of all processes of a contender from start to end, the store
+included. Rounds are interleaved; medians. A shared machine is noisy: read the ratios. Scrapy is installed
+into, and Colly built in, the user's cache.
 """
 
 from __future__ import annotations
@@ -34,12 +35,18 @@ sys.path.insert(0, str(ROOT / "tests"))
 PEERS = ROOT / "benchmarks" / "peers"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gossamer-benchmarks"
 NAMES = {
-    "bare": "bare loop", "gossamer": "gossamer", "two": "gossamer, 2 processes", "scrapy": "Scrapy", "colly": "Colly",
-}  # fmt: skip
+    "bare": "bare loop",
+    "gossamer": "gossamer",
+    "two": "gossamer, 2 processes",
+    "scrapy": "Scrapy",
+    "colly": "Colly",
+}
 
 WEBS = {
-    "docs": ("python3-doc", "postgresql-doc"), "python": ("python3-doc",), "postgresql": ("postgresql-doc",),
-}  # fmt: skip
+    "docs": ("python3-doc", "postgresql-doc"),
+    "python": ("python3-doc",),
+    "postgresql": ("postgresql-doc",),
+}
 
 
 class Run(NamedTuple):
@@ -92,7 +99,18 @@ def colly() -> list[str]:
 def commands(url: str, urls: Path, out: Path, only: list[str]) -> dict[str, list[str]]:
     """What to run, for those asked for."""
     python = sys.executable
-    crawl = [python, "-m", "gossamer", "crawl", url, "--data", str(out.parent / "data"), "-o", str(out), "--quiet"]
+    crawl = [
+        python,
+        "-m",
+        "gossamer",
+        "crawl",
+        url,
+        "--data",
+        str(out.parent / "data"),
+        "-o",
+        str(out),
+        "--quiet",
+    ]
     crawl += ["--delay", "0", "--per-host", "400", "--concurrency", "64", "--allow-private", "127.0.0.0/8"]
     made: dict[str, Callable[[], list[str]]] = {
         "bare": lambda: [python, str(PEERS / "bare_loop.py"), str(urls), str(out)],
@@ -126,14 +144,19 @@ def web_of(options: argparse.Namespace, folder: Path) -> tuple[Any, list[str]]:
         return plan, [graph.path(i) for i in range(plan.pages)]
     site = corpus(folder / "site", options.copies, WEBS[options.web])
     pages = (f"/{path.relative_to(site)}" for path in site.rglob("*.html") if path.is_file())
-    return Plan(folder=str(site.resolve()), robots=("allow",)), ["/index.html", *sorted(set(pages) - {"/index.html"})]
+    return Plan(folder=str(site.resolve()), robots=("allow",)), [
+        "/index.html",
+        *sorted(set(pages) - {"/index.html"}),
+    ]
 
 
 def main() -> None:
     """Measure and print a table."""
     from web import serve
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--copies", type=int, default=4)
     parser.add_argument("--web", choices=(*WEBS, "synthetic"), default="docs")
@@ -169,11 +192,19 @@ def report(found: dict[str, list[Run]], options: argparse.Namespace, files: int)
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for who, runs in found.items():
         each = [one.each for one in runs]
-        ratio = statistics.median(a.each / b.each for a, b in zip(runs, ours, strict=True)) if ours else float("nan")
+        ratio = (
+            statistics.median(a.each / b.each for a, b in zip(runs, ours, strict=True))
+            if ours
+            else float("nan")
+        )
         wall, rss = (statistics.median(getattr(one.cost, what) for one in runs) for what in ("wall", "rss"))
         spread = "-".join(dict.fromkeys((f"{min(each):.3f}", f"{max(each):.3f}")))
-        pages = "-".join(dict.fromkeys((str(min(one.pages for one in runs)), str(max(one.pages for one in runs)))))
-        rows = "-".join(dict.fromkeys((str(min(one.rows for one in runs)), str(max(one.rows for one in runs)))))
+        pages = "-".join(
+            dict.fromkeys((str(min(one.pages for one in runs)), str(max(one.pages for one in runs))))
+        )
+        rows = "-".join(
+            dict.fromkeys((str(min(one.rows for one in runs)), str(max(one.rows for one in runs))))
+        )
         print(
             f"| {NAMES[who]} | {statistics.median(each):.3f} | {spread} | {ratio:.2f} | {wall:.2f} | {rss:.0f} MiB | {pages} | {rows} |"
         )

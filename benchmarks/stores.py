@@ -1,11 +1,12 @@
-"""Exactly the right rows in every output: ten `kill -9` of the worker and ten of the store itself within one crawl of 20,000 items.
+"""Exactly the right rows in every output: ten `kill -9` of the worker and ten of the store itself within one
+crawl of 20,000 items.
 
     python benchmarks/stores.py [--only postgresql,kafka] [--hosts 20] [--pages 1000] [--kills 10] [--seed 1]
 
-The servers are those of tests/stores, each with its own disk, begun again after each kill; the command is begun again after each kill
-of the worker, and nothing else is done. Of files the store is the crawl's own, and their parts are small (200 KB), so that many are
-closed. A line for each output: server and version, rows expected, rows found in it, their keys, keys missing or foreign. Exit 1 when
-anything is wrong.
+The servers are those of tests/stores, each with its own disk, begun again after each kill; the command is
+begun again after each kill of the worker, and nothing else is done. Of files the store is the crawl's own,
+and their parts are small (200 KB), so that many are closed. A line for each output: server and version, rows
+expected, rows found in it, their keys, keys missing or foreign. Exit 1 when anything is wrong.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ EVERY = PLACES | FILES
 
 def main() -> None:
     """All stores, one after another."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default=",".join(EVERY))
     parser.add_argument("--hosts", type=int, default=20)
     parser.add_argument("--pages", type=int, default=1000, help="of each host; each is an item")
@@ -39,7 +42,9 @@ def main() -> None:
     print(
         f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, {os.cpu_count()} cores, load {os.getloadavg()[1]:.1f}\n"
     )
-    print("| store | version | kills of worker, store | rows expected | found | keys | wrong keys | seconds |")
+    print(
+        "| store | version | kills of worker, store | rows expected | found | keys | wrong keys | seconds |"
+    )
     print("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: |", flush=True)
     right = True
     for name in options.only.split(","):
@@ -51,8 +56,9 @@ def main() -> None:
         right &= told.expected == told.found == told.different and not told.wrong
         print(
             f"| {place.name} | {version} | {told.workers}, {told.stores} | {told.expected} | {told.found} | {told.different} "
-            f"| {told.wrong} | {told.seconds:.0f} |", flush=True,
-        )  # fmt: skip
+            f"| {told.wrong} | {told.seconds:.0f} |",
+            flush=True,
+        )
     sys.exit(0 if right else 1)
 
 

@@ -1,14 +1,16 @@
-"""What storing a page costs: CPU of the output thread within real crawls, microseconds a page for each output.
+"""What storing a page costs: CPU of the output thread within real crawls, microseconds a page for each
+output.
 
     python benchmarks/storing.py [--alone] [--pages 4000] [--rounds 3] [--only jsonl,csv,sqlite,bare-sqlite,...]
 
-The synthetic web (tests/web, `real2k`) is crawled once a round and output in a process of its own. Counted is the CPU time (user and
-system) of the thread in which all sinks run, from their first call to the last, the attempts log left out; the servers' own CPU is not.
-Libraries are loaded before. What a commit costs besides its rows (the sync to the disk above all) is shared by as many rows as it has, so
-those are told, too; under load by other work pages come slower, and commits are smaller. `--alone`: no crawl, the sink is fed with as many
-page records, so many a commit. Beside SQLite and Parquet stands the floor, the bare library given the same records: `sqlite3` with as
-many rows a statement and a commit; pyarrow with as many rows an array, one file at the end and nothing on the disk before, so that a kill
-loses all.
+The synthetic web (tests/web, `real2k`) is crawled once a round and output in a process of its own. Counted is
+the CPU time (user and system) of the thread in which all sinks run, from their first call to the last, the
+attempts log left out; the servers' own CPU is not. Libraries are loaded before. What a commit costs besides
+its rows (the sync to the disk above all) is shared by as many rows as it has, so those are told, too; under
+load by other work pages come slower, and commits are smaller. `--alone`: no crawl, the sink is fed with as
+many page records, so many a commit. Beside SQLite and Parquet stands the floor, the bare library given the
+same records: `sqlite3` with as many rows a statement and a commit; pyarrow with as many rows an array, one
+file at the end and nothing on the disk before, so that a kill loses all.
 """
 
 from __future__ import annotations
@@ -93,9 +95,15 @@ def made(pages: int) -> list[Row]:
         text = hashlib.blake2b(str(n).encode(), digest_size=16).hexdigest()
         url = f"http://127.0.0.1:8000/{text[:12]}/path-{n}.html"
         row = page(
-            n, url=url, requested_url=url, canonical=url, referrer=f"http://127.0.0.1:8000/some/path/{n % 99}.html",
-            title=f"Page {n} has a title as long as titles are", content_type="text/html; charset=utf-8", text_hash=text,
-        )  # fmt: skip
+            n,
+            url=url,
+            requested_url=url,
+            canonical=url,
+            referrer=f"http://127.0.0.1:8000/some/path/{n % 99}.html",
+            title=f"Page {n} has a title as long as titles are",
+            content_type="text/html; charset=utf-8",
+            text_hash=text,
+        )
         row.key = url
         rows.append(row)
     return rows
@@ -112,7 +120,10 @@ class BareSqlite:
         self._base.execute(
             f"CREATE TABLE IF NOT EXISTS page (c0 TEXT PRIMARY KEY, {', '.join(f'c{n}' for n in range(1, width))})"
         )
-        self._row, sets = f"({', '.join('?' * width)})", ", ".join(f"c{n}=excluded.c{n}" for n in range(1, width))
+        self._row, sets = (
+            f"({', '.join('?' * width)})",
+            ", ".join(f"c{n}=excluded.c{n}" for n in range(1, width)),
+        )
         self._end = f" ON CONFLICT (c0) DO UPDATE SET {sets}"
 
     def put(self, rows: Sequence[Row]) -> None:
@@ -121,7 +132,10 @@ class BareSqlite:
         for first in range(0, len(rows), 64):
             some = rows[first : first + 64]
             values = [value for row in some for value in (row.key, *self._get(row.data))]
-            self._base.execute(f"INSERT INTO page VALUES {', '.join([self._row] * len(some))}{self._end}", values)  # noqa: S608
+            self._base.execute(
+                f"INSERT INTO page VALUES {', '.join([self._row] * len(some))}{self._end}",  # noqa: S608
+                values,
+            )
         self._base.execute("COMMIT")
 
     def close(self) -> None:
@@ -224,7 +238,9 @@ def fed(names: list[str], pages: int, rounds: int) -> None:
 
 def main() -> None:
     """All outputs, rounds interleaved; medians."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pages", type=int, default=4000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="jsonl,csv,sqlite,bare-sqlite,parquet,bare-parquet,postgresql")
@@ -253,7 +269,9 @@ def main() -> None:
     for name, some in found.items():
         cost, company = zip(*some, strict=True)
         middle = statistics.median(cost)
-        print(f"| {name} | {middle:.1f} | {min(cost):.1f}-{max(cost):.1f} | {statistics.median(company):.0f} |")
+        print(
+            f"| {name} | {middle:.1f} | {min(cost):.1f}-{max(cost):.1f} | {statistics.median(company):.0f} |"
+        )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Makes `.venv` in the checkout and installs gossamer into it: `environment.py EXTRA[,EXTRA]`.
 
-Called by `./gossamer` and `./test` when the stamp in `.venv` is not today's, or an extra is asked for that is not there; what
-was asked for once is installed each time. Standard library only, and neither pip nor ensurepip is taken for granted:
-Debian's bare python3 has none. Several calls at once are safe (one installs, the others wait), and what a kill left half
-done is made anew by the next call. pip reads its own settings (PIP_INDEX_URL and all).
+Called by `./gossamer` and `./test` when the stamp in `.venv` is not today's, or an extra is asked for that is
+not there; what was asked for once is installed each time. Standard library only, and neither pip nor
+ensurepip is taken for granted: Debian's bare python3 has none. Several calls at once are safe (one installs,
+the others wait), and what a kill left half done is made anew by the next call. pip reads its own settings
+(PIP_INDEX_URL and all).
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def say(text: str) -> None:
 def only_one() -> Iterator[int]:
     """Holds the checkout's install lock; yields its descriptor.
 
-    pip inherits the descriptor, so that the lock outlives this process if it is killed while pip still writes.
+    pip inherits the descriptor, so that the lock outlives this process if it is killed while pip still
+    writes.
     """
     lock = os.open(ROOT, os.O_RDONLY)
     try:
@@ -103,8 +105,8 @@ def usable() -> bool:
 
 
 def quickest() -> str:
-    """The Python that runs this, or one on PATH that is plainly quicker: one that was compiled without optimisation, as pyenv does,
-    takes half as much time again as a distribution's."""
+    """The Python that runs this, or one on PATH that is plainly quicker: one that was compiled without
+    optimisation, as pyenv does, takes half as much time again as a distribution's."""
     names = ("python3", "python3.14", "python3.13", "python3.12", "python3.11")
     apple = sys.platform == "darwin"  # whose own python3 offers to install a compiler
     folders = [folder for folder in os.get_exec_path() if not (apple and folder == "/usr/bin")]
@@ -113,7 +115,9 @@ def quickest() -> str:
     for _ in range(5):  # in turn, as a machine's speed changes
         for python in list(times):
             try:
-                done = subprocess.run([python, "-c", LOOK], capture_output=True, text=True, timeout=20, check=True)
+                done = subprocess.run(
+                    [python, "-c", LOOK], capture_output=True, text=True, timeout=20, check=True
+                )
                 times[python] = min(times[python], float(done.stdout))
             except (OSError, ValueError, subprocess.SubprocessError):
                 del times[python]
@@ -123,7 +127,8 @@ def quickest() -> str:
 
 
 def make() -> None:
-    """An empty environment, without pip: making it needs no ensurepip. What was asked for stays noted, also if this is killed."""
+    """An empty environment, without pip: making it needs no ensurepip. What was asked for stays noted, also
+    if this is killed."""
     for old in HOME.iterdir() if HOME.is_dir() else ():
         if old.is_dir() and not old.is_symlink():
             shutil.rmtree(old)
@@ -153,7 +158,8 @@ def wanted(asked: set[str]) -> set[str]:
 
 
 def pip_wheel() -> Path | None:
-    """A pip wheel on this machine: the one that ensurepip would install (Python's own, or the distribution's)."""
+    """A pip wheel on this machine: the one that ensurepip would install (Python's own, or the
+    distribution's)."""
     spec = find_spec("ensurepip")
     folders = [Path(place) / "_bundled" for place in (spec.submodule_search_locations or [])] if spec else []
     folders += [Path(sysconfig.get_config_var("WHEEL_PKG_DIR") or "/usr/share/python-wheels")]
@@ -161,7 +167,8 @@ def pip_wheel() -> Path | None:
 
 
 def debian_wheel(scratch: Path) -> Path | None:
-    """The pip wheel out of Debian's package, downloaded (signed, so apt checks it) and unpacked: needs no root.
+    """The pip wheel out of Debian's package, downloaded (signed, so apt checks it) and unpacked: needs no
+    root.
 
     First with the machine's package lists, then with fresh lists in a folder of our own.
     """
@@ -172,7 +179,9 @@ def debian_wheel(scratch: Path) -> Path | None:
     get = ["download", "python3-pip-whl"]
     for options, verbs in (([], [get]), (own, [["update"], get])):
         runs = [["apt-get", "-qq", *options, *verb] for verb in verbs]
-        if all(subprocess.run(run, cwd=scratch, capture_output=True, check=False).returncode == 0 for run in runs):
+        if all(
+            subprocess.run(run, cwd=scratch, capture_output=True, check=False).returncode == 0 for run in runs
+        ):
             package = next(scratch.glob("python3-pip-whl*.deb"))
             subprocess.run(["dpkg-deb", "-x", package, scratch], capture_output=True, check=False)
             return next(scratch.glob("usr/share/python-wheels/pip-*.whl"), None)
@@ -186,19 +195,29 @@ def pip(scratch: Path) -> list[str]:
         return [sys.executable, "-m", "pip", "--python", str(PYTHON)]
     wheel = wheel or debian_wheel(scratch)
     if wheel is None:
-        raise Trouble("this Python has no pip to install with: `apt install python3-venv`, then run this again", 4)
+        raise Trouble(
+            "this Python has no pip to install with: `apt install python3-venv`, then run this again", 4
+        )
     return [str(PYTHON), f"{wheel}/pip"]
 
 
 def install(extras: str, lock: int) -> None:
     """Installs the checkout, editable, with the packages it needs and those of the extras."""
     UNFINISHED.touch()
-    words = ["install", "--disable-pip-version-check", "--no-input", "--no-warn-script-location", "-e", f".[{extras}]"]
+    words = [
+        "install",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--no-warn-script-location",
+        "-e",
+        f".[{extras}]",
+    ]
     with tempfile.TemporaryDirectory(prefix="gossamer-") as scratch, LOG.open("wb") as log:
         done = subprocess.run(
             [*pip(Path(scratch)), *words],
             cwd=ROOT,
-            env={**os.environ, "PIP_USER": "0"},  # a user's pip.conf may say `user`, which no environment can follow
+            # a user's pip.conf may say `user`, which no environment can follow
+            env={**os.environ, "PIP_USER": "0"},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -208,7 +227,8 @@ def install(extras: str, lock: int) -> None:
     UNFINISHED.unlink()  # only a kill leaves it; a pip that failed has cleaned up
     if done.returncode:
         raise failed(LOG.read_text(errors="replace"))
-    # pip compiles what it copies, not an editable checkout; where Python may write no bytecode each start would compile it
+    # pip compiles what it copies, not an editable checkout; where Python may write no bytecode each start
+    # would compile it
     subprocess.run([PYTHON, "-m", "compileall", "-q", ROOT / "src"], stdout=subprocess.DEVNULL, check=False)
 
 
@@ -216,7 +236,9 @@ def failed(log: str) -> Trouble:
     """Why pip failed, in its own words."""
     if os.strerror(errno.ENOSPC) in log:
         return Trouble(FULL, 16)
-    reasons = [line.partition("ERROR: ")[2] for line in log.splitlines() if line.strip().startswith("ERROR: ")]
+    reasons = [
+        line.partition("ERROR: ")[2] for line in log.splitlines() if line.strip().startswith("ERROR: ")
+    ]
     reason = reasons[-1] if reasons else "pip ended early"
     return Trouble(f"could not install: {reason}; look at {LOG}, check the network, then run this again", 9)
 
@@ -256,7 +278,9 @@ def main(asked: str) -> int:
         return trouble.code
     except OSError as error:
         full = error.errno == errno.ENOSPC
-        say(FULL if full else f"cannot make {HOME}: {error.strerror or error}; mend that, then run this again")
+        say(
+            FULL if full else f"cannot make {HOME}: {error.strerror or error}; mend that, then run this again"
+        )
         return 16 if full else 4
     except KeyboardInterrupt:
         say("interrupted while installing; the same command goes on")

@@ -50,7 +50,8 @@ class Moved:
 
 
 def faked(**more: str) -> dict[str, str]:
-    """The environment of a process with a clock of its own; only the time of day moves, never the monotonic clock."""
+    """The environment of a process with a clock of its own; only the time of day moves, never the monotonic
+    clock."""
     found = glob.glob(LIBRARY)
     if not found:
         pytest.skip("no faketime here: ./test gets it where apt-get is")

@@ -1,4 +1,5 @@
-"""What tests share: a real Valkey per pytest process (so one per xdist worker), empty at the start of each test."""
+"""What tests share: a real Valkey per pytest process (so one per xdist worker), empty at the start of each
+test."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def valkey_binary() -> str:
     return str(get_binary_path())
 
 
-def seen_in_store(request: pytest.FixtureRequest, server: str, version: str, expected: int, found: int) -> None:
+def seen_in_store(
+    request: pytest.FixtureRequest, server: str, version: str, expected: int, found: int
+) -> None:
     """Put a line into the run's table of stores, and see that the numbers are the same."""
     request.node.user_properties.append(
         ("store", (server, version, request.node.name.partition("[")[0], expected, found))
@@ -50,12 +53,15 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if lines:
         terminalreporter.section("stores")
         for server, version, test, expected, found in lines:
-            terminalreporter.write_line(f"{server} {version}: {expected} rows expected, {found} found ({test})")
+            terminalreporter.write_line(
+                f"{server} {version}: {expected} rows expected, {found} found ({test})"
+            )
 
 
 @pytest.fixture(scope="session")
 def valkey_server() -> Iterator[str]:
-    """URL of this process's own server: durable as the embedded one (AOF everysec), on a socket in a private folder."""
+    """URL of this process's own server: durable as the embedded one (AOF everysec), on a socket in a private
+    folder."""
     # not pytest's tmp_path: a socket's path may have 107 characters, and those are longer
     with tempfile.TemporaryDirectory(prefix="gt-") as folder:
         path = f"{folder}/v.sock"
@@ -87,7 +93,8 @@ def wait_for(path: str, server: subprocess.Popen[bytes], seconds: float = 20) ->
 
 @pytest.fixture(scope="session")
 def key_checks() -> list[Callable[[redis.Redis], None]]:
-    """Called after each test that used the store, before it is emptied: a room's conftest appends its check of leaked keys."""
+    """Called after each test that used the store, before it is emptied: a room's conftest appends its check
+    of leaked keys."""
     return []
 
 

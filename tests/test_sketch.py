@@ -23,7 +23,9 @@ def changed(words: list[str], every: int) -> str:
 
 def shared(one: str, other: str) -> float:
     """The share of word triples, counted."""
-    a, b = ({tuple(words[n : n + 3]) for n in range(len(words) - 2)} for words in (one.split(), other.split()))
+    a, b = (
+        {tuple(words[n : n + 3]) for n in range(len(words) - 2)} for words in (one.split(), other.split())
+    )
     return len(a & b) / len(a | b)
 
 
@@ -49,7 +51,8 @@ def test_likeness_is_the_share_of_triples(every: int) -> None:
 
 def test_texts_that_are_alike_share_a_band() -> None:
     found = [
-        set(bands(near(" ".join(words)))) & set(bands(near(changed(words, 40)))) for words in map(text, range(100))
+        set(bands(near(" ".join(words)))) & set(bands(near(changed(words, 40))))
+        for words in map(text, range(100))
     ]
     assert sum(map(bool, found)) >= 98
 
@@ -57,7 +60,9 @@ def test_texts_that_are_alike_share_a_band() -> None:
 def test_others_share_nothing() -> None:
     sketches = [near(" ".join(text(seed, 200))) for seed in range(100)]
     assert all(
-        likeness(a, b) == 0 and not set(bands(a)) & set(bands(b)) for n, a in enumerate(sketches) for b in sketches[:n]
+        likeness(a, b) == 0 and not set(bands(a)) & set(bands(b))
+        for n, a in enumerate(sketches)
+        for b in sketches[:n]
     )
 
 
@@ -72,7 +77,9 @@ def test_headings_tell_two_things_of_one_template_apart() -> None:
 
 def test_dates_and_times_make_no_difference() -> None:
     body = " ".join(text(1))
-    one, other = (near(f"Read 2024-{n}-11 at 1{n}:30, {body}, 0{n}.11.2021", f"Tea 2024/{n}/1") for n in (1, 2))
+    one, other = (
+        near(f"Read 2024-{n}-11 at 1{n}:30, {body}, 0{n}.11.2021", f"Tea 2024/{n}/1") for n in (1, 2)
+    )
     assert one == other
     assert likeness(near(body, "Release 1.2.3"), near(body, "Release 1.2.4")) == 0
 
@@ -83,5 +90,7 @@ def test_few_words_are_compared_whole() -> None:
 
 
 def test_writing_without_blanks_has_words() -> None:
-    story = "".join(random.Random(3).choices("春夏秋冬山川草木花鳥風月日星空海雨雪雲水火土金石田里人心", k=400))
+    story = "".join(
+        random.Random(3).choices("春夏秋冬山川草木花鳥風月日星空海雨雪雲水火土金石田里人心", k=400)
+    )
     assert likeness(near(story), near(story[:200] + "狐" + story[200:])) > 0.9

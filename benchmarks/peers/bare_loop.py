@@ -1,6 +1,8 @@
-"""The floor of benchmarks/speed.py: the same client and parser, given the list of URLs; no frontier, no robots, no log.
+"""The floor of benchmarks/speed.py: the same client and parser, given the list of URLs; no frontier, no
+robots, no log.
 
-Fetch (64 at once), gunzip, parse, title, absolute distinct links, one JSON line a page. Prints the CPU seconds that this took.
+Fetch (64 at once), gunzip, parse, title, absolute distinct links, one JSON line a page. Prints the CPU
+seconds that this took.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Scrapy's part of benchmarks/speed.py: follow all links of one host, write url, title, status and number of links."""
+"""Scrapy's part of benchmarks/speed.py: follow all links of one host, write url, title, status and number of
+links."""
 
 from __future__ import annotations
 
@@ -33,10 +34,17 @@ class Pages(scrapy.Spider):
 
 process = CrawlerProcess(
     {
-        "CONCURRENT_REQUESTS": 64, "CONCURRENT_REQUESTS_PER_DOMAIN": 64, "DOWNLOAD_DELAY": 0, "ROBOTSTXT_OBEY": True,
-        "AUTOTHROTTLE_ENABLED": False, "LOG_LEVEL": "INFO", "TELNETCONSOLE_ENABLED": False, "COOKIES_ENABLED": True,
-        "FEEDS": {sys.argv[2]: {"format": "jsonlines", "overwrite": True}}, "RETRY_ENABLED": False,
+        "CONCURRENT_REQUESTS": 64,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 64,
+        "DOWNLOAD_DELAY": 0,
+        "ROBOTSTXT_OBEY": True,
+        "AUTOTHROTTLE_ENABLED": False,
+        "LOG_LEVEL": "INFO",
+        "TELNETCONSOLE_ENABLED": False,
+        "COOKIES_ENABLED": True,
+        "FEEDS": {sys.argv[2]: {"format": "jsonlines", "overwrite": True}},
+        "RETRY_ENABLED": False,
     }
-)  # fmt: skip
+)
 process.crawl(Pages, start=sys.argv[1])
 process.start()

@@ -1,9 +1,11 @@
-"""Pages that only those who are logged in see whole: https://quotes.toscrape.com, a site made for practice, which lets anybody in.
+"""Pages that only those who are logged in see whole: https://quotes.toscrape.com, a site made for practice,
+which lets anybody in.
 
     QUOTES_USER=me QUOTES_PASSWORD=any gossamer crawl examples/login/members.py -o quotes.jsonl
     gossamer sessions list
 
-Who is logged in sees beside each author a link to Goodreads. The log-in is made once; later crawls use it as long as it holds.
+Who is logged in sees beside each author a link to Goodreads. The log-in is made once; later crawls use it as
+long as it holds.
 """
 
 from gossamer import Item, Login, Site

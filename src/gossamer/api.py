@@ -1,4 +1,5 @@
-"""The Python door: `gossamer.crawl` gives pages or items as they come, `gossamer.run` does what the command line does."""
+"""The Python door: `gossamer.crawl` gives pages or items as they come, `gossamer.run` does what the command
+line does."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ _END = object()
 
 
 class Found(msgspec.Struct, dict=True):
-    """An item as a crawl yields it: its fields are attributes, `_url _site _kind _key _seen_at _version` beside them."""
+    """An item as a crawl yields it: its fields are attributes, `_url _site _kind _key _seen_at _version`
+    beside them."""
 
     def __repr__(self) -> str:
         return f"Found({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
@@ -35,8 +37,8 @@ class Found(msgspec.Struct, dict=True):
 class Crawl:
     """A crawl under way: iterate over it, with `async for` or `for` (then it runs in a thread of its own).
 
-    Rows come at least once: those of a commit that a killed process had not settled come again. `summary` is there
-    after the last row. Leaving the loop early stops the crawl gracefully.
+    Rows come at least once: those of a commit that a killed process had not settled come again. `summary` is
+    there after the last row. Leaving the loop early stops the crawl gracefully.
     """
 
     def __init__(self, targets: Sequence[str], options: dict[str, Any]) -> None:
@@ -138,8 +140,9 @@ def _found(data: dict[str, Any]) -> Found:
 def crawl(*targets: str | os.PathLike[str], **options: Any) -> Crawl:
     """Crawl targets and iterate over what is found: page records of plain URLs, items of site files.
 
-    Options are named as those of the command line: `limit=100`, `delay=1`, `scope="domain"`, `text=True`, `data=".gossamer"` (without
-    `data` nothing is kept, and files of items are fetched only with `files=`). Raises GossamerError.
+    Options are named as those of the command line: `limit=100`, `delay=1`, `scope="domain"`, `text=True`,
+    `data=".gossamer"` (without `data` nothing is kept, and files of items are fetched only with `files=`).
+    Raises GossamerError.
 
     >>> for page in gossamer.crawl("https://example.com", limit=100):  # doctest: +SKIP
     ...     print(page.url, page.title)
@@ -152,8 +155,8 @@ def run(
     output: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     **options: Any,
 ) -> Summary:
-    """Run a crawl as `gossamer crawl` does, into `output`; resumes what is unfinished. Returns its summary. Where a loop runs
-    already, as in notebooks, it waits for a thread of its own.
+    """Run a crawl as `gossamer crawl` does, into `output`; resumes what is unfinished. Returns its summary.
+    Where a loop runs already, as in notebooks, it waits for a thread of its own.
 
     >>> gossamer.run("sites/", output="items.parquet", limit=1000)  # doctest: +SKIP
     """
@@ -172,7 +175,8 @@ def run(
 
 
 def job_of(targets: Sequence[str], options: dict[str, Any], folder: str = ".") -> Job:
-    """A job from keyword options; an unknown one is a UsageError naming the nearest. `folder`: where gossamer.toml may lie."""
+    """A job from keyword options; an unknown one is a UsageError naming the nearest. `folder`: where
+    gossamer.toml may lie."""
     from gossamer.app.job import Job
     from gossamer.config.settings import Given, load
 

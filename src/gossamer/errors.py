@@ -1,6 +1,7 @@
 """The one error tree. Foreign exceptions are mapped at the boundary; a message says what to do.
 
-Expected outcomes of a visit (a refused connection, a 500) are not errors: they are `Failure` and `Verdict` values.
+Expected outcomes of a visit (a refused connection, a 500) are not errors: they are `Failure` and `Verdict`
+values.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class StoreError(GossamerError):
 
 
 class StoreChanged(StoreError):
-    """The store was emptied, or replaced by another one, while it was worked with: what is known of it does not hold any more."""
+    """The store was emptied, or replaced by another one, while it was worked with: what is known of it does
+    not hold any more."""
 
 
 class CrawlEnded(GossamerError):
@@ -97,8 +99,8 @@ class DiskFull(GossamerError):
 
 
 class ResourceError(GossamerError):
-    """This process lacks something of its own machine (descriptors, memory, threads, ports) and cannot even do one thing at a time:
-    raise the limit, then run the same command again."""
+    """This process lacks something of its own machine (descriptors, memory, threads, ports) and cannot even
+    do one thing at a time: raise the limit, then run the same command again."""
 
     exit_code = 9
 

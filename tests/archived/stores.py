@@ -1,4 +1,5 @@
-"""Stores of objects on loopback, real servers that may be killed and begun again with their disk: MinIO, fake-gcs-server, HDFS.
+"""Stores of objects on loopback, real servers that may be killed and begun again with their disk: MinIO,
+fake-gcs-server, HDFS.
 
 `deploy/needs.sh` brings them into the user's cache.
 """
@@ -50,7 +51,8 @@ class Objects(ABC):
         """Begin, also again; returns when it takes objects."""
         with (self.folder / "log").open("ab") as log:
             self.processes = [
-                subprocess.Popen(one, stdout=log, stderr=log, cwd=self.folder, env=self.env) for one in self.words
+                subprocess.Popen(one, stdout=log, stderr=log, cwd=self.folder, env=self.env)
+                for one in self.words
             ]
         deadline = time.monotonic() + 120
         while True:
@@ -101,7 +103,14 @@ class Gcs(Objects):
         super().__init__(folder)
         where = ["-host", "127.0.0.1", "-port", str(self.port), "-public-host", f"127.0.0.1:{self.port}"]
         self.words = [
-            [str(self.server / "fake-gcs-server"), "-scheme", "http", "-filesystem-root", str(folder / "disk"), *where]
+            [
+                str(self.server / "fake-gcs-server"),
+                "-scheme",
+                "http",
+                "-filesystem-root",
+                str(folder / "disk"),
+                *where,
+            ]
         ]
         self.start()
 
@@ -109,10 +118,11 @@ class Gcs(Objects):
         if not (self.folder / "disk" / "bucket").exists():
             urllib.request.urlopen(
                 urllib.request.Request(
-                    f"http://127.0.0.1:{self.port}/storage/v1/b?project=p", json.dumps({"name": "bucket"}).encode(),
+                    f"http://127.0.0.1:{self.port}/storage/v1/b?project=p",
+                    json.dumps({"name": "bucket"}).encode(),
                     {"Content-Type": "application/json"},
                 )
-            ).close()  # fmt: skip
+            ).close()
 
     @property
     def url(self) -> str:
@@ -128,23 +138,33 @@ class Hdfs(Objects):
         super().__init__(folder)
         node = f"hdfs://127.0.0.1:{free_port()}"
         here = {
-            "dfs.namenode.name.dir": f"file://{folder}/name", "dfs.datanode.data.dir": f"file://{folder}/data",
-            "dfs.namenode.http-address": f"127.0.0.1:{self.port}", "dfs.datanode.address": f"127.0.0.1:{free_port()}",
-            "dfs.datanode.http.address": f"127.0.0.1:{free_port()}", "dfs.datanode.ipc.address": f"127.0.0.1:{free_port()}",
-            "dfs.replication": "1", "dfs.permissions.enabled": "false", "dfs.datanode.hostname": "127.0.0.1",
-            "dfs.namenode.datanode.registration.ip-hostname-check": "false", "dfs.namenode.safemode.extension": "0",
-        }  # fmt: skip
+            "dfs.namenode.name.dir": f"file://{folder}/name",
+            "dfs.datanode.data.dir": f"file://{folder}/data",
+            "dfs.namenode.http-address": f"127.0.0.1:{self.port}",
+            "dfs.datanode.address": f"127.0.0.1:{free_port()}",
+            "dfs.datanode.http.address": f"127.0.0.1:{free_port()}",
+            "dfs.datanode.ipc.address": f"127.0.0.1:{free_port()}",
+            "dfs.replication": "1",
+            "dfs.permissions.enabled": "false",
+            "dfs.datanode.hostname": "127.0.0.1",
+            "dfs.namenode.datanode.registration.ip-hostname-check": "false",
+            "dfs.namenode.safemode.extension": "0",
+        }
         for page in ("hdfs", "datanode", "static"):
             (folder / "conf" / "webapps" / page).mkdir(parents=True)
         for name, values in (("core", {"fs.defaultFS": node}), ("hdfs", here)):
             rows = "".join(
-                f"<property><name>{key}</name><value>{value}</value></property>" for key, value in values.items()
+                f"<property><name>{key}</name><value>{value}</value></property>"
+                for key, value in values.items()
             )
             (folder / "conf" / f"{name}-site.xml").write_text(f"<configuration>{rows}</configuration>")
         java = [*JAVA, "-cp", f"{folder}/conf:{self.server}/*"]
         main = "org.apache.hadoop.hdfs.server"
         subprocess.run(
-            [*java, f"{main}.namenode.NameNode", "-format", "-force"], check=True, capture_output=True, cwd=folder
+            [*java, f"{main}.namenode.NameNode", "-format", "-force"],
+            check=True,
+            capture_output=True,
+            cwd=folder,
         )
         self.words = [[*java, f"{main}.namenode.NameNode"], [*java, f"{main}.datanode.DataNode"]]
         self.start()

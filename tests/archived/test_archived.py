@@ -77,7 +77,9 @@ def test_all_is_there_once_though_the_store_is_killed(
         crawl(sink(url, tmp_path / "a", plain, patience=0.3, waiting=4_000), lengths, ROWS)
     store.start()
     crawl(sink(url, tmp_path / "a", plain), lengths, ROWS, size=3)
-    assert [name for name in os.listdir(first.folder) if not name.endswith((".sent", ".lock", "objects"))] == []
+    assert [
+        name for name in os.listdir(first.folder) if not name.endswith((".sent", ".lock", "objects"))
+    ] == []
     there = fetched(url, tmp_path / "there")
     if plain:
         reader = KeptObjects(there)
@@ -100,7 +102,9 @@ def test_what_hdfs_forbids_as_its_nodes_begin_may_pass(tmp_path: Path, store: Ob
     store.kill()
     store.words, words = store.words[:1], store.words
     with (store.folder / "log").open("ab") as log:
-        store.processes = [subprocess.Popen(store.words[0], stdout=log, stderr=log, cwd=store.folder, env=store.env)]
+        store.processes = [
+            subprocess.Popen(store.words[0], stdout=log, stderr=log, cwd=store.folder, env=store.env)
+        ]
     said, deadline = "", time.monotonic() + 120
     while "WebHdfsError" not in said:
         assert time.monotonic() < deadline, said

@@ -1,4 +1,5 @@
-"""A store of objects that is away when a crawl begins, or ends: waited for, as stores of rows are; a stop is obeyed meanwhile."""
+"""A store of objects that is away when a crawl begins, or ends: waited for, as stores of rows are; a stop is
+obeyed meanwhile."""
 
 from __future__ import annotations
 
@@ -43,7 +44,10 @@ def test_one_that_is_down_at_the_beginning_or_the_end_is_waited_for(store: Objec
         door = begin(command(one))
         assert f"s3://bucket/some/{tmp_path.name} does not take pages" in said_so(door)
         store.start()
-        while not (tmp_path / "out.jsonl").exists() or len((tmp_path / "out.jsonl").read_bytes().splitlines()) < 3:
+        while (
+            not (tmp_path / "out.jsonl").exists()
+            or len((tmp_path / "out.jsonl").read_bytes().splitlines()) < 3
+        ):
             time.sleep(0.05)
         store.kill()
         assert "takes nothing" in said_so(door)
@@ -54,9 +58,20 @@ def test_one_that_is_down_at_the_beginning_or_the_end_is_waited_for(store: Objec
     assert len(found) == len(set(found)) == PAGES
 
 
-@pytest.mark.parametrize("kind", ["s3://b/p?endpoint=http://127.0.0.1:{}", "hdfs://127.0.0.1:{}/p", "gs://b/p?endpoint=http://127.0.0.1:{}&anonymous=yes",
-                                  "postgresql://joe@127.0.0.1:{}/x", "mongodb://127.0.0.1:{}/x", "valkey://127.0.0.1:{}/0?hash=x"])  # fmt: skip
-def test_a_wrong_address_is_told_and_a_stop_ends_it(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "s3://b/p?endpoint=http://127.0.0.1:{}",
+        "hdfs://127.0.0.1:{}/p",
+        "gs://b/p?endpoint=http://127.0.0.1:{}&anonymous=yes",
+        "postgresql://joe@127.0.0.1:{}/x",
+        "mongodb://127.0.0.1:{}/x",
+        "valkey://127.0.0.1:{}/0?hash=x",
+    ],
+)
+def test_a_wrong_address_is_told_and_a_stop_ends_it(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "joe")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     one = job(["http://127.0.0.1:1/"], tmp_path)

@@ -117,7 +117,9 @@ async def browser(program: str | None) -> AsyncIterator[Make]:
         resolver: Resolver | None = None, looks: Callable[[str], Render] = lambda _: Render(), **more: Any
     ) -> BrowserCollector:
         options = {"agent": "test/1", "domain": lambda host: host, "total": 20.0, "program": program} | more
-        made.append(BrowserCollector(resolver or Resolver(["127.0.0.0/8"], lookup=here), render=looks, **options))
+        made.append(
+            BrowserCollector(resolver or Resolver(["127.0.0.0/8"], lookup=here), render=looks, **options)
+        )
         return made[-1]
 
     yield make
@@ -125,7 +127,9 @@ async def browser(program: str | None) -> AsyncIterator[Make]:
         await one.close()
 
 
-async def page(collector: BrowserCollector, url: str, headers: dict[str, str] | None = None, **more: Any) -> Page:
+async def page(
+    collector: BrowserCollector, url: str, headers: dict[str, str] | None = None, **more: Any
+) -> Page:
     """The page at a URL, for there is one."""
     got = await collector.collect(Request(url, **more), headers or {})
     assert isinstance(got, Page), got

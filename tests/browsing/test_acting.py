@@ -1,4 +1,5 @@
-"""What a site wants done on a page and kept of it: steps, answers to scripts, console, pictures; what never comes is told, the page kept."""
+"""What a site wants done on a page and kept of it: steps, answers to scripts, console, pictures; what never
+comes is told, the page kept."""
 
 from __future__ import annotations
 
@@ -42,10 +43,16 @@ def looking(make: Make, said: Any, **more: Any) -> BrowserCollector:
 @pytest.mark.parametrize("human", [False, True])
 async def test_steps_fill_a_form_and_follow_it(stage: Stage, browser: Make, human: bool) -> None:
     stage.pages |= {
-        "/": FORM.replace("METHOD", "post"), "/found": lambda: (303, {"location": "/there", "set-cookie": "in=1"}, ""),
+        "/": FORM.replace("METHOD", "post"),
+        "/found": lambda: (303, {"location": "/there", "set-cookie": "in=1"}, ""),
         "/there": "<p id=end>there</p><a href=next>n</a>",
-    }  # fmt: skip
-    acts = [{"fill": "#q", "with": "tea"}, {"type": "#p", "with": "s3c ret"}, {"press": "Enter"}, {"wait": "#end"}]
+    }
+    acts = [
+        {"fill": "#q", "with": "tea"},
+        {"type": "#p", "with": "s3c ret"},
+        {"press": "Enter"},
+        {"wait": "#end"},
+    ]
     got = await page(looking(browser, {"steps": acts, "human": human}), stage.url())
     assert (got.status, got.url, got.late, b"there" in got.body) == (200, stage.url("/there"), "", True)
     assert stage.paths() == ["/", "/found", "/there"]
@@ -75,9 +82,11 @@ async def test_what_scripts_got_is_kept_within_bounds(stage: Stage, browser: Mak
 
 async def test_blocked_hosts_are_not_asked(stage: Stage, browser: Make) -> None:
     stage.pages |= {
-        "/": "".join(f"<script src=http://{host}:{stage.server_port}/{host}.js></script><iframe src=http://{host}:{stage.server_port}/f></iframe>"
-                     for host in ("x.ads.test", "ads.test", "good.test", "static.doubleclick.net")),
-    }  # fmt: skip
+        "/": "".join(
+            f"<script src=http://{host}:{stage.server_port}/{host}.js></script><iframe src=http://{host}:{stage.server_port}/f></iframe>"
+            for host in ("x.ads.test", "ads.test", "good.test", "static.doubleclick.net")
+        ),
+    }
     await page(looking(browser, {"block": ["ads", "*.ads.test"]}), stage.url(host="shop.test"))
     assert set(stage.paths()) == {"/", "/good.test.js", "/f"}
     assert stage.paths().count("/f") == 1
@@ -104,9 +113,10 @@ async def test_pictures(stage: Stage, browser: Make, tmp_path: Path) -> None:
 async def test_what_never_comes_is_named_and_the_page_kept(stage: Stage, browser: Make) -> None:
     stage.pages["/"] = "<p>here</p>"
     for said, late in (
-        ("p >>", "the page has no p >>"), ({"until": "window.never"}, "window.never never was true"),
+        ("p >>", "the page has no p >>"),
+        ({"until": "window.never"}, "window.never never was true"),
         ({"steps": [{"click": "#no"}]}, "the page has no #no"),
-    ):  # fmt: skip
+    ):
         got = await page(looking(browser, said, total=5.0), stage.url())
         assert (got.late, b"<p>here</p>" in got.body) == (late, True)
 
@@ -136,18 +146,26 @@ def test_in_a_crawl_it_is_a_timeout_and_what_was_kept_is_told(
     assert "warning: w" in made["/well"]["console"]
     kept = [path.read_bytes() for path in Path(".gossamer/late/failed").rglob("*") if path.is_file()]
     assert any(b"<p>here</p>" in data for data in kept)
-    item = next(line for line in map(json.loads, Path("late.jsonl").read_text().splitlines()) if "shot" in line)
+    item = next(
+        line for line in map(json.loads, Path("late.jsonl").read_text().splitlines()) if "shot" in line
+    )
     assert (item["name"], item["shot"]) == ("K", made["/well"]["screenshot"])
     assert Path(item["shot"]).parent == Path(".gossamer/late/screenshots")
 
 
 def test_what_is_no_rendering_is_said() -> None:
     bad = {
-        "a step is one of": {"steps": [{"jump": "x"}]}, 'fill has a text in "with"': {"steps": [{"fill": "#q"}]},
-        "steps are a list": {"steps": {"click": "x"}}, "pause has seconds": {"steps": [{"pause": 100}]}, "block has": {"block": ["a b"]},
-        "capture has patterns": {"capture": ["("]}, "there is no 'shots'": {"shots": 1}, "more than 50": {"steps": ["scroll"] * 51},
-        "until is an expression": {"until": " "}, "human is True or False": {"human": 1},
-    }  # fmt: skip
+        "a step is one of": {"steps": [{"jump": "x"}]},
+        'fill has a text in "with"': {"steps": [{"fill": "#q"}]},
+        "steps are a list": {"steps": {"click": "x"}},
+        "pause has seconds": {"steps": [{"pause": 100}]},
+        "block has": {"block": ["a b"]},
+        "capture has patterns": {"capture": ["("]},
+        "there is no 'shots'": {"shots": 1},
+        "more than 50": {"steps": ["scroll"] * 51},
+        "until is an expression": {"until": " "},
+        "human is True or False": {"human": 1},
+    }
     for said, value in bad.items():
         with pytest.raises(ValueError, match=said.replace("(", "\\(")):
             rendering.read(value)

@@ -1,4 +1,5 @@
-"""Whom the browser appears as where it is to look like one of people's: consistent, one a session, no bot to a detector; honest else."""
+"""Whom the browser appears as where it is to look like one of people's: consistent, one a session, no bot to
+a detector; honest else."""
 
 from __future__ import annotations
 
@@ -62,7 +63,9 @@ async def told(collector: BrowserCollector, stage: Stage, guise: Guise) -> dict[
     got = await collector.collect(Request(stage.url()), {}, guise)
     assert isinstance(got, Page), got
     assert got.session == (f"{guise.browser}/{guise.session}" if guise.browser else None)
-    found: dict[str, Any] = json.loads(base64.b64decode(got.body.partition(b'id="seen">')[2].partition(b"<")[0]))
+    found: dict[str, Any] = json.loads(
+        base64.b64decode(got.body.partition(b'id="seen">')[2].partition(b"<")[0])
+    )
     return found
 
 
@@ -94,7 +97,9 @@ async def test_the_clock_is_that_of_the_proxys_country(stage: Stage, browser: Ma
     stage.pages["/"] = TELLS
     async with lights(gate := Light("127.0.7.9", free_port())):
         collector = wearing(browser, country=lambda url: "jp" if "7.9" in url else "")
-        seen = await told(collector, stage, Guise("chrome150", session="1", proxy=f"http://127.0.7.9:{gate.port}"))
+        seen = await told(
+            collector, stage, Guise("chrome150", session="1", proxy=f"http://127.0.7.9:{gate.port}")
+        )
     assert seen["zone"] == "Asia/Tokyo"
 
 
@@ -117,13 +122,19 @@ async def test_each_session_is_another_visitor(stage: Stage, browser: Make) -> N
     assert [headers.get("cookie") for _, headers in stage.seen] == [None, None, "id=1"]
 
 
-def test_rungs_of_one_identity_share_cookies(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rungs_of_one_identity_share_cookies(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     stage.pages |= {
-        "/": (200, {"set-cookie": "way=1; Path=/"}, f"<h1>News</h1>{ROWS}<a href=/app>app</a>"), "/app": SHELL, "/rows": ROWS,
+        "/": (200, {"set-cookie": "way=1; Path=/"}, f"<h1>News</h1>{ROWS}<a href=/app>app</a>"),
+        "/app": SHELL,
+        "/rows": ROWS,
         "/app.js": (200, {"content-type": "text/javascript"}, APP),
-    }  # fmt: skip
-    made = {one["url"].removeprefix(stage.url("")): one for one in crawl(stage, "impersonated,browser", "both")}
+    }
+    made = {
+        one["url"].removeprefix(stage.url("")): one for one in crawl(stage, "impersonated,browser", "both")
+    }
     assert (made["/"]["rung"], made["/app"]["rung"]) == ("impersonated", "browser")
     assert made["/"]["session"] == made["/app"]["session"]
     assert made["/app"]["session"].startswith(("chrome", "edge"))

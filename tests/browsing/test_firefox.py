@@ -16,14 +16,27 @@ SITE = "from gossamer import Login, Site\nsite = Site('shop', seeds=['http://127
 @pytest.mark.parametrize(
     ("more", "words", "said"),
     [
-        ("render={'human': True}", ["--ladder", "plain,browser"], "site shop: human: that is done in Chromium"),
-        ("session=Login('http://127.0.0.1:9/in', {'user': 'a'})", ["--ladder", "browser"], "site shop: session: that is done"),
+        (
+            "render={'human': True}",
+            ["--ladder", "plain,browser"],
+            "site shop: human: that is done in Chromium",
+        ),
+        (
+            "session=Login('http://127.0.0.1:9/in', {'user': 'a'})",
+            ["--ladder", "browser"],
+            "site shop: session: that is done",
+        ),
         ("", ["--ladder", "impersonated,browser"], "no ladder may have impersonated"),
     ],
-)  # fmt: skip
+)
 def test_what_firefox_does_not_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], more: str, words: list[Any], said: str
-) -> None:  # fmt: skip
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    more: str,
+    words: list[Any],
+    said: str,
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shop.py").write_text(SITE.replace("{more}", more))
     code = run(["crawl", "shop.py", "--allow-private", "127.0.0.0/8", "-s", "chromium=firefox-esr", *words])

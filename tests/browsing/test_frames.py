@@ -1,4 +1,5 @@
-"""Frames of other origins are read as if they stood in the page: in order, nested, bounded; what hangs, is huge or blocked is left out."""
+"""Frames of other origins are read as if they stood in the page: in order, nested, bounded; what hangs, is
+huge or blocked is left out."""
 
 from __future__ import annotations
 
@@ -33,17 +34,33 @@ async def test_they_are_read_in_order_as_in_a_static_twin(stage: Stage, browser:
     two, three, a, b = (stage.url(f"/in/{host}", host) for host in ORIGINS)
     made = f"<script>document.body.insertAdjacentHTML('beforeend', '{rows(3)}')</script>"
     bodies = {
-        "page": rows(0) + frame(two) + rows(5) + frame(a) + rows(9)
-        + "<iframe sandbox srcdoc='<p class=book><a>Tea 10</a></p>'></iframe>" + frame("/none") + rows(11),
+        "page": rows(0)
+        + frame(two)
+        + rows(5)
+        + frame(a)
+        + rows(9)
+        + "<iframe sandbox srcdoc='<p class=book><a>Tea 10</a></p>'></iframe>"
+        + frame("/none")
+        + rows(11),
         "two.test": f"<base href=http://base.test/x/><!--c--><meta name=robots content=none><ul>{rows(1)}</ul>{frame(three)}{made}{rows(4)}<noscript>n",
-        "three.test": rows(2), "a.test": rows(6) + frame(b) + rows(8), "b.a.test": rows(7),
-    }  # fmt: skip
-    stage.pages |= {f"/in/{name}": f"<!doctype html><meta charset=utf-8><body>{body}" for name, body in bodies.items()}
+        "three.test": rows(2),
+        "a.test": rows(6) + frame(b) + rows(8),
+        "b.a.test": rows(7),
+    }
+    stage.pages |= {
+        f"/in/{name}": f"<!doctype html><meta charset=utf-8><body>{body}" for name, body in bodies.items()
+    }
     stage.pages["/none"] = ""
     got = await page(browser(), stage.url("/in/page", "shop.test"))
     assert books(got.body) == [f"Tea {n}" for n in range(12)]
     tree = parse(got.body.decode())
-    assert [one.attrs["data-frame"] for one in tree.select("[data-frame]")] == [two, three, a, b, "about:srcdoc"]
+    assert [one.attrs["data-frame"] for one in tree.select("[data-frame]")] == [
+        two,
+        three,
+        a,
+        b,
+        "about:srcdoc",
+    ]
     links = {one.text: one.attrs["href"] for one in tree.select(".book a[href]")}
     assert (links["Tea 0"], links["Tea 1"]) == ("more/0", "http://base.test/x/more/1")
     assert not tree.select("base, noscript, meta[name]"), "it says nothing of the page"
@@ -57,28 +74,49 @@ async def test_what_hangs_is_huge_or_blocked_is_left_out(stage: Stage, browser: 
     inner = {
         "hangs": f"{rows(90)}<script>onload = () => {{ setTimeout(() => {{ for (;;); }}) }}</script>",
         "huge": f"{rows(91)}<script>document.body.append('x'.repeat(3e6))</script>",
-        "ads": rows(92), "swallows": f"{rows(94)}<script>{SWALLOWS}</script>",
-        "asks": rows(95), "strict": "", "well": rows(1) + frame(stage.url("/ads", "ads.test")) + rows(2),
-    }  # fmt: skip
+        "ads": rows(92),
+        "swallows": f"{rows(94)}<script>{SWALLOWS}</script>",
+        "asks": rows(95),
+        "strict": "",
+        "well": rows(1) + frame(stage.url("/ads", "ads.test")) + rows(2),
+    }
     stage.pages |= {f"/{way}": f"<!doctype html><body>{body}" for way, body in inner.items()}
     typed = {"content-security-policy": "require-trusted-types-for 'script'; default-src 'none'"}
     stage.pages["/strict"] = 200, typed, rows(93)
-    names = "two.test", "three.test", "ads.test", "four.test", "newassets.hcaptcha.com", "five.test", "six.test"
+    names = (
+        "two.test",
+        "three.test",
+        "ads.test",
+        "four.test",
+        "newassets.hcaptcha.com",
+        "five.test",
+        "six.test",
+    )
     hosts = zip(inner, names, strict=True)
     stage.pages["/"] = rows(0) + "".join(frame(stage.url(f"/{way}", host)) for way, host in hosts) + rows(3)
     collector = browser(looks=lambda _: Render(block=("ads.test",)))
     got = await page(collector, stage.url())
     assert books(got.body) == ["Tea 0", "Tea 93", "Tea 1", "Tea 2", "Tea 3"]
     assert len(re.findall(rb"data-frame", got.body)) == 2
-    assert books((await page(collector, stage.url("/strict"))).body) == ["Tea 93"], "the tab serves the next page"
+    assert books((await page(collector, stage.url("/strict"))).body) == ["Tea 93"], (
+        "the tab serves the next page"
+    )
 
 
-async def test_there_are_bounds_for_all_together(stage: Stage, browser: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_there_are_bounds_for_all_together(
+    stage: Stage, browser: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(frames, "MOST", 4)
-    long = rows(2) + "<script>document.body.append('x'.repeat(70_000))</script>" + frame(stage.url("/3", "two.test"))
+    long = (
+        rows(2)
+        + "<script>document.body.append('x'.repeat(70_000))</script>"
+        + frame(stage.url("/3", "two.test"))
+    )
     stage.pages |= {f"/{n}": rows(n) for n in range(6)} | {"/2": long}
     stage.pages["/"] = "".join(frame(stage.url(f"/{n}", "two.test")) for n in (0, 2, 1, 4, 5))
     collector = browser(wire=30_000)
     assert books((await page(collector, stage.url())).body) == ["Tea 0", "Tea 1", "Tea 4"]
     monkeypatch.setattr(frames.Frames, "_within", None)
-    assert books((await page(collector, stage.url("/1"))).body) == ["Tea 1"], "without frames nothing more is asked"
+    assert books((await page(collector, stage.url("/1"))).body) == ["Tea 1"], (
+        "without frames nothing more is asked"
+    )

@@ -1,4 +1,5 @@
-"""Nothing that a page does reaches what the guard refuses: all that the browser sends goes through the tunnel."""
+"""Nothing that a page does reaches what the guard refuses: all that the browser sends goes through the
+tunnel."""
 
 from __future__ import annotations
 
@@ -70,7 +71,8 @@ async def names(host: str, _port: int) -> list[str]:
 async def test_what_the_guard_refuses_hears_nothing(stage: Stage, browser: Make) -> None:
     async with Trap() as trap:
         addresses = [
-            f"{host}:{trap.port}" for host in ("127.0.0.2", "localhost", "[::1]", "inner.test", "2130706434", "0.0.0.0")
+            f"{host}:{trap.port}"
+            for host in ("127.0.0.2", "localhost", "[::1]", "inner.test", "2130706434", "0.0.0.0")
         ]
         stage.pages["/"] = TRIES.replace("ADDRESSES", json.dumps(addresses)).replace(
             "UDP", str(trap.udp.getsockname()[1])
@@ -88,9 +90,14 @@ async def test_what_the_guard_refuses_hears_nothing(stage: Stage, browser: Make)
 async def test_what_is_let_is_reached(stage: Stage, browser: Make) -> None:
     """The other way round, so that silence above says something."""
     async with Trap() as trap:
-        stage.pages["/"] = TRIES.replace("ADDRESSES", json.dumps([f"127.0.0.1:{trap.port}"])).replace("UDP", "9")
+        stage.pages["/"] = TRIES.replace("ADDRESSES", json.dumps([f"127.0.0.1:{trap.port}"])).replace(
+            "UDP", "9"
+        )
         guard = Resolver(["127.0.0.1/32"], lookup=names)
-        assert b'id="done"' in (await page(browser(guard, lambda _: Render("#done")), stage.url(host="site.test"))).body
+        assert (
+            b'id="done"'
+            in (await page(browser(guard, lambda _: Render("#done")), stage.url(host="site.test"))).body
+        )
         assert len(trap.all()) >= 3
 
 
@@ -117,7 +124,9 @@ async def test_the_tunnel_pins_counts_and_ends(stage: Stage) -> None:
     async def ask() -> bytes:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(tunnel.url.rpartition(":")[2]))
         host = b"site.test"
-        writer.write(b"\x05\x01\x00\x05\x01\x00\x03" + bytes([len(host)]) + host + stage.server_port.to_bytes(2, "big"))
+        writer.write(
+            b"\x05\x01\x00\x05\x01\x00\x03" + bytes([len(host)]) + host + stage.server_port.to_bytes(2, "big")
+        )
         writer.write(b"GET / HTTP/1.1\r\nhost: site.test\r\nconnection: close\r\n\r\n")
         try:
             return await reader.read()

@@ -1,4 +1,5 @@
-"""The browser rung as people meet it: climbed to for a page that scripts fill, honest, replayed, missed with one line."""
+"""The browser rung as people meet it: climbed to for a page that scripts fill, honest, replayed, missed with
+one line."""
 
 from __future__ import annotations
 
@@ -30,10 +31,14 @@ def shop(stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage
     """A front page as sent, and an app behind it; the working folder is empty."""
     monkeypatch.chdir(tmp_path)
     stage.pages |= {
-        "/": PLAIN + "<a href=/app>app</a><a href=/old>old</a>", "/app": SHELL, "/rows": ROWS + "<a href=/more>more</a>", "/more": SHELL,
-        "/app.js": (200, {"content-type": "text/javascript"}, APP), "/old": (301, {"location": "/app"}, ""),
+        "/": PLAIN + "<a href=/app>app</a><a href=/old>old</a>",
+        "/app": SHELL,
+        "/rows": ROWS + "<a href=/more>more</a>",
+        "/more": SHELL,
+        "/app.js": (200, {"content-type": "text/javascript"}, APP),
+        "/old": (301, {"location": "/app"}, ""),
         "/robots.txt": (200, {"content-type": "text/plain"}, "User-agent: *\nDisallow: /private"),
-    }  # fmt: skip
+    }
     return stage
 
 
@@ -59,10 +64,14 @@ def crawl(shop: Stage, ladder: str, name: str, *more: str) -> list[dict[str, str
 
 def test_a_page_that_scripts_fill_is_climbed_for(shop: Stage, capsys: pytest.CaptureFixture[str]) -> None:
     attempts = crawl(shop, "plain,browser", "up", "--cache", "kept")
-    done = {one["url"].removeprefix(shop.url("")): one["rung"] for one in attempts if one["outcome"] == "done"}
+    done = {
+        one["url"].removeprefix(shop.url("")): one["rung"] for one in attempts if one["outcome"] == "done"
+    }
     assert (done["/app"], done["/more"], done["/"]) == ("browser", "browser", "plain")
     assert {one["rung"] for one in attempts if one["url"].endswith("robots.txt")} == {"plain"}
-    assert {one["url"].removeprefix(shop.url("")) for one in attempts if one["outcome"] == "redirected"} == {"/old"}
+    assert {one["url"].removeprefix(shop.url("")) for one in attempts if one["outcome"] == "redirected"} == {
+        "/old"
+    }
     agents = {headers["user-agent"].partition("/")[0] for _, headers in shop.seen}
     assert agents == {"gossamer"}
     texts = {json.loads(line)["url"]: json.loads(line) for line in Path("up.jsonl").read_text().splitlines()}

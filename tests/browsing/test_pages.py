@@ -1,4 +1,5 @@
-"""What scripts build is read as if it had been sent: the same items as a static twin's; redirects, cookies and other bodies."""
+"""What scripts build is read as if it had been sent: the same items as a static twin's; redirects, cookies
+and other bodies."""
 
 from __future__ import annotations
 
@@ -31,13 +32,22 @@ BUILT = {
         f"<!doctype html><ul></ul><script>setTimeout(() => {{ {FETCH} }}, 300)</script>",
         Render(".book:nth-child(20)"),
     ),
-    "idle": (f"<!doctype html><ul></ul><script>setTimeout(() => {{ {FETCH} }}, 200)</script>", Render("idle")),
-    "shadow": (f"<!doctype html><meta charset=utf-8><x-list>{ROWS}</x-list><script>{SHADOW}</script>", Render()),
+    "idle": (
+        f"<!doctype html><ul></ul><script>setTimeout(() => {{ {FETCH} }}, 200)</script>",
+        Render("idle"),
+    ),
+    "shadow": (
+        f"<!doctype html><meta charset=utf-8><x-list>{ROWS}</x-list><script>{SHADOW}</script>",
+        Render(),
+    ),
     "frame": (
         "<!doctype html><script>const one = document.createElement('iframe'); one.src = '/in/frame'; document.documentElement.append(one)</script>",
         Render(),
     ),
-    "scroll": (f"<!doctype html><meta charset=utf-8><ul></ul><script>{SCROLLS}</script>", Render(scroll=True)),
+    "scroll": (
+        f"<!doctype html><meta charset=utf-8><ul></ul><script>{SCROLLS}</script>",
+        Render(scroll=True),
+    ),
 }
 
 
@@ -70,9 +80,12 @@ async def test_redirects_are_given_back(stage: Stage, browser: Make) -> None:
         "/http": (302, {"location": "/there", "set-cookie": "way=1; Path=/"}, ""),
         "/script": "<script>location.href = '/there?by=script'</script>",
         "/meta": "<meta http-equiv=refresh content='0; url=/there?by=meta'>",
-        "/itself": lambda: (403, {}, "<script>document.cookie = 'ok=1'; location.reload()</script>")
-        if "ok=1" not in stage.seen[-1][1].get("cookie", "") else "<p>let in</p>",
-    }  # fmt: skip
+        "/itself": lambda: (
+            (403, {}, "<script>document.cookie = 'ok=1'; location.reload()</script>")
+            if "ok=1" not in stage.seen[-1][1].get("cookie", "")
+            else "<p>let in</p>"
+        ),
+    }
     collector = browser()
     found = await page(collector, stage.url("/http"))
     assert (found.status, found.header("location"), found.body) == (302, "/there", b"")
@@ -100,9 +113,14 @@ async def test_what_is_no_page_of_html(stage: Stage, browser: Make) -> None:
     stage.pages |= {
         "/json": (200, {"content-type": "application/json"}, b'{"a": "\xc3\xa9"}'),
         "/map": (200, {"content-type": "application/xml"}, b"<?xml version='1.0'?><urlset/>"),
-        "/file": (200, {"content-type": "application/pdf"}, b"%PDF"), "/none": (204, {}, b""), "/gone": (410, {}, b""),
-        "/lost": (404, {}, "<h1>lost</h1>"), "/pixel": pixel, "/big": "<p>" + "x" * 70_000, "/api": "<p>made</p>",
-    }  # fmt: skip
+        "/file": (200, {"content-type": "application/pdf"}, b"%PDF"),
+        "/none": (204, {}, b""),
+        "/gone": (410, {}, b""),
+        "/lost": (404, {}, "<h1>lost</h1>"),
+        "/pixel": pixel,
+        "/big": "<p>" + "x" * 70_000,
+        "/api": "<p>made</p>",
+    }
     collector = browser(wire=30_000)
     assert (await page(collector, stage.url("/json"))).body == b'{"a": "\xc3\xa9"}'
     assert (await page(collector, stage.url("/map"))).body == b"<?xml version='1.0'?><urlset/>"

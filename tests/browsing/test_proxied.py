@@ -1,4 +1,5 @@
-"""The browser through proxies: real ones of each kind, all that a page loads with it; whose fault a failure is; nothing goes directly."""
+"""The browser through proxies: real ones of each kind, all that a page loads with it; whose fault a failure
+is; nothing goes directly."""
 
 from __future__ import annotations
 
@@ -30,7 +31,11 @@ BUILT = (
 
 def build(stage: Stage) -> None:
     """A page that scripts fill."""
-    stage.pages |= {"/": BUILT.replace("PORT", str(stage.server_port)), "/rows": "<li>row</li>", "/s.css": "p {}"}
+    stage.pages |= {
+        "/": BUILT.replace("PORT", str(stage.server_port)),
+        "/rows": "<li>row</li>",
+        "/s.css": "p {}",
+    }
 
 
 async def got(collector: BrowserCollector, url: str, proxy: str) -> Page | Failure:
@@ -43,14 +48,19 @@ async def test_real_proxies_of_each_kind(stage: Stage, browser: Make, tmp_path: 
     port = free_port()
     build(stage)
     with (
-        squid(["127.0.7.1", "127.0.7.2"], port, "joe:s3cret"), tinyproxy(tmp_path, "127.0.7.3", port),
-        microsocks("127.0.7.4", port), microsocks("127.0.7.5", port, "joe:pw"),
-    ):  # fmt: skip
+        squid(["127.0.7.1", "127.0.7.2"], port, "joe:s3cret"),
+        tinyproxy(tmp_path, "127.0.7.3", port),
+        microsocks("127.0.7.4", port),
+        microsocks("127.0.7.5", port, "joe:pw"),
+    ):
         ways = {
-            f"http://joe:s3cret@127.0.7.1:{port}": "127.0.7.1", f"http://joe:s3cret@127.0.7.2:{port}": "127.0.7.2",
-            f"http://127.0.7.3:{port}": "127.0.7.3", f"socks5h://127.0.7.4:{port}": "127.0.7.4",
-            f"socks5://127.0.7.4:{port}": "127.0.7.4", f"socks5h://joe:pw@127.0.7.5:{port}": "127.0.7.5",
-        }  # fmt: skip
+            f"http://joe:s3cret@127.0.7.1:{port}": "127.0.7.1",
+            f"http://joe:s3cret@127.0.7.2:{port}": "127.0.7.2",
+            f"http://127.0.7.3:{port}": "127.0.7.3",
+            f"socks5h://127.0.7.4:{port}": "127.0.7.4",
+            f"socks5://127.0.7.4:{port}": "127.0.7.4",
+            f"socks5h://joe:pw@127.0.7.5:{port}": "127.0.7.5",
+        }
         collector = browser()
         for way, address in ways.items():
             for _ in range(2):
@@ -67,9 +77,15 @@ async def test_real_proxies_of_each_kind(stage: Stage, browser: Make, tmp_path: 
 
 
 BLAMES = [
-    ("dead", "http", "proxy"), ("breaks", "http", "path"), ("refuses", "http", "proxy"), ("refuses", "https", "proxy"),
-    ("hangs", "socks5h", "path"), ("good", "closed", "path"), ("dead", "socks5", "proxy"), ("good", "inside", "proxy"),
-]  # fmt: skip
+    ("dead", "http", "proxy"),
+    ("breaks", "http", "path"),
+    ("refuses", "http", "proxy"),
+    ("refuses", "https", "proxy"),
+    ("hangs", "socks5h", "path"),
+    ("good", "closed", "path"),
+    ("dead", "socks5", "proxy"),
+    ("good", "inside", "proxy"),
+]
 
 
 async def test_whose_fault_it_is(stage: Stage, browser: Make) -> None:
@@ -94,7 +110,9 @@ async def test_tls_and_names_go_through_the_proxy(stage: Stage, browser: Make, t
     async with serving(saying(answer(b"<p>ok")), "127.0.0.1", tls=context) as server, lights(gate):
         collector = browser()
         for scheme in ("http", "socks5h"):
-            failed = await got(collector, f"https://secure.test:{server.port}/", f"{scheme}://127.0.7.9:{gate.port}")
+            failed = await got(
+                collector, f"https://secure.test:{server.port}/", f"{scheme}://127.0.7.9:{gate.port}"
+            )
             assert isinstance(failed, Failure)
             assert (failed.reason, failed.final, failed.blame) == ("tls", True, ""), failed
         assert gate.asked >= 2
@@ -118,10 +136,17 @@ async def test_a_crawl_with_proxies_sends_nothing_directly(stage: Stage, tmp_pat
     build(stage)
     stage.pages["/"] += "<a href=/two>two</a>"
     stage.pages["/two"] = stage.pages["/"]
-    ways = [Light(f"127.0.8.{n}", free_port(), manner) for n, manner in ((1, "good"), (2, "good"), (3, "dead"))]
+    ways = [
+        Light(f"127.0.8.{n}", free_port(), manner) for n, manner in ((1, "good"), (2, "good"), (3, "dead"))
+    ]
     lines = tmp_path / "proxies.txt"
     lines.write_text("".join(f"{one.address}:{one.port}\n" for one in ways))
-    given: dict[str, Any] = {"proxies": (str(lines),), "ladder": ("browser",), "timeout": 15.0, "rotation": "session"}
+    given: dict[str, Any] = {
+        "proxies": (str(lines),),
+        "ladder": ("browser",),
+        "timeout": 15.0,
+        "rotation": "session",
+    }
     async with lights(*ways):
         summary = await crawl(job([stage.url()], tmp_path, **given))
     assert (summary.succeeded, summary.errors) == (2, {})

@@ -1,4 +1,5 @@
-"""A real store whose clock moves, with real crawls in it (of a folder of pages), and cleaning that is told what to do."""
+"""A real store whose clock moves, with real crawls in it (of a folder of pages), and cleaning that is told
+what to do."""
 
 from __future__ import annotations
 

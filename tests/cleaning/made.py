@@ -55,7 +55,9 @@ class Bed:
     async def date(self, name: str, state: str | None = None) -> None:
         """Say that it ended now, in this state."""
         fields = {"ended_at": repr(self.moved.now())} | ({"state": state} if state else {})
-        await self.store.guard(cast(Any, self.store.client.hset(f"gossamer:crawl:{name}", mapping=cast(Any, fields))))
+        await self.store.guard(
+            cast(Any, self.store.client.hset(f"gossamer:crawl:{name}", mapping=cast(Any, fields)))
+        )
 
     async def clean(self, **more: Any) -> dict[str, Cleaned]:
         """Clean; what was done, by part."""
@@ -63,7 +65,8 @@ class Bed:
         return {one.part: one for one in await clean(settings, self.store, **more)}
 
     async def dump(self, name: str = "") -> dict[bytes, Any]:
-        """All keys, or those of a crawl, with their values as the store writes them; times to live are left out."""
+        """All keys, or those of a crawl, with their values as the store writes them; times to live are left
+        out."""
         found = {}
         async for key in self.store.client.scan_iter(count=1000):
             if not name or f"}}{name}:".encode() in key or key.endswith(f":{name}".encode()):

@@ -1,4 +1,5 @@
-"""What cleaning removes and what it must not, as tables of crawls in every state on a real store with a moved clock."""
+"""What cleaning removes and what it must not, as tables of crawls in every state on a real store with a moved
+clock."""
 
 from __future__ import annotations
 
@@ -43,7 +44,9 @@ async def test_a_finished_crawl_goes_at_its_age_and_not_before(bed: Bed) -> None
     assert len((bed.folder / "old.jsonl").read_text().splitlines()) == 34
 
 
-@pytest.mark.parametrize("state", ["limited", "stopped", "failed", "paused", "running", "stopping", "cancelling"])
+@pytest.mark.parametrize(
+    "state", ["limited", "stopped", "failed", "paused", "running", "stopping", "cancelling"]
+)
 async def test_a_crawl_with_a_queue_is_never_touched(bed: Bed, state: str) -> None:
     """Nor its dead letters, seen-set, committed lengths: every key of it is the same, byte by byte."""
     await bed.left("c", state)
@@ -64,10 +67,22 @@ async def test_a_crawl_with_a_queue_is_never_touched(bed: Bed, state: str) -> No
 
 @pytest.mark.parametrize(
     ("state", "seeded", "gone"),
-    [("finished", "1", True), ("cancelled", "1", True), ("limited", "1", True), ("stopped", "1", True), ("failed", "1", True),
-     ("stopped", "0", False), ("failed", "0", False), ("paused", "1", False), ("running", "1", False), ("removing", "1", True)],
-)  # fmt: skip
-async def test_a_crawl_without_a_queue_goes_when_it_has_ended(bed: Bed, state: str, seeded: str, gone: bool) -> None:
+    [
+        ("finished", "1", True),
+        ("cancelled", "1", True),
+        ("limited", "1", True),
+        ("stopped", "1", True),
+        ("failed", "1", True),
+        ("stopped", "0", False),
+        ("failed", "0", False),
+        ("paused", "1", False),
+        ("running", "1", False),
+        ("removing", "1", True),
+    ],
+)
+async def test_a_crawl_without_a_queue_goes_when_it_has_ended(
+    bed: Bed, state: str, seeded: str, gone: bool
+) -> None:
     await bed.crawl("c")
     await bed.date("c", state)
     await cast(Any, bed.store.client.hset("gossamer:crawl:c", "seeded", seeded))
@@ -78,10 +93,18 @@ async def test_a_crawl_without_a_queue_goes_when_it_has_ended(bed: Bed, state: s
 
 @pytest.mark.parametrize(
     ("state", "done", "gone"),
-    [("stopped", "false", False), ("limited", "false", False), ("failed", "false", False), ("stopped", "true", True),
-     ("cancelled", "false", True), ("finished", "true", True)],
-)  # fmt: skip
-async def test_a_crawl_whose_producers_were_not_at_their_end_stays(bed: Bed, state: str, done: str, gone: bool) -> None:
+    [
+        ("stopped", "false", False),
+        ("limited", "false", False),
+        ("failed", "false", False),
+        ("stopped", "true", True),
+        ("cancelled", "false", True),
+        ("finished", "true", True),
+    ],
+)
+async def test_a_crawl_whose_producers_were_not_at_their_end_stays(
+    bed: Bed, state: str, done: str, gone: bool
+) -> None:
     """A list half read, a watched sitemap, a topic: nothing waits, but it goes on where it was."""
     await bed.crawl("c")
     await bed.date("c", state)
@@ -141,7 +164,9 @@ async def test_requeued_letters_keep_their_crawl(bed: Bed) -> None:
 async def test_leases_of_ended_crawls_return(bed: Bed) -> None:
     await bed.left("c", "stopped")
     frontier = Frontier(bed.store, "c", Policy(delay=0, obey_robots=False))
-    claims = [claim for bucket in range(bed.store.buckets) for claim in (await frontier.claim(bucket, 9)).claims]
+    claims = [
+        claim for bucket in range(bed.store.buckets) for claim in (await frontier.claim(bucket, 9)).claims
+    ]
     assert claims
     assert (await bed.clean(what=["leases"]))["leases"].count == 0  # it may be alive
     open_ = (await Census(bed.store).summary("c")).pending
@@ -156,7 +181,9 @@ async def test_leases_of_ended_crawls_return(bed: Bed) -> None:
 async def test_leases_of_a_living_crawl_stay(bed: Bed) -> None:
     await bed.left("c", "paused")
     frontier = Frontier(bed.store, "c", Policy(delay=0, obey_robots=False))
-    claims = [claim for bucket in range(bed.store.buckets) for claim in (await frontier.claim(bucket, 9)).claims]
+    claims = [
+        claim for bucket in range(bed.store.buckets) for claim in (await frontier.claim(bucket, 9)).claims
+    ]
     bed.moved.move(60)
     assert (await bed.clean())["leases"].count == 0
     assert await Census(bed.store).in_flight("c") == len(claims)
@@ -165,7 +192,8 @@ async def test_leases_of_a_living_crawl_stay(bed: Bed) -> None:
 async def test_hosts_that_nobody_asks_for(bed: Bed) -> None:
     client = bed.store.client
     await cast(Any, client.hset("{b:001}h:alone.example", mapping={"i": 0, "n": 1}))
-    await cast(Any, client.hset("{b:001}h:lost.example", mapping={"i": 1, "n": 1}))  # nobody gives its slot back
+    # nobody gives its slot back
+    await cast(Any, client.hset("{b:001}h:lost.example", mapping={"i": 1, "n": 1}))
     await cast(Any, client.hset("{b:001}h:wanted.example", mapping={"i": 0, "n": 1}))
     await cast(Any, client.hset("{b:001}h:timed.example", mapping={"i": 0, "n": 1}))
     await client.pexpire("{b:001}h:timed.example", int(90 * DAY * 1000))

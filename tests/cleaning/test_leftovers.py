@@ -1,4 +1,5 @@
-"""What is left in the data folder and the temporary folder: stores without doors, sockets, locks, logs, cached pages."""
+"""What is left in the data folder and the temporary folder: stores without doors, sockets, locks, logs,
+cached pages."""
 
 from __future__ import annotations
 
@@ -46,7 +47,9 @@ def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def door(data: Path) -> subprocess.Popen[str]:
     """A process that holds the embedded store of a folder."""
     env = {**os.environ, "PYTHONPATH": str(SRC)}
-    process = subprocess.Popen([sys.executable, "-c", DOOR, str(data)], stdout=subprocess.PIPE, text=True, env=env)
+    process = subprocess.Popen(
+        [sys.executable, "-c", DOOR, str(data)], stdout=subprocess.PIPE, text=True, env=env
+    )
     assert process.stdout is not None
     assert process.stdout.readline().startswith("unix://")
     return process
@@ -136,16 +139,30 @@ async def test_files_by_age(bed: Bed) -> None:
     await bed.left("lives", "stopped")
     data, cache = bed.data, bed.folder / "cache"
     old = [
-        aged(data / "gone" / "lock", 2), aged(data / "gone" / "output.lock", 2), aged(data / "lives" / "surprises.log", 40),
-        aged(data / "gossamer-error-20260101-000000-1.txt", 40), aged(cache / "ab" / ("0" * 46), 40), aged(cache / "ab" / "new-12-3", 40),
-    ]  # fmt: skip
+        aged(data / "gone" / "lock", 2),
+        aged(data / "gone" / "output.lock", 2),
+        aged(data / "lives" / "surprises.log", 40),
+        aged(data / "gossamer-error-20260101-000000-1.txt", 40),
+        aged(cache / "ab" / ("0" * 46), 40),
+        aged(cache / "ab" / "new-12-3", 40),
+    ]
     stays = [
-        aged(data / "lives" / "lock", 2), aged(data / "lives" / "output.lock", 2), aged(data / "young" / "lock", 0.5),
-        aged(data / "lives" / "attempts.jsonl", 400), aged(data / "store" / "start.lock", 400), aged(data / "other" / "surprises.log", 3),
-        aged(cache / "ab" / ("1" * 46), 3), aged(cache / "ab" / "notes.txt", 400), aged(cache / "README", 400),
-    ]  # fmt: skip
+        aged(data / "lives" / "lock", 2),
+        aged(data / "lives" / "output.lock", 2),
+        aged(data / "young" / "lock", 0.5),
+        aged(data / "lives" / "attempts.jsonl", 400),
+        aged(data / "store" / "start.lock", 400),
+        aged(data / "other" / "surprises.log", 3),
+        aged(cache / "ab" / ("1" * 46), 3),
+        aged(cache / "ab" / "notes.txt", 400),
+        aged(cache / "README", 400),
+    ]
     would = await bed.clean(dry=True, settings={"cache": str(cache)})
-    assert {part: one.count for part, one in would.items() if one.count} == {"locks": 2, "logs": 2, "cache": 2}
+    assert {part: one.count for part, one in would.items() if one.count} == {
+        "locks": 2,
+        "logs": 2,
+        "cache": 2,
+    }
     assert all(path.exists() for path in old)
     done = await bed.clean(settings={"cache": str(cache)})
     assert {part: (one.count, one.bytes) for part, one in done.items() if one.count} == dict.fromkeys(
@@ -211,11 +228,19 @@ async def test_the_scheduler_cleans_every_hour(bed: Bed) -> None:
 
     said: list[str] = []
     hourly = Hourly(
-        bed.settings(), bed.store, lambda event, **facts: said.append(f"{event} {facts['count']} {facts['part']}")
+        bed.settings(),
+        bed.store,
+        lambda event, **facts: said.append(f"{event} {facts['count']} {facts['part']}"),
     )
     await bed.crawl("c")
     await bed.date("c")
-    for minutes, expected in ((0, []), (30, []), (31, []), (43_200, ["cleaned 1 crawls"]), (10, ["cleaned 1 crawls"])):
+    for minutes, expected in (
+        (0, []),
+        (30, []),
+        (31, []),
+        (43_200, ["cleaned 1 crawls"]),
+        (10, ["cleaned 1 crawls"]),
+    ):
         bed.moved.move(minutes * 60)
         await hourly(bed.moved.now())
         assert [one for one in said if "crawls" in one] == expected

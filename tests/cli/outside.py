@@ -43,7 +43,12 @@ def begin(room: Path, *words: str, **more: Any) -> subprocess.Popen[str]:
     env = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")}
     env["PYTHONPATH"] = os.pathsep.join([str(SRC), env.get("PYTHONPATH", "")])
     code = "from gossamer.cli import main; main()"
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | more
+    pipes = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+    } | more
     return subprocess.Popen([sys.executable, "-c", code, *words], cwd=room, env=env, **pipes)
 
 

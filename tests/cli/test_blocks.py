@@ -1,4 +1,5 @@
-"""Blocks as people meet them: what a crawl, `explain`, `host show` and `try` tell of them, and a site's own word."""
+"""Blocks as people meet them: what a crawl, `explain`, `host show` and `try` tell of them, and a site's own
+word."""
 
 from __future__ import annotations
 
@@ -16,7 +17,16 @@ from servers.answers import answering
 
 LINK = '<a href="/hidden">more</a>'
 PAGES: dict[str, tuple[int, bytes]] = {
-    "/": (200, page("Kettles of all kinds", "".join(f'<a href="/{to}">x</a>' for to in ("akamai", "sorry", "forbidden", "club", "kettle", "empty", "late")))),
+    "/": (
+        200,
+        page(
+            "Kettles of all kinds",
+            "".join(
+                f'<a href="/{to}">x</a>'
+                for to in ("akamai", "sorry", "forbidden", "club", "kettle", "empty", "late")
+            ),
+        ),
+    ),
     "/akamai": (403, (AKAMAI + LINK).encode()),
     "/sorry": (200, SORRY + LINK.encode()),
     "/forbidden": (403, b"<title>403 Forbidden</title>no"),
@@ -24,7 +34,7 @@ PAGES: dict[str, tuple[int, bytes]] = {
     "/kettle": (200, page("A kettle of one litre", "<p class=price>12.90")),
     "/empty": (200, b""),
     "/late": (200, page("Just a moment...", "<script>window._cf_chl_opt={}</script>")),
-}  # fmt: skip
+}
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
@@ -65,7 +75,21 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 def test_a_crawl_with_blocks(shop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = ["--data", str(tmp_path / "data")]
-    crawl = ["crawl", f"{shop}/", "--name", "c", "--delay", "0", "--retries", "10ms", "--quiet", "-o", str(tmp_path / "out.jsonl"), "--cache", str(tmp_path / "cache")]  # fmt: skip
+    crawl = [
+        "crawl",
+        f"{shop}/",
+        "--name",
+        "c",
+        "--delay",
+        "0",
+        "--retries",
+        "10ms",
+        "--quiet",
+        "-o",
+        str(tmp_path / "out.jsonl"),
+        "--cache",
+        str(tmp_path / "cache"),
+    ]
     summary = told(capsys, *crawl, *data)
     assert summary["errors"] == {"blocked": 2, "http-4xx": 1}
     assert (summary["pages"], summary["dead"], summary["retried"]) == (6, 2, 3)
@@ -77,13 +101,18 @@ def test_a_crawl_with_blocks(shop: str, tmp_path: Path, capsys: pytest.CaptureFi
     assert rows["/late"] is None
     attempts = lines(tmp_path / "data" / "c" / "attempts.jsonl")
     met = {
-        (line["url"].removeprefix(shop), line["outcome"], (line["block"] or "").partition(" (")[0]) for line in attempts
+        (line["url"].removeprefix(shop), line["outcome"], (line["block"] or "").partition(" (")[0])
+        for line in attempts
     }
     assert {one for one in met if one[2]} == {
-        ("/akamai", "retry", "akamai denied"), ("/akamai", "dead", "akamai denied"), ("/sorry", "retry", "recaptcha captcha"),
-        ("/sorry", "dead", "recaptcha captcha"), ("/late", "retry", "cloudflare challenge"), ("/forbidden", "done", "generic denied"),
+        ("/akamai", "retry", "akamai denied"),
+        ("/akamai", "dead", "akamai denied"),
+        ("/sorry", "retry", "recaptcha captcha"),
+        ("/sorry", "dead", "recaptcha captcha"),
+        ("/late", "retry", "cloudflare challenge"),
+        ("/forbidden", "done", "generic denied"),
         ("/empty", "done", "generic empty"),
-    }  # fmt: skip
+    }
     explained = told(capsys, "explain", f"{shop}/akamai", *data)
     assert explained["now"] == "dead"
     assert "blocked: akamai denied (text: reference #18" in explained["why"]
@@ -106,20 +135,45 @@ def test_try_shows_the_block(shop: str, capsys: pytest.CaptureFixture[str]) -> N
     ("word", "errors", "blocks"),
     [
         ("", {"http-4xx": 1, "parse": 1, "blocked": 3}, {"generic missing (must_have: .price)"}),
-        ("blocks=['members of the club'],", {"http-4xx": 1, "blocked": 4}, {"generic denied (site: members of the club)"}),
-        ("blocks=['!akamai', '!captcha'],", {"http-4xx": 2, "parse": 2, "blocked": 1}, {"generic missing (must_have: .price)"}),
+        (
+            "blocks=['members of the club'],",
+            {"http-4xx": 1, "blocked": 4},
+            {"generic denied (site: members of the club)"},
+        ),
+        (
+            "blocks=['!akamai', '!captcha'],",
+            {"http-4xx": 2, "parse": 2, "blocked": 1},
+            {"generic missing (must_have: .price)"},
+        ),
         ("blocks=False,", {"http-4xx": 2, "parse": 3}, {"generic missing (must_have: .price)"}),
     ],
-)  # fmt: skip
+)
 def test_a_site_has_its_own_word(
-    shop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], word: str, errors: dict[str, int], blocks: set[str]
+    shop: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    word: str,
+    errors: dict[str, int],
+    blocks: set[str],
 ) -> None:
     site = tmp_path / "kettles.py"
     seeds = [f"{shop}{path}" for path in ("/akamai", "/sorry", "/forbidden", "/club", "/kettle", "/late")]
     site.write_text(
         f"from gossamer import Site\nsite = Site('kettles', seeds={seeds}, {word} must_have='.price', follow=False)\n"
     )
-    words = ["crawl", str(site), "--name", "c", "--delay", "0", "--retries", "none", "--quiet", "--data", str(tmp_path)]
+    words = [
+        "crawl",
+        str(site),
+        "--name",
+        "c",
+        "--delay",
+        "0",
+        "--retries",
+        "none",
+        "--quiet",
+        "--data",
+        str(tmp_path),
+    ]
     assert told(capsys, *words)["errors"] == errors
     met = {line["block"] for line in lines(tmp_path / "c" / "attempts.jsonl") if "/club" in line["url"]}
     assert met == blocks

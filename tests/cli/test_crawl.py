@@ -24,7 +24,9 @@ def test_a_name_that_is_no_folder_s_makes_no_folder(room: Path, name: str) -> No
     assert code == 2
     assert "use letters, digits" in err
     assert not [
-        path for path in room.rglob("*") if path.name in ("evil", "lock", "b", ".hidden") or len(path.name) > 80
+        path
+        for path in room.rglob("*")
+        if path.name in ("evil", "lock", "b", ".hidden") or len(path.name) > 80
     ]
 
 
@@ -196,7 +198,12 @@ def test_bad_input_gets_one_clear_line(
     from gossamer.cli.commands import run
 
     monkeypatch.chdir(tmp_path)
-    for name, raw in {"file": b"", "empty.txt": b"", "bytes.txt": b"\xff\xfe", "site.py": b"\nimport no_such"}.items():
+    for name, raw in {
+        "file": b"",
+        "empty.txt": b"",
+        "bytes.txt": b"\xff\xfe",
+        "site.py": b"\nimport no_such",
+    }.items():
         (tmp_path / name).write_bytes(raw)
     (tmp_path / "folder").mkdir()
     assert run(words) == code

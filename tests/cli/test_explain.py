@@ -17,15 +17,27 @@ from gossamer.cli.commands import run
 
 LONG = "/" + "x" * 2100
 HERE = (
-    "/ok?b=1&a=2", "/ok?a=2&b=1&utm_source=x", "/loop", "/private/x", "/image", "/away", "/one", "/a.zip", LONG,
-    "http://10.1.2.3/", "ftp://files.example/a", "http://joe:secret@127.0.0.1:1/", "http://127.0.0.1:1/",
-)  # fmt: skip
+    "/ok?b=1&a=2",
+    "/ok?a=2&b=1&utm_source=x",
+    "/loop",
+    "/private/x",
+    "/image",
+    "/away",
+    "/one",
+    "/a.zip",
+    LONG,
+    "http://10.1.2.3/",
+    "ftp://files.example/a",
+    "http://joe:secret@127.0.0.1:1/",
+    "http://127.0.0.1:1/",
+)
 QUIET = '<a rel="nofollow" href="/quiet">'
 ROBOTS = b"# ours\nUser-agent: *\nDisallow: /private/\n"
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
-    """A small web: host 127.0.0.1 has one page of each kind, 127.0.0.2 is linked to only, 127.0.0.3 is a site file's."""
+    """A small web: host 127.0.0.1 has one page of each kind, 127.0.0.2 is linked to only, 127.0.0.3 is a site
+    file's."""
 
     asked, hold = threading.Event(), threading.Event()
 
@@ -47,7 +59,9 @@ class Answers(http.server.BaseHTTPRequestHandler):
         if path.startswith("/loop?"):
             return self.answer(302, "text/html", b"", ("location", "/loop"))
         links = "".join(f'<a href="{link}">x</a>' for link in pages.get(path, ())) + QUIET
-        return self.answer(503 if path == "/late" else 200, "text/html", f"<title>{path}</title>{links}".encode())
+        return self.answer(
+            503 if path == "/late" else 200, "text/html", f"<title>{path}</title>{links}".encode()
+        )
 
     def answer(self, status: int, kind: str, body: bytes, *headers: tuple[str, str]) -> None:
         self.send_response(status)
@@ -83,10 +97,27 @@ site = Site("lawless", seeds=["http://127.0.0.3:{port}/private/x"], robots=False
         done = begin(["crawl", str(site), "--name", "lawless", *usual])
         done.communicate(timeout=60)
         assert done.returncode == 0
-        begin([
-            "crawl", f"http://127.0.0.1:{port}/", "--name", "c", *usual, "--scope", "any", "--depth", "2", "--retries", "1h", "--host-pages", "5",
-            "--exclude", r"\.zip$", "-o", str(folder / "out.jsonl"),
-        ])  # fmt: skip
+        begin(
+            [
+                "crawl",
+                f"http://127.0.0.1:{port}/",
+                "--name",
+                "c",
+                *usual,
+                "--scope",
+                "any",
+                "--depth",
+                "2",
+                "--retries",
+                "1h",
+                "--host-pages",
+                "5",
+                "--exclude",
+                r"\.zip$",
+                "-o",
+                str(folder / "out.jsonl"),
+            ]
+        )
         wait_until_quiet(data)
         yield Crawled(data, port)
     finally:
@@ -124,10 +155,28 @@ def explained(capsys: pytest.CaptureFixture[str], crawled: Crawled, url: str, *w
         ("/held", "leased", "token", "robots.txt", "no line"),
         ("/next", "pending", "at priority 0", "robots.txt", "no line"),
         ("/two", "pending", "at priority 0", "depth", "--depth is 2"),
-        ("/private/x", "done (skipped: robots)", "line 3: Disallow: /private/", "robots.txt", "Disallow: /private/"),
-        ("/private/y", "skipped (robots)", "line 3: Disallow: /private/", "robots.txt", "line 3: Disallow: /private/"),
+        (
+            "/private/x",
+            "done (skipped: robots)",
+            "line 3: Disallow: /private/",
+            "robots.txt",
+            "Disallow: /private/",
+        ),
+        (
+            "/private/y",
+            "skipped (robots)",
+            "line 3: Disallow: /private/",
+            "robots.txt",
+            "line 3: Disallow: /private/",
+        ),
         ("/image", "done (skipped: content-type)", "not one of text/", "content type", "not one of text/"),
-        ("/away", "done (skipped: filter)", "redirects to what is no http(s) URL", "redirect", "no http(s) URL"),
+        (
+            "/away",
+            "done (skipped: filter)",
+            "redirects to what is no http(s) URL",
+            "redirect",
+            "no http(s) URL",
+        ),
         ("/a.zip", "skipped (filter)", r"--exclude \.zip$", "exclude", r"--exclude \.zip$"),
         (LONG, "skipped (trap)", "at most 2083", "length", "2123 characters"),
         ("/a/b/a/b/a/b/a/b/a/b/a/b", "skipped (trap)", "repeat", "trap", "repeat"),
@@ -136,24 +185,55 @@ def explained(capsys: pytest.CaptureFixture[str], crawled: Crawled, url: str, *w
         ("/three", "skipped (depth)", "--depth is 2", "depth", "3 links from a seed"),
         ("http://10.1.2.3/", "done (skipped: private)", "10.0.0.0/8", "address", "10.0.0.0/8"),
         ("ftp://files.example/a", "skipped (scope)", "neither http nor https", "form", "ftp: is neither"),
-        ("http://127.0.0.2:PORT/8", "parked", "over its host's page budget", "budget", "cap 5 (--host-pages)"),
+        (
+            "http://127.0.0.2:PORT/8",
+            "parked",
+            "over its host's page budget",
+            "budget",
+            "cap 5 (--host-pages)",
+        ),
         ("http://127.0.0.2:PORT/1", "done", "status 200", "budget", "5 pages taken"),
         ("http://127.0.0.1:1/", "skipped (filter)", "--allow-port 1 ", "port", "--allow-port 1 "),
-        ("http://joe:secret@127.0.0.1:1/", "skipped (filter)", "user name", "credentials", "user name or password"),
+        (
+            "http://joe:secret@127.0.0.1:1/",
+            "skipped (filter)",
+            "user name",
+            "credentials",
+            "user name or password",
+        ),
         ("/nobody", "unknown", "no fetched page led to it", "seen before", "not met yet"),
-        ("http://127.0.0.3:PORT/private/x", "done", "status 200", "robots.txt", "site lawless says robots=False"),
-        ("http://other.example/", "skipped (scope)", "not in 127.0.0.3", "scope", "--scope host: other.example is not in"),
+        (
+            "http://127.0.0.3:PORT/private/x",
+            "done",
+            "status 200",
+            "robots.txt",
+            "site lawless says robots=False",
+        ),
+        (
+            "http://other.example/",
+            "skipped (scope)",
+            "not in 127.0.0.3",
+            "scope",
+            "--scope host: other.example is not in",
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_place_and_each_reason(
     crawled: Crawled, capsys: pytest.CaptureFixture[str], url: str, now: str, why: str, gate: str, rule: str
 ) -> None:
     words = {
-        "/quiet": ["--crawl", "c", "--from", f"http://127.0.0.1:{crawled.port}/nobody", "-s", "allow_private=127.0.0.0/8"],
+        "/quiet": [
+            "--crawl",
+            "c",
+            "--from",
+            f"http://127.0.0.1:{crawled.port}/nobody",
+            "-s",
+            "allow_private=127.0.0.0/8",
+        ],
         "/three": ["--crawl", "c", "--depth", "3"],
         "http://127.0.0.3:PORT/private/x": ["--crawl", "lawless"],
         "http://other.example/": ["--crawl", "lawless"],
-    }.get(url, [])  # fmt: skip
+    }.get(url, [])
     found = explained(capsys, crawled, url, *words)
     assert found["now"] == now, found
     assert why in found["why"], found

@@ -1,4 +1,5 @@
-"""`--host-bytes` and `--host-time` on real crawls: what a host is asked for, what the doors say of it, and how a larger limit goes on."""
+"""`--host-bytes` and `--host-time` on real crawls: what a host is asked for, what the doors say of it, and
+how a larger limit goes on."""
 
 from __future__ import annotations
 
@@ -53,7 +54,20 @@ def test_a_host_has_its_bytes_and_goes_on_with_more(
     seeds: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data, out = ["--data", str(tmp_path / "data")], tmp_path / "out.jsonl"
-    usual = [*seeds, "--name", "c", *data, "--delay", "0", "--allow-private", "127.0.0.0/8", "--json", "--quiet", "-o", str(out)]  # fmt: skip
+    usual = [
+        *seeds,
+        "--name",
+        "c",
+        *data,
+        "--delay",
+        "0",
+        "--allow-private",
+        "127.0.0.0/8",
+        "--json",
+        "--quiet",
+        "-o",
+        str(out),
+    ]
 
     def told(*words: str) -> dict[str, Any]:
         assert run(list(words)) == 0
@@ -71,7 +85,9 @@ def test_a_host_has_its_bytes_and_goes_on_with_more(
     why = told("explain", left, *data, "--json")
     assert why["now"] == "parked"
     assert "--host-bytes" in why["why"]
-    assert "at most 4.0 KiB (--host-bytes)" in next(gate["rule"] for gate in why["gates"] if gate["gate"] == "budget")
+    assert "at most 4.0 KiB (--host-bytes)" in next(
+        gate["rule"] for gate in why["gates"] if gate["gate"] == "budget"
+    )
     (held,) = told("host", "show", seeds[0], *data, "--json")["crawls"]
     assert (held["parked"], held["bytes"] >= 4096, held["levels"]) == (1 + PAGES - few, True, {})
 
@@ -94,7 +110,9 @@ def test_a_host_has_its_time(seeds: list[str], tmp_path: Path, capsys: pytest.Ca
         "--json",
         "--quiet",
     ]
-    assert run(["crawl", *words, "--delay", "0.4", "--host-time", "1s", "-o", str(tmp_path / "out.jsonl")]) == 0
+    assert (
+        run(["crawl", *words, "--delay", "0.4", "--host-time", "1s", "-o", str(tmp_path / "out.jsonl")]) == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert found["state"] == "finished"
     assert asked("127.0.0.1") <= 2, "robots.txt at 0, pages at 0.4 s and 0.8 s"

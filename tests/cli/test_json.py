@@ -46,7 +46,10 @@ def test_every_verb_takes_json_and_quiet() -> None:
         (("weight", "one", "3"), {"crawl": "one", "weight": 3}),
         (("host", "pause", A), {"host": A}),
         (("host", "resume", A), {"host": A}),
-        (("host", "rate", A, "2", "--per-host", "3"), {"host": A, "said": "2 s from start to start, 3 at once"}),
+        (
+            ("host", "rate", A, "2", "--per-host", "3"),
+            {"host": A, "said": "2 s from start to start, 3 at once"},
+        ),
         (("host", "rung", A, "browser"), {"host": A, "rung": "browser", "said": "by browser alone"}),
         (("schedule", "add", "s", "@daily", "https://a.example/", "-O", "/tmp/"), {"schedule": "s"}),
     ],

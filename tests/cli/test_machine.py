@@ -62,7 +62,9 @@ def test_steering_the_hosts_of_a_site(desk: Desk, tmp_path: Path) -> None:
 
 
 def test_schedules(desk: Desk) -> None:
-    added = act(desk, "schedule", "add", "nightly", "30 4 * * *", "https://a.example/", "--tz", "Europe/Berlin")
+    added = act(
+        desk, "schedule", "add", "nightly", "30 4 * * *", "https://a.example/", "--tz", "Europe/Berlin"
+    )
     assert (added["schedule"], added["did"], added["scheduler"]) == ("nightly", "added", None)
     assert added["next"] == desk.json("schedule", "list")[0]["next"]
     assert act(desk, "schedule", "pause", "nightly") == {"schedule": "nightly", "did": "paused"}

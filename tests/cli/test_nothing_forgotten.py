@@ -42,7 +42,11 @@ def test_what_cannot_be_written_is_told_before_anything_is_forgotten(room: Path,
 
 @pytest.mark.parametrize(
     "words",
-    [["urls.txt", "-O", "urls.txt:jsonl"], ["urls.txt", "-o", "link.jsonl"], ["sites", "-O", "sites/a.py:jsonl"]],
+    [
+        ["urls.txt", "-O", "urls.txt:jsonl"],
+        ["urls.txt", "-o", "link.jsonl"],
+        ["sites", "-O", "sites/a.py:jsonl"],
+    ],
 )
 def test_what_a_crawl_reads_is_not_written_over(room: Path, web: str, words: list[str]) -> None:
     (room / "sites").mkdir()
@@ -63,7 +67,9 @@ def test_a_file_of_others_is_not_emptied_for_a_crawl_that_cannot_begin(room: Pat
     assert (room / "out.jsonl").read_text() == '{"of": "others"}\n'
 
 
-def test_the_command_that_resume_names_has_what_must_be_the_same_and_where_the_rows_go(room: Path, web: str) -> None:
+def test_the_command_that_resume_names_has_what_must_be_the_same_and_where_the_rows_go(
+    room: Path, web: str
+) -> None:
     bounds = (
         "--scope",
         "prefix",
@@ -79,7 +85,20 @@ def test_the_command_that_resume_names_has_what_must_be_the_same_and_where_the_r
         "drop_parameters=a,b",
     )
     assert (
-        gossamer(room, "crawl", f"{web}/", "--delay", "0", "--limit", "2", "--name", "c", *bounds, "-o", "a b.jsonl")[0]
+        gossamer(
+            room,
+            "crawl",
+            f"{web}/",
+            "--delay",
+            "0",
+            "--limit",
+            "2",
+            "--name",
+            "c",
+            *bounds,
+            "-o",
+            "a b.jsonl",
+        )[0]
         == 0
     )
     said = gossamer(room, "resume", "c")[2].partition("go on with: gossamer ")[2]

@@ -53,7 +53,9 @@ class Desk:
 
 
 @pytest.fixture
-def desk(valkey_url: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def desk(
+    valkey_url: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Desk:
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("GOSSAMER_")]:
         monkeypatch.delenv(name)
@@ -81,7 +83,12 @@ def test_an_open_breaker_is_seen_and_closed_by_hand(desk: Desk) -> None:
     desk.do(lambda store: fill(store, faults=10))
     shown = desk.json("host", "show", A)
     breaker = shown["breaker"]
-    assert (breaker["state"], breaker["faults"], breaker["openings"], breaker["hard"]) == ("open", 10, 1, True)
+    assert (breaker["state"], breaker["faults"], breaker["openings"], breaker["hard"]) == (
+        "open",
+        10,
+        1,
+        True,
+    )
     assert 20 < breaker["until"] <= 36
     assert breaker["since"] >= 0
     assert "trouble" not in shown
@@ -100,22 +107,35 @@ def test_an_open_breaker_is_seen_and_closed_by_hand(desk: Desk) -> None:
 def test_a_host_that_never_failed_is_closed(desk: Desk) -> None:
     desk.do(fill)
     assert desk.json("host", "show", A)["breaker"] == {
-        "state": "closed", "faults": 0, "openings": 0, "since": None, "until": None, "failing": 0.0, "hard": False,
-    }  # fmt: skip
+        "state": "closed",
+        "faults": 0,
+        "openings": 0,
+        "since": None,
+        "until": None,
+        "failing": 0.0,
+        "hard": False,
+    }
 
 
 def test_hosts_that_wait_for_nobody_are_told(desk: Desk) -> None:
     desk.do(lambda store: fill(store, lane="slow@eu"))
     (line,) = desk.json("status", "c")["lanes"]
     assert (line["lane"], line["region"], line["ready"], line["workers"], line["stranded"]) == (
-        "slow", "eu", 1, None, False
-    )  # fmt: skip
+        "slow",
+        "eu",
+        1,
+        None,
+        False,
+    )
     desk.do(lambda store: Tasks(store).submit("c", b"{}"))
     (line,) = desk.json("status", "c")["lanes"]
     assert (line["workers"], line["stranded"]) == (0, True)
     _, out, _ = desk("status", "c")
     assert "start one with gossamer worker --lane slow --region eu" in out
-    assert "waits for a worker of lane slow, region eu: none is alive" in desk.json("explain", f"https://{A}/1")["why"]
+    assert (
+        "waits for a worker of lane slow, region eu: none is alive"
+        in desk.json("explain", f"https://{A}/1")["why"]
+    )
     assert "lane slow, region eu; queued 3" in desk("host", "show", A)[1]
 
 

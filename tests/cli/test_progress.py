@@ -1,4 +1,5 @@
-"""What a person at a terminal sees while a crawl runs, and what a log gets instead: real processes, a real terminal."""
+"""What a person at a terminal sees while a crawl runs, and what a log gets instead: real processes, a real
+terminal."""
 
 from __future__ import annotations
 
@@ -48,13 +49,19 @@ class Terminal:
         self.ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
         base = {
-            k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_") and k not in ("NO_COLOR", "COLUMNS")
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith("GOSSAMER_") and k not in ("NO_COLOR", "COLUMNS")
         }
         code = "from gossamer.cli import main; main()"
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code, *words], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+            [sys.executable, "-c", code, *words],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
             env=base | {"PYTHONPATH": str(SRC), "TERM": "xterm"} | (env or {}),
-        )  # fmt: skip
+        )
         os.close(theirs)
         self.text = ""
 
@@ -88,8 +95,14 @@ def words(web: Web, tmp_path: Path, *more: str, delay: float = 0.02) -> list[str
 def test_a_terminal_sees_it_live(web: Web, tmp_path: Path) -> None:
     shown = Terminal(words(web, tmp_path))
     assert shown.end() == 0
-    for part in (r"running for", r"[1-9]\d* pages, \d+\.\d pages/s", r"[1-9]\d* queued, \d+ in flight", r"errors: .*dns 1",
-                 r"127\.\d+\.\d+\.\d+:\d+: \w+, [1-9]\d* waiting", r"\x1b\[31m"):  # fmt: skip
+    for part in (
+        r"running for",
+        r"[1-9]\d* pages, \d+\.\d pages/s",
+        r"[1-9]\d* queued, \d+ in flight",
+        r"errors: .*dns 1",
+        r"127\.\d+\.\d+\.\d+:\d+: \w+, [1-9]\d* waiting",
+        r"\x1b\[31m",
+    ):
         assert re.search(part, shown.text), part
     assert TURN_BACK in shown.text
     assert "\x1b[?25h" in shown.text, "the cursor is given back"
@@ -145,9 +158,19 @@ def live() -> Live:
         "bytes",
     )
     summary = Summary(
-        crawl="c", state="running", reason=None, started_at="", elapsed=5.0, skipped={}, pending=9, pages_per_second=1.0,
-        hosts=1, errors={"timeout": 2, "dns": 1}, outputs=[], **dict.fromkeys(names, 0),
-    )  # fmt: skip
+        crawl="c",
+        state="running",
+        reason=None,
+        started_at="",
+        elapsed=5.0,
+        skipped={},
+        pending=9,
+        pages_per_second=1.0,
+        hosts=1,
+        errors={"timeout": 2, "dns": 1},
+        outputs=[],
+        **dict.fromkeys(names, 0),
+    )
     hosts: list[tuple[str, ...]] = [
         ("slow\x1b[2J.example", "waiting", "9", "0", "10.0", "3.0"),
         ("done.example", "idle", "0", "0", "None", "0"),

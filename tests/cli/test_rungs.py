@@ -1,4 +1,5 @@
-"""The ladder as people meet it: a wall that lets browsers pass is climbed once, remembered, shown, and fixed by hand."""
+"""The ladder as people meet it: a wall that lets browsers pass is climbed once, remembered, shown, and fixed
+by hand."""
 
 from __future__ import annotations
 
@@ -64,7 +65,10 @@ def crawl(capsys: pytest.CaptureFixture[str], wall: Wall, name: str, **changed: 
     options = {"delay": str(DELAY), "ladder": "plain,impersonated", "retries": "none", **changed}
     words = [word for key, value in options.items() for word in (f"--{key}", value)]
     target = f"http://127.0.0.1:{wall.server_port}/"
-    assert run(["crawl", target, "--name", name, "--quiet", "--json", "-O", f"{name}.jsonl", *words]) in (0, 9)
+    assert run(["crawl", target, "--name", name, "--quiet", "--json", "-O", f"{name}.jsonl", *words]) in (
+        0,
+        9,
+    )
     return json.loads(capsys.readouterr().out)
 
 
@@ -83,7 +87,9 @@ def test_a_wall_is_climbed_and_remembered(
     climbed = [one for one in pages if one["outcome"] == "climbed"]
     assert 1 <= len(climbed) <= 4
     assert {one["block"].partition(" ")[0] for one in climbed} == {"akamai"}
-    assert all("/shop/7" not in path for _, path, _ in wall.asked), "robots.txt lay behind the wall, and holds"
+    assert all("/shop/7" not in path for _, path, _ in wall.asked), (
+        "robots.txt lay behind the wall, and holds"
+    )
     starts = [at for at, _, _ in wall.asked]
     assert min(after - before for before, after in itertools.pairwise(starts)) > DELAY - 0.02
 

@@ -1,4 +1,5 @@
-"""Two crawls and one file: the second is refused while the first writes it, and by no crawl that ended or died."""
+"""Two crawls and one file: the second is refused while the first writes it, and by no crawl that ended or
+died."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ from cli.outside import PAGES, begin, gossamer, wait_for
 def test_a_file_that_a_crawl_is_writing(room: Path, web: str, words: list[str]) -> None:
     (room / "link").symlink_to(room)
     mine = os.path.basename(words[1])
-    process = begin(room, "crawl", f"{web}/", "-o", mine, "-o", "first.jsonl", "--name", "c", "--delay", "0.1")
+    process = begin(
+        room, "crawl", f"{web}/", "-o", mine, "-o", "first.jsonl", "--name", "c", "--delay", "0.1"
+    )
     wait_for(process, room / "first.jsonl", 1)
     code, _, err = gossamer(room, "crawl", f"{web}/", *words, "--name", "d", "--limit", "1")
     if words == ["-o", "out.sqlite"]:
@@ -76,6 +79,8 @@ def test_a_crawl_that_stopped_or_died_is_in_nobodys_way(room: Path, web: str, en
     wait_for(process, room / "out.jsonl", 1)
     process.send_signal(end)
     process.communicate(timeout=15)
-    code, out, err = gossamer(room, "crawl", f"{web}/", "-o", "out.jsonl", "--name", "d", "--limit", "1", "--json")
+    code, out, err = gossamer(
+        room, "crawl", f"{web}/", "-o", "out.jsonl", "--name", "d", "--limit", "1", "--json"
+    )
     assert code == 0, err
     assert json.loads(out)["state"] == "limited"

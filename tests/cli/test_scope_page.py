@@ -26,7 +26,17 @@ class Sitemap(Pages):
 def test_the_pages_of_a_sitemap_are_fetched_and_their_links_are_not(room: Path) -> None:
     with answering(Sitemap) as port:
         base = f"http://127.0.0.1:{port}"
-        words = ("crawl", f"sitemap:{base}/sitemap.xml", "--scope", "page", "--delay", "0", "-o", "out.jsonl", "--json")
+        words = (
+            "crawl",
+            f"sitemap:{base}/sitemap.xml",
+            "--scope",
+            "page",
+            "--delay",
+            "0",
+            "-o",
+            "out.jsonl",
+            "--json",
+        )
         code, out, err = gossamer(room, *words)
     summary = json.loads(out)
     assert (code, summary["state"], summary["pages"]) == (0, "finished", 2), err

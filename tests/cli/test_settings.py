@@ -136,7 +136,13 @@ def test_bad_values_name_the_setting_and_what_is_right(name: str, value: object,
 
 def test_the_later_source_wins(tmp_path: Path) -> None:
     (tmp_path / "gossamer.toml").write_text("depth = 1\nlimit = 1\nrate = 1\nper_host = 1\n")
-    env = {"GOSSAMER_LIMIT": "2", "GOSSAMER_RATE": "2", "GOSSAMER_PER_HOST": "2", "GOSSAMER_DEPTH": "", "HOME": "x"}
+    env = {
+        "GOSSAMER_LIMIT": "2",
+        "GOSSAMER_RATE": "2",
+        "GOSSAMER_PER_HOST": "2",
+        "GOSSAMER_DEPTH": "",
+        "HOME": "x",
+    }
     found = load(
         [Given("-s rate", "rate", "3"), Given("-s x", "per_host", "3"), Given("--per-host", "per_host", "4")],
         folder=tmp_path,
@@ -146,7 +152,9 @@ def test_the_later_source_wins(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["file", "environment", "setting"])
-def test_an_unknown_name_is_an_error_that_names_its_source_and_the_nearest(tmp_path: Path, where: str) -> None:
+def test_an_unknown_name_is_an_error_that_names_its_source_and_the_nearest(
+    tmp_path: Path, where: str
+) -> None:
     given, env = [], {}
     if where == "file":
         (tmp_path / "gossamer.toml").write_text("dealy = 1")
@@ -157,7 +165,9 @@ def test_an_unknown_name_is_an_error_that_names_its_source_and_the_nearest(tmp_p
     with pytest.raises(ConfigError) as caught:
         load(given, folder=tmp_path, environ=env)
     assert "did you mean delay?" in str(caught.value)
-    assert {"file": "gossamer.toml", "environment": "GOSSAMER_DEALY", "setting": "-s dealy"}[where] in str(caught.value)
+    assert {"file": "gossamer.toml", "environment": "GOSSAMER_DEALY", "setting": "-s dealy"}[where] in str(
+        caught.value
+    )
 
 
 def test_an_unknown_name_with_none_near_says_where_all_are() -> None:
@@ -180,7 +190,9 @@ def test_secrets_come_by_reference_and_are_masked(tmp_path: Path) -> None:
     assert found.store == "redis://me:a%2Fb%40c@store.example:1/0"
     assert "a%2Fb" not in json.dumps(shown(found))
     (tmp_path / "secret").write_text("rediss://x:y@z:1\n")
-    assert load([Given("-s", "store", f"${{file:{tmp_path}/secret}}")], environ={}).store == "rediss://x:y@z:1"
+    assert (
+        load([Given("-s", "store", f"${{file:{tmp_path}/secret}}")], environ={}).store == "rediss://x:y@z:1"
+    )
     for value in ("${env:NOT_THERE}", "${file:/no/such}"):
         with pytest.raises(ConfigError, match=r"NOT_THERE|/no/such"):
             load([Given("-s", "store", value)], environ={})
@@ -225,6 +237,7 @@ def test_settings_are_few_frozen_described_and_survive_json() -> None:
     with pytest.raises(AttributeError):
         Settings().depth = 3  # type: ignore[misc] # frozen is what is tested
     full = load(
-        [Given("-s", "delay", "1-2"), Given("-s", "processes", "auto"), Given("-s", "include", "a")], environ={}
+        [Given("-s", "delay", "1-2"), Given("-s", "processes", "auto"), Given("-s", "include", "a")],
+        environ={},
     )
     assert msgspec.json.decode(msgspec.json.encode(full), type=Settings) == full

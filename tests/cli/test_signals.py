@@ -16,7 +16,9 @@ from cli.outside import PAGES, SRC, begin, gossamer, wait_for
 
 
 def test_a_terminal_that_closes(room: Path, web: str) -> None:
-    process = begin(room, "crawl", f"{web}/", "-o", "out.jsonl", "--name", "c", "--delay", "1", preexec_fn=_hears_hup)
+    process = begin(
+        room, "crawl", f"{web}/", "-o", "out.jsonl", "--name", "c", "--delay", "1", preexec_fn=_hears_hup
+    )
     wait_for(process, room / "out.jsonl", 1)
     process.send_signal(signal.SIGHUP)
     _, err = process.communicate(timeout=15)
@@ -58,13 +60,14 @@ def test_ctrl_c_twice_ends_a_site_function_that_does_not_end(room: Path, web: st
     assert "nothing is lost" in err
 
 
-STUCK = ("re.search('(a|aa)+$', 'a' * 90 + '!')", "sum(itertools.repeat(0))")  # the second never looks for signals
+# the second never looks for signals
+STUCK = ("re.search('(a|aa)+$', 'a' * 90 + '!')", "sum(itertools.repeat(0))")
 
 
 @pytest.mark.parametrize(("processes", "call"), [(1, STUCK[0]), (1, STUCK[1]), (2, STUCK[1])])
 def test_ctrl_c_twice_ends_a_c_function_that_keeps_the_interpreter(
     room: Path, web: str, processes: int, call: str
-) -> None:  # fmt: skip
+) -> None:
     (room / "shop.py").write_text(
         f"import itertools, os, re\nfrom gossamer import Site\nsite = Site('shop', seeds=['{web}/'])\n@site.page()\ndef p(page):\n"
         "    open('began.txt', 'w').write(f'{os.getpid()}\\n')\n"
@@ -114,7 +117,19 @@ def test_a_file_called_as_a_module_is_not_taken_for_it_in_other_processes(room: 
     for name in ("calendar.py", "html.py", "email.py"):
         (room / name).write_text("raise RuntimeError('not this one')\n")
     code = "import sys; sys.path.remove(''); from gossamer.cli import main; main()"  # as the command has it
-    words = [sys.executable, "-c", code, "crawl", f"{web}/", "-o", "out.jsonl", "--delay", "0", "--processes", "2"]
+    words = [
+        sys.executable,
+        "-c",
+        code,
+        "crawl",
+        f"{web}/",
+        "-o",
+        "out.jsonl",
+        "--delay",
+        "0",
+        "--processes",
+        "2",
+    ]
     done = subprocess.run(
         words, cwd=room, env=os.environ | {"PYTHONPATH": str(SRC)}, capture_output=True, text=True, timeout=60
     )

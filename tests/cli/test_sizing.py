@@ -23,14 +23,51 @@ HOUR = 3600
         (Load(hosts=1, urls=3_600, delay=1, per_host=2), SMALL, "politeness", 0.5, 1, True),
         (Load(hosts=100, urls=3_600_000, delay=10), SMALL, "politeness", 100, 1, True),
         (Load(hosts=1, urls=7_200, delay=0, seconds=0.5), SMALL, "politeness", 1, 1, True),
-        (Load(hosts=1_000_000, urls=10_000_000, delay=1, seconds=0.5), SMALL, "workers", 10_000_000 / 256 / HOUR, 7813, False),
-        (Load(hosts=1_000_000, urls=10_000_000, delay=1, seconds=0.5, workers=10), SMALL, "workers", 10_000_000 / 1280 / HOUR, 7813, False),
-        (Load(hosts=1000, urls=1_000_000, delay=1, seconds=0.5, within=24 * HOUR), SMALL, "workers", 1_000_000 / 128 / HOUR, 1, True),
-        (Load(hosts=1, urls=1_000_000, delay=10, within=HOUR), BIG, "politeness", 10_000_000 / HOUR, 1, False),
-        (Load(hosts=20_000_000, urls=1_000_000_000, delay=5), SMALL, "workers", 1_000_000_000 / 256 / HOUR, 31_250, False),
+        (
+            Load(hosts=1_000_000, urls=10_000_000, delay=1, seconds=0.5),
+            SMALL,
+            "workers",
+            10_000_000 / 256 / HOUR,
+            7813,
+            False,
+        ),
+        (
+            Load(hosts=1_000_000, urls=10_000_000, delay=1, seconds=0.5, workers=10),
+            SMALL,
+            "workers",
+            10_000_000 / 1280 / HOUR,
+            7813,
+            False,
+        ),
+        (
+            Load(hosts=1000, urls=1_000_000, delay=1, seconds=0.5, within=24 * HOUR),
+            SMALL,
+            "workers",
+            1_000_000 / 128 / HOUR,
+            1,
+            True,
+        ),
+        (
+            Load(hosts=1, urls=1_000_000, delay=10, within=HOUR),
+            BIG,
+            "politeness",
+            10_000_000 / HOUR,
+            1,
+            False,
+        ),
+        (
+            Load(hosts=20_000_000, urls=1_000_000_000, delay=5),
+            SMALL,
+            "workers",
+            1_000_000_000 / 256 / HOUR,
+            31_250,
+            False,
+        ),
     ],
-)  # fmt: skip
-def test_what_bounds_a_crawl(load: Load, machine: Machine, bound: str, hours: float, workers: int, one: bool) -> None:
+)
+def test_what_bounds_a_crawl(
+    load: Load, machine: Machine, bound: str, hours: float, workers: int, one: bool
+) -> None:
     found = size(load, machine)
     assert (found.bound, found.one_machine) == (bound, one), found
     assert found.duration / HOUR == pytest.approx(hours, rel=0.01)
@@ -44,7 +81,9 @@ def test_why_not_in_time_is_said_in_the_time_that_it_takes() -> None:
 
 
 def test_quick_answers_leave_the_processor_as_the_bound() -> None:
-    assert size(Load(hosts=10**6, urls=10**6, seconds=0.001), SMALL).by_worker == pytest.approx(1 / WORKER_CPU)
+    assert size(Load(hosts=10**6, urls=10**6, seconds=0.001), SMALL).by_worker == pytest.approx(
+        1 / WORKER_CPU
+    )
 
 
 def test_memory_is_bounded_by_hosts() -> None:
@@ -60,11 +99,15 @@ def test_memory_is_bounded_by_hosts() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"urls": 5}, "--hosts N is missing"), ({"hosts": 5}, "--urls N is missing"), ({"hosts": 0, "urls": 1}, "--hosts is 1 or more"),
-        ({"hosts": 1, "urls": 1, "workers": 0}, "--workers is 1"), ({"hosts": 1, "urls": 1, "delay": "x"}, "--delay x: it is a time"),
-        ({"hosts": 1, "urls": 1, "seconds": "x"}, "--answer x"), ({"hosts": 1, "urls": 1, "per_host": -1}, "--per-host is 1"),
+        ({"urls": 5}, "--hosts N is missing"),
+        ({"hosts": 5}, "--urls N is missing"),
+        ({"hosts": 0, "urls": 1}, "--hosts is 1 or more"),
+        ({"hosts": 1, "urls": 1, "workers": 0}, "--workers is 1"),
+        ({"hosts": 1, "urls": 1, "delay": "x"}, "--delay x: it is a time"),
+        ({"hosts": 1, "urls": 1, "seconds": "x"}, "--answer x"),
+        ({"hosts": 1, "urls": 1, "per_host": -1}, "--per-host is 1"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_said(given: dict[str, object], says: str) -> None:
     with pytest.raises(UsageError, match=says):
         load_of({}, given, Settings())
@@ -72,8 +115,13 @@ def test_what_is_wrong_is_said(given: dict[str, object], says: str) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "hot"),
-    [(Settings(), 512), (Settings(cold="off"), 0), (Settings(store="redis://x"), 0), (Settings(store="redis://x", cold="redis://y?hot=64"), 64)],
-)  # fmt: skip
+    [
+        (Settings(), 512),
+        (Settings(cold="off"), 0),
+        (Settings(store="redis://x"), 0),
+        (Settings(store="redis://x", cold="redis://y?hot=64"), 64),
+    ],
+)
 def test_the_cold_store_of_the_settings_counts(settings: Settings, hot: int) -> None:
     assert load_of({}, {"hosts": 1, "urls": 1}, settings).hot == hot
 
@@ -112,7 +160,17 @@ def test_a_crawl_s_own_figures_are_the_defaults(tmp_path: Path) -> None:
     from web import preset, serve
 
     with serve(preset("tiny", hosts=3, pages=20, latency=0.02)) as web:
-        words = ["crawl", *web.plan.seeds(), "--name", "c", "--data", str(tmp_path), "--json", "--delay", "0.01"]
+        words = [
+            "crawl",
+            *web.plan.seeds(),
+            "--name",
+            "c",
+            "--data",
+            str(tmp_path),
+            "--json",
+            "--delay",
+            "0.01",
+        ]
         crawled = begin([*words, "--allow-private", "127.0.0.0/8"])
         assert crawled.communicate(timeout=60)
         assert crawled.returncode == 0
@@ -124,7 +182,8 @@ def test_a_crawl_s_own_figures_are_the_defaults(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"), [(["--within", "0s"], "--within 0"), (["--hosts", "1" + "0" * 400], "--hosts is at most")]
+    ("words", "said"),
+    [(["--within", "0s"], "--within 0"), (["--hosts", "1" + "0" * 400], "--hosts is at most")],
 )
 def test_what_cannot_be_reckoned_is_refused(tmp_path: Path, words: list[str], said: str) -> None:
     process = begin(["doctor", "--size", "--hosts", "10", "--urls", "1000", *words, "--data", str(tmp_path)])

@@ -44,7 +44,9 @@ def test_a_crawl_of_a_fleet_without_workers_is_stopped_and_named_as_it_was_submi
 
     desk.do(submitted)
     _, _, err = desk("stop", "one")
-    assert "no worker of the fleet is at work. Go on with: gossamer submit https://a.example/ --name one" in err
+    assert (
+        "no worker of the fleet is at work. Go on with: gossamer submit https://a.example/ --name one" in err
+    )
     assert "gossamer submit" in desk("resume", "one")[2]
 
 
@@ -73,7 +75,9 @@ def test_workers_that_begin_nothing_more_end_no_crawl(desk: Desk, verb: str, end
 
 @pytest.mark.parametrize(("verb", "ends"), [("stop", "stopped"), ("cancel", "cancelled")])
 @pytest.mark.parametrize("when", [0.0, 0.5], ids=["before", "meanwhile"])
-def test_workers_that_were_told_so_just_now_end_no_crawl_either(desk: Desk, verb: str, ends: str, when: float) -> None:
+def test_workers_that_were_told_so_just_now_end_no_crawl_either(
+    desk: Desk, verb: str, ends: str, when: float
+) -> None:
     """Their records say it two seconds later."""
 
     async def told(store: Store) -> tuple[str, int]:
@@ -136,7 +140,11 @@ def test_a_pause_says_what_was_paused_and_until_when(desk: Desk) -> None:
     assert "paused until it is resumed" in desk("host", "show", B)[1]
     desk("host", "pause", B, "--for", "2h")
     assert "paused, 1h 59m left" in desk("host", "show", B)[1]
-    for words in (("host", "pause", B, "--for", "0"), ("host", "pause", "*.example.com"), ("host", "rate", "*", "1")):
+    for words in (
+        ("host", "pause", B, "--for", "0"),
+        ("host", "pause", "*.example.com"),
+        ("host", "rate", "*", "1"),
+    ):
         code, out, err = desk(*words)
         assert (code, out, err.count("\n")) == (2, "", 1)
 

@@ -18,14 +18,20 @@ LETTERS = "\u2013 \U0001f578"
 @pytest.fixture
 def room(tmp_path: Path) -> Path:
     (tmp_path / "pages" / "a.example").mkdir(parents=True)
-    (tmp_path / "pages" / "a.example" / "index.html").write_text(f"<title>{LETTERS}</title>", encoding="utf-8")
+    (tmp_path / "pages" / "a.example" / "index.html").write_text(
+        f"<title>{LETTERS}</title>", encoding="utf-8"
+    )
     return tmp_path
 
 
 def shell(room: Path, words: str, redirected: str = "", **env: str) -> tuple[int, str, str]:
     """What `gossamer WORDS` does under a shell's redirections: code, stdout, stderr."""
     line = f"{sys.executable} -c 'from gossamer.cli import main; main()' {words} {redirected}"
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")} | {"PYTHONPATH": str(SRC)} | env
+    clean = (
+        {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")}
+        | {"PYTHONPATH": str(SRC)}
+        | env
+    )
     done = subprocess.run(
         ["bash", "-c", line], cwd=room, env=clean, capture_output=True, timeout=60, stdin=subprocess.DEVNULL
     )
@@ -41,14 +47,23 @@ def test_what_is_closed_is_in_nobody_s_way(room: Path, closed: str, processes: i
     code, _, err = shell(room, f"{CRAWL} -o rows.jsonl --processes {processes}", closed)
     assert (code, err.count("Traceback")) == (0, 0)
     assert (room / "rows.jsonl").read_text().count("\n") == 1
-    for words in ("status", "status --json", "top --once", "explain http://a.example/", CRAWL, "crawl - --name none"):
+    for words in (
+        "status",
+        "status --json",
+        "top --once",
+        "explain http://a.example/",
+        CRAWL,
+        "crawl - --name none",
+    ):
         code, _, err = shell(room, words, closed)
         assert (code, "a bug" in err) == (2 if "none" in words else 0, False), words
 
 
 @pytest.mark.parametrize("unread", ["2> /dev/full", "2>&1 > /dev/null | true"])
 def test_a_crawl_goes_on_when_nobody_reads_what_it_tells(room: Path, unread: str) -> None:
-    code, _, _ = shell(room, f"{CRAWL} -o rows.jsonl --allow-private 10.0.0.0/8", f"{unread}; exit ${{PIPESTATUS[0]}}")
+    code, _, _ = shell(
+        room, f"{CRAWL} -o rows.jsonl --allow-private 10.0.0.0/8", f"{unread}; exit ${{PIPESTATUS[0]}}"
+    )
     assert code == 0
     assert (room / "rows.jsonl").read_text().count("\n") == 1
 
@@ -57,14 +72,17 @@ def test_a_crawl_goes_on_when_nobody_reads_what_it_tells(room: Path, unread: str
 def test_a_full_disk_behind_stdout(room: Path, words: str) -> None:
     code, _, err = shell(room, words, "> /dev/full")
     assert code == 16
-    assert err == "gossamer: no space left for the standard output: free some, then run the same command again\n"
+    assert (
+        err == "gossamer: no space left for the standard output: free some, then run the same command again\n"
+    )
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_any_encoding_of_the_terminal(room: Path, encoding: str) -> None:
     assert shell(room, f"{CRAWL} -o rows.sqlite")[0] == 0
     (room / ".gossamer" / "c" / "attempts.jsonl").write_text(
-        f'{{"ts": "2026-01-01T00:00:00Z", "url": "http://a.example/", "error": "{LETTERS}"}}\n', encoding="utf-8"
+        f'{{"ts": "2026-01-01T00:00:00Z", "url": "http://a.example/", "error": "{LETTERS}"}}\n',
+        encoding="utf-8",
     )
     for words in ("attempts c", "attempts c --json"):
         code, out, err = shell(room, words, PYTHONIOENCODING=encoding, PYTHONUTF8="0")

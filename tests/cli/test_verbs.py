@@ -55,19 +55,25 @@ class Desk:
 
 
 @pytest.fixture
-def desk(valkey_url: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def desk(
+    valkey_url: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Desk:
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith("GOSSAMER_")]:
         monkeypatch.delenv(name)
     return Desk(valkey_url, capsys)
 
 
-async def fill(store: Store, name: str, state: str = "running", pages: int = 6, pid: int | None = None) -> None:
+async def fill(
+    store: Store, name: str, state: str = "running", pages: int = 6, pid: int | None = None
+) -> None:
     """A crawl with pages of two hosts; those of A done, dead and retrying, the rest waiting."""
     crawls = Crawls(store)
     await crawls.begin(name, Spec([f"https://{A}/"]), [])
     if pid is not None:
-        await store.client.hset(keys.record(name), "door", json.dumps({"pid": pid, "host": os.uname().nodename}))  # type: ignore[misc] # redis's types join both kinds
+        await store.client.hset(
+            keys.record(name), "door", json.dumps({"pid": pid, "host": os.uname().nodename})
+        )  # type: ignore[misc] # redis's types join both kinds
     frontier = Frontier(store, name, QUICK)
     adds: Any = {}
     for n in range(pages):
@@ -85,7 +91,10 @@ async def fill(store: Store, name: str, state: str = "running", pages: int = 6, 
         action = "b" if claim.host == B or n > 3 else "dxrk"[n]
         counts = {"d": {"pages": 1, "succeeded": 1, "bytes": 5}, "k": {"skip:robots": 1}}.get(action, {})
         await frontier.settle(
-            claim.bucket, [Settle(claim.token, action, reason="dns", detail="no such name", wait=3_600_000)], counts, {}
+            claim.bucket,
+            [Settle(claim.token, action, reason="dns", detail="no such name", wait=3_600_000)],
+            counts,
+            {},
         )
     if state != "running":
         await crawls.set(name, state)
@@ -119,7 +128,9 @@ def test_a_crawl_whose_process_died_is_not_shown_as_running(desk: Desk) -> None:
 @pytest.mark.parametrize("verb", ["status", "pause", "resume", "stop", "cancel", "priority", "dead"])
 def test_an_unknown_crawl_is_named_beside_those_there_are(desk: Desk, verb: str) -> None:
     desk.do(lambda store: fill(store, "one"))
-    words = {"priority": ["priority", "nine", "1"], "dead": ["dead", "list", "nine"]}.get(verb, [verb, "nine"])
+    words = {"priority": ["priority", "nine", "1"], "dead": ["dead", "list", "nine"]}.get(
+        verb, [verb, "nine"]
+    )
     code, out, err = desk(*words)
     assert (code, out) == (2, "")
     assert err == "gossamer: no crawl is named 'nine'; there are: one\n"
@@ -154,7 +165,12 @@ def test_each_verb_on_a_crawl_that_has_ended(desk: Desk, ended: str) -> None:
     summary = desk.json("status", "one")
     if ended in ("stopped", "limited"):
         assert "9 URLs that waited are dropped" in err
-        assert (summary["state"], summary["pending"], summary["failed"], summary["pages"]) == ("cancelled", 0, 9, 1)
+        assert (summary["state"], summary["pending"], summary["failed"], summary["pages"]) == (
+            "cancelled",
+            0,
+            9,
+            1,
+        )
     else:
         assert (summary["state"], summary["failed"]) == (ended, 0)
 
@@ -171,7 +187,9 @@ def test_stop_and_cancel_of_a_crawl_whose_process_died(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("verb", "asked", "ends"), [("stop", "stopping", "stopped"), ("cancel", "cancelling", "cancelled")]
 )
-def test_stop_and_cancel_wait_for_the_process_that_runs_it(desk: Desk, verb: str, asked: str, ends: str) -> None:
+def test_stop_and_cancel_wait_for_the_process_that_runs_it(
+    desk: Desk, verb: str, asked: str, ends: str
+) -> None:
     desk.do(lambda store: fill(store, "one", pid=os.getpid()))
 
     async def obey(store: Store) -> None:
@@ -236,7 +254,11 @@ def test_hosts(desk: Desk) -> None:
     assert desk("host", "rate", B, "auto", "--per-host", "0")[0] == 0
     found = desk.json("host", "show", B)
     assert (found["fixed_delay"], found["at_once"]) == (None, None)
-    assert desk("host", "show", "nobody.example") == (2, "", "gossamer: no crawl has met the host nobody.example\n")
+    assert desk("host", "show", "nobody.example") == (
+        2,
+        "",
+        "gossamer: no crawl has met the host nobody.example\n",
+    )
     assert desk("host", "rate", B, "slow")[0] == 2
     assert desk("host", "show", "a b")[0] == 2
 

@@ -1,4 +1,5 @@
-"""HTTP/2 over TLS on loopback: a server that counts its connections, and one that says whatever frames a test wants."""
+"""HTTP/2 over TLS on loopback: a server that counts its connections, and one that says whatever frames a test
+wants."""
 
 from __future__ import annotations
 
@@ -55,7 +56,9 @@ async def two(conn: h2.connection.H2Connection, stream: int, writer: asyncio.Str
 
 
 @contextlib.asynccontextmanager
-async def multiplexed(context: ssl.SSLContext, say: Say = two, streams: int = 100) -> AsyncIterator[Multiplexed]:
+async def multiplexed(
+    context: ssl.SSLContext, say: Say = two, streams: int = 100
+) -> AsyncIterator[Multiplexed]:
     """Serve until the block ends. `streams`: how many at once it allows on a connection."""
     tasks: set[asyncio.Task[None]] = set()
 

@@ -94,7 +94,9 @@ async def serving(
 async def read(reader: asyncio.StreamReader) -> Asked | None:
     head = await reader.readuntil(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
+    headers = {
+        name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)
+    }
     body = await reader.readexactly(int(headers.get("content-length", 0)))
     return Asked(first, headers, body, 0, 0)
 

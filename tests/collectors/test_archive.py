@@ -28,11 +28,24 @@ async def body(collector: ArchiveCollector, url: str) -> bytes:
 def mirrored(tmp_path: Path) -> Path:
     folder = tmp_path / "mirror"
     files = {
-        "e.com/index.html": "home", "e.com/a/index.html": "a", "e.com/a/b.html": "b", "e.com/plain": "<p>plain", "e.com/guide.html": "guide",
-        "e.com/list?page=2": "<p>two", "e.com/list.html@x=1.html": "x", "e.com/robots.txt": "User-agent: *", "e.com/sitemap.xml": "<urlset/>",
-        "e.com/a b.html": "space", "e.com/caf%C3%A9.html": "as it stands", "e.com/données.html": "decoded", "e.com:8080/index.html": "8080",
-        "e.com+9000/index.html": "9000", "[::1]/index.html": "six", "e.com/data.json": "{}", "e.com/noise": "\0\1",
-    }  # fmt: skip
+        "e.com/index.html": "home",
+        "e.com/a/index.html": "a",
+        "e.com/a/b.html": "b",
+        "e.com/plain": "<p>plain",
+        "e.com/guide.html": "guide",
+        "e.com/list?page=2": "<p>two",
+        "e.com/list.html@x=1.html": "x",
+        "e.com/robots.txt": "User-agent: *",
+        "e.com/sitemap.xml": "<urlset/>",
+        "e.com/a b.html": "space",
+        "e.com/caf%C3%A9.html": "as it stands",
+        "e.com/données.html": "decoded",
+        "e.com:8080/index.html": "8080",
+        "e.com+9000/index.html": "9000",
+        "[::1]/index.html": "six",
+        "e.com/data.json": "{}",
+        "e.com/noise": "\0\1",
+    }
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -43,12 +56,23 @@ def mirrored(tmp_path: Path) -> Path:
 async def test_a_mirror(mirrored: Path) -> None:
     collector = archive_collector(str(mirrored))
     wanted = {
-        "http://e.com/": b"home", "https://e.com/a/": b"a", "http://e.com/a/b.html": b"b", "http://e.com/plain": b"<p>plain",
-        "http://e.com/guide": b"guide", "http://e.com/list?page=2": b"<p>two", "http://e.com/list.html?x=1": b"x", "http://e.com/a%20b.html": b"space",
-        "http://e.com/caf%C3%A9.html": b"as it stands", "http://e.com/donn%C3%A9es.html": b"decoded", "http://e.com:8080/": b"8080",
-        "http://e.com:9000/": b"9000", "http://e.com:7000/": b"home", "http://[::1]/": b"six", "http://e.com/?unknown=1": b"home",
+        "http://e.com/": b"home",
+        "https://e.com/a/": b"a",
+        "http://e.com/a/b.html": b"b",
+        "http://e.com/plain": b"<p>plain",
+        "http://e.com/guide": b"guide",
+        "http://e.com/list?page=2": b"<p>two",
+        "http://e.com/list.html?x=1": b"x",
+        "http://e.com/a%20b.html": b"space",
+        "http://e.com/caf%C3%A9.html": b"as it stands",
+        "http://e.com/donn%C3%A9es.html": b"decoded",
+        "http://e.com:8080/": b"8080",
+        "http://e.com:9000/": b"9000",
+        "http://e.com:7000/": b"home",
+        "http://[::1]/": b"six",
+        "http://e.com/?unknown=1": b"home",
         "http://e.com/a/#part": b"a",
-    }  # fmt: skip
+    }
     for url, text in wanted.items():
         assert await body(collector, url) == text, url
     page = good(await collector.collect(Request("http://e.com/"), {}))
@@ -148,11 +172,31 @@ async def test_links_and_odd_files_in_a_folder_are_not_there(mirrored: Path, tmp
 
 
 CLIMBS = [
-    "/../secret.html", "/%2e%2e/secret.html", "/..%2fsecret.html", "/a/..%2f..%2f..%2fsecret.html", "/%2e%2e%2fsecret.html", "/..\\secret.html",
-    "/%5c..%5csecret.html", "//secret.html", "/./secret.html", "/\0secret.html", "/%00", "/secret.html%00.html", "/CON", "/" + "a" * 300, "/" + "a/" * 2000,
-    "/.%2e/secret.html", "/%252e%252e/secret.html", "/..;/secret.html", "/%c0%ae%c0%ae/secret.html", "/?/../../secret.html", "/?%2f..%2f..%2fsecret.html",
-    "/~/secret.html", "/%2fetc/passwd", "/etc/passwd",
-]  # fmt: skip
+    "/../secret.html",
+    "/%2e%2e/secret.html",
+    "/..%2fsecret.html",
+    "/a/..%2f..%2f..%2fsecret.html",
+    "/%2e%2e%2fsecret.html",
+    "/..\\secret.html",
+    "/%5c..%5csecret.html",
+    "//secret.html",
+    "/./secret.html",
+    "/\0secret.html",
+    "/%00",
+    "/secret.html%00.html",
+    "/CON",
+    "/" + "a" * 300,
+    "/" + "a/" * 2000,
+    "/.%2e/secret.html",
+    "/%252e%252e/secret.html",
+    "/..;/secret.html",
+    "/%c0%ae%c0%ae/secret.html",
+    "/?/../../secret.html",
+    "/?%2f..%2f..%2fsecret.html",
+    "/~/secret.html",
+    "/%2fetc/passwd",
+    "/etc/passwd",
+]
 
 
 @pytest.mark.parametrize("path", CLIMBS)
@@ -171,7 +215,9 @@ async def test_no_url_leads_out_of_the_folder(host: str, path: str, mirrored: Pa
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
 @given(
     st.lists(
-        st.sampled_from(["..", ".", "", "%2e", "%2f", "/", "a", "e.com", "secret.html", "\\", "%00", "?", "é", "%ff"]),
+        st.sampled_from(
+            ["..", ".", "", "%2e", "%2f", "/", "a", "e.com", "secret.html", "\\", "%00", "?", "é", "%ff"]
+        ),
         max_size=8,
     )
 )
@@ -189,7 +235,12 @@ async def test_sizes_are_bounded(tmp_path: Path) -> None:
     (tmp_path / "e.com/large.html").write_bytes(b"x" * 5000)
     collector = archive_collector(str(tmp_path), wire=4999)
     failure = bad(await collector.collect(Request("http://e.com/large.html"), {}))
-    assert (failure.reason, failure.final, failure.wire, failure.collector) == ("too-large", True, 5000, "archive")
+    assert (failure.reason, failure.final, failure.wire, failure.collector) == (
+        "too-large",
+        True,
+        5000,
+        "archive",
+    )
     cut = archive_collector(str(tmp_path), wire=4999, truncate=True)
     assert len(await body(cut, "http://e.com/large.html")) == 4999
     await collector.close()

@@ -1,4 +1,5 @@
-"""The development cache: fetched once, then replayed; only what stays is kept; no name of it comes from outside."""
+"""The development cache: fetched once, then replayed; only what stays is kept; no name of it comes from
+outside."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ class Counting:
     def __init__(self, **answers: Page | Failure | Kept) -> None:
         self.answers, self.asked, self.closed = answers, [], False
 
-    async def collect(self, request: Request, headers: dict[str, str], guise: object = None) -> Page | Failure:
+    async def collect(
+        self, request: Request, headers: dict[str, str], guise: object = None
+    ) -> Page | Failure:
         self.asked.append(request.url)
         found = self.answers.get(request.url.rpartition("/")[2])
         if isinstance(found, Failure):
@@ -78,10 +81,16 @@ async def test_what_tells_answers_apart(tmp_path: Path) -> None:
     collector = CacheCollector(inner, str(tmp_path))
     url = "http://e.com/a"
     asked: list[tuple[Request, dict[str, str]]] = [
-        (Request(url), {}), (Request(url + "?"), {}), (Request(url, method="HEAD"), {}), (Request(url, method="POST", body="a"), {}),
-        (Request(url, method="POST", body="b"), {}), (Request(url), {"Cookie": "s=1"}), (Request(url), {"Cookie": "s=2"}),
-        (Request(url), {"Authorization": "Basic eA=="}), (Request(url), {"X-Api-Key": "k"}),
-    ]  # fmt: skip
+        (Request(url), {}),
+        (Request(url + "?"), {}),
+        (Request(url, method="HEAD"), {}),
+        (Request(url, method="POST", body="a"), {}),
+        (Request(url, method="POST", body="b"), {}),
+        (Request(url), {"Cookie": "s=1"}),
+        (Request(url), {"Cookie": "s=2"}),
+        (Request(url), {"Authorization": "Basic eA=="}),
+        (Request(url), {"X-Api-Key": "k"}),
+    ]
     bodies = [good(await collector.collect(request, headers)).body for request, headers in asked]
     assert len(set(bodies)) == len(asked)
     assert [good(await collector.collect(request, headers)).body for request, headers in asked] == bodies
@@ -105,27 +114,38 @@ async def test_cookies_of_sites_differ_by_name_and_given_ones_by_value(tmp_path:
     assert good(await collector.collect(request, {})).body == b"<p>3"
     for number, person in enumerate(("ann", "bob"), 4):
         given = {"cookie": f"who={person}"}
-        assert good(await collector.collect(request, {"cookie": f"who={person}; sid=1"})).body == b"<p>%d" % number
-        assert good(await collector.collect(request, {"cookie": f"who={person}; sid=2"})).body == b"<p>%d" % number
+        assert (
+            good(await collector.collect(request, {"cookie": f"who={person}; sid=1"})).body
+            == b"<p>%d" % number
+        )
+        assert (
+            good(await collector.collect(request, {"cookie": f"who={person}; sid=2"})).body
+            == b"<p>%d" % number
+        )
     assert len(inner.asked) == 5
     await collector.close()
 
 
 async def test_a_page_that_sets_a_cookie_and_leads_to_itself(tmp_path: Path) -> None:
-    """Whether the cookie's name was known before (a session that ended) or not; the same again in a later run."""
+    """Whether the cookie's name was known before (a session that ended) or not; the same again in a later
+    run."""
     url = "http://e.com/a"
     bounce = Kept(302, [("location", "/a"), ("set-cookie", "sid=2")])
     answers = iter([bounce, Kept(200)])
 
     class Bouncing(Counting):
-        async def collect(self, request: Request, headers: dict[str, str], guise: object = None) -> Page | Failure:
+        async def collect(
+            self, request: Request, headers: dict[str, str], guise: object = None
+        ) -> Page | Failure:
             self.answers["a"] = next(answers)
             return await super().collect(request, headers)
 
     inner = Bouncing()
     for _ in range(2):
         collector = CacheCollector(inner, str(tmp_path), lambda request: {})
-        statuses = [good(await collector.collect(Request(url), {"Cookie": f"sid={value}"})).status for value in (1, 2)]
+        statuses = [
+            good(await collector.collect(Request(url), {"Cookie": f"sid={value}"})).status for value in (1, 2)
+        ]
         assert statuses == [302, 200]
         await collector.close()
     assert len(inner.asked) == 2
@@ -211,14 +231,22 @@ async def test_a_folder_that_cannot_be_used(tmp_path: Path) -> None:
         CacheCollector(Counting(), str(file / "below"))
     collector = CacheCollector(Counting(), str(tmp_path / "gone"))
     (tmp_path / "gone").rmdir()
-    assert good(await collector.collect(Request("http://e.com/"), {})).collector == "http", "unkept, but fetched"
+    assert good(await collector.collect(Request("http://e.com/"), {})).collector == "http", (
+        "unkept, but fetched"
+    )
     await collector.close()
 
 
 def crowd(folder: str) -> int:
     async def main() -> int:
-        collector = CacheCollector(from_pages({f"http://e.com/{n}": "<p>x" * 2000 for n in range(40)}), folder)
-        pages = [good(await collector.collect(Request(f"http://e.com/{n}"), {})) for _ in range(3) for n in range(40)]
+        collector = CacheCollector(
+            from_pages({f"http://e.com/{n}": "<p>x" * 2000 for n in range(40)}), folder
+        )
+        pages = [
+            good(await collector.collect(Request(f"http://e.com/{n}"), {}))
+            for _ in range(3)
+            for n in range(40)
+        ]
         await collector.close()
         return sum(page.body == b"<p>x" * 2000 for page in pages)
 

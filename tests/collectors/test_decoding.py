@@ -29,9 +29,12 @@ def raw(data: bytes) -> bytes:
 
 
 CODED = {
-    "gzip": gzip.compress(TEXT), "x-gzip": gzip.compress(TEXT), "deflate": zlib.compress(TEXT), "br": brotli.compress(TEXT),
+    "gzip": gzip.compress(TEXT),
+    "x-gzip": gzip.compress(TEXT),
+    "deflate": zlib.compress(TEXT),
+    "br": brotli.compress(TEXT),
     "zstd": zstandard.compress(TEXT),
-}  # fmt: skip
+}
 NOISE = random.Random(1).randbytes(5000)
 
 
@@ -48,9 +51,13 @@ def test_each_coding_is_undone(coding: str) -> None:
 @pytest.mark.parametrize("coding", CODED)
 def test_what_is_cut_off_is_kept_as_far_as_it_goes(coding: str) -> None:
     noisy = NOISE * 20
-    packed = {"gzip": gzip.compress, "x-gzip": gzip.compress, "deflate": zlib.compress, "br": brotli.compress, "zstd": zstandard.compress}[
-        coding
-    ](noisy + TEXT + bytes(random.Random(2).randbytes(300_000)))  # fmt: skip
+    packed = {
+        "gzip": gzip.compress,
+        "x-gzip": gzip.compress,
+        "deflate": zlib.compress,
+        "br": brotli.compress,
+        "zstd": zstandard.compress,
+    }[coding](noisy + TEXT + bytes(random.Random(2).randbytes(300_000)))
     out = decode(packed[: len(packed) // 2], coding, LIMIT)
     assert len(out) > 50_000
     assert (noisy + TEXT).startswith(out[:50_000])
@@ -96,9 +103,11 @@ def test_unknown_codings_leave_the_body_and_several_are_refused() -> None:
 def bombs() -> dict[str, bytes]:
     zeros = bytes(64 << 20)
     return {
-        "gzip": zlib.compress(zeros, 9, 31), "deflate": raw(zeros), "br": brotli.compress(zeros, quality=9, lgwin=24),
+        "gzip": zlib.compress(zeros, 9, 31),
+        "deflate": raw(zeros),
+        "br": brotli.compress(zeros, quality=9, lgwin=24),
         "zstd": zstandard.ZstdCompressor(19).compress(zeros),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])

@@ -75,7 +75,9 @@ async def test_a_host_that_carries_one_at_a_time_gets_its_burst_at_once(tmp_path
 
     async with serving(reply, ADDRESS, tls=context) as server, collecting(ca_file=ca) as collector:
         good(await collector.collect(Request(server.url()), {}))
-        pages = await asyncio.gather(*(collector.collect(Request(server.url(f"/{n}")), {}) for n in range(10)))
+        pages = await asyncio.gather(
+            *(collector.collect(Request(server.url(f"/{n}")), {}) for n in range(10))
+        )
         assert [good(page).version for page in pages] == ["1.1"] * 10
 
 
@@ -90,7 +92,9 @@ async def test_plain_http_never_waits() -> None:
         return False
 
     async with serving(reply) as server, collecting() as collector:
-        pages = await asyncio.gather(*(collector.collect(Request(server.url(f"/{n}")), {}) for n in range(10)))
+        pages = await asyncio.gather(
+            *(collector.collect(Request(server.url(f"/{n}")), {}) for n in range(10))
+        )
         assert all(good(page).status == 200 for page in pages)
         assert server.accepts == 10
 
@@ -106,7 +110,9 @@ async def test_a_handshake_that_hangs_holds_the_others_no_longer_than_itself(h2_
     async with listener, collecting(ca_file=ca, connect=0.5) as collector:
         url = f"https://{ADDRESS}:{listener.sockets[0].getsockname()[1]}/"
         results = await asyncio.gather(*(collector.collect(Request(f"{url}{n}"), {}) for n in range(20)))
-        assert {(bad(one).reason, bad(one).final, bad(one).sent) for one in results} == {("timeout", False, False)}
+        assert {(bad(one).reason, bad(one).final, bad(one).sent) for one in results} == {
+            ("timeout", False, False)
+        }
         assert len(accepted) == 1, "they do not take turns at it"
         for writer in accepted:
             writer.close()
@@ -182,11 +188,20 @@ async def go_away(conn: Conn, stream: int, writer: Writer) -> None:
 @pytest.mark.parametrize(
     ("say", "reason"),
     [
-        (reset, "reset"), (header_bomb, "too-large"), (many_headers, "too-large"), (continuations, "reset"), (interim, "too-large"),
-        (endless, "too-large"), (empty_data, "reset"), (drip, "timeout"), (pings, "reset"), (settings, "reset"), (push, "reset"),
+        (reset, "reset"),
+        (header_bomb, "too-large"),
+        (many_headers, "too-large"),
+        (continuations, "reset"),
+        (interim, "too-large"),
+        (endless, "too-large"),
+        (empty_data, "reset"),
+        (drip, "timeout"),
+        (pings, "reset"),
+        (settings, "reset"),
+        (push, "reset"),
         (go_away, "reset"),
     ],
-)  # fmt: skip
+)
 async def test_hostile_servers(say: Say, reason: str, h2_kind: Kind) -> None:
     context, ca = h2_kind
     async with (
@@ -200,7 +215,8 @@ async def test_hostile_servers(say: Say, reason: str, h2_kind: Kind) -> None:
 
 
 async def test_no_descriptor_and_no_socket_is_left_behind() -> None:
-    """Connections that are kept, closed by either side, and refused; ResourceWarnings are errors in these tests."""
+    """Connections that are kept, closed by either side, and refused; ResourceWarnings are errors in these
+    tests."""
 
     async def reply(asked: Asked, writer: Writer) -> bool:
         number = len(server.asked)

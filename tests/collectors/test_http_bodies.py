@@ -100,11 +100,21 @@ async def test_heads() -> None:
 @pytest.mark.parametrize(
     ("kind", "taken"),
     [
-        ("text/html", True), ("TEXT/HTML; charset=x", True), ("text/plain", True), ("application/json", True), ("application/atom+xml", True),
-        ("image/svg+xml", True), ("application/vnd.api+json", True), ("", True), ("application/gzip", True),
-        ("image/png", False), ("application/pdf", False), ("video/mp4", False), ("application/octet-stream", False),
+        ("text/html", True),
+        ("TEXT/HTML; charset=x", True),
+        ("text/plain", True),
+        ("application/json", True),
+        ("application/atom+xml", True),
+        ("image/svg+xml", True),
+        ("application/vnd.api+json", True),
+        ("", True),
+        ("application/gzip", True),
+        ("image/png", False),
+        ("application/pdf", False),
+        ("video/mp4", False),
+        ("application/octet-stream", False),
     ],
-)  # fmt: skip
+)
 async def test_the_content_type_is_looked_at_before_the_body(kind: str, taken: bool) -> None:
     result = await get(answer(b"\0" * 5000, 200, f"Content-Type: {kind}"))
     if taken:
@@ -113,7 +123,9 @@ async def test_the_content_type_is_looked_at_before_the_body(kind: str, taken: b
         failure = bad(result)
         assert (failure.reason, failure.final, failure.wire, failure.sent) == ("content-type", True, 0, True)
         assert kind in failure.detail
-        assert good(await get(answer(b"\0", 404, f"Content-Type: {kind}"))).status == 404, "an error is an error first"
+        assert good(await get(answer(b"\0", 404, f"Content-Type: {kind}"))).status == 404, (
+            "an error is an error first"
+        )
         assert good(await get(answer(b"\0", 200, f"Content-Type: {kind}"), accept=None)).body == b"\0"
 
 
@@ -126,7 +138,8 @@ async def test_redirects_are_pages_and_hardly_read() -> None:
     assert large.wire < 1 << 20
     bomb = good(
         await get(
-            answer(gzip.compress(bytes(8 << 20)), 301, "Location: /there", "Content-Encoding: gzip"), decoded=1 << 20
+            answer(gzip.compress(bytes(8 << 20)), 301, "Location: /there", "Content-Encoding: gzip"),
+            decoded=1 << 20,
         )
     )
     assert len(bomb.body) <= 1 << 20

@@ -1,4 +1,5 @@
-"""Connections: kept ones are reused for the same host and address alone, requests are sent again only where that is safe."""
+"""Connections: kept ones are reused for the same host and address alone, requests are sent again only where
+that is safe."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ POST = {"method": "POST", "body": "a=1"}
 
 
 async def closes_kept(asked: Asked, writer: asyncio.StreamWriter) -> bool:
-    """The first request of a connection is answered, the next one meets its end: what an idle time-out looks like."""
+    """The first request of a connection is answered, the next one meets its end: what an idle time-out looks
+    like."""
     if asked.number == 1:
         writer.write(OK)
         return False
@@ -56,7 +58,9 @@ async def test_what_is_not_safe_to_repeat_is_never_sent_twice(method: str) -> No
         page = good(await collector.collect(Request(server.url("/b"), method=method, body="x"), {}))
         assert page.requests == 1
         assert server.lines.count(f"{method} /b HTTP/1.1") == 1
-        assert server.accepts == 2, "it gets a new connection, which cannot be an old one that is about to close"
+        assert server.accepts == 2, (
+            "it gets a new connection, which cannot be an old one that is about to close"
+        )
 
     async def never(asked: Asked, writer: asyncio.StreamWriter) -> bool:
         return True
@@ -69,7 +73,9 @@ async def test_what_is_not_safe_to_repeat_is_never_sent_twice(method: str) -> No
 
 async def test_a_get_is_sent_twice_at_most() -> None:
     async def only_first(asked: Asked, writer: asyncio.StreamWriter) -> bool:
-        writer.write(OK if asked.connection <= 6 and asked.number == 1 and asked.line.startswith("GET /warm") else b"")
+        writer.write(
+            OK if asked.connection <= 6 and asked.number == 1 and asked.line.startswith("GET /warm") else b""
+        )
         return not asked.line.startswith("GET /warm")
 
     async with serving(only_first) as server, collecting() as collector:
@@ -150,12 +156,17 @@ async def test_ipv6_is_pinned_and_kept() -> None:
 
 
 async def test_the_next_address_is_tried_when_one_does_not_connect() -> None:
-    table = {"h.example": ["::1", "127.0.0.1"], "far.example": ["127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.1"]}
+    table = {
+        "h.example": ["::1", "127.0.0.1"],
+        "far.example": ["127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.1"],
+    }
     async with serving(saying(OK)) as server, collecting(names_of(table)) as collector:
         for _ in range(3):
             page = good(await collector.collect(Request(server.url(host="h.example")), {}))
             assert (page.address, page.requests) == ("127.0.0.1", 1)
-        assert (server.accepts, len(server.asked)) == (1, 3), "the one that answered is asked first the next time"
+        assert (server.accepts, len(server.asked)) == (1, 3), (
+            "the one that answered is asked first the next time"
+        )
         failure = bad(await collector.collect(Request(server.url(host="far.example")), {}))
         assert (failure.reason, failure.sent) == ("connect", False), "three are tried, not all"
 
@@ -207,7 +218,9 @@ def test_two_hundred_at_once_on_each_loop(
     async def main() -> None:
         async with serving(slowly) as server, collecting(connections=50, **options) as collector:
             for _ in range(2):
-                pages = await asyncio.gather(*(collector.collect(Request(server.url(f"/{n}")), {}) for n in range(200)))
+                pages = await asyncio.gather(
+                    *(collector.collect(Request(server.url(f"/{n}")), {}) for n in range(200))
+                )
                 assert [good(page).body for page in pages] == [b"%d" % n * 3000 for n in range(200)]
             await mixed(server.url, collector)
 

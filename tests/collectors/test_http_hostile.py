@@ -50,8 +50,12 @@ async def hanging(asked: Asked, writer: asyncio.StreamWriter) -> bool:
 
 @pytest.mark.parametrize(
     ("head", "piece"),
-    [(HEAD + b"\r\n", b"x" * 65536), (CHUNKED, b"8000\r\n" + b"x" * 32768 + b"\r\n"), (HEAD + b"Content-Length: 10000000000\r\n\r\n", b"x" * 9999)],
-)  # fmt: skip
+    [
+        (HEAD + b"\r\n", b"x" * 65536),
+        (CHUNKED, b"8000\r\n" + b"x" * 32768 + b"\r\n"),
+        (HEAD + b"Content-Length: 10000000000\r\n\r\n", b"x" * 9999),
+    ],
+)
 async def test_an_endless_body_is_too_large(head: bytes, piece: bytes) -> None:
     failure = bad(await meet(endless(head, piece), wire=300_000))
     assert (failure.reason, failure.final, failure.status, failure.sent) == ("too-large", True, 200, True)
@@ -83,11 +87,16 @@ async def test_a_million_tiny_chunks() -> None:
 @pytest.mark.parametrize(
     "head",
     [
-        b"X: " + b"a" * 10_000_000 + b"\r\n", b"X: " + b"a" * 70_000 + b"\r\n", b"X: a\r\n" * 200, b"X: a\r\n" * 6000,
-        b"".join(b"X-%d: %b\r\n" % (n, b"a" * 1000) for n in range(90)), b"a" * 10_000_000, b"X: a\r\n" + b" folded\r\n" * 20_000,
+        b"X: " + b"a" * 10_000_000 + b"\r\n",
+        b"X: " + b"a" * 70_000 + b"\r\n",
+        b"X: a\r\n" * 200,
+        b"X: a\r\n" * 6000,
+        b"".join(b"X-%d: %b\r\n" % (n, b"a" * 1000) for n in range(90)),
+        b"a" * 10_000_000,
+        b"X: a\r\n" + b" folded\r\n" * 20_000,
     ],
     ids=["10 MB line", "70 kB line", "200 lines", "6000 lines", "90 kB", "10 MB without an end", "folded"],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("body", [b"<p>x", b""])
 async def test_heads_that_are_too_large(head: bytes, body: bytes) -> None:
     failure = bad(await get(HEAD + head + b"Content-Length: %d\r\n\r\n" % len(body) + body))

@@ -1,4 +1,5 @@
-"""What outlives a transfer or hides behind a status: handles that wait, bodies of errors, the framing of kept connections."""
+"""What outlives a transfer or hides behind a status: handles that wait, bodies of errors, the framing of kept
+connections."""
 
 from __future__ import annotations
 
@@ -70,7 +71,10 @@ async def test_times_of_a_host_with_several_addresses_do_not_stay_with_the_handl
     table = {"two.example": ["127.0.0.9", "127.0.0.1"], "one.example": ["127.0.0.1"]}
     async with serving(slow) as server, collecting(names_of(table), total=5.0) as collector:
         for _ in range(3):
-            assert good(await collector.collect(Request(server.url(host="two.example")), {})).address == "127.0.0.1"
+            assert (
+                good(await collector.collect(Request(server.url(host="two.example")), {})).address
+                == "127.0.0.1"
+            )
         assert len(collector._free) == 1, "a handle serves both kinds of hosts"
         good(await collector.collect(Request(server.url("/slow", host="one.example")), {}))
         failing = [collector.collect(Request(server.url("/slow", host="two.example")), {}) for _ in range(3)]

@@ -34,7 +34,12 @@ async def test_headers_of_a_request_are_its_own() -> None:
         )
         good(await collector.collect(Request(server.url()), {}))
         first, second = (asked.headers for asked in server.asked)
-    assert (first["cookie"], first["user-agent"], first["x-empty"], first["x-all"]) == ("a=b", "other", "", "1")
+    assert (first["cookie"], first["user-agent"], first["x-empty"], first["x-all"]) == (
+        "a=b",
+        "other",
+        "",
+        "1",
+    )
     assert (first["x-name"], first["x-u"].encode("latin-1").decode()) == ("Zoë", "日")
     assert "cookie" not in second
     assert (second["user-agent"], second["x-all"]) == ("test/1", "1")
@@ -71,7 +76,9 @@ async def test_methods_and_bodies() -> None:
 
 async def test_a_head_has_no_body() -> None:
     async with (
-        serving(saying(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5000\r\n\r\n")) as server,
+        serving(
+            saying(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5000\r\n\r\n")
+        ) as server,
         collecting() as collector,
     ):
         page = good(await collector.collect(Request(server.url(), method="HEAD"), {}))
@@ -80,8 +87,18 @@ async def test_a_head_has_no_body() -> None:
 
 @pytest.mark.parametrize(
     "headers",
-    [{"X": "a\r\nY: b"}, {"X": "a\nb"}, {"X": "a\0"}, {"X\r\nY": "b"}, {"X: Y": "b"}, {"": "b"}, {"X Y": "b"}, {"X": "a\r"}, {"Ünï": "b"}],
-)  # fmt: skip
+    [
+        {"X": "a\r\nY: b"},
+        {"X": "a\nb"},
+        {"X": "a\0"},
+        {"X\r\nY": "b"},
+        {"X: Y": "b"},
+        {"": "b"},
+        {"X Y": "b"},
+        {"X": "a\r"},
+        {"Ünï": "b"},
+    ],
+)
 async def test_no_header_is_smuggled_in(headers: dict[str, str]) -> None:
     async with serving(saying(OK)) as server, collecting() as collector:
         failure = bad(await collector.collect(Request(server.url()), headers))
@@ -91,7 +108,9 @@ async def test_no_header_is_smuggled_in(headers: dict[str, str]) -> None:
         assert "y" not in server.asked[0].headers
 
 
-@pytest.mark.parametrize("method", ["GET /other HTTP/1.1\r\nX: y\r\n\r\nGET", "PO ST", "", "GÉT", "A\0B", "A\nB"])
+@pytest.mark.parametrize(
+    "method", ["GET /other HTTP/1.1\r\nX: y\r\n\r\nGET", "PO ST", "", "GÉT", "A\0B", "A\nB"]
+)
 async def test_no_method_is_smuggled_in(method: str) -> None:
     async with serving(saying(OK)) as server, collecting() as collector:
         assert bad(await collector.collect(Request(server.url(), method=method), {})).reason == "filter"
@@ -111,13 +130,16 @@ async def test_no_url_is_smuggled_in(path: str) -> None:
 async def test_only_http_is_spoken() -> None:
     async with serving(saying(OK)) as server, collecting() as collector:
         for scheme in ("ftp", "gopher", "file", "dict", "smb", "ws", "xyz"):
-            failure = bad(await collector.collect(Request(f"{scheme}://127.0.0.1:{server.port}/etc/passwd"), {}))
+            failure = bad(
+                await collector.collect(Request(f"{scheme}://127.0.0.1:{server.port}/etc/passwd"), {})
+            )
             assert (failure.reason, failure.final, failure.sent) == ("filter", True, False), scheme
         assert server.accepts == 0
 
 
 async def test_what_is_kept_of_an_exchange_is_what_went_over_the_wire() -> None:
-    """The request is put together from curl's lines, not copied: so it is held against the socket's own bytes."""
+    """The request is put together from curl's lines, not copied: so it is held against the socket's own
+    bytes."""
     got: list[bytes] = []
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -126,7 +148,8 @@ async def test_what_is_kept_of_an_exchange_is_what_went_over_the_wire() -> None:
         got.append(head + (await reader.readexactly(int(size[1])) if size else b""))
         early = b"HTTP/1.1 103 Early\r\nLink: x\r\n\r\n"
         writer.write(
-            early + b"HTTP/1.1 200 Okay Dokay\r\nX-A:  b \r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+            early
+            + b"HTTP/1.1 200 Okay Dokay\r\nX-A:  b \r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
         )
         writer.write(b"3\r\nabc\r\n0\r\nLate: 1\r\n\r\n")
         await writer.drain()
@@ -135,10 +158,12 @@ async def test_what_is_kept_of_an_exchange_is_what_went_over_the_wire() -> None:
     server = await asyncio.start_server(talk, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/a?b=1"
     asked = [
-        (Request(url), {}), (Request(url), {"X-Empty": "", "accept": "t/x", "connection": "close"}),
-        (Request(url, method="POST", body="a=bé"), {}), (Request(url, method="POST", body="{}"), {"Content-Type": "text/x"}),
+        (Request(url), {}),
+        (Request(url), {"X-Empty": "", "accept": "t/x", "connection": "close"}),
+        (Request(url, method="POST", body="a=bé"), {}),
+        (Request(url, method="POST", body="{}"), {"Content-Type": "text/x"}),
         (Request(url, method="DELETE"), {}),
-    ]  # fmt: skip
+    ]
     async with server, collecting(keep=True) as collector:
         for request, headers in asked:
             page = good(await collector.collect(request, headers))

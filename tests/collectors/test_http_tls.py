@@ -38,7 +38,9 @@ async def test_an_authority_of_ones_own_is_trusted_when_it_is_named(
 
 
 @pytest.mark.parametrize("fault", ["self-signed", "expired", "wrong-host"])
-async def test_who_is_not_who_he_says_is_refused(fault: str, kinds: dict[str, tuple[ssl.SSLContext, str]]) -> None:
+async def test_who_is_not_who_he_says_is_refused(
+    fault: str, kinds: dict[str, tuple[ssl.SSLContext, str]]
+) -> None:
     context, ca = kinds[fault]
     async with (
         serving(saying(OK), ADDRESS, tls=context) as server,
@@ -74,10 +76,16 @@ async def test_a_server_that_speaks_no_tls(kinds: dict[str, tuple[ssl.SSLContext
         assert (failure.reason, failure.sent) == ("tls", False)
     context, ca = kinds["ok"]
     async with serving(saying(OK), ADDRESS, tls=context) as server, collecting(ca_file=ca) as collector:
-        assert bad(await collector.collect(Request(server.url().replace("https:", "http:")), {})).reason == "reset"
+        assert (
+            bad(await collector.collect(Request(server.url().replace("https:", "http:")), {})).reason
+            == "reset"
+        )
 
 
 async def test_http2_can_be_switched_off(kinds: dict[str, tuple[ssl.SSLContext, str]]) -> None:
     context, ca = kinds["h2"]
-    async with serving(saying(OK), ADDRESS, tls=context) as server, collecting(ca_file=ca, http2=False) as collector:
+    async with (
+        serving(saying(OK), ADDRESS, tls=context) as server,
+        collecting(ca_file=ca, http2=False) as collector,
+    ):
         assert good(await collector.collect(Request(server.url()), {})).version == "1.1"

@@ -34,8 +34,12 @@ async def test_every_odd_answer_ends_as_its_row_says(hostile: Web) -> None:
     rows = odds(hostile.plan, 0)
     assert len(rows) > 50
     async with collecting(total=4.0, first_byte=1.0, wire=1 << 20, decoded=2 << 20) as collector:
-        results = await asyncio.gather(*(collector.collect(Request(hostile.url(0, one.path)), {}) for one in rows))
-    strange = {one.path: result for one, result in zip(rows, results, strict=True) if not as_it_should(one, result)}
+        results = await asyncio.gather(
+            *(collector.collect(Request(hostile.url(0, one.path)), {}) for one in rows)
+        )
+    strange = {
+        one.path: result for one, result in zip(rows, results, strict=True) if not as_it_should(one, result)
+    }
     assert strange == {}
 
 

@@ -29,6 +29,7 @@ async def test_when_curl_gives_up_all_who_wait_are_told() -> None:
         collector._multi._multi = GivesUp(collector._multi._multi)
         async with asyncio.timeout(5):
             said = await asyncio.gather(
-                *(collector.collect(Request(server.url(f"/{n}")), {}) for n in range(3)), return_exceptions=True
+                *(collector.collect(Request(server.url(f"/{n}")), {}) for n in range(3)),
+                return_exceptions=True,
             )
         assert [type(one) for one in said] == [OSError] * 3

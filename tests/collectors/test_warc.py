@@ -38,9 +38,13 @@ def chunked(body: bytes, size: int = 700) -> bytes:
     return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
 
 
-def response(writer: WARCWriter, url: str, body: bytes, *headers: tuple[str, str], status: str = "200 OK") -> None:
+def response(
+    writer: WARCWriter, url: str, body: bytes, *headers: tuple[str, str], status: str = "200 OK"
+) -> None:
     fields = StatusAndHeaders(status, [("Content-Type", "text/html"), *headers], protocol="HTTP/1.1")
-    writer.write_record(writer.create_warc_record(url, "response", payload=io.BytesIO(body), http_headers=fields))
+    writer.write_record(
+        writer.create_warc_record(url, "response", payload=io.BytesIO(body), http_headers=fields)
+    )
 
 
 def written(path: Path, packed: bool) -> Path:
@@ -59,7 +63,9 @@ def written(path: Path, packed: bool) -> Path:
         response(writer, "http://e.com/twice", b"new")
         response(writer, "http://E.com:80/caf\u00e9", b"form")
         writer.write_record(
-            writer.create_revisit_record("http://e.com/again", "sha1:none", "http://e.com/both", "2020-01-01T00:00:00Z")
+            writer.create_revisit_record(
+                "http://e.com/again", "sha1:none", "http://e.com/both", "2020-01-01T00:00:00Z"
+            )
         )
         writer.write_record(
             writer.create_revisit_record(
@@ -67,9 +73,13 @@ def written(path: Path, packed: bool) -> Path:
             )
         )
         resource = writer.create_warc_record(
-            "http://e.com/resource", "resource", payload=io.BytesIO(b"plain"), warc_content_type="text/plain", length=5,
+            "http://e.com/resource",
+            "resource",
+            payload=io.BytesIO(b"plain"),
+            warc_content_type="text/plain",
+            length=5,
             warc_headers_dict={"WARC-Date": "2024-03-01T10:00:00Z"},
-        )  # fmt: skip
+        )
         writer.write_record(resource)
         for beside in (
             "dns:e.com",
@@ -77,7 +87,9 @@ def written(path: Path, packed: bool) -> Path:
             "gopher:e.com",
         ):  # the first two are no pages
             writer.write_record(
-                writer.create_warc_record(beside, "resource", payload=io.BytesIO(b"1"), warc_content_type="text/dns")
+                writer.create_warc_record(
+                    beside, "resource", payload=io.BytesIO(b"1"), warc_content_type="text/dns"
+                )
             )
     return path
 
@@ -87,9 +99,17 @@ async def test_all_kinds_of_records(packed: bool, tmp_path: Path) -> None:
     path = written(tmp_path / ("x.warc.gz" if packed else "x.warc"), packed)
     collector = archive_collector(str(path))
     wanted = {
-        "": b"home", "gzip": TEXT, "chunked": TEXT, "both": TEXT, "br": TEXT, "unchunked": TEXT, "twice": b"new", "again": TEXT, "resource": b"plain",
+        "": b"home",
+        "gzip": TEXT,
+        "chunked": TEXT,
+        "both": TEXT,
+        "br": TEXT,
+        "unchunked": TEXT,
+        "twice": b"new",
+        "again": TEXT,
+        "resource": b"plain",
         "caf%C3%A9": b"form",
-    }  # fmt: skip
+    }
     for path_, body in wanted.items():
         page = good(await collector.collect(Request(f"http://e.com/{path_}"), {}))
         assert (page.status, page.body, page.collector) == (200, body, "archive"), path_
@@ -100,8 +120,9 @@ async def test_all_kinds_of_records(packed: bool, tmp_path: Path) -> None:
     for absent in ("lost", "none"):
         assert good(await collector.collect(Request(f"http://e.com/{absent}"), {})).status == 404
     assert [one.partition(": ")[2] for one in collector.skipped] == [
-        "a revisit of http://e.com/lost, whose original is not in the file", "a resource of gopher:e.com",
-    ]  # fmt: skip
+        "a revisit of http://e.com/lost, whose original is not in the file",
+        "a resource of gopher:e.com",
+    ]
     await collector.close()
 
 
@@ -114,10 +135,14 @@ async def test_as_warcio_reads_it(packed: bool, tmp_path: Path) -> None:
         for number in range(120):
             body = dice.randbytes(dice.randrange(0, 3000)) + b"\r\n\r\nWARC/1.0\r\n"
             coding = dice.choice(["", "gzip", "chunked"])
-            packed_body = gzip.compress(body) if coding == "gzip" else chunked(body) if coding == "chunked" else body
-            header = {"": [], "gzip": [("Content-Encoding", "gzip")], "chunked": [("Transfer-Encoding", "chunked")]}[
-                coding
-            ]
+            packed_body = (
+                gzip.compress(body) if coding == "gzip" else chunked(body) if coding == "chunked" else body
+            )
+            header = {
+                "": [],
+                "gzip": [("Content-Encoding", "gzip")],
+                "chunked": [("Transfer-Encoding", "chunked")],
+            }[coding]
             response(writer, f"http://e.com/{number}", packed_body, *header)
     collector = archive_collector(str(path))
     with path.open("rb") as file:

@@ -1,4 +1,5 @@
-"""WARC files made to hold the reader up: its work is bounded by the size of the file, however the records lie."""
+"""WARC files made to hold the reader up: its work is bounded by the size of the file, however the records
+lie."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> type[Counting]:
 
 
 @pytest.mark.parametrize("packed", [True, False])
-def test_millions_of_empty_lines_are_passed_at_once(packed: bool, tmp_path: Path, counted: type[Counting]) -> None:
+def test_millions_of_empty_lines_are_passed_at_once(
+    packed: bool, tmp_path: Path, counted: type[Counting]
+) -> None:
     data = GOOD % 1 + b"\r\n" * 4_000_000 + GOOD % 2 + b"\n" * 300_000
     path = tmp_path / "a.warc"
     path.write_bytes(gzip.compress(data, 1) if packed else data)
@@ -62,7 +65,9 @@ def test_false_lengths_are_not_read_to_the_end_of_the_file(tmp_path: Path, count
 
 
 def test_long_records_of_a_plain_file_are_passed_over_unread(tmp_path: Path, counted: type[Counting]) -> None:
-    long = b"WARC/1.0\r\nWARC-Type: metadata\r\nContent-Length: 3000000\r\n\r\n" + bytes(3_000_000) + b"\r\n\r\n"
+    long = (
+        b"WARC/1.0\r\nWARC-Type: metadata\r\nContent-Length: 3000000\r\n\r\n" + bytes(3_000_000) + b"\r\n\r\n"
+    )
     path = tmp_path / "a.warc"
     path.write_bytes(b"".join(GOOD % n + long for n in range(5)) + long[:-1000])
     found = Warc(path)

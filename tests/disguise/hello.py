@@ -7,13 +7,34 @@ from dataclasses import dataclass, field
 from typing import Any
 
 NAMES = {
-    0: "server_name", 5: "status_request", 10: "supported_groups", 11: "ec_point_formats", 13: "signature_algorithms",
-    16: "application_layer_protocol_negotiation", 18: "signed_certificate_timestamp", 21: "padding", 23: "extended_master_secret",
-    27: "compress_certificate", 28: "record_size_limit", 34: "delegated_credentials", 35: "session_ticket", 41: "pre_shared_key",
-    43: "supported_versions", 45: "psk_key_exchange_modes", 51: "keyshare", 17513: "application_settings",
-    17613: "application_settings_new", 65037: "encrypted_client_hello", 65281: "renegotiation_info",
-}  # fmt: skip
-VERSIONS = {0x0304: "TLS_VERSION_1_3", 0x0303: "TLS_VERSION_1_2", 0x0302: "TLS_VERSION_1_1", 0x0301: "TLS_VERSION_1_0"}
+    0: "server_name",
+    5: "status_request",
+    10: "supported_groups",
+    11: "ec_point_formats",
+    13: "signature_algorithms",
+    16: "application_layer_protocol_negotiation",
+    18: "signed_certificate_timestamp",
+    21: "padding",
+    23: "extended_master_secret",
+    27: "compress_certificate",
+    28: "record_size_limit",
+    34: "delegated_credentials",
+    35: "session_ticket",
+    41: "pre_shared_key",
+    43: "supported_versions",
+    45: "psk_key_exchange_modes",
+    51: "keyshare",
+    17513: "application_settings",
+    17613: "application_settings_new",
+    65037: "encrypted_client_hello",
+    65281: "renegotiation_info",
+}
+VERSIONS = {
+    0x0304: "TLS_VERSION_1_3",
+    0x0303: "TLS_VERSION_1_2",
+    0x0302: "TLS_VERSION_1_1",
+    0x0301: "TLS_VERSION_1_0",
+}
 
 
 def grease(value: int) -> bool:
@@ -74,7 +95,9 @@ class Hello:
             kind = inner.number(2)
             raw.append(kind)
             found.append(extension(kind, inner.vector(2)))
-        return cls(VERSIONS[record_version], VERSIONS[version], len(session), suites, compressions, found, raw)
+        return cls(
+            VERSIONS[record_version], VERSIONS[version], len(session), suites, compressions, found, raw
+        )
 
     def get(self, name: str) -> dict[str, Any]:
         return next((one for one in self.extensions if one["type"] == name), {})
@@ -96,7 +119,9 @@ class Hello:
         newest = "13" if "TLS_VERSION_1_3" in versions else "12"
         alpn = self.get("application_layer_protocol_negotiation").get("alpn_list", ["00"])[0]
         schemes = ",".join(
-            f"{one:04x}" for one in self.get("signature_algorithms").get("sig_hash_algs", []) if one != "GREASE"
+            f"{one:04x}"
+            for one in self.get("signature_algorithms").get("sig_hash_algs", [])
+            if one != "GREASE"
         )
         head = f"t{newest}{'d' if 0 in self.raw else 'i'}{len(suites):02}{several:02}{alpn[0]}{alpn[-1]}"
         return "_".join([head, short(",".join(suites)), short(",".join(kinds) + "_" + schemes)])
@@ -130,7 +155,9 @@ def extension(kind: int, data: bytes) -> dict[str, Any]:
             listed, shares = Bytes(body.vector(2)), []
             while listed:
                 group = listed.number(2)
-                shares.append({"group": "GREASE" if grease(group) else group, "length": len(listed.vector(2))})
+                shares.append(
+                    {"group": "GREASE" if grease(group) else group, "length": len(listed.vector(2))}
+                )
             out["key_shares"] = shares
         case "psk_key_exchange_modes":
             out["psk_ke_mode"] = data[1]

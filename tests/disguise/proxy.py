@@ -9,7 +9,8 @@ from disguise.recorder import ended
 
 
 class Proxy:
-    """`async with Proxy({host: port})`: leads names to ports of this machine; others are refused. `asked`: `host:port` in order."""
+    """`async with Proxy({host: port})`: leads names to ports of this machine; others are refused. `asked`:
+    `host:port` in order."""
 
     def __init__(self, places: dict[str, int], scheme: str = "http", credentials: str = "") -> None:
         self.places, self.scheme, self.credentials = places, scheme, credentials

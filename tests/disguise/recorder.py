@@ -1,6 +1,8 @@
-"""A TLS server that writes down how a client introduces itself: its ClientHello, its first HTTP/2 frames, its headers in order.
+"""A TLS server that writes down how a client introduces itself: its ClientHello, its first HTTP/2 frames, its
+headers in order.
 
-It reads the bytes itself (`hello`; RFC 9113); only the handshake is Python's `ssl` and header compression is `hpack`.
+It reads the bytes itself (`hello`; RFC 9113); only the handshake is Python's `ssl` and header compression is
+`hpack`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 @dataclass
 class Seen:
-    """One connection: its hello, its frames before the first answer, the headers of each request in the order sent."""
+    """One connection: its hello, its frames before the first answer, the headers of each request in the order
+    sent."""
 
     hello: Hello | None = None
     frames: list[dict[str, Any]] = field(default_factory=list)
@@ -30,7 +33,9 @@ class Seen:
     def akamai(self) -> str:
         """Akamai's HTTP/2 fingerprint: settings, window, priorities, pseudo-header order."""
         first = next(f for f in self.frames if f["frame_type"] == "SETTINGS")
-        window = next((f["window_size_increment"] for f in self.frames if f["frame_type"] == "WINDOW_UPDATE"), 0)
+        window = next(
+            (f["window_size_increment"] for f in self.frames if f["frame_type"] == "WINDOW_UPDATE"), 0
+        )
         parts = [
             f"{f['stream_id']}:{f['exclusive']}:{f['depends']}:{f['weight']}"
             for f in self.frames
@@ -52,7 +57,8 @@ class Seen:
 
 
 class Recorder:
-    """`async with Recorder(context)`: a server on this machine; `seen`: its connections; `news`: set at each request. Without a context it speaks plain HTTP."""
+    """`async with Recorder(context)`: a server on this machine; `seen`: its connections; `news`: set at each
+    request. Without a context it speaks plain HTTP."""
 
     def __init__(
         self,
@@ -131,7 +137,9 @@ class Recorder:
                     seen.paths.append(dict(fields)[":path"])
                     self.news.set()
                     body, headers = self._answer(dict(fields)[":path"])
-                    await pipe.write(frame(1, 4, stream, encoder.encode([(":status", "200"), *headers.items()])))
+                    await pipe.write(
+                        frame(1, 4, stream, encoder.encode([(":status", "200"), *headers.items()]))
+                    )
                     for at in range(0, max(1, len(body)), 16384):
                         part = body[at : at + 16384]
                         await pipe.write(frame(0, int(at + 16384 >= len(body)), stream, part))
@@ -142,7 +150,9 @@ def taken(kind: int, flags: int, stream: int, payload: bytes) -> tuple[dict[str,
     told: dict[str, Any] = {"stream_id": stream}
     if kind == 4 and not flags & 1:
         pairs = [payload[i : i + 6] for i in range(0, len(payload), 6)]
-        settings = [{"key": int.from_bytes(one[:2], "big"), "value": int.from_bytes(one[2:], "big")} for one in pairs]
+        settings = [
+            {"key": int.from_bytes(one[:2], "big"), "value": int.from_bytes(one[2:], "big")} for one in pairs
+        ]
         return {"frame_type": "SETTINGS", **told, "settings": settings}, b""
     if kind == 8:
         return {

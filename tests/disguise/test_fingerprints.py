@@ -24,13 +24,20 @@ Make = Callable[..., ImpersonatedCollector]
 ON_PURPOSE = {"chrome_131.0.6778.81_android": {"sec-ch-ua-mobile: ?0": "sec-ch-ua-mobile: ?1"}}
 
 
-async def seen(recorder: Recorder, collector: ImpersonatedCollector, name: str, proxy: str | None = None) -> Seen:
+async def seen(
+    recorder: Recorder, collector: ImpersonatedCollector, name: str, proxy: str | None = None
+) -> Seen:
     """How the first connection of a browser of ours looks."""
     before = len(recorder.seen)
     url = recorder.url()
     page = await collector.collect(Request(url), dress(BROWSERS[name], url), guise(name, proxy=proxy))
     assert isinstance(page, Page), page
-    assert (page.status, page.body, page.collector, page.version) == (200, b"<title>seen</title>", "impersonated", "2")
+    assert (page.status, page.body, page.collector, page.version) == (
+        200,
+        b"<title>seen</title>",
+        "impersonated",
+        "2",
+    )
     return recorder.seen[before]
 
 
@@ -58,7 +65,9 @@ def test_every_capture_is_compared() -> None:
 
 @pytest.mark.parametrize("scheme", ["http", "socks5h"])
 @pytest.mark.parametrize("name", ["chrome150", "firefox147", "safari2601", "edge150"])
-async def test_a_proxy_changes_nothing_of_it(name: str, scheme: str, recorder: Recorder, collect: Make) -> None:
+async def test_a_proxy_changes_nothing_of_it(
+    name: str, scheme: str, recorder: Recorder, collect: Make
+) -> None:
     collector = collect()
     async with Proxy({"www.example.test": recorder.port}, scheme) as proxy:
         behind = await seen(recorder, collector, name, proxy.url)
@@ -70,8 +79,10 @@ async def test_a_proxy_changes_nothing_of_it(name: str, scheme: str, recorder: R
     shuffled = BROWSERS[name].engine == "chromium"
     assert hello_of(behind.hello, shuffled) == hello_of(directly.hello, shuffled)
     assert (behind.akamai(), behind.requests, frames_of(behind.frames)) == (
-        directly.akamai(), directly.requests, frames_of(directly.frames),
-    )  # fmt: skip
+        directly.akamai(),
+        directly.requests,
+        frames_of(directly.frames),
+    )
 
 
 async def test_families_differ_and_versions_agree(recorder: Recorder, collect: Make) -> None:
@@ -84,13 +95,22 @@ async def test_families_differ_and_versions_agree(recorder: Recorder, collect: M
         headers = dict(found.headers(0))
         agent = headers["user-agent"]
         assert str(BROWSERS[name].version) in agent
-        hints = [headers[hint] for hint in ("sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform") if hint in headers]
+        hints = [
+            headers[hint]
+            for hint in ("sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform")
+            if hint in headers
+        ]
         assert len(hints) == (3 if "Chrome/" in agent else 0), name
         if hints:
             assert f'"Chromium";v="{agent.split("Chrome/")[1].split(".")[0]}"' in hints[0]
             assert ("Microsoft Edge" in hints[0]) == ("Edg/" in agent)
             assert (hints[1] == "?1") == ("Mobile" in agent)
-            system = {"Windows NT": "Windows", "Macintosh": "macOS", "X11; Linux": "Linux", "Android": "Android"}
+            system = {
+                "Windows NT": "Windows",
+                "Macintosh": "macOS",
+                "X11; Linux": "Linux",
+                "Android": "Android",
+            }
             assert hints[2] == next(f'"{known}"' for sign, known in system.items() if sign in agent)
     assert len({spoken[name][0] for name in ("chrome150", "firefox147", "safari2601")}) == 3
     assert spoken["edge150"] == spoken["chrome150"]
@@ -106,11 +126,25 @@ async def test_over_http_1_names_are_as_browsers_write_them(certified: Any, coll
             await collect().collect(Request(url), dress(BROWSERS["chrome150"], url), guise("chrome150"))
             names = [name for name, _ in server.seen[0].requests[0]]
         assert names == [
-            name for name in (
-                "Host", "Connection", "sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform", "Upgrade-Insecure-Requests", "User-Agent",
-                "Accept", "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-User", "Sec-Fetch-Dest", "Accept-Encoding", "Accept-Language",
-            ) if secure or not name.lower().startswith("sec-")
-        ]  # fmt: skip
+            name
+            for name in (
+                "Host",
+                "Connection",
+                "sec-ch-ua",
+                "sec-ch-ua-mobile",
+                "sec-ch-ua-platform",
+                "Upgrade-Insecure-Requests",
+                "User-Agent",
+                "Accept",
+                "Sec-Fetch-Site",
+                "Sec-Fetch-Mode",
+                "Sec-Fetch-User",
+                "Sec-Fetch-Dest",
+                "Accept-Encoding",
+                "Accept-Language",
+            )
+            if secure or not name.lower().startswith("sec-")
+        ]
 
 
 def test_random_is_steady_for_a_seed_and_varied_over_seeds() -> None:

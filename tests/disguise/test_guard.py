@@ -44,7 +44,12 @@ async def test_an_inner_address_is_never_dialled(recorder: Recorder, collect: Ma
     for address in ("10.0.0.1", "169.254.169.254", "::1", "64:ff9b::a9fe:a9fe"):
         found = await ask(collect(names(["127.0.0.1", address])), recorder.url())
         assert isinstance(found, Failure)
-        assert (found.reason, found.final, found.sent, found.collector) == ("private", True, False, "impersonated")
+        assert (found.reason, found.final, found.sent, found.collector) == (
+            "private",
+            True,
+            False,
+            "impersonated",
+        )
     assert recorder.seen == []
 
 
@@ -87,11 +92,15 @@ async def test_bombs_end_at_the_limit(coding: str, recorder: Recorder, collect: 
 async def test_sizes_heads_and_content_types_are_bounded(recorder: Recorder, collect: Make) -> None:
     page = {"content-type": "text/html"}
     recorder.bodies |= {
-        "/long": (bytes(300_000), page), "/picture": (b"x", {"content-type": "image/png"}),
-        "/head": (b"x", page | {f"x-{n}": "y" for n in range(110)}), "/fine": (b"fine", page),
-    }  # fmt: skip
+        "/long": (bytes(300_000), page),
+        "/picture": (b"x", {"content-type": "image/png"}),
+        "/head": (b"x", page | {f"x-{n}": "y" for n in range(110)}),
+        "/fine": (b"fine", page),
+    }
     collector = collect(wire=100_000)
-    found = [await ask(collector, recorder.url(path=path)) for path in ("/long", "/picture", "/head", "/fine")]
+    found = [
+        await ask(collector, recorder.url(path=path)) for path in ("/long", "/picture", "/head", "/fine")
+    ]
     assert [getattr(one, "reason", "") for one in found] == ["too-large", "content-type", "too-large", ""]
     assert found[0].wire < 200_000
 
@@ -129,7 +138,8 @@ async def test_through_a_proxy_or_not_at_all(recorder: Recorder, collect: Make) 
         assert isinstance(found, Failure), place
         assert "s3cret" not in found.detail
     assert len(recorder.seen) == 1
-    assert isinstance(await ask(collector, recorder.url("third.example.test")), Page)  # a handle keeps no proxy
+    # a handle keeps no proxy
+    assert isinstance(await ask(collector, recorder.url("third.example.test")), Page)
 
 
 async def test_a_proxy_and_its_target_pass_the_guard(recorder: Recorder, collect: Make) -> None:

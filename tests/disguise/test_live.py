@@ -1,8 +1,9 @@
 """Debian's Chromium at the same server: order of headers, HTTP/2 and TLS of ours are its own.
 
-Its version is Debian's and newer than any that can be imitated, so what a version brings (a brand's version, pictures in Accept, an
-extension more) may differ: 156 has one more TLS extension than our 150 (trust anchors, 51764), GREASE among its signature algorithms and
-`image/jxl` in Accept; its scripts' requests have an HTTP/2 weight of 220, ours 256.
+Its version is Debian's and newer than any that can be imitated, so what a version brings (a brand's version,
+pictures in Accept, an extension more) may differ: 156 has one more TLS extension than our 150 (trust anchors,
+51764), GREASE among its signature algorithms and `image/jxl` in Accept; its scripts' requests have an HTTP/2
+weight of 220, ours 256.
 """
 
 from __future__ import annotations
@@ -29,20 +30,26 @@ from gossamer.model.request import Request
 from gossamer.parsing.view import View
 
 CHROMIUM = shutil.which("chromium")
-SCRIPT = (
-    b"<script>fetch('/api', {headers: {accept: 'application/json'}}).then(() => { location.href = '/next' })</script>"
-)
+SCRIPT = b"<script>fetch('/api', {headers: {accept: 'application/json'}}).then(() => { location.href = '/next' })</script>"
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 
 
 @asynccontextmanager
 async def browsing(url: str) -> AsyncIterator[None]:
-    """Chromium with its own profile at a URL; every name leads to this machine. Its folder's path is short: a socket lies in it."""
+    """Chromium with its own profile at a URL; every name leads to this machine. Its folder's path is short: a
+    socket lies in it."""
     folder = tempfile.mkdtemp(prefix="gc-")
     words = [
-        "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--ignore-certificate-errors",
-        "--remote-debugging-port=0", "--host-resolver-rules=MAP * 127.0.0.1", f"--user-data-dir={folder}",
-    ]  # fmt: skip
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--ignore-certificate-errors",
+        "--remote-debugging-port=0",
+        "--host-resolver-rules=MAP * 127.0.0.1",
+        f"--user-data-dir={folder}",
+    ]
     null = asyncio.subprocess.DEVNULL
     running = await asyncio.create_subprocess_exec(
         str(CHROMIUM),
@@ -124,7 +131,9 @@ async def test_a_form_of_ours_is_sent_as_chromium_sends_it(
         recorder.seen.clear()
         page = Page(recorder.url(), 200, [("content-type", "text/html")], FORM, 0.0, 0.0, len(FORM))
         request = View(page).form("form").fill()
-        member = Member("ann", "club/ann/1", BROWSERS["chrome150"], lambda one: one.headers or {}, lambda host: host)
+        member = Member(
+            "ann", "club/ann/1", BROWSERS["chrome150"], lambda one: one.headers or {}, lambda host: host
+        )
         member.jar.take(recorder.url(), b"id=1")
         await collect().collect(request, *member.lend(request))
         ours = told(recorder, "/sent")
@@ -144,9 +153,12 @@ def told(recorder: Recorder, path: str) -> dict[str, str]:
 
 
 def alike(theirs: Seen, ours: Seen) -> None:
-    """HTTP/2 is the same; of TLS all that ours says Chromium says, and by the same words where a version does not matter."""
+    """HTTP/2 is the same; of TLS all that ours says Chromium says, and by the same words where a version does
+    not matter."""
     assert ours.akamai() == theirs.akamai()
-    first = [next(frame for frame in seen.frames if frame["frame_type"] == "HEADERS") for seen in (ours, theirs)]
+    first = [
+        next(frame for frame in seen.frames if frame["frame_type"] == "HEADERS") for seen in (ours, theirs)
+    ]
     assert first[0] == first[1]  # its stream, weight and dependency
     assert ours.hello is not None
     assert theirs.hello is not None

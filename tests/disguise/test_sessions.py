@@ -1,4 +1,5 @@
-"""Identities: one browser a domain and session, with its cookies; whole header sets that say where a link came from."""
+"""Identities: one browser a domain and session, with its cookies; whole header sets that say where a link
+came from."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def test_a_domain_sees_one_browser_for_a_session_and_its_cookies_end_with_it() -
     again = one.lend(Request("https://shop.example.com/x"))
     assert again.guise == first.guise
     assert again.headers["Cookie"] == "id=1"
-    assert sessions(clock).lend(Request("https://www.example.com/")).guise == first.guise  # another worker agrees
+    # another worker agrees
+    assert sessions(clock).lend(Request("https://www.example.com/")).guise == first.guise
     clock.now += 3600
     later = one.lend(Request("https://www.example.com/"))
     assert later.guise is not None
@@ -98,7 +100,10 @@ def test_headers_of_people_have_their_place_and_none_mixes_the_identity() -> Non
     }
     headers = dress(CHROME, "https://a.example/", given=given, cookies="b=2")
     assert headers["User-Agent"] == CHROME.agent
-    assert (headers["sec-ch-ua"], headers["Accept-Encoding"]) == (dict(CHROME.hints)["sec-ch-ua"], CHROME.encodings)
+    assert (headers["sec-ch-ua"], headers["Accept-Encoding"]) == (
+        dict(CHROME.hints)["sec-ch-ua"],
+        CHROME.encodings,
+    )
     assert list(headers)[-4:] == ["Accept-Language", "X-Own", "Cookie", "Priority"]
     assert (headers["Accept-Language"], headers["Cookie"]) == ("de", "a=1; b=2")
 
@@ -130,7 +135,9 @@ async def test_one_page_through_the_whole_road(trusted: Recorder, authority: tup
     trial = await try_one(Job(targets=[url], settings=settings), url)
     assert trial.page is not None, trial.dead
     assert (trial.page.collector, trial.page.body) == ("impersonated", b"<title>seen</title>")
-    assert [(line["rung"], line["collector"]) for line in trial.attempts] == [("impersonated", "impersonated")] * 2
+    assert [(line["rung"], line["collector"]) for line in trial.attempts] == [
+        ("impersonated", "impersonated")
+    ] * 2
     assert {line["session"].partition("/")[0] for line in trial.attempts} == {"firefox147"}
     record = trial.rows[0].data
     assert getattr(record, "collector", None) == "impersonated"
@@ -143,7 +150,9 @@ async def test_honest_by_default(trusted: Recorder, authority: tuple[Path, Path,
     trial = await try_one(Job(targets=[url], settings=Settings(ca_file=str(authority[0]))), url)
     assert trial.page is not None
     assert {line["rung"] for line in trial.attempts} == {"plain"}
-    assert all(dict(asked)["user-agent"].startswith("gossamer/") for one in trusted.seen for asked in one.requests)
+    assert all(
+        dict(asked)["user-agent"].startswith("gossamer/") for one in trusted.seen for asked in one.requests
+    )
 
 
 async def test_a_site_chooses_for_its_hosts(
@@ -155,7 +164,9 @@ async def test_a_site_chooses_for_its_hosts(
         "from gossamer import Site\n"
         f"own = Site('own', seeds=[{url!r}], ladder='impersonated', browser='safari', robots=False)\n"
     )
-    trial = await try_one(Job(targets=[str(file)], settings=Settings(ca_file=str(authority[0]), scope="page")), url)
+    trial = await try_one(
+        Job(targets=[str(file)], settings=Settings(ca_file=str(authority[0]), scope="page")), url
+    )
     assert trial.page is not None, trial.dead
     assert trial.attempts[-1]["rung"] == "impersonated"
     assert dict(trusted.seen[-1].headers())["user-agent"] == BROWSERS["safari2601"].agent

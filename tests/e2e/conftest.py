@@ -27,7 +27,18 @@ def shared_store(tmp_path: Path) -> Iterator[str]:
     """`redis://...` of a Valkey of this test alone, as several machines would share one."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    words = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(tmp_path), "--save", "", "--appendonly", "yes"]
+    words = [
+        "--port",
+        str(port),
+        "--bind",
+        "127.0.0.1",
+        "--dir",
+        str(tmp_path),
+        "--save",
+        "",
+        "--appendonly",
+        "yes",
+    ]
     server = subprocess.Popen([valkey_binary(), *words], stdout=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 20

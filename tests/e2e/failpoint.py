@@ -1,7 +1,7 @@
 """Makes a door stand still at a chosen place of its commits, so that a test can kill it exactly there.
 
-A driver process calls `install` before the command line; nothing of this is in the product. The place is told by a file: the door
-writes its name there and sleeps until it is killed.
+A driver process calls `install` before the command line; nothing of this is in the product. The place is told
+by a file: the door writes its name there and sleeps until it is killed.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ from pathlib import Path
 from typing import Any
 
 PLACES = ("torn", "written", "settled")
-"""Half of a batch's bytes are in the file; all are, but nothing is settled; the store has settled, but nobody heard of it."""
+"""Half of a batch's bytes are in the file; all are, but nothing is settled; the store has settled, but nobody
+heard of it."""
 
 
 COLD = ("kept", "spilled", "refilled", "trimmed")
-"""Rows are in the cold store and in the outbox still; they are out of it; they came back, their rows stay; those are gone, too."""
+"""Rows are in the cold store and in the outbox still; they are out of it; they came back, their rows stay;
+those are gone, too."""
 
 
 def code(place: str, after: int, marker: Path) -> str:
-    """What the driver process runs: the command line that stands still in its commit (or move) number `after`."""
+    """What the driver process runs: the command line that stands still in its commit (or move) number
+    `after`."""
     way = "install_cold" if place in COLD else "install"
     return f"from e2e import failpoint; failpoint.{way}({place!r}, {after}, {str(marker)!r}); from gossamer.cli import main; main()"
 
@@ -45,7 +48,8 @@ def install(place: str, after: int, marker: str) -> None:
             if data:
                 os.pwrite(fd, data[:half], offset)
                 hold()
-            os.pwrite(fd, data[half:], offset + half)  # where a file is opened to append, this goes to its end
+            # where a file is opened to append, this goes to its end
+            os.pwrite(fd, data[half:], offset + half)
 
         exact.write_at = write_at
     elif place == "written":
@@ -86,7 +90,9 @@ def install_cold(place: str, after: int, marker: str) -> None:
 
     spiller.TRIM = 0.0
     moves = 0
-    whole, verb = (Files, "write" if place == "kept" else "trim") if place in ("kept", "trimmed") else (Store, "run")
+    whole, verb = (
+        (Files, "write" if place == "kept" else "trim") if place in ("kept", "trimmed") else (Store, "run")
+    )
     was = getattr(whole, verb)
 
     async def moved(self: Any, *given: Any) -> Any:

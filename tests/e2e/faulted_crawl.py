@@ -1,7 +1,8 @@
-"""A crawl that faults strike: it is started, watched, struck, started again by the same command, and judged at its end.
+"""A crawl that faults strike: it is started, watched, struck, started again by the same command, and judged
+at its end.
 
-Everything of it lies in one folder; `--data` and `-o` are relative, so that the same words go on after a move. Its processes are known
-by a mark in their environment, whoever started them. Linux only (`/proc`).
+Everything of it lies in one folder; `--data` and `-o` are relative, so that the same words go on after a
+move. Its processes are known by a mark in their environment, whoever started them. Linux only (`/proc`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ FORMATS = ("jsonl", "csv", "sqlite", "parquet", "warc.gz")
 MARK = "CRAWL_OF_FAULTS"
 MAIN = "from gossamer.cli import main; main()"
 STILL = 90.0
-"""Seconds without a request after which a crawl that runs is said to hang; what stands still on purpose is added."""
+"""Seconds without a request after which a crawl that runs is said to hang; what stands still on purpose is
+added."""
 OUTCOMES = ("exact", "repaired", "refused", "missing", "double", "silent", "orphans")
 
 
@@ -64,7 +66,8 @@ class Run:
         return self.process.poll()
 
     def clear(self) -> bool:
-        """Whether an end other than 0 is one that a person understands: a line of gossamer's, no bug, no traceback."""
+        """Whether an end other than 0 is one that a person understands: a line of gossamer's, no bug, no
+        traceback."""
         lines = [line for line in self.said().splitlines() if line.strip()]
         told = bool(lines) and lines[-1].startswith("gossamer: ")
         code = self.code() or 0
@@ -73,8 +76,9 @@ class Run:
 
 @dataclass
 class Effect:
-    """What a fault did. `undo` brings back the state before it; `progress`: requests by which it must go on; `still`: seconds it
-    may stand still more than others; `after` is done when it went on; `outputs`: a copy that was run to its end instead."""
+    """What a fault did. `undo` brings back the state before it; `progress`: requests by which it must go on;
+    `still`: seconds it may stand still more than others; `after` is done when it went on; `outputs`: a copy
+    that was run to its end instead."""
 
     did: str
     undo: Callable[[], object] | None = None
@@ -84,7 +88,8 @@ class Effect:
     verdict: Verdict | None = None
     note: str = ""
     foreign_rows: bool = False
-    """Another crawl may have written its rows to the same output: they are not counted when this one is refused."""
+    """Another crawl may have written its rows to the same output: they are not counted when this one is
+    refused."""
 
 
 @dataclass
@@ -147,19 +152,34 @@ class Crawl:
         return [*words, "--processes", str(self.processes), "--allow-private", "127.0.0.0/8", *more]
 
     def start(
-        self, words: Sequence[str] | None = None, *, code: str = MAIN, folder: Path | None = None, env: dict[str, str] | None = None,
-        limit: Callable[[], object] | None = None, apart: bool = False,
-    ) -> Run:  # fmt: skip
+        self,
+        words: Sequence[str] | None = None,
+        *,
+        code: str = MAIN,
+        folder: Path | None = None,
+        env: dict[str, str] | None = None,
+        limit: Callable[[], object] | None = None,
+        apart: bool = False,
+    ) -> Run:
         """Start the command; with `apart` it is not the one that is watched."""
         self.runs += 1
         out, err = (self.base / f"run-{self.runs}.{name}" for name in ("out", "err"))
         given = {key: value for key, value in os.environ.items() if not key.startswith("GOSSAMER_")}
-        given |= {"PYTHONPATH": os.pathsep.join((str(SRC), str(SRC.parent / "tests"))), MARK: self.mark, **(env or {})}
+        given |= {
+            "PYTHONPATH": os.pathsep.join((str(SRC), str(SRC.parent / "tests"))),
+            MARK: self.mark,
+            **(env or {}),
+        }
         with out.open("wb") as stdout, err.open("wb") as stderr:
             process = subprocess.Popen(
                 [sys.executable, "-c", code, *(self.words() if words is None else words)],
-                cwd=folder or self.folder, env=given, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, preexec_fn=limit,
-            )  # fmt: skip
+                cwd=folder or self.folder,
+                env=given,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                preexec_fn=limit,
+            )
         run = Run(process, out, err)
         if not apart:
             self.run = run
@@ -264,9 +284,13 @@ class Crawl:
     def trespasses(self) -> list[str]:
         """What was written or deleted that is not the crawl's."""
         found = [
-            f"{path.name} outside was written to" for path, was in self.precious.items() if path.read_bytes() != was
+            f"{path.name} outside was written to"
+            for path, was in self.precious.items()
+            if path.read_bytes() != was
         ]
-        deleted = [path for path in self.foreign if not any(map(is_foreign, path.parent.glob(f"{path.name}*")))]
+        deleted = [
+            path for path in self.foreign if not any(map(is_foreign, path.parent.glob(f"{path.name}*")))
+        ]
         return found + [f"the foreign line in {path.name} was deleted" for path in deleted]
 
 
@@ -285,7 +309,8 @@ def resume(pids: list[int]) -> None:
 def written(crawl: Crawl) -> Counter[str]:
     """Pages by number of rows in a text output that may not be finished."""
     path = crawl.path("jsonl" if "jsonl" in crawl.formats else "csv")
-    with contextlib.suppress(OSError, ValueError, KeyError):  # what others put in its place is none of its rows
+    # what others put in its place is none of its rows
+    with contextlib.suppress(OSError, ValueError, KeyError):
         return Counter(pages(path, path.suffix[1:], Verdict(), torn=True))
     return Counter()
 
@@ -302,7 +327,12 @@ class Trial:
     """Faults, one after another, on one crawl."""
 
     def __init__(
-        self, crawl: Crawl, faults: Sequence[tuple[int, str, Fault]], of: int, seed: int, say: Callable[[str], object]
+        self,
+        crawl: Crawl,
+        faults: Sequence[tuple[int, str, Fault]],
+        of: int,
+        seed: int,
+        say: Callable[[str], object],
     ) -> None:
         self.crawl, self.faults, self.of, self.seed, self.say = crawl, faults, of, seed, say
         self.strikes: list[Strike] = []
@@ -333,8 +363,14 @@ class Trial:
         try:
             for number, kind, fault in self.faults:
                 strike = Strike(kind, f"{self.seed}.{number}")
-                moment = round(total * (number + 0.3 + 0.6 * random.Random(strike.seed).random()) / (self.of + 1))
-                if not self.reach(self.base + moment) or self.spoiled() or crawl.requests() > self.base + 0.85 * total:
+                moment = round(
+                    total * (number + 0.3 + 0.6 * random.Random(strike.seed).random()) / (self.of + 1)
+                )
+                if (
+                    not self.reach(self.base + moment)
+                    or self.spoiled()
+                    or crawl.requests() > self.base + 0.85 * total
+                ):
                     self.begin_anew()
                     self.reach(self.base + moment // 2)
                 self.strikes.append(strike)
@@ -460,7 +496,9 @@ class Trial:
             self.crawl.end_all()
             strike.add("silent", 1, "doctor --repair hangs")
             return False
-        strike.notes.append(f"doctor --repair: {code} {last_line(run.said() + run.out.read_text(errors='replace'))}")
+        strike.notes.append(
+            f"doctor --repair: {code} {last_line(run.said() + run.out.read_text(errors='replace'))}"
+        )
         return code == 0
 
     def judge(self) -> bool:
@@ -482,7 +520,13 @@ class Trial:
                 after = [one for one in struck if one.at >= seen] if what == "missing" else []
                 before = [one for one in struck if one.at <= seen]
                 one = (
-                    was[-1] if was and what == "missing" else after[0] if after else before[-1] if before else struck[0]
+                    was[-1]
+                    if was and what == "missing"
+                    else after[0]
+                    if after
+                    else before[-1]
+                    if before
+                    else struck[0]
                 )
                 one.add(what, 1)
                 one.outcomes.pop("exact", None)
@@ -506,7 +550,9 @@ class Trial:
             crawl.run = None
             if code != 0 or not crawl.verdict().exact():
                 self.blame(
-                    "silent", 1, f"the same command after the end: {code} {last_line(run.said())}; {crawl.verdict()}"
+                    "silent",
+                    1,
+                    f"the same command after the end: {code} {last_line(run.said())}; {crawl.verdict()}",
                 )
 
 
@@ -514,8 +560,9 @@ def line_of(strike: Strike) -> str:
     """One line of progress."""
     said = "; ".join(f"exit {code}: {line}" for code, line in strike.ended)
     found = ", ".join(f"{name} {n}" if n > 1 else name for name, n in strike.outcomes.items())
-    return f"  {strike.seed:>6} {strike.kind:<24} {found:<10} {strike.did}{' | ' if said else ''}{said}" + "".join(
-        f"\n         {note}" for note in strike.notes
+    return (
+        f"  {strike.seed:>6} {strike.kind:<24} {found:<10} {strike.did}{' | ' if said else ''}{said}"
+        + "".join(f"\n         {note}" for note in strike.notes)
     )
 
 
@@ -549,8 +596,8 @@ def trial(
     into: list[Strike] | None = None,
     say: Callable[[str], object] = print,
 ) -> list[Strike]:
-    """A crawl of a seed with its faults: formats, processes and everything else follow from the seed. `into` has the faults of the crawls before,
-    and gets these, as they strike."""
+    """A crawl of a seed with its faults: formats, processes and everything else follow from the seed. `into`
+    has the faults of the crawls before, and gets these, as they strike."""
     rng = random.Random(f"crawl {seed}")
     chosen = {*rng.sample(FORMATS, rng.choice((1, 2, 3, 5))), rng.choice(("jsonl", "csv"))}
     formats = sorted(chosen, key=FORMATS.index)

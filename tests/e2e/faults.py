@@ -1,6 +1,8 @@
-"""Faults by name: each strikes a crawl that runs, by a random source of its own, and says what it did and how it is undone.
+"""Faults by name: each strikes a crawl that runs, by a random source of its own, and says what it did and how
+it is undone.
 
-`undo` puts everything back as it was. What is damaged is a copy where that is possible: the original lies aside meanwhile.
+`undo` puts everything back as it was. What is damaged is a copy where that is possible: the original lies
+aside meanwhile.
 """
 
 from __future__ import annotations
@@ -60,7 +62,9 @@ def damaged_copy(crawl: Crawl, path: Path) -> Callable[[], None]:
 
 
 def a_file(
-    crawl: Crawl, rng: random.Random, endings: Sequence[str] = ("jsonl", "csv", "sqlite", "parquet", "warc.gz")
+    crawl: Crawl,
+    rng: random.Random,
+    endings: Sequence[str] = ("jsonl", "csv", "sqlite", "parquet", "warc.gz"),
 ) -> Path | None:
     """A file of an output; of Parquet one of the folder's."""
     ending = rng.choice([one for one in crawl.formats if one in endings] or [""])
@@ -78,7 +82,8 @@ def pause(rng: random.Random) -> float:
 def aof(crawl: Crawl, pattern: str = "*.incr.aof") -> Path | None:
     """The newest append-only file of the store."""
     found = sorted(
-        (crawl.folder / crawl.data / "store" / "appendonlydir").glob(pattern), key=lambda path: path.stat().st_mtime
+        (crawl.folder / crawl.data / "store" / "appendonlydir").glob(pattern),
+        key=lambda path: path.stat().st_mtime,
     )
     return found[-1] if found else None
 
@@ -156,7 +161,9 @@ def store_stands_then_kill(crawl: Crawl, rng: random.Random) -> Effect:
             crawl.folder / crawl.data
         ) else None
     crawl.kill("door")
-    return Effect(f"store stood still for {seconds:.0f} s, then door and the store of run.json killed", still=seconds)
+    return Effect(
+        f"store stood still for {seconds:.0f} s, then door and the store of run.json killed", still=seconds
+    )
 
 
 def store_stands_door_killed(crawl: Crawl, rng: random.Random) -> Effect:
@@ -171,7 +178,8 @@ def store_stands_door_killed(crawl: Crawl, rng: random.Random) -> Effect:
     time.sleep(seconds)
     resume(hit)
     return Effect(
-        f"store stood still, door killed and started again; the store went on after {seconds:.0f} s", still=seconds
+        f"store stood still, door killed and started again; the store went on after {seconds:.0f} s",
+        still=seconds,
     )
 
 
@@ -458,7 +466,9 @@ def removed_while_it_runs(what: str) -> Fault:
             crawl.begin_anew()
 
         return Effect(
-            f"rm -r of {'the data folder' if what == 'data' else 'the outputs'} while it runs", undo, progress=60
+            f"rm -r of {'the data folder' if what == 'data' else 'the outputs'} while it runs",
+            undo,
+            progress=60,
         )
 
     return fault
@@ -511,7 +521,9 @@ def replaced_by_others(path: Path, rng: random.Random) -> str:
     size = path.stat().st_size
     new = path.with_name(path.name + ".new")
     new.write_bytes(
-        (b"nothing of the crawl\n" * (size // 20 + 2))[: size + rng.choice((-10, 0, 40)) if size > 20 else size]
+        (b"nothing of the crawl\n" * (size // 20 + 2))[
+            : size + rng.choice((-10, 0, 40)) if size > 20 else size
+        ]
     )
     new.rename(path)
     return "other bytes in a new file"
@@ -543,7 +555,8 @@ def row_removed(path: Path, rng: random.Random) -> str:
 
 
 def appended(tail: str) -> Fault:
-    """Another program writes a line at the end: while the crawl runs, after a kill, or after a kill that left an uncommitted tail."""
+    """Another program writes a line at the end: while the crawl runs, after a kill, or after a kill that left
+    an uncommitted tail."""
 
     def fault(crawl: Crawl, rng: random.Random) -> Effect:
         if tail == "tail":
@@ -574,7 +587,9 @@ def appended(tail: str) -> Fault:
 
 def take_out(path: Path) -> None:
     """Remove the foreign line, as the user would who finds it."""
-    kept = b"".join(line for line in path.read_bytes().splitlines(keepends=True) if FOREIGN.encode() not in line)
+    kept = b"".join(
+        line for line in path.read_bytes().splitlines(keepends=True) if FOREIGN.encode() not in line
+    )
     with path.open("r+b") as file:
         file.write(kept)
         file.truncate()
@@ -590,7 +605,10 @@ def limited(name: str, kind: int, values: Sequence[int], unit: str) -> Fault:
         wide = ("--per-host", "8", "--delay", "0.02") if kind == resource.RLIMIT_NOFILE else ()
         crawl.start(crawl.words(*wide), limit=lambda: resource.setrlimit(kind, (value, value)))
         return Effect(
-            f"{name} {value if unit == '' else f'{value >> 20} {unit}'}", crawl.end_all, progress=120, after=crawl.kill
+            f"{name} {value if unit == '' else f'{value >> 20} {unit}'}",
+            crawl.end_all,
+            progress=120,
+            after=crawl.kill,
         )
 
     return fault
@@ -651,7 +669,8 @@ def other_crawl_same_output(crawl: Crawl, rng: random.Random) -> Effect:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(one.pid, signal.SIGKILL)
     did = f"another crawl writes to the same outputs {'while this one is dead' if stopped else 'beside it'}"
-    if not stopped and crawl.run and crawl.run.code() == 0:  # the rows that came after the end are the other's
+    # the rows that came after the end are the other's
+    if not stopped and crawl.run and crawl.run.code() == 0:
         crawl.run = None
         crawl.begin_anew()
         return Effect(did, note=f"{note}, after the end of this one")
@@ -677,7 +696,19 @@ def read_only(what: str) -> Fault:
     return fault
 
 
-LINKED = ("c/kept.json", "c/lock", "c/output.lock", "c/attempts.jsonl", "c/known.jsonl", "c/appends.jsonl", "store/server.lock", "store/run.json", "store/valkey.log", "store/doors.lock", "store/start.lock")  # fmt: skip
+LINKED = (
+    "c/kept.json",
+    "c/lock",
+    "c/output.lock",
+    "c/attempts.jsonl",
+    "c/known.jsonl",
+    "c/appends.jsonl",
+    "store/server.lock",
+    "store/run.json",
+    "store/valkey.log",
+    "store/doors.lock",
+    "store/start.lock",
+)
 
 
 def link_planted(crawl: Crawl, rng: random.Random) -> Effect:
@@ -716,8 +747,14 @@ def clock_jumps(crawl: Crawl, rng: random.Random) -> Effect:
     crawl.kill()
     file = crawl.base / f"clock-{time.monotonic_ns()}"
     file.write_text("+0\n")
-    env = {"LD_PRELOAD": found[0], "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_TIMESTAMP_FILE": str(file), "FAKETIME_CACHE_DURATION": "1"}  # fmt: skip
-    awake = "import select, time; time.sleep = lambda seconds: select.select([], [], [], seconds); "  # libfaketime breaks it
+    env = {
+        "LD_PRELOAD": found[0],
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "FAKETIME_TIMESTAMP_FILE": str(file),
+        "FAKETIME_CACHE_DURATION": "1",
+    }
+    # libfaketime breaks it
+    awake = "import select, time; time.sleep = lambda seconds: select.select([], [], [], seconds); "
     crawl.start(env=env, code=awake + MAIN)
     crawl.wait(crawl.requests() + 15)
     jump = rng.choice((-86400, -3600, -60, 60, 3600, 86400))
@@ -790,7 +827,9 @@ FAULTS: dict[str, Fault] = {
     "few_descriptors": limited(
         "descriptors", resource.RLIMIT_NOFILE, (20, 24, 32, 40, 48, 56, 64, 80, 96, 128, 256), ""
     ),
-    "little_memory": limited("memory", resource.RLIMIT_AS, [n << 20 for n in (150, 250, 350, 450, 600, 800)], "MiB"),
+    "little_memory": limited(
+        "memory", resource.RLIMIT_AS, [n << 20 for n in (150, 250, 350, 450, 600, 800)], "MiB"
+    ),
     "small_files": limited("files of", resource.RLIMIT_FSIZE, [1 << 20, 2 << 20], "MiB"),
     "disk_full": disk_full,
     "second_door": second_door,
@@ -801,11 +840,16 @@ FAULTS: dict[str, Fault] = {
     "clock_jumps": clock_jumps,
 }
 """All kinds, in the order of this file."""
-SOLID = [name for name in FAULTS if name not in ("copied_live", "copied_live_killed", "little_memory", "clock_jumps")]
+SOLID = [
+    name
+    for name in FAULTS
+    if name not in ("copied_live", "copied_live_killed", "little_memory", "clock_jumps")
+]
 
 
 def deal(seed: int, each: int, kinds: Sequence[str] | None = None) -> list[tuple[int, str, Fault]]:
-    """The faults of a crawl, numbered: crawls that follow one another share a shuffled deck, so that all kinds come equally often."""
+    """The faults of a crawl, numbered: crawls that follow one another share a shuffled deck, so that all
+    kinds come equally often."""
     names = list(kinds or FAULTS)
     first, found = (seed - 1) * each, []
     for number in range(each):

@@ -1,4 +1,5 @@
-"""Four workers on one store and a web that treats them differently: one is well, one slow, one banned, one without a network."""
+"""Four workers on one store and a web that treats them differently: one is well, one slow, one banned, one
+without a network."""
 
 from __future__ import annotations
 
@@ -116,12 +117,21 @@ class Crew(NamedTuple):
 
 @asynccontextmanager
 async def working(
-    web: Web, folder: Path, store: str, *, names: Sequence[str] = tuple(SOURCES), delay: float = 0.5, scored: bool = True,
-    turn: float = 2.0, probe: float = 30.0,
-) -> AsyncIterator[Crew]:  # fmt: skip
+    web: Web,
+    folder: Path,
+    store: str,
+    *,
+    names: Sequence[str] = tuple(SOURCES),
+    delay: float = 0.5,
+    scored: bool = True,
+    turn: float = 2.0,
+    probe: float = 30.0,
+) -> AsyncIterator[Crew]:
     """Start the crawl on these workers."""
     seeds = [f"http://{host}:{web.port}/{top}" for top in ("", "a", "b") for host in (*web.easy, *web.hard)]
-    one = job(seeds, folder, processes=4, delay=(delay, delay), concurrency=32, allow_port=(web.port,), store=store)
+    one = job(
+        seeds, folder, processes=4, delay=(delay, delay), concurrency=32, allow_port=(web.port,), store=store
+    )
     setup, given = prepare(one)
     opened = [await open_url(store, embedded=False) for _ in names]
     record = await Crawls(opened[0]).begin(setup.crawl, setup.spec, [])
@@ -140,11 +150,16 @@ async def working(
             await mine.close()
 
 
-def _worker(bench: Bench, name: str, said: list[tuple[str, str]], scored: bool, turn: float, probe: float) -> Bench:
+def _worker(
+    bench: Bench, name: str, said: list[tuple[str, str]], scored: bool, turn: float, probe: float
+) -> Bench:
     bench.merit._turn, bench.merit._probe = turn, probe
     bench.merit._tell = lambda line: said.append((name, line))
     any_request = Request("http://a.example/")
-    for collector in (bench.dialling.pages(any_request).collector, bench.dialling.robots(any_request).collector):
+    for collector in (
+        bench.dialling.pages(any_request).collector,
+        bench.dialling.robots(any_request).collector,
+    ):
         options: Any = getattr(collector, "_options")  # noqa: B009 - of this kind of collector
         options.append((pycurl.INTERFACE, SOURCES[name]))
         if name == "slow":

@@ -1,5 +1,6 @@
-"""Documents made to be costly to parse: families of markup, tree-construction cases, mixed, repeated and mutated. `document(n)` is the
-same everywhere. `Feeder` reads them as a worker does, and watches what that costs.
+"""Documents made to be costly to parse: families of markup, tree-construction cases, mixed, repeated and
+mutated. `document(n)` is the same everywhere. `Feeder` reads them as a worker does, and watches what that
+costs.
 """
 
 from __future__ import annotations
@@ -26,18 +27,53 @@ from gossamer.worker.reader import Reader
 
 URL = "https://www.example.com/a/"
 CASES = (
-    b"<a>1<p>2</a>3</p>", b"<a>1<button>2</a>3</button>", b"<a>1<b>2</a>3</b>", b"<a>1<div>2<div>3</a>4</div>5</div>",
-    b"<table><a>1<p>2</a>3</p>", b"<b><b><a><p></a>", b"<b><a><b><p></a>", b"<a><b><b><p></a>", b"<p>1<s id=A>2<b id=B>3</p>4</s>5</b>",
-    b"<table><a>1<td>2</td>3</table>", b"<table>A<td>B</td>C</table>", b"<a><svg><tr><input></a>", b"<p><b><b><b><b><p>x",
-    b"<b><em><foo><foob><fooc><aside></b></em>", b"<table><tr><tr><td><td><span><th><span>X</table>", b"<body><body><base><link>",
+    b"<a>1<p>2</a>3</p>",
+    b"<a>1<button>2</a>3</button>",
+    b"<a>1<b>2</a>3</b>",
+    b"<a>1<div>2<div>3</a>4</div>5</div>",
+    b"<table><a>1<p>2</a>3</p>",
+    b"<b><b><a><p></a>",
+    b"<b><a><b><p></a>",
+    b"<a><b><b><p></a>",
+    b"<p>1<s id=A>2<b id=B>3</p>4</s>5</b>",
+    b"<table><a>1<td>2</td>3</table>",
+    b"<table>A<td>B</td>C</table>",
+    b"<a><svg><tr><input></a>",
+    b"<p><b><b><b><b><p>x",
+    b"<b><em><foo><foob><fooc><aside></b></em>",
+    b"<table><tr><tr><td><td><span><th><span>X</table>",
+    b"<body><body><base><link>",
     b"<table><tr></strong></b></em></i></u></strike></s></blink></tt></pre></big></small></font></select></h1></p>",
-    b"<select><b><option><select><option></b></select>X", b"<frameset><frame></frameset><noframes>", b"<template><tr><td><template>",
-    b"<math><mi><b></math><p>", b"<svg><foreignObject><div><svg></div>", b"<select><optgroup><option><table>", b"<!doctype html><!--><!-->",
-    b"<title>x<textarea></title></textarea>", b"<script><!--<script></script>--></script>", b"<form><div></form><form>", b"<isindex>",
-    b"<ruby>a<rb>b<rt>c<rp>", b"<nobr><nobr><nobr><p>", b"<marquee><b></marquee>x", b"<applet><object><a></applet>", b"<plaintext>",
-    b"<caption><col><colgroup><tbody>", b"<h1><h2></h1>", b"<li><p><li>", b"<dd><dt><dd>", b"<br></br></p>", b"&amp;&#0;&#x10ffff;&notit;",
-    b"<div a=1 a=2 =3 <'\">", b"<p/a=1/>", b"<?php ?>", b"<![CDATA[x]]>", b"</", b"<base href=/x/><a href=y>z", b"<input type=hidden>",
-)  # fmt: skip
+    b"<select><b><option><select><option></b></select>X",
+    b"<frameset><frame></frameset><noframes>",
+    b"<template><tr><td><template>",
+    b"<math><mi><b></math><p>",
+    b"<svg><foreignObject><div><svg></div>",
+    b"<select><optgroup><option><table>",
+    b"<!doctype html><!--><!-->",
+    b"<title>x<textarea></title></textarea>",
+    b"<script><!--<script></script>--></script>",
+    b"<form><div></form><form>",
+    b"<isindex>",
+    b"<ruby>a<rb>b<rt>c<rp>",
+    b"<nobr><nobr><nobr><p>",
+    b"<marquee><b></marquee>x",
+    b"<applet><object><a></applet>",
+    b"<plaintext>",
+    b"<caption><col><colgroup><tbody>",
+    b"<h1><h2></h1>",
+    b"<li><p><li>",
+    b"<dd><dt><dd>",
+    b"<br></br></p>",
+    b"&amp;&#0;&#x10ffff;&notit;",
+    b"<div a=1 a=2 =3 <'\">",
+    b"<p/a=1/>",
+    b"<?php ?>",
+    b"<![CDATA[x]]>",
+    b"</",
+    b"<base href=/x/><a href=y>z",
+    b"<input type=hidden>",
+)
 """As conformance tests of tree construction have them."""
 FORMATS = (
     b"b",
@@ -91,7 +127,9 @@ def _nested(chance: Chance, count: int) -> bytes:
     return (
         b"".join(
             b"<%b>" % tag
-            for tag in chance.choices((b"template", b"select", b"option", b"svg", b"math", b"button", b"form"), k=2)
+            for tag in chance.choices(
+                (b"template", b"select", b"option", b"svg", b"math", b"button", b"form"), k=2
+            )
         )
         * count
     )
@@ -100,7 +138,11 @@ def _nested(chance: Chance, count: int) -> bytes:
 def _attributes(chance: Chance, count: int) -> bytes:
     tag = chance.choice((b"p", b"body", b"html", b"a", b"b", b"meta"))
     one = b"".join(b" a%d=%d" % (n, n) for n in range(count))
-    return b"<%b%b>" % (tag, one) if chance.random() < 0.5 else b"".join(b"<%b a%d=1>" % (tag, n) for n in range(count))
+    return (
+        b"<%b%b>" % (tag, one)
+        if chance.random() < 0.5
+        else b"".join(b"<%b a%d=1>" % (tag, n) for n in range(count))
+    )
 
 
 def _base(chance: Chance, count: int) -> bytes:
@@ -111,12 +153,16 @@ def _base(chance: Chance, count: int) -> bytes:
 
 def _entities(chance: Chance, count: int) -> bytes:
     return b"".join(
-        chance.choices((b"&amp;", b"&#65;", b"&notit;", b"&", b"&#x", b"&CounterClockwiseContourIntegral;"), k=count)
+        chance.choices(
+            (b"&amp;", b"&#65;", b"&notit;", b"&", b"&#x", b"&CounterClockwiseContourIntegral;"), k=count
+        )
     )
 
 
 def _comments(chance: Chance, count: int) -> bytes:
-    return b"".join(chance.choices((b"<!--", b"-->", b"--!>", b"<!", b"<?", b"-", b"<![CDATA[", b"]]>"), k=count))
+    return b"".join(
+        chance.choices((b"<!--", b"-->", b"--!>", b"<!", b"<?", b"-", b"<![CDATA[", b"]]>"), k=count)
+    )
 
 
 def _scripts(chance: Chance, count: int) -> bytes:
@@ -140,9 +186,17 @@ def _cases(chance: Chance, count: int) -> bytes:
 
 
 FAMILIES: dict[str, Callable[[Chance, int], bytes]] = {
-    "adoption": _opened, "agency": _agency, "tables": _table, "nested": _nested, "attributes": _attributes, "base": _base,
-    "entities": _entities, "comments": _comments, "scripts": _scripts, "cases": _cases,
-}  # fmt: skip
+    "adoption": _opened,
+    "agency": _agency,
+    "tables": _table,
+    "nested": _nested,
+    "attributes": _attributes,
+    "base": _base,
+    "entities": _entities,
+    "comments": _comments,
+    "scripts": _scripts,
+    "cases": _cases,
+}
 
 
 def document(n: int, seed: int = 1) -> tuple[str, bytes]:
@@ -184,9 +238,14 @@ class Feeder:
 
     def __init__(self) -> None:
         taker = Taker(
-            Scope.of([URL], "any"), seed=7, remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF), bucket=lambda _: 0,
-            key=urls.key, own=lambda host: host == "www.example.com", room=5000,
-        )  # fmt: skip
+            Scope.of([URL], "any"),
+            seed=7,
+            remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF),
+            bucket=lambda _: 0,
+            key=urls.key,
+            own=lambda host: host == "www.example.com",
+            room=5000,
+        )
         self.reader = Reader([], taker, urls.key, pages=True, text=True, links=True)
         self.reader.apart = PageReader(
             lambda: Order([], [], {}, list(sys.path), (), True, True, True, "off", "", "", [], True, None)

@@ -1,7 +1,8 @@
-"""Killing a crawl at random instants and judging what is left: used by the test (3 kills) and the benchmark (20).
+"""Killing a crawl at random instants and judging what is left: used by the test (3 kills) and the benchmark
+(20).
 
-After each kill the survivors are stopped (SIGSTOP) while the leases are counted: those are the claims started and not settled. When
-the store is dead, they are read from a copy of its append-only files.
+After each kill the survivors are stopped (SIGSTOP) while the leases are counted: those are the claims started
+and not settled. When the store is dead, they are read from a copy of its append-only files.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Told:
 
 
 def under_fire(web: Web, one: Job, strikes: list[str], rng: random.Random, pages: int) -> Told:
-    """Run a crawl of so many pages to its end; strike at random moments spread over it: door, store, child, or all of them."""
+    """Run a crawl of so many pages to its end; strike at random moments spread over it: door, store, child,
+    or all of them."""
     told, data, began = Told(), Path(one.settings.data), time.monotonic()
     moments = sorted(rng.uniform(0.02, 0.9) * pages for _ in strikes)
     door = begin(command(one))
@@ -83,7 +85,12 @@ def under_fire(web: Web, one: Job, strikes: list[str], rng: random.Random, pages
 def fire(strike: str, door: subprocess.Popen[str], data: Path) -> tuple[bool, int]:
     """Kill; whether there was somebody to kill, and how many claims were out."""
     workers, store = children_of(door.pid), store_pid(data)
-    victims = {"door": [door.pid], "store": [store], "child": workers[:1], "all": [door.pid, *workers, store]}[strike]
+    victims = {
+        "door": [door.pid],
+        "store": [store],
+        "child": workers[:1],
+        "all": [door.pid, *workers, store],
+    }[strike]
     hit = [kill(pid) for pid in victims]
     survivors = [pid for pid in (door.pid, *workers) if pid not in victims and door.poll() is None]
     for pid in survivors:
@@ -125,7 +132,18 @@ def leases_in_files(data: Path) -> int:
     with tempfile.TemporaryDirectory(prefix="gt-") as folder:
         if (data / "store" / "appendonlydir").exists():
             shutil.copytree(data / "store" / "appendonlydir", Path(folder) / "appendonlydir")
-        words = ["--port", "0", "--unixsocket", f"{folder}/s", "--dir", folder, "--appendonly", "yes", "--save", ""]
+        words = [
+            "--port",
+            "0",
+            "--unixsocket",
+            f"{folder}/s",
+            "--dir",
+            folder,
+            "--appendonly",
+            "yes",
+            "--save",
+            "",
+        ]
         server = subprocess.Popen([valkey_binary(), *words], stdout=subprocess.DEVNULL)
         try:
             wait_for(f"{folder}/s", server)
@@ -144,19 +162,26 @@ def refetched(web: Web) -> tuple[int, int]:
 
 
 def verdicts(web: Web, told: Told, jsonl: Path, table: Path | None = None) -> list[str]:
-    """What is wrong after all kills; nothing when no page is lost, none is there twice, and no more was fetched again than may be."""
-    wrong = [line for line in faults(web.log(), web.plan) if not line.startswith("requested") or " 0 times" in line]
+    """What is wrong after all kills; nothing when no page is lost, none is there twice, and no more was
+    fetched again than may be."""
+    wrong = [
+        line for line in faults(web.log(), web.plan) if not line.startswith("requested") or " 0 times" in line
+    ]
     want = {urls.canonical(page) for page in web.plan.must_fetch(sitemaps=False)}
     written = {"jsonl": keys(rows(jsonl))} | ({"csv": keys(read_csv(table))} if table else {})
     written |= {
-        file.suffix: keys(kept(file)) for file in jsonl.parent.glob("out.*") if file.suffix in (".sqlite", ".parquet")
+        file.suffix: keys(kept(file))
+        for file in jsonl.parent.glob("out.*")
+        if file.suffix in (".sqlite", ".parquet")
     }
     if (jsonl.parent / "out.warc.gz").exists():
         written["warc"] = [url for url in answers(jsonl.parent / "out.warc.gz") if url in want]
     for name, found in written.items():
         wrong += [f"{name}: {len(want - set(found))} pages are missing"] if want - set(found) else []
         wrong += (
-            [f"{name}: {len(found) - len(set(found))} rows are there twice"] if len(found) > len(set(found)) else []
+            [f"{name}: {len(found) - len(set(found))} rows are there twice"]
+            if len(found) > len(set(found))
+            else []
         )
     pages, robots = refetched(web)
     if pages > sum(told.open):

@@ -1,7 +1,8 @@
-"""Hostile input by the thousand: true pages, files and headers, changed by chance, through the parts that read them.
+"""Hostile input by the thousand: true pages, files and headers, changed by chance, through the parts that
+read them.
 
-`mutant(kind, n)` is the n-th mutant of a kind, always the same one; `Eater().eat(kind, n)` has it read as the crawler does and raises
-AssertionError when what comes out breaks a promise. Nothing else may be raised.
+`mutant(kind, n)` is the n-th mutant of a kind, always the same one; `Eater().eat(kind, n)` has it read as the
+crawler does and raises AssertionError when what comes out breaks a promise. Nothing else may be raised.
 """
 
 from __future__ import annotations
@@ -43,17 +44,85 @@ LARGEST = 200_000
 LIMIT = 1_000_000
 URL = "https://www.example.com/folder/page.html?q=1"
 NASTY = (
-    b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xc3", b"\xed\xa0\x80", b"\xf0\x9f\x92\xa9", b"\r", b"\r\n\r\n", b"<", b">", b"&#0;", b"&#xD800;",
-    b"&#x110000;", b"&" * 99, b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<script>", b"<style>", b"<title>", b"<template>", b"<svg><title>",
-    b"<math><mi>", b"<table><a href=/t>", b"<select><a href=/s>", b"<frameset>", b"<plaintext>", b"<base href='//['>", b"<base href=data:,>",
-    b'<meta charset="utf-16">', b"<meta charset=x-user-defined>", b"<meta http-equiv=refresh content='0;url=//%'>", b"<meta name=robots content=none>",
-    b"<a href='http://[::1'>", b"<a href='http://\xe2\x80\xae.example/'>", b"<a href='javascript:x'>", b"<a href='http://a@b:99999/'>",
-    b"<a href='/%zz%00'>", b"<div>" * 3000, b"<a href=x>" * 300, b"<b><i>" * 500, b"<!DOCTYPE x [<!ENTITY a '&a;&a;'>]>", b"&a;", b"%" * 999, b"*" * 999,
-    b"User-agent: *\n", b"Disallow: /*a*b*c*d$\n", b"Crawl-delay: 1e400\n", b"Crawl-delay: nan\n", b"Request-rate: 1/0\n", b"Sitemap: http://[\n",
-    b"<url><loc>", b"</loc>", b"<lastmod>9999-99-99T99:99:99+99:99</lastmod>", b"<priority>nan</priority>", b"<sitemapindex>", b"<sitemap>",
-    b"; Max-Age=99999999999999999999", b"; Expires=Thu, 99 Foo 99999 99:99:99 GMT", b"; Domain=.com", b"; Path=../..", b"=", b";" * 500, b", ",
-    b"9" * 400, b"-1", b"1e999", b"charset=utf-7", b"charset=\"", b"//", b"\\\\", b"http:", b"@", b"#", b"?", b"xn--a-\xff", b"\xe3\x80\x82",
-)  # fmt: skip
+    b"\0",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"\xc3",
+    b"\xed\xa0\x80",
+    b"\xf0\x9f\x92\xa9",
+    b"\r",
+    b"\r\n\r\n",
+    b"<",
+    b">",
+    b"&#0;",
+    b"&#xD800;",
+    b"&#x110000;",
+    b"&" * 99,
+    b"<!--",
+    b"-->",
+    b"<![CDATA[",
+    b"]]>",
+    b"<script>",
+    b"<style>",
+    b"<title>",
+    b"<template>",
+    b"<svg><title>",
+    b"<math><mi>",
+    b"<table><a href=/t>",
+    b"<select><a href=/s>",
+    b"<frameset>",
+    b"<plaintext>",
+    b"<base href='//['>",
+    b"<base href=data:,>",
+    b'<meta charset="utf-16">',
+    b"<meta charset=x-user-defined>",
+    b"<meta http-equiv=refresh content='0;url=//%'>",
+    b"<meta name=robots content=none>",
+    b"<a href='http://[::1'>",
+    b"<a href='http://\xe2\x80\xae.example/'>",
+    b"<a href='javascript:x'>",
+    b"<a href='http://a@b:99999/'>",
+    b"<a href='/%zz%00'>",
+    b"<div>" * 3000,
+    b"<a href=x>" * 300,
+    b"<b><i>" * 500,
+    b"<!DOCTYPE x [<!ENTITY a '&a;&a;'>]>",
+    b"&a;",
+    b"%" * 999,
+    b"*" * 999,
+    b"User-agent: *\n",
+    b"Disallow: /*a*b*c*d$\n",
+    b"Crawl-delay: 1e400\n",
+    b"Crawl-delay: nan\n",
+    b"Request-rate: 1/0\n",
+    b"Sitemap: http://[\n",
+    b"<url><loc>",
+    b"</loc>",
+    b"<lastmod>9999-99-99T99:99:99+99:99</lastmod>",
+    b"<priority>nan</priority>",
+    b"<sitemapindex>",
+    b"<sitemap>",
+    b"; Max-Age=99999999999999999999",
+    b"; Expires=Thu, 99 Foo 99999 99:99:99 GMT",
+    b"; Domain=.com",
+    b"; Path=../..",
+    b"=",
+    b";" * 500,
+    b", ",
+    b"9" * 400,
+    b"-1",
+    b"1e999",
+    b"charset=utf-7",
+    b'charset="',
+    b"//",
+    b"\\\\",
+    b"http:",
+    b"@",
+    b"#",
+    b"?",
+    b"xn--a-\xff",
+    b"\xe3\x80\x82",
+)
 
 
 def decoded(value: Any) -> Iterable[bytes]:
@@ -84,7 +153,10 @@ def shared(name: str, most: int) -> list[bytes]:
 
 
 def _pages() -> list[bytes]:
-    files = [*sorted(ROOT.glob("examples/*/pages/**/*.html")), *sorted(ROOT.glob(".sites/*/html/*.html"))[::40]]
+    files = [
+        *sorted(ROOT.glob("examples/*/pages/**/*.html")),
+        *sorted(ROOT.glob(".sites/*/html/*.html"))[::40],
+    ]
     found = [file.read_bytes() for file in files if file.stat().st_size <= LARGEST]
     made = b"<!doctype html><html lang=en><title>t</title><body><p>text<a href=/a rel=nofollow>a</a><a href='b?x=1#f'>b</a><area href=c>"
     return [made, *found, *shared("encoding-html5lib", 90), *shared("articles-zyte", 30)]
@@ -124,9 +196,13 @@ def _headers() -> list[bytes]:
 def _bodies() -> list[bytes]:
     plain = [b"", b"short", *(page[:60_000] for page in _pages()[:12]), b"\0" * 150_000]
     squeeze: tuple[Callable[[bytes], bytes], ...] = (
-        gzip.compress, zlib.compress, brotli.compress, zstandard.ZstdCompressor().compress, lambda body: zlib.compress(body)[2:-4],
+        gzip.compress,
+        zlib.compress,
+        brotli.compress,
+        zstandard.ZstdCompressor().compress,
+        lambda body: zlib.compress(body)[2:-4],
         lambda body: gzip.compress(body[:99]) * 50,
-    )  # fmt: skip
+    )
     return [pack(body) for body in plain for pack in squeeze]
 
 
@@ -181,11 +257,17 @@ class Eater:
 
     def __init__(self) -> None:
         self.identity = Plain({}, {}, [], urls.registered_domain)
-        self.claim = Claim(1, 0, "www.example.com", Request(URL), crashes=2)  # as what ended a process is read again
+        # as what ended a process is read again
+        self.claim = Claim(1, 0, "www.example.com", Request(URL), crashes=2)
         taker = Taker(
-            Scope.of([URL], "any"), seed=7, remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF), bucket=lambda _: 0,
-            key=urls.key, own=lambda host: host == "www.example.com", room=5000,
-        )  # fmt: skip
+            Scope.of([URL], "any"),
+            seed=7,
+            remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF),
+            bucket=lambda _: 0,
+            key=urls.key,
+            own=lambda host: host == "www.example.com",
+            room=5000,
+        )
         self.reader = Reader([], taker, urls.key, pages=True, text=True, links=True)
 
     def eat(self, kind: str, n: int, seed: int = 1) -> float:
@@ -198,7 +280,9 @@ class Eater:
     def html(self, data: bytes) -> None:
         """A page becomes a row that can be written and links that are URLs of the web."""
         kind, body = (
-            (b"text/html", data) if len(data) % 5 else (b"text/html;" + data[: len(data) % 64], data[len(data) % 64 :])
+            (b"text/html", data)
+            if len(data) % 5
+            else (b"text/html;" + data[: len(data) % 64], data[len(data) % 64 :])
         )
         headers = [("content-type", kind.decode("latin-1")), ("x-robots-tag", data[:40].decode("latin-1"))]
         got = self.reader.read(self.claim, Page(URL, 200, headers, body, 1.0, 0.1, len(body)), None)
@@ -234,7 +318,9 @@ class Eater:
         page = Page(URL, status, found, b"<p>", 1.0, 0.1, 3)
         self.identity.took(page)
         sent = self.identity.headers(Request(URL))
-        assert all("\n" not in value and "\r" not in value and "\0" not in value for value in sent.values()), sent
+        assert all(
+            "\n" not in value and "\r" not in value and "\0" not in value for value in sent.values()
+        ), sent
         for _, value in found:
             assert 0 <= retry_after(value) < 1e12
             to = where(value, URL, urls.parse)

@@ -1,4 +1,5 @@
-"""What an output holds beside what it must hold: pages that are missing, pages that are there twice, rows that cannot be read."""
+"""What an output holds beside what it must hold: pages that are missing, pages that are there twice, rows
+that cannot be read."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ FOREIGN = "written by another program"
 
 @dataclass
 class Verdict:
-    """Pages by format; `broken`: what cannot be read, `failed`: pages whose row says that they could not be fetched."""
+    """Pages by format; `broken`: what cannot be read, `failed`: pages whose row says that they could not be
+    fetched."""
 
     missing: dict[str, set[str]] = field(default_factory=dict)
     double: dict[str, Counter[str]] = field(default_factory=dict)
@@ -48,7 +50,8 @@ class Verdict:
 
 
 def judge(folder: Path, formats: list[str], plan: Plan) -> Verdict:
-    """Compare `out.*` in a folder with the plan of the web, which has no other pages than those that answer with 200."""
+    """Compare `out.*` in a folder with the plan of the web, which has no other pages than those that answer
+    with 200."""
     verdict = Verdict()
     want = {str(urls.canonical(page)) for page in plan.must_fetch(sitemaps=False)}
     for ending in formats:

@@ -1,4 +1,5 @@
-"""Running whole crawls against the test web, in this process or as a process that can be killed; reading what they wrote."""
+"""Running whole crawls against the test web, in this process or as a process that can be killed; reading what
+they wrote."""
 
 from __future__ import annotations
 
@@ -32,11 +33,15 @@ STARTED: list[subprocess.Popen[str]] = []
 """Processes begun and not known to have ended: `end_all` is called after each test."""
 
 
-def job(targets: Sequence[str], folder: Path, *, output: str = "out.jsonl", name: str = "c", **given: Any) -> Job:
+def job(
+    targets: Sequence[str], folder: Path, *, output: str = "out.jsonl", name: str = "c", **given: Any
+) -> Job:
     """A job whose data and output lie in a test's folder; what is no part of a job is a setting."""
     own = {key: given.pop(key) for key in list(given) if key in Job.__struct_fields__}
     settings = Settings(**({"data": str(folder / "data")} | QUICK | given))
-    return Job(targets=list(targets), settings=settings, outputs=[Output(str(folder / output))], name=name, **own)
+    return Job(
+        targets=list(targets), settings=settings, outputs=[Output(str(folder / output))], name=name, **own
+    )
 
 
 async def watched(one: Job, store: str | None = None) -> tuple[Summary, list[Summary]]:
@@ -67,8 +72,8 @@ async def _look(url: str, name: str, work: asyncio.Task[Any], *, embedded: bool)
 
 @contextlib.asynccontextmanager
 async def stalls() -> AsyncIterator[list[Stall]]:
-    """While it is open, the times in which this process's event loop stood still for more than 10 ms: a crawl that runs in it sends
-    nothing then, whatever it has begun."""
+    """While it is open, the times in which this process's event loop stood still for more than 10 ms: a crawl
+    that runs in it sends nothing then, whatever it has begun."""
     found: list[Stall] = []
 
     async def watch() -> None:
@@ -109,7 +114,8 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 
 def wrong_rows(found: list[dict[str, Any]], plan: Plan) -> list[str]:
-    """What the rows say otherwise than the plan: each page once, with its status, title, depth and number of links."""
+    """What the rows say otherwise than the plan: each page once, with its status, title, depth and number of
+    links."""
     wrong, seen = [], set()
     for row in found:
         key = urls.canonical(row["requested_url"])
@@ -123,7 +129,8 @@ def wrong_rows(found: list[dict[str, Any]], plan: Plan) -> list[str]:
             wrong += [
                 f"{what} {got!r}, not {right!r}: {row['url']}"
                 for what, got, right in _facts(row, truth)
-                if got != right and not (what == "links" and plan.has("traps"))  # session ids make no link of their own
+                # session ids make no link of their own
+                if got != right and not (what == "links" and plan.has("traps"))
             ]
     want = {page for page in plan.must_fetch(sitemaps=False) if _is_page(plan, page)}
     have = {urls.canonical(row["url"]) for row in found}
@@ -139,7 +146,8 @@ def _facts(row: dict[str, Any], truth: Any) -> list[tuple[str, Any, Any]]:
     if row["status"] is None:
         return [("error", row["error"] in truth.errors, True)]
     facts = [("status", row["status"], truth.status)]
-    if not truth.depth <= row["depth"] <= truth.depth + 2:  # visits overlap: the way found first may be a longer one
+    # visits overlap: the way found first may be a longer one
+    if not truth.depth <= row["depth"] <= truth.depth + 2:
         facts.append(("depth", row["depth"], truth.depth))
     if truth.title:
         facts.append(("title", row["title"], " ".join(truth.title.split())))  # blanks are folded
@@ -174,7 +182,9 @@ def begin(
 ) -> subprocess.Popen[str]:
     """Start the command line as a process of its own group; `code` stands for the launcher."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")}
-    env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(SRC), str(SRC.parent / "tests"), env.get("PYTHONPATH"))))
+    env["PYTHONPATH"] = os.pathsep.join(
+        filter(None, (str(SRC), str(SRC.parent / "tests"), env.get("PYTHONPATH")))
+    )
     pipes: dict[str, Any] = {
         "stdin": subprocess.DEVNULL,
         "stdout": subprocess.PIPE,

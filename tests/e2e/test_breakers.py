@@ -1,4 +1,5 @@
-"""A circuit breaker, counted at the server: what an open one lets through, and that a crawl ends all the same."""
+"""A circuit breaker, counted at the server: what an open one lets through, and that a crawl ends all the
+same."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ class Ill:
                     await asyncio.sleep(0.005)
                     self.open -= 1
                 body = b"<title>t</title>"
-                head = f"HTTP/1.1 {status} x\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n\r\n"
+                head = (
+                    f"HTTP/1.1 {status} x\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n\r\n"
+                )
                 writer.write(head.encode() + body)
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
@@ -55,7 +58,9 @@ async def test_a_dead_host_gets_its_probes_and_nothing_more(tmp_path: Path) -> N
     assert summary.adds_up()
     first = [path for path, _ in ill.asked[:10]]
     assert len(set(first)) == 10
-    assert 13 <= len(ill.asked) <= 10 + 2 * 10 + 6, "ten faults, the retries that were on their way, three probes or so"
+    assert 13 <= len(ill.asked) <= 10 + 2 * 10 + 6, (
+        "ten faults, the retries that were on their way, three probes or so"
+    )
     found = rows(tmp_path / "out.jsonl")
     assert len({row["url"] for row in found}) == len(found) == 60
     assert {row["error"] for row in found} == {"http-5xx"}
@@ -71,7 +76,8 @@ async def test_a_host_that_comes_back_loses_nothing(tmp_path: Path) -> None:
 
 
 async def test_the_last_bad_pages_of_a_good_host_do_not_close_it(tmp_path: Path) -> None:
-    """Fifteen pages that always fail, retried when all else is done: each ends by itself, with its own retries."""
+    """Fifteen pages that always fail, retried when all else is done: each ends by itself, with its own
+    retries."""
     ill = Ill(lambda n: 200)
     bad = {f"/{n}" for n in range(0, 60, 4)}
 
@@ -81,7 +87,9 @@ async def test_the_last_bad_pages_of_a_good_host_do_not_close_it(tmp_path: Path)
                 path = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
                 status = 404 if path == "/robots.txt" else 500 if path in bad else 200
                 ill.asked.append((path, status))
-                writer.write(b"HTTP/1.1 %d x\r\nContent-Type: text/html\r\nContent-Length: 1\r\n\r\nx" % status)
+                writer.write(
+                    b"HTTP/1.1 %d x\r\nContent-Type: text/html\r\nContent-Length: 1\r\n\r\nx" % status
+                )
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 

@@ -1,4 +1,5 @@
-"""A page that kills the process that reads it: it alone is blamed, ends as a dead letter, and no other page is lost."""
+"""A page that kills the process that reads it: it alone is blamed, ends as a dead letter, and no other page
+is lost."""
 
 from __future__ import annotations
 
@@ -81,14 +82,17 @@ def test_a_kill_between_pages_blames_none(tmp_path: Path) -> None:
 def test_a_page_too_deep_for_the_parser_ends_two_runs_at_most(tmp_path: Path, must: bool) -> None:
     """turbohtml 1.15 ends the process on it; a newer one may not."""
     (tmp_path / "deep.html").write_bytes(b"<a>" + b"<div>" * 506 + b"<table><td></tr>x<div><a>")
-    (tmp_path / "index.html").write_bytes(b"<title>Home</title><a href=deep.html>1</a><a href=other.html>2</a>")
+    (tmp_path / "index.html").write_bytes(
+        b"<title>Home</title><a href=deep.html>1</a><a href=other.html>2</a>"
+    )
     (tmp_path / "other.html").write_bytes(b"<title>Other</title><p>text")
     with serve(Plan(folder=str(tmp_path), robots=("allow",))) as web:
         seed = web.url(0, "/index.html")
         (tmp_path / "m.py").write_text(MUST.format(seed=seed))
         one = job([str(tmp_path / "m.py") if must else seed], tmp_path)
         words = command(
-            one, *(["--ladder", "plain,impersonated", "--pages", str(tmp_path / "pages.jsonl")] if must else [])
+            one,
+            *(["--ladder", "plain,impersonated", "--pages", str(tmp_path / "pages.jsonl")] if must else []),
         )
         codes, main = [], "from gossamer.cli import main; main()"
         while not codes or (codes[-1] == -signal.SIGSEGV and len(codes) < 5):
@@ -97,6 +101,7 @@ def test_a_page_too_deep_for_the_parser_ends_two_runs_at_most(tmp_path: Path, mu
             codes.append(door.returncode)
     assert codes in ([0], [-signal.SIGSEGV, -signal.SIGSEGV, 0]), err
     got = {
-        row["url"].rpartition("/")[2]: row["error"] for row in rows(tmp_path / ("pages.jsonl" if must else "out.jsonl"))
+        row["url"].rpartition("/")[2]: row["error"]
+        for row in rows(tmp_path / ("pages.jsonl" if must else "out.jsonl"))
     }
     assert got == {"index.html": None, "deep.html": "parse" if len(codes) > 1 else None, "other.html": None}

@@ -1,4 +1,5 @@
-"""What the README shows is run as it stands there, against servers of this machine in place of the sites it names."""
+"""What the README shows is run as it stands there, against servers of this machine in place of the sites it
+names."""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ def served(pages: dict[str, bytes]) -> Iterator[str]:
         def do_GET(self) -> None:
             body = pages.get(self.path)
             self.send_response(404 if body is None else 200)
-            self.send_header("Content-Type", "text/xml" if self.path.endswith(".xml") else "text/html; charset=utf-8")
+            self.send_header(
+                "Content-Type", "text/xml" if self.path.endswith(".xml") else "text/html; charset=utf-8"
+            )
             self.send_header("Content-Length", str(len(body or b"")))
             self.end_headers()
             self.wfile.write(body or b"")
@@ -74,7 +77,13 @@ class Reader:
         env = {key: value for key, value in os.environ.items() if not key.startswith("GOSSAMER_")}
         env |= {"GOSSAMER_DELAY": "0", "PYTHONPATH": str(ROOT / "src")}
         done = subprocess.run(
-            [sys.executable, *words], cwd=self.folder, env=env, capture_output=True, text=True, timeout=60, check=False
+            [sys.executable, *words],
+            cwd=self.folder,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -134,9 +143,11 @@ def test_the_commands_of_the_readme(reader: Reader) -> None:
 def test_the_python_of_the_readme(reader: Reader) -> None:
     code = next(block for block in blocks("python") if "gossamer.crawl(" in block)
     said = reader.run("-c", reader.moved(code)).splitlines()
-    assert {f"http://{reader.example}/ /", f"http://{reader.example}/a /a", f"http://{reader.example}/b /b"} <= set(
-        said
-    )
+    assert {
+        f"http://{reader.example}/ /",
+        f"http://{reader.example}/a /a",
+        f"http://{reader.example}/b /b",
+    } <= set(said)
     assert said[-1] == f"finished {len(titles(BOOKS))}"
 
 
@@ -148,4 +159,6 @@ async def main():
         print(page.url)
 asyncio.run(main())
 """
-    assert set(reader.run("-c", code).split()) >= {f"http://{reader.example}/{name}" for name in ("", "a", "b")}
+    assert set(reader.run("-c", code).split()) >= {
+        f"http://{reader.example}/{name}" for name in ("", "a", "b")
+    }

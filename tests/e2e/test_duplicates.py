@@ -23,7 +23,8 @@ STORY = "the kettle of house {n} was put on the stove before dawn and nobody in 
 
 
 def body(path: str) -> str | None:
-    """`/` links to each story in several places: twice word for word, else with other navigation, or a word more."""
+    """`/` links to each story in several places: twice word for word, else with other navigation, or a word
+    more."""
     if path == "/":
         return "".join(f"<a href=/{n}/{copy}>x</a> " for copy in range(COPIES) for n in range(FAMILIES))
     parts = path.strip("/").split("/")
@@ -42,7 +43,10 @@ def faults(found: list[dict[str, Any]]) -> list[str]:
         families[row["url"].split("/")[3]].append(row)
     wrong = [f"rows: {len(found)}"] if len(found) != FAMILIES * COPIES + 1 else []
     for n, members in families.items():
-        if len({row["group_id"] for row in members}) != 1 or Counter(row["copy"] for row in members)[None] != 1:
+        if (
+            len({row["group_id"] for row in members}) != 1
+            or Counter(row["copy"] for row in members)[None] != 1
+        ):
             wrong.append(f"{n}: {[(row['group_id'], row['copy']) for row in members]}")
     groups = {row["group_id"] for row in found}
     return wrong + ([f"groups: {len(groups)}"] if len(groups) != FAMILIES + 1 else [])

@@ -1,4 +1,5 @@
-"""The time of a crawl: what it spent outlives `kill -9` (`elapsed`, `--time-limit`), and what is left minds the limits."""
+"""The time of a crawl: what it spent outlives `kill -9` (`elapsed`, `--time-limit`), and what is left minds
+the limits."""
 
 from __future__ import annotations
 

@@ -51,7 +51,9 @@ async def test_a_depth_limit_with_many_requests_side_by_side(
 def odd_web(without: tuple[str, ...] = ()) -> Plan:
     """All that is strange and polite, on few pages."""
     features = tuple(name for name in EVERYTHING if name not in without)
-    return preset("small", hosts=3, pages=12, features=features, crawl_delay=(0.05,), retry_after=0, slow=0.05)
+    return preset(
+        "small", hosts=3, pages=12, features=features, crawl_delay=(0.05,), retry_after=0, slow=0.05
+    )
 
 
 # a host that said 429 and 503 is asked slowly for a while: half a minute, so once is enough

@@ -1,4 +1,5 @@
-"""Faults of every sort strike a crawl, and nothing is missing, twice, silent or left behind. Two hundred: benchmarks/faults.py."""
+"""Faults of every sort strike a crawl, and nothing is missing, twice, silent or left behind. Two hundred:
+benchmarks/faults.py."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def test_nothing_is_lost_twice_or_silent(tmp_path: Path, group: str, monkeypatch
     monkeypatch.setattr(faults, "pauses", faults.SHORT)
     dealt = [(number, kind, faults.FAULTS[kind]) for number, kind in enumerate(GROUPS[group])]
     said: list[str] = []
-    struck = trial(tmp_path, 1 + list(GROUPS).index(group), dealt, len(dealt), pages=50, disk=False, say=said.append)
+    struck = trial(
+        tmp_path, 1 + list(GROUPS).index(group), dealt, len(dealt), pages=50, disk=False, say=said.append
+    )
     assert [line_of(strike) for strike in struck if strike.wrong()] == [], "\n".join(said)
     assert [strike.kind for strike in struck] == list(GROUPS[group])
 

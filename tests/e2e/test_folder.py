@@ -1,4 +1,5 @@
-"""The data folder and the processes that work in it: stopped and continued, removed, moved, linked. Exact, or one line that says what to do."""
+"""The data folder and the processes that work in it: stopped and continued, removed, moved, linked. Exact, or
+one line that says what to do."""
 
 from __future__ import annotations
 
@@ -77,12 +78,21 @@ def servers_in(folder: Path) -> list[int]:
 @pytest.mark.parametrize(
     ("order", "seconds", "processes"),
     [
-        ("store", 1.0, 1), ("store", 4.0, 1), ("store", 9.0, 1), ("store", 4.0, 2), ("door", 9.0, 1), ("store door", 9.0, 1),
-        ("door store", 9.0, 1), ("child store", 9.0, 2), ("store child", 4.0, 2), ("store door child", 4.0, 2),
+        ("store", 1.0, 1),
+        ("store", 4.0, 1),
+        ("store", 9.0, 1),
+        ("store", 4.0, 2),
+        ("door", 9.0, 1),
+        ("store door", 9.0, 1),
+        ("door store", 9.0, 1),
+        ("child store", 9.0, 2),
+        ("store child", 4.0, 2),
+        ("store door child", 4.0, 2),
     ],
-)  # fmt: skip
+)
 def test_stopped_and_continued(work: Path, order: str, seconds: float, processes: int) -> None:
-    """The processes stop at once and go on in this order. After 4 s the store is adopted, after 9 s it has been replaced."""
+    """The processes stop at once and go on in this order. After 4 s the store is adopted, after 9 s it has
+    been replaced."""
     with serve(preset("tiny", hosts=HOSTS, pages=PAGES, latency=0.01, spread=0.03)) as web:
         one = job(web.plan.seeds(), work, per_host=4, processes=processes)
         door = begin(command(one), IMPATIENT)
@@ -143,12 +153,21 @@ def test_a_stopped_store_then_kill_and_resume(work: Path) -> None:
 
 GONE: list[tuple[Callable[[Path], object], str]] = [
     (shutil.rmtree, "was removed while the crawl ran"),
-    (lambda data: data.rename(data.with_name("other")), r"was moved while the crawl ran \(it is .*other now\)"),
-    (lambda data: (data.rename(data.with_name("other")), shutil.copytree(data.with_name("other"), data)), "was replaced while"),
+    (
+        lambda data: data.rename(data.with_name("other")),
+        r"was moved while the crawl ran \(it is .*other now\)",
+    ),
+    (
+        lambda data: (data.rename(data.with_name("other")), shutil.copytree(data.with_name("other"), data)),
+        "was replaced while",
+    ),
     (lambda data: shutil.rmtree(data / "c"), "was removed while the crawl ran"),
     (lambda data: shutil.rmtree(data / "store"), "was removed while the crawl ran"),
-    (lambda data: (data.rename(data.with_name("other")), data.symlink_to(data.parent)), "was (moved|replaced) while"),
-]  # fmt: skip
+    (
+        lambda data: (data.rename(data.with_name("other")), data.symlink_to(data.parent)),
+        "was (moved|replaced) while",
+    ),
+]
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -175,9 +194,23 @@ def test_a_folder_that_goes_away_in_mid_run(
 
 
 @pytest.mark.parametrize(
-    "name", ["c", "c/lock", "c/output.lock", "c/attempts.jsonl", "c/kept.json", "c/known.jsonl", "c/failed", "c/rejected.jsonl",
-             "c/refused.jsonl", "c/surprises.log", "store/run.json", "store/valkey.log", "store"]
-)  # fmt: skip
+    "name",
+    [
+        "c",
+        "c/lock",
+        "c/output.lock",
+        "c/attempts.jsonl",
+        "c/kept.json",
+        "c/known.jsonl",
+        "c/failed",
+        "c/rejected.jsonl",
+        "c/refused.jsonl",
+        "c/surprises.log",
+        "store/run.json",
+        "store/valkey.log",
+        "store",
+    ],
+)
 def test_links_are_refused(work: Path, name: str) -> None:
     folder = name in ("c", "c/failed", "store")
     path, elsewhere = work / "data" / name, work / "elsewhere"
@@ -198,7 +231,9 @@ def test_a_read_only_copy(work: Path) -> None:
     with serve(preset("tiny", hosts=1, pages=5)) as web:
         one = job(web.plan.seeds(), work)
         for user in (None, 65534):
-            door = begin(command(one), **({} if user is None else {"user": user, "group": user, "extra_groups": []}))
+            door = begin(
+                command(one), **({} if user is None else {"user": user, "group": user, "extra_groups": []})
+            )
             err = door.communicate(timeout=60)[1]
             for path in (work / "data", *(work / "data").rglob("*")):
                 path.chmod(0o555 if path.is_dir() else 0o444)

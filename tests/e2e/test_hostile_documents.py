@@ -1,4 +1,5 @@
-"""20,000 generated documents: what they cost a process, whatever their markup (benchmarks/hostile_pages.py reads a million)."""
+"""20,000 generated documents: what they cost a process, whatever their markup (benchmarks/hostile_pages.py
+reads a million)."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from e2e.hostile_documents import FAMILIES, document
 
 COUNT, PARTS = 20_000, 4
 HELD = 2.0
-"""CPU seconds: work that grows with the square takes longer, a busy machine does not. (The benchmark asks for 0.15.)"""
+"""CPU seconds: work that grows with the square takes longer, a busy machine does not. (The benchmark asks for
+0.15.)"""
 CODE = """
 import asyncio, json, sys
 from e2e.hostile_documents import Feeder

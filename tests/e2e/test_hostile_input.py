@@ -1,4 +1,5 @@
-"""10,000 mutated pages, robots.txt files, sitemaps, heads and coded bodies: none is too much for what reads them.
+"""10,000 mutated pages, robots.txt files, sitemaps, heads and coded bodies: none is too much for what reads
+them.
 
 benchmarks/hostile.py feeds ten times as many, and looks at time and memory, too.
 """

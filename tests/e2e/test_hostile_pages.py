@@ -16,7 +16,9 @@ from e2e.runs import job
 from gossamer.app.runner import crawl
 
 EXPLODES = b"".join(b"<b class=c%d><p>" % n for n in range(40_000))
-LONG_BASE = b"<base href='/" + b"a" * 800_000 + b"/'>" + b"".join(b"<a href=x%d>x</a>" % n for n in range(50_000))
+LONG_BASE = (
+    b"<base href='/" + b"a" * 800_000 + b"/'>" + b"".join(b"<a href=x%d>x</a>" % n for n in range(50_000))
+)
 ENDS = {"too-complex": EXPLODES, None: LONG_BASE}
 
 

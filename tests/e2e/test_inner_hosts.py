@@ -1,4 +1,5 @@
-"""Server-side request forgery against a whole crawl: nothing that a page says leads the crawler to an inner host (security row 1)."""
+"""Server-side request forgery against a whole crawl: nothing that a page says leads the crawler to an inner
+host (security row 1)."""
 
 from __future__ import annotations
 
@@ -16,10 +17,36 @@ import pytest
 from servers.answers import answering
 
 FORMS = [
-    "127.0.0.1", "127.0.0.2", "127.1", "2130706433", "0x7f000001", "0x7f.1", "017700000001", "0177.0.0.1", "0", "0.0.0.0", "localhost", "LOCALHOST.",
-    "a.localhost", "127.0.0.1.", "[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]",
-    "①②⑦.⓪.⓪.①", "127。0。0。1", "%31%32%37.0.0.1", "user:pw@127.0.0.1", "169.254.169.254", "10.0.0.1", "[fd00:ec2::254]", "[fe80::1]",
-]  # fmt: skip
+    "127.0.0.1",
+    "127.0.0.2",
+    "127.1",
+    "2130706433",
+    "0x7f000001",
+    "0x7f.1",
+    "017700000001",
+    "0177.0.0.1",
+    "0",
+    "0.0.0.0",
+    "localhost",
+    "LOCALHOST.",
+    "a.localhost",
+    "127.0.0.1.",
+    "[::1]",
+    "[::]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[::127.0.0.1]",
+    "[64:ff9b::7f00:1]",
+    "[2002:7f00:1::]",
+    "①②⑦.⓪.⓪.①",
+    "127。0。0。1",
+    "%31%32%37.0.0.1",
+    "user:pw@127.0.0.1",
+    "169.254.169.254",
+    "10.0.0.1",
+    "[fd00:ec2::254]",
+    "[fe80::1]",
+]
 
 
 class Victim:
@@ -57,9 +84,7 @@ def attacker(victim: Victim) -> Iterator[str]:
         for one in places
     )
     front += "".join(f"<a href='/to/{n}'>r</a><a href='/meta/{n}'>m</a>" for n in range(len(places)))
-    front += (
-        f"<a href='http:\\\\127.0.0.1:{victim.port}\\'>b</a><a href='//127.0.0.1:{victim.port}\\@example.com/'>b</a>"
-    )
+    front += f"<a href='http:\\\\127.0.0.1:{victim.port}\\'>b</a><a href='//127.0.0.1:{victim.port}\\@example.com/'>b</a>"
     urls = "".join(f"<url><loc>{one}</loc></url>" for one in places)
     index = "".join(f"<sitemap><loc>{one}s.xml</loc></sitemap>" for one in places)
     robots = "".join(f"Sitemap: {one}s.xml\n" for one in places)
@@ -77,7 +102,9 @@ def attacker(victim: Victim) -> Iterator[str]:
                 )
             elif self.path.endswith(".xml"):
                 body, media = (
-                    (f"<urlset>{urls}</urlset>", f"<sitemapindex>{index}</sitemapindex>")[kind == "index.xml"],
+                    (f"<urlset>{urls}</urlset>", f"<sitemapindex>{index}</sitemapindex>")[
+                        kind == "index.xml"
+                    ],
                     "text/xml",
                 )
             elif kind == "meta":
@@ -117,9 +144,24 @@ def test_no_word_of_a_site_leads_inside(tmp_path: Path, attacker: str, victim: V
         "none",
     ]
     run = subprocess.run(
-        [sys.executable, "-m", "gossamer", *words, "--json", "--quiet", "-o", "out.jsonl", "--processes", "1"], cwd=tmp_path,
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "gossamer",
+            *words,
+            "--json",
+            "--quiet",
+            "-o",
+            "out.jsonl",
+            "--processes",
+            "1",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert run.returncode == 0, run.stderr
     summary = json.loads(run.stdout)
     assert summary["pages"] > len(FORMS), "the site itself was crawled: it was typed"
@@ -138,8 +180,20 @@ def test_nor_does_a_robots_txt(tmp_path: Path, victim: Victim) -> None:
             pass
 
     with answering(Site) as port:
-        words = ["crawl", f"http://127.0.0.1:{port}/", "--allow-port", str(victim.port), "--retries", "none", "--quiet"]
+        words = [
+            "crawl",
+            f"http://127.0.0.1:{port}/",
+            "--allow-port",
+            str(victim.port),
+            "--retries",
+            "none",
+            "--quiet",
+        ]
         subprocess.run(
-            [sys.executable, "-m", "gossamer", *words], cwd=tmp_path, capture_output=True, timeout=60, check=False
+            [sys.executable, "-m", "gossamer", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            timeout=60,
+            check=False,
         )
     assert victim.met == 0

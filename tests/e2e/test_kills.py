@@ -1,4 +1,5 @@
-"""Nothing is lost and nothing is written twice, whoever is killed and when. Twenty kills in one crawl: benchmarks/kills.py."""
+"""Nothing is lost and nothing is written twice, whoever is killed and when. Twenty kills in one crawl:
+benchmarks/kills.py."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def big(tmp_path: Path, seeds: list[str], **given: object) -> Job:
     return one
 
 
-@pytest.mark.parametrize(("processes", "strikes"), [(1, ["door", "store", "all"]), (2, ["child", "door", "all"])])
+@pytest.mark.parametrize(
+    ("processes", "strikes"), [(1, ["door", "store", "all"]), (2, ["child", "door", "all"])]
+)
 def test_three_kills(tmp_path: Path, processes: int, strikes: list[str]) -> None:
     with serve(preset("tiny", hosts=HOSTS, pages=PAGES, latency=0.01, spread=0.05)) as web:
         one = big(tmp_path, web.plan.seeds(), processes=processes)
@@ -113,7 +116,9 @@ def test_the_store_forgot_its_last_seconds(tmp_path: Path, size: int, cold: str 
         assert last.returncode == 0, said
         told = Told(kills=["all"], open=[open_now])
         assert [
-            line for line in verdicts(web, told, tmp_path / "out.jsonl", tmp_path / "out.csv") if "again" not in line
+            line
+            for line in verdicts(web, told, tmp_path / "out.jsonl", tmp_path / "out.csv")
+            if "again" not in line
         ] == []
     assert before > 0
     summary = json.loads(said[0])

@@ -1,4 +1,5 @@
-"""Data folders and outputs that were moved, copied, restored, emptied or changed: exact afterwards, or refused with what to do."""
+"""Data folders and outputs that were moved, copied, restored, emptied or changed: exact afterwards, or
+refused with what to do."""
 
 from __future__ import annotations
 
@@ -139,7 +140,9 @@ def copy(old: Path, new: Path, attributes: bool = False) -> None:
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet", "warc.gz"])
-def test_a_copy_whose_output_is_older_than_its_store_is_refused(tmp_path: Path, web: Web, ending: str) -> None:
+def test_a_copy_whose_output_is_older_than_its_store_is_refused(
+    tmp_path: Path, web: Web, ending: str
+) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "new").mkdir()
     one = here(web, ending)
@@ -152,7 +155,9 @@ def test_a_copy_whose_output_is_older_than_its_store_is_refused(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "warc.gz"])
-def test_a_copy_whose_store_is_older_than_its_output_is_refused_or_exact(tmp_path: Path, web: Web, ending: str) -> None:
+def test_a_copy_whose_store_is_older_than_its_output_is_refused_or_exact(
+    tmp_path: Path, web: Web, ending: str
+) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "new").mkdir()
     one = here(web, ending)

@@ -1,4 +1,5 @@
-"""A crawl whose store goes away goes on by itself: no page lost, no row twice, no host asked too soon, nobody has to do anything."""
+"""A crawl whose store goes away goes on by itself: no page lost, no row twice, no host asked too soon, nobody
+has to do anything."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from web import Web, preset, serve
 from web.judge import Violation, delays, faults, violations
 
 DELAY, LEAST = 0.25, 0.2
-"""Seconds between starts at a host, and what is judged: a lost claim would bring the next one at once, a busy machine some ms early."""
+"""Seconds between starts at a host, and what is judged: a lost claim would bring the next one at once, a busy
+machine some ms early."""
 PLAN = preset("tiny", hosts=20, pages=15)
 
 
@@ -88,12 +90,17 @@ def wrong(web: Web, folder: Path) -> list[object]:
     """What must not be, after all."""
     log, found = web.log(), written(folder)
     missing = [line for line in faults(log, web.plan, orphans=False) if " 0 times" in line]
-    return [*missing, *violations(log, delays(web.plan, LEAST)), *(url for url in set(found) if found.count(url) > 1)]
+    return [
+        *missing,
+        *violations(log, delays(web.plan, LEAST)),
+        *(url for url in set(found) if found.count(url) > 1),
+    ]
 
 
 @pytest.mark.parametrize("outage", [restarted, stopped, failed_over, frozen, of_a_cluster])
 async def test_a_crawl_outlives_its_store(
-    tmp_path: Path, outage: Callable[[Path], contextlib.AbstractContextManager[tuple[str, Callable[[], None]]]]
+    tmp_path: Path,
+    outage: Callable[[Path], contextlib.AbstractContextManager[tuple[str, Callable[[], None]]]],
 ) -> None:
     found: list[object] = []
     for folder in (

@@ -1,4 +1,5 @@
-"""Crawls whose process has too few descriptors, ports or too little memory: slower, never a page's fault, or ended in one line."""
+"""Crawls whose process has too few descriptors, ports or too little memory: slower, never a page's fault, or
+ended in one line."""
 
 from __future__ import annotations
 
@@ -36,10 +37,27 @@ def crawl(
         if files is not None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
 
-    words = [*before, sys.executable, "-m", "gossamer", "crawl", *web.plan.seeds(), *WORDS, "-o", "o.jsonl", *more]
+    words = [
+        *before,
+        sys.executable,
+        "-m",
+        "gossamer",
+        "crawl",
+        *web.plan.seeds(),
+        *WORDS,
+        "-o",
+        "o.jsonl",
+        *more,
+    ]
     env = {name: value for name, value in os.environ.items() if not name.startswith("GOSSAMER_")}
     return subprocess.Popen(
-        words, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=limit
+        words,
+        cwd=folder,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=limit,
     )
 
 
@@ -49,7 +67,12 @@ def whole(process: subprocess.Popen[str], folder: Path, web: Web) -> tuple[dict[
     assert process.returncode == 0, err
     summary = json.loads(out)
     rows = [json.loads(line) for line in (folder / "o.jsonl").read_text().splitlines()]
-    assert (summary["state"], summary["dead"], summary["pending"], summary["retried"]) == ("finished", 0, 0, 0), (
+    assert (summary["state"], summary["dead"], summary["pending"], summary["retried"]) == (
+        "finished",
+        0,
+        0,
+        0,
+    ), (
         summary["errors"],
         err,
     )

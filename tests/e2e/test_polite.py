@@ -1,4 +1,5 @@
-"""Politeness, judged at the server: start gaps, requests at once, robots.txt first and once, Retry-After, one budget for two crawls."""
+"""Politeness, judged at the server: start gaps, requests at once, robots.txt first and once, Retry-After, one
+budget for two crawls."""
 
 from __future__ import annotations
 
@@ -15,10 +16,13 @@ from web.judge import by_host, delays, faults, robots_first, violations
 
 
 async def test_fifty_hosts_of_mixed_delays_and_two_processes(tmp_path: Path) -> None:
-    """A request that a busy machine held up on its way arrives close to the next one: what is wrong is wrong three times."""
+    """A request that a busy machine held up on its way arrives close to the next one: what is wrong is wrong
+    three times."""
     for turn in range(3):
         with serve(preset("hosts50")) as web:
-            one = job(web.plan.seeds(), tmp_path / str(turn), processes=2, delay=(0.25, 0.25), concurrency=128)
+            one = job(
+                web.plan.seeds(), tmp_path / str(turn), processes=2, delay=(0.25, 0.25), concurrency=128
+            )
             (tmp_path / str(turn)).mkdir()
             summary = await crawl(one)
             log = web.log()
@@ -31,7 +35,9 @@ async def test_fifty_hosts_of_mixed_delays_and_two_processes(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("delay", [None, (0.0, 0.0)])
-async def test_robots_floors_hold_whatever_the_delay(tmp_path: Path, delay: tuple[float, float] | None) -> None:
+async def test_robots_floors_hold_whatever_the_delay(
+    tmp_path: Path, delay: tuple[float, float] | None
+) -> None:
     for turn in range(3):
         (tmp_path / str(turn)).mkdir()
         with serve(preset("hosts50", hosts=8, pages=6, spread=0.02)) as web:
@@ -71,7 +77,9 @@ async def test_two_crawls_share_the_budget_of_a_host(tmp_path: Path, shared_stor
 
 async def test_two_crawls_on_one_folder_share_it_too(tmp_path: Path) -> None:
     with serve(preset("tiny", hosts=2, pages=8, links=6, hrefs=6)) as web:
-        jobs = [job(web.plan.seeds(), tmp_path, name=n, output=f"{n}.jsonl", delay=(0.2, 0.2)) for n in ("a", "b")]
+        jobs = [
+            job(web.plan.seeds(), tmp_path, name=n, output=f"{n}.jsonl", delay=(0.2, 0.2)) for n in ("a", "b")
+        ]
         async with stalls() as held:
             one, two = await asyncio.gather(*(crawl(each) for each in jobs))
         log = web.log()
@@ -88,7 +96,9 @@ def after(log: list[Hit], host: str, path: str) -> float:
 
 
 async def test_retry_after_is_obeyed_by_the_whole_host(tmp_path: Path) -> None:
-    with serve(preset("small", hosts=1, pages=4, features=("flaky",), robots=("missing",), retry_after=2)) as web:
+    with serve(
+        preset("small", hosts=1, pages=4, features=("flaky",), robots=("missing",), retry_after=2)
+    ) as web:
         summary = await crawl(job(web.plan.seeds(), tmp_path))
         log, host = web.log(), web.plan.authority(0)
     assert faults(log, web.plan, orphans=False) == []

@@ -1,4 +1,5 @@
-"""`--refresh`: what is known is visited again, on condition where that can be told, and only what changed is written."""
+"""`--refresh`: what is known is visited again, on condition where that can be told, and only what changed is
+written."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from gossamer.recrawl import known_pages
 
 
 class Shop:
-    """A site whose pages change between crawls: path -> body; `tagged` of them have an ETag, `moved` lead elsewhere."""
+    """A site whose pages change between crawls: path -> body; `tagged` of them have an ETag, `moved` lead
+    elsewhere."""
 
     def __init__(self) -> None:
         self.pages = {f"/{n}": f"<title>Page {n}</title><p>It says {n}" for n in range(20)}
@@ -59,7 +61,9 @@ class Shop:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-                headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
+                headers = {
+                    name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])
+                }
                 path = lines[0].split()[1]
                 status, more, body = self.answer(path, headers)
                 self.answers[path, status] += 1
@@ -113,7 +117,9 @@ async def test_only_changes_are_written(shop: Shop, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["pages.warc.gz", "objects:plain"])
-async def test_each_answer_of_a_pass_is_stored_and_the_pages_stay(shop: Shop, tmp_path: Path, where: str) -> None:
+async def test_each_answer_of_a_pass_is_stored_and_the_pages_stay(
+    shop: Shop, tmp_path: Path, where: str
+) -> None:
     shape, _, name = where.rpartition(":")
     stored = Output(f"{shape}:{tmp_path / name}" if shape else str(tmp_path / name))
     for refresh in (False, True):
@@ -123,7 +129,9 @@ async def test_each_answer_of_a_pass_is_stored_and_the_pages_stay(shop: Shop, tm
     assert (summary.pages, summary.unchanged) == (22, 22)
     files = [tmp_path / "pages.warc.gz"] if not shape else (tmp_path / "plain").glob("*.jsonl")
     data = b"".join(file.read_bytes() for file in files)
-    told = data.count(b'"status":304') if shape else gzip.decompress(data).count(b"revisit/server-not-modified")
+    told = (
+        data.count(b'"status":304') if shape else gzip.decompress(data).count(b"revisit/server-not-modified")
+    )
     assert told == 10
     archive = archive_collector(str(tmp_path / name))
     for path, page in shop.pages.items():
@@ -155,8 +163,14 @@ async def test_a_mended_site_file_reads_pages_that_did_not_change(shop: Shop, tm
 
     summary, rows = await crawled("page.url.endswith('/3')")
     assert (summary.errors, len(rows)) == ({"parse": 1}, 19)
-    summary, rows = await crawled("page.url.endswith('/3')", refresh=True)  # the same file: it is read again, in vain
-    assert (summary.errors, rows, shop.answers["/3", 200], shop.answers["/4", 304]) == ({"parse": 1}, [], 1, 1)
+    # the same file: it is read again, in vain
+    summary, rows = await crawled("page.url.endswith('/3')", refresh=True)
+    assert (summary.errors, rows, shop.answers["/3", 200], shop.answers["/4", 304]) == (
+        {"parse": 1},
+        [],
+        1,
+        1,
+    )
     summary, rows = await crawled("False", refresh=True)
     assert (len(rows), shop.answers["/4", 200]) == (20, 1)
     summary, rows = await crawled("False", refresh=True)
@@ -204,9 +218,16 @@ async def test_nothing_known_and_something_left_to_do(shop: Shop, tmp_path: Path
 
 
 def test_a_log_is_settled_whatever_is_in_it(tmp_path: Path) -> None:
-    lines = [b'{"url":"https://a.example/","at":1,"known":{"status":200,"body":"1"}}\n', b"torn {\n", b"\xff\n"]
+    lines = [
+        b'{"url":"https://a.example/","at":1,"known":{"status":200,"body":"1"}}\n',
+        b"torn {\n",
+        b"\xff\n",
+    ]
     lines += [b'{"url":"https://b.example/","at":1,"known":{},"depth":2,"needs":{"use":"page","later":1}}\n']
-    lines += [b'{"url":"https://a.example/","at":2,"known":{"status":200,"body":"2"}}\n', b'{"url":"https://c.ex']
+    lines += [
+        b'{"url":"https://a.example/","at":2,"known":{"status":200,"body":"2"}}\n',
+        b'{"url":"https://c.ex',
+    ]
     (tmp_path / known_pages.NAME).write_bytes(b"".join(lines[:3]))
     (tmp_path / known_pages.name_of("1")).write_bytes(b"".join(lines[3:]))
     (tmp_path / known_pages.name_of("2")).write_bytes(
@@ -215,8 +236,9 @@ def test_a_log_is_settled_whatever_is_in_it(tmp_path: Path) -> None:
     assert known_pages.settle(tmp_path) == 2
     (found,) = known_pages.requests(tmp_path)
     assert [(one.url, one.depth, one.use, one.known and one.known.body) for one in found] == [
-        ("https://a.example/", 0, None, "2"), ("https://b.example/", 2, "page", ""),
-    ]  # fmt: skip
+        ("https://a.example/", 0, None, "2"),
+        ("https://b.example/", 2, "page", ""),
+    ]
     assert [path.name for path in tmp_path.iterdir()] == [known_pages.NAME]
 
 

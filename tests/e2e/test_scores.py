@@ -65,10 +65,15 @@ def web_seen(web: Web, worker: str) -> list[Seen]:
     return [one for one in web.seen() if one.worker == worker]
 
 
-async def test_a_lone_worker_waits_out_a_dead_network_and_comes_back(tmp_path: Path, shared_store: str) -> None:
+async def test_a_lone_worker_waits_out_a_dead_network_and_comes_back(
+    tmp_path: Path, shared_store: str
+) -> None:
     with serving(tmp_path, free(), easy=6, hard=0) as web:
         said = await unplugged(web, tmp_path, shared_store)
-    assert [line.partition(":")[0] for line in said] == ["this worker takes itself out", "this worker is back"]
+    assert [line.partition(":")[0] for line in said] == [
+        "this worker takes itself out",
+        "this worker is back",
+    ]
 
 
 async def unplugged(web: Web, folder: Path, store: str) -> list[str]:

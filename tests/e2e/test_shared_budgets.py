@@ -1,5 +1,5 @@
-"""`--polite-by`: hosts at one address share one budget, judged at the server: one process for all of them, so that what it sees late
-it sees late of all."""
+"""`--polite-by`: hosts at one address share one budget, judged at the server: one process for all of them, so
+that what it sees late it sees late of all."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ def free(address: str) -> str:
 def serving(hosts: list[str], log: Path) -> Iterator[None]:
     with log.open("w") as out:
         process = subprocess.Popen(
-            [sys.executable, "-c", SERVER, *hosts], stdout=out, env={"PYTHONPATH": str(Path(__file__).parents[1])}
+            [sys.executable, "-c", SERVER, *hosts],
+            stdout=out,
+            env={"PYTHONPATH": str(Path(__file__).parents[1])},
         )
     try:
         while "ready" not in log.read_text():
@@ -90,16 +92,24 @@ def by_address(hits: list[Seen]) -> dict[str, list[Seen]]:
 
 
 def too_close(hits: list[Seen], least: float, held: Sequence[Stall] = ()) -> list[str]:
-    """Requests that began sooner after the one before than `least`, unless a stall held that one up for so long."""
+    """Requests that began sooner after the one before than `least`, unless a stall held that one up for so
+    long."""
     return [
-        b.path for a, b in pairwise(hits)
+        b.path
+        for a, b in pairwise(hits)
         if (missing := least - (b.start - a.start)) > 0
-        and not any(s.end - s.begin >= missing * 1e9 and s.begin <= (a.start + 0.05) * 1e9 and s.end >= (a.start - 0.05) * 1e9 for s in held)
-    ]  # fmt: skip
+        and not any(
+            s.end - s.begin >= missing * 1e9
+            and s.begin <= (a.start + 0.05) * 1e9
+            and s.end >= (a.start - 0.05) * 1e9
+            for s in held
+        )
+    ]
 
 
 async def test_twenty_hosts_at_three_addresses(tmp_path: Path) -> None:
-    """A request that a busy machine held up on its way arrives close to the next one: what is wrong is wrong three times."""
+    """A request that a busy machine held up on its way arrives close to the next one: what is wrong is wrong
+    three times."""
     for turn in range(3):
         (tmp_path / str(turn)).mkdir()
         if not (close := await twenty_hosts(tmp_path / str(turn))):
@@ -113,12 +123,19 @@ async def twenty_hosts(tmp_path: Path) -> list[str]:
     with serving(hosts, log):
         ports = tuple(int(host.partition(":")[2]) for host in hosts)
         one = job(
-            [f"http://{host}/" for host in hosts], tmp_path, processes=2, delay=(0.12, 0.12), polite_by="ip",
-            allow_port=ports, concurrency=32,
-        )  # fmt: skip
+            [f"http://{host}/" for host in hosts],
+            tmp_path,
+            processes=2,
+            delay=(0.12, 0.12),
+            polite_by="ip",
+            allow_port=ports,
+            concurrency=32,
+        )
         summary = await crawl(one)
     hits = seen(log)
-    assert len({(hit.host, hit.path) for hit in hits}) == len(hits) == 20 * 5, "each page once, each robots.txt once"
+    assert len({(hit.host, hit.path) for hit in hits}) == len(hits) == 20 * 5, (
+        "each page once, each robots.txt once"
+    )
     addresses = by_address(hits)
     assert len(addresses) == 3
     assert summary.adds_up()
@@ -137,10 +154,19 @@ async def test_two_crawls_share_an_address(tmp_path: Path, shared_store: str) ->
         ports = tuple(int(host.partition(":")[2]) for host in hosts)
         jobs = [
             job(
-                [f"http://{host}/" for host in hosts], tmp_path, store=shared_store, name=name, output=f"{name}.jsonl",
-                data=str(tmp_path / name), delay=(0.06, 0.06), per_host=2, polite_by="ip", allow_port=ports,
-            ) for name in ("a", "b")
-        ]  # fmt: skip
+                [f"http://{host}/" for host in hosts],
+                tmp_path,
+                store=shared_store,
+                name=name,
+                output=f"{name}.jsonl",
+                data=str(tmp_path / name),
+                delay=(0.06, 0.06),
+                per_host=2,
+                polite_by="ip",
+                allow_port=ports,
+            )
+            for name in ("a", "b")
+        ]
         async with stalls() as held:
             one, two = await asyncio.gather(*(crawl(each) for each in jobs))
     hits = seen(log)

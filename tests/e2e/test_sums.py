@@ -1,4 +1,5 @@
-"""The summary adds up at every moment: while a crawl of everything odd runs, while its workers are killed, and steered."""
+"""The summary adds up at every moment: while a crawl of everything odd runs, while its workers are killed,
+and steered."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from gossamer.model.visit import Settle
 from web import preset, serve
 from web.plan import FEATURES
 
-ODD = tuple(name for name in FEATURES if name not in ("hang", "endless", "bombs", "slow"))  # those only take time
+# those only take time
+ODD = tuple(name for name in FEATURES if name not in ("hang", "endless", "bombs", "slow"))
 
 
 def wrong(s: Summary | dict[str, Any]) -> str | None:
@@ -43,7 +45,8 @@ async def over(census: Census) -> bool:
 
 
 async def sampled(store_url: str, shared: bool, door: subprocess.Popen[str]) -> list[Summary]:
-    """Summaries every few milliseconds; meanwhile a worker is killed, dead letters are requeued and dropped, the crawl is stopped."""
+    """Summaries every few milliseconds; meanwhile a worker is killed, dead letters are requeued and dropped,
+    the crawl is stopped."""
     store = await open_url(store_url, embedded=not shared)
     census, steer, samples = Census(store), Steer(store), list[Summary]()
     killed, steered, stopping = 0, 0, False
@@ -73,7 +76,11 @@ def test_the_sum_at_every_moment(
 ) -> None:
     plan = preset("all", features=ODD, robots=("part", "missing"), latency=0.01)
     with serve(plan) as web:
-        seeds = [*web.plan.seeds(), f"sitemap:{web.url(0, '/sitemap.xml')}", "sitemap:http://127.9.9.9:1/none.xml"]
+        seeds = [
+            *web.plan.seeds(),
+            f"sitemap:{web.url(0, '/sitemap.xml')}",
+            "sitemap:http://127.9.9.9:1/none.xml",
+        ]
         one = job(seeds, tmp_path, processes=2, scope="any", per_host=2, timeout=2.0)
         words = command(one, "--scope", "any", *(("--store", shared_store) if shared else ()))
         door = begin(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -96,11 +103,16 @@ def test_the_sum_at_every_moment(
 
 
 def test_a_sitemap_that_dies_and_lives_again(valkey_url: str) -> None:
-    """It is no page, so it counts only while it is a dead letter; also when it kills its workers, and on a foreign host."""
+    """It is no page, so it counts only while it is a dead letter; also when it kills its workers, and on a
+    foreign host."""
 
     async def moments() -> list[tuple[int, int, int]]:
         store = await open_url(valkey_url, embedded=False)
-        frontier, census, steer = Frontier(store, "c", Policy(delay=0, obey_robots=False)), Census(store), Steer(store)
+        frontier, census, steer = (
+            Frontier(store, "c", Policy(delay=0, obey_robots=False)),
+            Census(store),
+            Steer(store),
+        )
         await census.crawls.begin("c", Spec(["sitemap:https://a.example/s.xml"]), [])
         host, entry = pack(Request("https://a.example/s.xml", use="@sitemap"))
         await frontier.add({(0, host, 0, "http", "i", "5"): [1, 2, entry]})

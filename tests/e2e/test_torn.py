@@ -35,7 +35,9 @@ def archived(folder: Path) -> Path:
 
 @pytest.mark.parametrize("index", ["none", "newer", "older"])
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_crawl_of_a_torn_warc_says_where_and_reads_the_rest(tmp_path: Path, index: str, processes: int) -> None:
+def test_a_crawl_of_a_torn_warc_says_where_and_reads_the_rest(
+    tmp_path: Path, index: str, processes: int
+) -> None:
     path = archived(tmp_path)
     beside, cut = path.with_name("a.cdxj"), path.stat().st_size - 1000
     last = max(int(json.loads(line.split(b" ", 2)[2])["offset"]) for line in beside.read_bytes().splitlines())
@@ -45,11 +47,15 @@ def test_a_crawl_of_a_torn_warc_says_where_and_reads_the_rest(tmp_path: Path, in
     else:
         at = path.stat().st_mtime + (60 if index == "newer" else -60)
         os.utime(beside, (at, at))
-    replay = begin(command(job(["http://torn.test/0"], tmp_path, processes=processes), "--archive", str(path)))
+    replay = begin(
+        command(job(["http://torn.test/0"], tmp_path, processes=processes), "--archive", str(path))
+    )
     _, err = replay.communicate(timeout=60)
     told = [line for line in err.splitlines() if "--archive" in line]
     why = "its index names more than it has" if index == "newer" else "cut off in its block"
-    assert told == [f"gossamer: --archive: {path} is broken from byte {last} on ({why}); what is whole is read"]
+    assert told == [
+        f"gossamer: --archive: {path} is broken from byte {last} on ({why}); what is whole is read"
+    ]
     got = {row["url"].rpartition("/")[2]: row["status"] for row in rows(tmp_path / "out.jsonl")}
     assert got == {str(n): 200 if n < PAGES - 1 else 404 for n in range(PAGES)}
     assert replay.returncode == 0

@@ -1,4 +1,5 @@
-"""What a machine does to a crawl: one clear line, the right exit code, nothing lost, and the same command goes on afterwards."""
+"""What a machine does to a crawl: one clear line, the right exit code, nothing lost, and the same command
+goes on afterwards."""
 
 from __future__ import annotations
 

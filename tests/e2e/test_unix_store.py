@@ -1,4 +1,5 @@
-"""A shared store on a unix socket is one like any other: its buckets are as many as on TCP, also for worker processes."""
+"""A shared store on a unix socket is one like any other: its buckets are as many as on TCP, also for worker
+processes."""
 
 from __future__ import annotations
 

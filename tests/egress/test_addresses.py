@@ -13,24 +13,63 @@ from hypothesis import strategies as st
 from gossamer.egress import addresses
 from gossamer.egress.addresses import forbidden, networks
 
-# IANA IPv4 and IPv6 special-purpose address registries, and multicast; typed here from the registries, not from the code.
+# IANA IPv4 and IPv6 special-purpose address registries, and multicast; typed here from the registries, not
+# from the code.
 SPECIAL_4 = [
     ip_network(block)
     for block in (
-        "0.0.0.0/8", "0.0.0.0/32", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
-        "192.0.0.0/29", "192.0.0.8/32", "192.0.0.170/32", "192.0.0.171/32", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24",
-        "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
-        "224.0.0.0/4", "240.0.0.0/4", "255.255.255.255/32", "168.63.129.16/32",
+        "0.0.0.0/8",
+        "0.0.0.0/32",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.0.0/29",
+        "192.0.0.8/32",
+        "192.0.0.170/32",
+        "192.0.0.171/32",
+        "192.0.2.0/24",
+        "192.31.196.0/24",
+        "192.52.193.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "192.175.48.0/24",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+        "255.255.255.255/32",
+        "168.63.129.16/32",
     )
-]  # fmt: skip
+]
 SPECIAL_6 = [
     ip_network(block)
     for block in (
-        "::1/128", "::/128", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001::/32", "2001:2::/48", "2001:10::/28",
-        "2001:20::/28", "2001:db8::/32", "2620:4f:8000::/48", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10",
-        "ff00::/8", "4000::/3", "::/96",
+        "::1/128",
+        "::/128",
+        "64:ff9b:1::/48",
+        "100::/64",
+        "100:0:0:1::/64",
+        "2001::/23",
+        "2001::/32",
+        "2001:2::/48",
+        "2001:10::/28",
+        "2001:20::/28",
+        "2001:db8::/32",
+        "2620:4f:8000::/48",
+        "3fff::/20",
+        "5f00::/16",
+        "fc00::/7",
+        "fe80::/10",
+        "fec0::/10",
+        "ff00::/8",
+        "4000::/3",
+        "::/96",
     )
-]  # fmt: skip
+]
 FORMS = {
     "mapped": lambda n: IPv6Address(0xFFFF << 32 | n),
     "compatible": lambda n: IPv6Address(n),
@@ -43,8 +82,21 @@ FORMS = {
     "isatap": lambda n: IPv6Address(0x2A00_1450 << 96 | 0x5EFE << 32 | n),
     "isatap global": lambda n: IPv6Address(0x2A00_1450 << 96 | 0x0200_5EFE << 32 | n),
 }
-PUBLIC = ("93.184.216.34", "1.1.1.1", "8.8.8.8", "172.15.255.255", "172.32.0.0", "100.63.255.255", "100.128.0.0", "198.17.255.255",
-          "198.20.0.0", "223.255.255.255", "11.0.0.0", "126.255.255.255", "128.0.0.0")  # fmt: skip
+PUBLIC = (
+    "93.184.216.34",
+    "1.1.1.1",
+    "8.8.8.8",
+    "172.15.255.255",
+    "172.32.0.0",
+    "100.63.255.255",
+    "100.128.0.0",
+    "198.17.255.255",
+    "198.20.0.0",
+    "223.255.255.255",
+    "11.0.0.0",
+    "126.255.255.255",
+    "128.0.0.0",
+)
 
 
 def within(blocks: list[IPv4Network | IPv6Network]) -> st.SearchStrategy[int]:
@@ -60,7 +112,8 @@ def test_no_special_ipv4_address_is_reached_in_any_form(number: int) -> None:
     for name, form in FORMS.items():
         assert forbidden(str(form(number))), name
         assert forbidden(form(number).exploded), name
-        assert forbidden(socket.inet_ntop(socket.AF_INET6, form(number).packed)), name  # as getaddrinfo writes it
+        # as getaddrinfo writes it
+        assert forbidden(socket.inet_ntop(socket.AF_INET6, form(number).packed)), name
 
 
 @given(within(SPECIAL_6))

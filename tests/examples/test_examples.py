@@ -1,4 +1,5 @@
-"""The shipped examples end to end: their pages on a local server, crawled by the example itself; what is written is what is expected."""
+"""The shipped examples end to end: their pages on a local server, crawled by the example itself; what is
+written is what is expected."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ OWN = {"_url", "_site", "_kind", "_key", "_seen_at", "_version", "_hash"}
 
 
 class Pages(http.server.BaseHTTPRequestHandler):
-    """The saved pages of one example under its own paths; what has no slash at its end is redirected to it, as the quotes site does."""
+    """The saved pages of one example under its own paths; what has no slash at its end is redirected to it,
+    as the quotes site does."""
 
     pages: ClassVar[dict[str, bytes]] = {}
     asked: ClassVar[list[str]] = []
@@ -75,7 +77,9 @@ class Local:
         for file in (examples / name / "pages").glob("*.html"):
             page, _ = saved(file)
             Pages.pages[page.url.removeprefix(self.there)] = self._moved(page.body.decode()).encode()
-            for item in json.loads(self._moved((examples / name / "expected" / f"{file.stem}.json").read_text())):
+            for item in json.loads(
+                self._moved((examples / name / "expected" / f"{file.stem}.json").read_text())
+            ):
                 self.expected.setdefault(item.pop("_kind"), []).append(item)
         text = self._moved((examples / f"{name}.py").read_text())
         self.file.write_text(text.replace(f'"{self.there[8:]}"', f'"{self.host}"'))
@@ -87,7 +91,11 @@ class Local:
         folder = self.file.parent
         settings = Settings(data=str(folder / "data"), delay=(0.0, 0.0), retries=())
         return await crawl(
-            Job(targets=[str(self.file)], settings=settings, outputs=[Output(str(folder / o)) for o in outputs])
+            Job(
+                targets=[str(self.file)],
+                settings=settings,
+                outputs=[Output(str(folder / o)) for o in outputs],
+            )
         )
 
 
@@ -143,7 +151,11 @@ async def test_a_crawl_writes_what_is_expected(
     assert {row["_site"] for row in rows} == {name}
     assert all(row["_url"].startswith(f"http://{local.host}/") for row in rows)
     for kind, expected in local.expected.items():
-        own = [{key: value for key, value in row.items() if key not in OWN} for row in rows if row["_kind"] == kind]
+        own = [
+            {key: value for key, value in row.items() if key not in OWN}
+            for row in rows
+            if row["_kind"] == kind
+        ]
         assert in_order(own) == in_order(expected)
     _same_elsewhere(tmp_path, name, local.expected)
 
@@ -190,7 +202,11 @@ class Members(Pages):
 
     def _to(self, place: str, *cookies: str) -> None:
         self.send_response(302)
-        for name, value in [("Location", place), ("Content-Length", "0"), *(("Set-Cookie", one) for one in cookies)]:
+        for name, value in [
+            ("Location", place),
+            ("Content-Length", "0"),
+            *(("Set-Cookie", one) for one in cookies),
+        ]:
             self.send_header(name, value)
         self.end_headers()
 
@@ -224,7 +240,9 @@ async def test_covers_are_kept_once_and_join_with_their_books(
         *dict.fromkeys(path for path in Pages.asked if path in covers)
     ]
     with sqlite3.connect(tmp_path / "out.sqlite") as base:
-        queries = re.findall(r'covers.sqlite "(SELECT.*?)"', (EXAMPLES / "covers" / "covers.py").read_text(), re.DOTALL)
+        queries = re.findall(
+            r'covers.sqlite "(SELECT.*?)"', (EXAMPLES / "covers" / "covers.py").read_text(), re.DOTALL
+        )
         paths, counts = (dict(base.execute(query).fetchall()) for query in queries)
     base.close()
     assert counts == {"Science": 1, "Travel": 2}
@@ -248,20 +266,27 @@ async def test_quotes_are_grouped_by_author_as_the_readme_says(
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     exec(code, names)  # noqa: S102 - our own text
-    found = {author: sorted(quote["text"] for quote in quotes) for author, quotes in names["by_author"].items()}
+    found = {
+        author: sorted(quote["text"] for quote in quotes) for author, quotes in names["by_author"].items()
+    }
     assert {author: len(quotes) for author, quotes in found.items()} == {
         "Mira Holt": 3,
         "J.P. Ansel": 2,
         "Odile Fürst": 2,
     }
-    assert found["Odile Fürst"] == ["Nobody's map shows the weather.", "“Later” is where the unfinished lives."]
+    assert found["Odile Fürst"] == [
+        "Nobody's map shows the weather.",
+        "“Later” is where the unfinished lives.",
+    ]
 
 
 async def test_a_page_that_lost_its_markup_is_an_error_that_can_be_replayed(
     tmp_path: Path, server: http.server.ThreadingHTTPServer
 ) -> None:
     local = Local("shop", tmp_path, server)
-    Pages.pages["/shop/page/2/"] = re.sub(rb'data-product_id="732"|post-732', b"", Pages.pages["/shop/page/2/"])
+    Pages.pages["/shop/page/2/"] = re.sub(
+        rb'data-product_id="732"|post-732', b"", Pages.pages["/shop/page/2/"]
+    )
     summary = await local.crawl("out.jsonl")
     assert summary.errors == {"parse": 1}
     assert summary.items == 4  # the page's items and links are all dropped, not a part of them

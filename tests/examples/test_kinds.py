@@ -53,13 +53,21 @@ PRICES = [
     (f"<del>{amount('20.00')}</del> <ins>{amount('15.00')}</ins>", "15.00"),
     (f"<del>{amount('20.00')}</del> <ins>{amount('0.00')}</ins>", "0.00"),
     (
-        (f"<del>{amount('20.00')}</del> <span class={READ}>Original price was: &pound;20.00.</span>"
-        f"<ins>{amount('15.00')}</ins><span class={READ}>Current price is: &pound;15.00.</span>"),
+        (
+            f"<del>{amount('20.00')}</del> <span class={READ}>Original price was: &pound;20.00.</span>"
+            f"<ins>{amount('15.00')}</ins><span class={READ}>Current price is: &pound;15.00.</span>"
+        ),
         "15.00",
     ),
     (f"{amount('10.00')} &ndash; {amount('20.00')}", "10.00"),
-    (f"<del>{amount('12.00')} &ndash; {amount('25.00')}</del> <ins>{amount('10.00')} &ndash; {amount('20.00')}</ins>", "10.00"),
-    (f"{amount('10.00')} &ndash; {amount('20.00')}<span class={READ}>Price range: &pound;10.00 through &pound;20.00</span>", "10.00"),
+    (
+        f"<del>{amount('12.00')} &ndash; {amount('25.00')}</del> <ins>{amount('10.00')} &ndash; {amount('20.00')}</ins>",
+        "10.00",
+    ),
+    (
+        f"{amount('10.00')} &ndash; {amount('20.00')}<span class={READ}>Price range: &pound;10.00 through &pound;20.00</span>",
+        "10.00",
+    ),
     (f"From: {amount('10.00')}", "10.00"),
     (f'{amount("3.50")} <small class="woocommerce-price-suffix">incl. 20% VAT</small>', "3.50"),
     (amount("1.299,00", "&euro;", last=True), "1299.00"),
@@ -75,7 +83,7 @@ PRICES = [
     (amount("150.000", "Rp"), "150000"),
     (amount("12.500", "KD"), "12.500"),
     (amount("۱۲۳٬۰۰۰", "تومان", last=True), "123000"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("html", "want"), PRICES)
@@ -87,13 +95,21 @@ def test_prices_of_a_shop(html: str, want: str | None) -> None:
 def test_products_without_a_button_and_names_with_markup() -> None:
     sold_out = product(amount("1.00"), "outofstock", "Caf&eacute; <b>No.</b>&nbsp;5\n&amp; more 🫖", "")
     assert shop(sold_out) == [
-        {"id": 7, "name": "Café No. 5 & more 🫖", "price": Decimal("1.00"), "url": "https://scrapeme.live/shop/kettle/"}
+        {
+            "id": 7,
+            "name": "Café No. 5 & more 🫖",
+            "price": Decimal("1.00"),
+            "url": "https://scrapeme.live/shop/kettle/",
+        }
     ]
 
 
 @pytest.mark.parametrize("section", ["related products", "up-sells upsells products"])
 def test_what_is_shown_beside_is_no_product_of_the_page(section: str) -> None:
-    assert shop(product(amount("1.00")), around=f'<section class="{section}"><h2>See also</h2>{{}}</section>') == []
+    assert (
+        shop(product(amount("1.00")), around=f'<section class="{section}"><h2>See also</h2>{{}}</section>')
+        == []
+    )
 
 
 def test_the_next_page_alone_is_followed() -> None:
@@ -101,7 +117,9 @@ def test_the_next_page_alone_is_followed() -> None:
         '<a class="prev page-numbers" href="/shop/">x</a><a class="page-numbers" href="/shop/page/1/">1</a>'
         '<a class="next page-numbers" href="/shop/page/3/">x</a>'
     )
-    parsed = read("shop", "https://scrapeme.live/shop/page/2/", f'<ul class="products">{product("")}</ul>{links}')
+    parsed = read(
+        "shop", "https://scrapeme.live/shop/page/2/", f'<ul class="products">{product("")}</ul>{links}'
+    )
     assert [request.url for request in parsed.requests] == ["https://scrapeme.live/shop/page/3/"]
 
 
@@ -114,7 +132,9 @@ QUOTE = (
 @pytest.mark.parametrize("path", ["", "page/9/", "tag/love/", "tag/love/page/2/"])
 def test_quotes_of_any_listing(path: str) -> None:
     url = f"https://quotes.toscrape.com/{path}"
-    body = "<h1><a href=/>Quotes</a></h1>" + QUOTE.format("") + QUOTE.format("<a class=tag href=/tag/a/>a-b</a>")
+    body = (
+        "<h1><a href=/>Quotes</a></h1>" + QUOTE.format("") + QUOTE.format("<a class=tag href=/tag/a/>a-b</a>")
+    )
     parsed = read("quotes", url, body)
     assert [plain(item) for item in parsed.items] == [  # type: ignore[arg-type]
         {"text": "Odd & “even”.", "author": "É. Zola", "author_page": "/author/E-Zola", "tags": tags}
@@ -125,7 +145,9 @@ def test_quotes_of_any_listing(path: str) -> None:
 
 @pytest.mark.parametrize("path", ["login", "js/", "scroll", "tableful/", "tag/"])
 def test_other_pages_of_the_quotes_site_give_nothing(path: str) -> None:
-    parsed = read("quotes", f"https://quotes.toscrape.com/{path}", "<h1><a href=/>Quotes</a></h1>" + QUOTE.format(""))
+    parsed = read(
+        "quotes", f"https://quotes.toscrape.com/{path}", "<h1><a href=/>Quotes</a></h1>" + QUOTE.format("")
+    )
     assert (parsed.items, parsed.requests) == ([], [])
 
 

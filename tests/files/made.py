@@ -55,9 +55,11 @@ def job(web: Web, folder: Path, *outputs: str, site: str = SITE, **given: Any) -
         "allow_private": ("127.0.0.0/8",),
     }
     return Job(
-        targets=[str(folder / "shop.py")], settings=Settings(**(usual | given)),
-        outputs=[Output(str(folder / one)) for one in outputs], **own,
-    )  # fmt: skip
+        targets=[str(folder / "shop.py")],
+        settings=Settings(**(usual | given)),
+        outputs=[Output(str(folder / one)) for one in outputs],
+        **own,
+    )
 
 
 def item(sku: str, *photos: str, manual: str = "", maker: str = "Mott") -> str:

@@ -1,4 +1,5 @@
-"""A web of pages and files on loopback, which says of each path how often it was asked for; pictures and PDFs made here."""
+"""A web of pages and files on loopback, which says of each path how often it was asked for; pictures and PDFs
+made here."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ class Web:
         self.host = f"127.0.0.1:{self.port}"
         self.url = f"http://{self.host}"
 
-    def put(self, path: str, body: bytes | str, kind: str = "text/html", status: int = 200, **headers: str) -> str:
+    def put(
+        self, path: str, body: bytes | str, kind: str = "text/html", status: int = 200, **headers: str
+    ) -> str:
         """Have something there; its URL."""
         given = {"Content-Type": kind, **{name.replace("_", "-"): value for name, value in headers.items()}}
         self.there[path] = (status, given, body.encode() if isinstance(body, str) else body)
@@ -93,7 +96,12 @@ def png(width: int, height: int, seed: int = 0) -> bytes:
 
     rows = (b"\0" + bytes([seed % 256]) * width) * height
     head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(rows))
+        + chunk(b"IEND", b"")
+    )
 
 
 def pdf(*pages: str) -> bytes:

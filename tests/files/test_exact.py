@@ -1,4 +1,5 @@
-"""Files, items and what joins them: each once, all of them there, whoever is killed and when; and in a real store of objects."""
+"""Files, items and what joins them: each once, all of them there, whoever is killed and when; and in a real
+store of objects."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ def many(web: Web) -> dict[str, bytes]:
 def test_three_kills_lose_nothing_and_write_nothing_twice(web: Web, tmp_path: Path) -> None:
     there, rng = many(web), random.Random()
     one = msgspec.structs.replace(
-        job(web, tmp_path, "out.jsonl", "out.sqlite", retries=(0.1, 0.2), per_host=4, processes=2), name="shop"
+        job(web, tmp_path, "out.jsonl", "out.sqlite", retries=(0.1, 0.2), per_host=4, processes=2),
+        name="shop",
     )
     words = command(one, "--graph", str(tmp_path / "links.jsonl"))
     door = begin(words)
@@ -66,11 +68,18 @@ def test_three_kills_lose_nothing_and_write_nothing_twice(web: Web, tmp_path: Pa
     out, err = door.communicate(timeout=120)
     assert door.returncode == 0, err
     summary = json.loads(out)
-    assert (summary["state"], summary["files"], summary["pages"]) == ("finished", len(there), len(there) + PAGES + 2)
+    assert (summary["state"], summary["files"], summary["pages"]) == (
+        "finished",
+        len(there),
+        len(there) + PAGES + 2,
+    )
     found = lines(tmp_path / "out.jsonl")
     assert Counter(row["_kind"] for row in found) == {
-        "product": PAGES, "maker": PAGES, "file": len(there), "reference": PAGES * (EACH + 2)
-    }  # fmt: skip
+        "product": PAGES,
+        "maker": PAGES,
+        "file": len(there),
+        "reference": PAGES * (EACH + 2),
+    }
     ways = [(row["source"], row["target"]) for row in lines(tmp_path / "links.jsonl")]
     assert len(ways) == len(set(ways)) == 2 * PAGES
     files = rows(tmp_path / "out.jsonl", "file")
@@ -96,7 +105,9 @@ def minio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Minio]:
     server.kill()
 
 
-async def test_files_go_to_a_store_of_objects_each_content_once(web: Web, tmp_path: Path, minio: Minio) -> None:
+async def test_files_go_to_a_store_of_objects_each_content_once(
+    web: Web, tmp_path: Path, minio: Minio
+) -> None:
     large = pdf("much") + bytes(40 << 20)  # more than is sent in one piece
     url = minio.url.replace("prefix", "files")
     there = {"/a.png": png(30, 30), "/b.png": png(30, 30), "/large.pdf": large}
@@ -116,11 +127,17 @@ async def test_files_go_to_a_store_of_objects_each_content_once(web: Web, tmp_pa
         assert (row["text"] or "much") == "much"
     (tmp_path / "other").mkdir()
     with pytest.raises(SinkError, match=r"cannot write to s3://nowhere/x: "):
-        await crawl(job(web, tmp_path / "other", "out.jsonl", files=url.replace("bucket/some/files", "nowhere/x")))
+        await crawl(
+            job(web, tmp_path / "other", "out.jsonl", files=url.replace("bucket/some/files", "nowhere/x"))
+        )
 
 
 async def test_a_store_of_objects_that_is_away_at_first_is_waited_for_and_told(
-    web: Web, tmp_path: Path, minio: Minio, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    web: Web,
+    tmp_path: Path,
+    minio: Minio,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     there, reasons = {f"{web.url}/{n}.png": png(40, 40, n) for n in range(5)}, set[str]()
     for n, body in enumerate(there.values()):
@@ -145,7 +162,9 @@ async def test_a_store_of_objects_that_is_away_at_first_is_waited_for_and_told(
         await crawl(job(web, tmp_path / "other", "out.jsonl", files=one.files))
 
 
-async def test_a_store_of_objects_that_goes_away_is_waited_for(web: Web, tmp_path: Path, minio: Minio) -> None:
+async def test_a_store_of_objects_that_goes_away_is_waited_for(
+    web: Web, tmp_path: Path, minio: Minio
+) -> None:
     url = minio.url.replace("prefix", "outage")
     away, body = Away(url), png(40, 40)
 

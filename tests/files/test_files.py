@@ -35,12 +35,16 @@ def shop(web: Web) -> dict[str, bytes]:
         web.put(f"/img/cat.png?utm_source={name}", CAT, "image/png")
     web.put("/img/dog", DOG, "application/octet-stream")
     web.put("/cat.pdf", BOOK, "text/html")  # its bytes say what it is
-    web.put("/", item("a", "img/cat.png?utm_source=x", "/img/dog", manual="cat.pdf") + "<a class=next href=/2>")
+    web.put(
+        "/", item("a", "img/cat.png?utm_source=x", "/img/dog", manual="cat.pdf") + "<a class=next href=/2>"
+    )
     web.put("/2", item("b", "/img/cat.png?utm_source=y", manual="/cat.pdf#page=2") + item("c", maker="Brand"))
     return {f"{web.url}/img/cat.png": CAT, f"{web.url}/img/dog": DOG, f"{web.url}/cat.pdf": BOOK}
 
 
-async def test_each_file_is_fetched_once_wherever_it_lies_and_kept_by_its_hash(web: Web, tmp_path: Path) -> None:
+async def test_each_file_is_fetched_once_wherever_it_lies_and_kept_by_its_hash(
+    web: Web, tmp_path: Path
+) -> None:
     there = shop(web)
     with serving() as other:
         far = other.put("/far.png", DOG, "image/png")
@@ -48,8 +52,18 @@ async def test_each_file_is_fetched_once_wherever_it_lies_and_kept_by_its_hash(w
         one = job(web, tmp_path, "out.jsonl", pages=str(tmp_path / "pages.jsonl"), allow_port=(other.port,))
         summary = balanced(await crawl(one))
     there[far] = DOG
-    assert (summary.state, summary.items, summary.pages, summary.files, summary.dead) == ("finished", 4, 6, 4, 0)
-    asked = (sum(n for path, n in web.asked.items() if "cat.png" in path), web.asked["/img/dog"], web.asked["/cat.pdf"])
+    assert (summary.state, summary.items, summary.pages, summary.files, summary.dead) == (
+        "finished",
+        4,
+        6,
+        4,
+        0,
+    )
+    asked = (
+        sum(n for path, n in web.asked.items() if "cat.png" in path),
+        web.asked["/img/dog"],
+        web.asked["/cat.pdf"],
+    )
     assert asked == (1, 1, 1)
     assert_kept(tmp_path, there)
     products = rows(tmp_path / "out.jsonl", "product")
@@ -66,7 +80,15 @@ def assert_kept(folder: Path, there: dict[str, bytes]) -> None:
     for url, body in there.items():
         name, row = sha256(body).hexdigest(), files[url]
         kind = "application/pdf" if body is BOOK else "image/png"
-        told = (row["media_type"], row["sha256"], row["bytes"], row["path"], row["status"], row["error"], row["_site"])
+        told = (
+            row["media_type"],
+            row["sha256"],
+            row["bytes"],
+            row["path"],
+            row["status"],
+            row["error"],
+            row["_site"],
+        )
         assert told == (kind, name, len(body), f"{name[:2]}/{name}", 200, None, "shop")
         assert (kept / row["path"]).read_bytes() == body
         assert (row["width"], row["height"]) == {CAT: (20, 10), DOG: (30, 30), BOOK: (None, None)}[body]
@@ -76,10 +98,14 @@ def assert_kept(folder: Path, there: dict[str, bytes]) -> None:
     }
 
 
-async def test_what_an_item_names_that_is_dropped_is_neither_asked_for_nor_told(web: Web, tmp_path: Path) -> None:
+async def test_what_an_item_names_that_is_dropped_is_neither_asked_for_nor_told(
+    web: Web, tmp_path: Path
+) -> None:
     shop(web)
     web.put(
-        "/2", item("b", "/img/dog", "/img/cat.png?utm_source=y", manual="/no") + item("c", "img/dog", maker="Brand")
+        "/2",
+        item("b", "/img/dog", "/img/cat.png?utm_source=y", manual="/no")
+        + item("c", "img/dog", maker="Brand"),
     )
     web.put("/", item("a", "img/cat.png?utm_source=x", "mailto:x") + "<a class=next href=/2>")
     once = SITE.replace("site = Site(", "from gossamer.items import alike\n\nsite = Site(").replace(
@@ -115,12 +141,18 @@ async def test_files_and_items_are_tables_that_join(web: Web, tmp_path: Path) ->
     base.close()
     cat, dog, book = (sha256(one).hexdigest() for one in (CAT, DOG, BOOK))
     assert joined == [
-        ("a", "manual", 0, book), ("a", "photos", 0, cat), ("a", "photos", 1, dog), ("b", "manual", 0, book), ("b", "photos", 0, cat),
-    ]  # fmt: skip
+        ("a", "manual", 0, book),
+        ("a", "photos", 0, cat),
+        ("a", "photos", 1, dog),
+        ("b", "manual", 0, book),
+        ("b", "photos", 0, cat),
+    ]
     assert sorted(makers) == [("Brand", 1), ("Mott", 2)]
     found = await asyncio.to_thread(lambda: {path.name for path in tmp_path.glob("out.*.*")})
     assert found == {
-        f"out.{kind}.{form}" for kind in ("maker", "product", "file", "reference") for form in ("csv", "parquet")
+        f"out.{kind}.{form}"
+        for kind in ("maker", "product", "file", "reference")
+        for form in ("csv", "parquet")
     }
 
 
@@ -137,31 +169,63 @@ async def test_what_is_refused_is_told_and_no_item_is_lost(web: Web, tmp_path: P
     web.put("/large.pdf", large, "application/pdf")
     web.put("/packed.pdf", gzip.compress(bytes(50 << 20)), "application/pdf", Content_Encoding="gzip")
     web.there["/endless.pdf"] = lambda: (200, {"Content-Type": "application/pdf"}, endless(b"%PDF-1.4\n"))
-    web.there["/page.pdf"] = lambda: (200, {"Content-Type": "application/pdf"}, endless(b"<html>" + bytes(10)))
+    web.there["/page.pdf"] = lambda: (
+        200,
+        {"Content-Type": "application/pdf"},
+        endless(b"<html>" + bytes(10)),
+    )
     web.there["/to"] = (302, {"Location": "http://169.254.169.254/latest/meta-data"}, b"")
     photos = [
-        "/lies.png", "/tiny.png", "/empty.png", "/none.png", "/shut/a.png", "data:image/png;base64,AAAA", "javascript:alert(1)",
-        "/../../../../etc/passwd", "/%2e%2e/%2e%2e/x%00y/..;/a.png", "http://10.0.0.1/a.png", "/to", "ftp://h/x.png",
-    ]  # fmt: skip
+        "/lies.png",
+        "/tiny.png",
+        "/empty.png",
+        "/none.png",
+        "/shut/a.png",
+        "data:image/png;base64,AAAA",
+        "javascript:alert(1)",
+        "/../../../../etc/passwd",
+        "/%2e%2e/%2e%2e/x%00y/..;/a.png",
+        "http://10.0.0.1/a.png",
+        "/to",
+        "ftp://h/x.png",
+    ]
     html = item("a", *photos, manual="/large.pdf")
     web.put(
-        "/", html + item("b", manual="/endless.pdf") + item("c", manual="/page.pdf") + item("d", manual="/packed.pdf")
+        "/",
+        html
+        + item("b", manual="/endless.pdf")
+        + item("c", manual="/page.pdf")
+        + item("d", manual="/packed.pdf"),
     )
     summary = balanced(await crawl(job(web, tmp_path, "out.jsonl")))
     assert (summary.state, summary.items, summary.files, summary.rejected) == ("finished", 8, 0, 0)
     assert rows(tmp_path / "out.jsonl", "product").keys() == {"a", "b", "c", "d"}
     files = {url.removeprefix(web.url): row for url, row in rows(tmp_path / "out.jsonl", "file").items()}
     assert {url: row["error"] for url, row in files.items()} == {
-        "/lies.png": "content-type", "/tiny.png": "filter", "/empty.png": "filter", "/none.png": "http-4xx", "/shut/a.png": "robots",
-        "/etc/passwd": "http-4xx", "/x%00y/..;/a.png": "http-4xx", "http://10.0.0.1/a.png": "private", "/to": "private",
-        "/large.pdf": "too-large", "/endless.pdf": "too-large", "/page.pdf": "content-type", "/packed.pdf": "too-large",
-    }  # fmt: skip
+        "/lies.png": "content-type",
+        "/tiny.png": "filter",
+        "/empty.png": "filter",
+        "/none.png": "http-4xx",
+        "/shut/a.png": "robots",
+        "/etc/passwd": "http-4xx",
+        "/x%00y/..;/a.png": "http-4xx",
+        "http://10.0.0.1/a.png": "private",
+        "/to": "private",
+        "/large.pdf": "too-large",
+        "/endless.pdf": "too-large",
+        "/page.pdf": "content-type",
+        "/packed.pdf": "too-large",
+    }
     assert all(row["path"] is None for row in files.values())
     assert files["/tiny.png"]["detail"] == "it has 1x1 pixels"
     refused = {
-        row["to_key"]: row["error"] for row in rows(tmp_path / "out.jsonl", "reference").values() if row["error"]
+        row["to_key"]: row["error"]
+        for row in rows(tmp_path / "out.jsonl", "reference").values()
+        if row["error"]
     }
-    assert refused == dict.fromkeys(["data:image/png;base64,AAAA", "javascript:alert(1)", "ftp://h/x.png"], "filter")
+    assert refused == dict.fromkeys(
+        ["data:image/png;base64,AAAA", "javascript:alert(1)", "ftp://h/x.png"], "filter"
+    )
     assert not await asyncio.to_thread((tmp_path / "data" / "shop" / "files").exists)
 
 
@@ -219,7 +283,9 @@ async def test_a_large_file_is_not_held_in_memory(web: Web, tmp_path: Path) -> N
         tracemalloc.stop()
     (row,) = rows(tmp_path / "out.jsonl", "file").values()
     assert (row["bytes"], row["error"]) == (size + 9, None)
-    assert (await asyncio.to_thread((tmp_path / "data" / "shop" / "files" / row["path"]).stat)).st_size == size + 9
+    assert (
+        await asyncio.to_thread((tmp_path / "data" / "shop" / "files" / row["path"]).stat)
+    ).st_size == size + 9
     assert peak < size / 2
 
 
@@ -241,12 +307,18 @@ async def test_a_pass_asks_for_files_again_and_keeps_what_they_were(web: Web, tm
         ).fetchall()
     base.close()
     cat, dog = sha256(CAT).hexdigest(), sha256(DOG).hexdigest()
-    assert found == [(f"{web.url}/gone.png", None, 1), (f"{web.url}/new.png", dog, 0), (f"{web.url}/same.png", cat, 0)]
+    assert found == [
+        (f"{web.url}/gone.png", None, 1),
+        (f"{web.url}/new.png", dog, 0),
+        (f"{web.url}/same.png", cat, 0),
+    ]
     assert sorted(before) == sorted([(dog,), (cat,)])
 
 
 @pytest.mark.parametrize("ladder", [("impersonated",), ("browser",), ("unlocker",)])
-async def test_files_are_got_without_browser_and_unlocker(web: Web, tmp_path: Path, ladder: tuple[str, ...]) -> None:
+async def test_files_are_got_without_browser_and_unlocker(
+    web: Web, tmp_path: Path, ladder: tuple[str, ...]
+) -> None:
     assert cheap(ladder) == (("impersonated",) if ladder == ("impersonated",) else ("plain",))
     if ladder == ("impersonated",):
         shop(web)
@@ -267,7 +339,9 @@ async def test_what_cannot_be_meant_is_told_before_anything_is_fetched(web: Web,
     assert not web.asked
 
 
-async def test_a_place_that_cannot_be_written_ends_the_crawl_and_loses_nothing(web: Web, tmp_path: Path) -> None:
+async def test_a_place_that_cannot_be_written_ends_the_crawl_and_loses_nothing(
+    web: Web, tmp_path: Path
+) -> None:
     shop(web)
     (tmp_path / "place").write_text("no folder")
     one = job(web, tmp_path, "out.jsonl", files=str(tmp_path / "place"))
@@ -290,7 +364,9 @@ async def test_what_waits_is_not_fetched_once_files_are_off(web: Web, tmp_path: 
     shop(web)
     one = job(web, tmp_path, "out.jsonl", limit=1)
     assert (await crawl(one)).state == "limited"
-    again = msgspec.structs.replace(one, files="off", settings=msgspec.structs.replace(one.settings, limit=None))
+    again = msgspec.structs.replace(
+        one, files="off", settings=msgspec.structs.replace(one.settings, limit=None)
+    )
     summary = balanced(await crawl(again))
     assert (summary.state, summary.files, summary.pages) == ("finished", 0, 2)
     assert "/img/dog" not in web.asked

@@ -1,4 +1,5 @@
-"""Links as rows: all of them, joined with the records of their pages; stored pages read again give the same references."""
+"""Links as rows: all of them, joined with the records of their pages; stored pages read again give the same
+references."""
 
 from __future__ import annotations
 
@@ -56,16 +57,23 @@ async def test_every_link_is_a_row_in_each_format(web: Web, tmp_path: Path, endi
     elif ending == "sqlite":
         with closing(sqlite3.connect(file)) as base:
             found = [
-                (*row[:3], bool(row[3])) for row in base.execute("SELECT source, target, text, nofollow FROM page_link")
+                (*row[:3], bool(row[3]))
+                for row in base.execute("SELECT source, target, text, nofollow FROM page_link")
             ]
     else:
         found = duckdb.sql(f"SELECT source, target, text, nofollow FROM '{file}/*.parquet'").fetchall()  # noqa: S608 - a path of ours
     here = web.url
-    assert sorted(found) == sorted([
-        (f"{here}/", f"{here}/a", "A page", False), (f"{here}/", f"{here}/b", "B", True), (f"{here}/", "https://far.example/x", "far", False),
-        (f"{here}/a", f"{here}/b", "B", False), (f"{here}/a", f"{here}/", "home", False), (f"{here}/a", f"{here}/none", "gone", False),
-        (f"{here}/b", f"{here}/a", "A", False),
-    ])  # fmt: skip
+    assert sorted(found) == sorted(
+        [
+            (f"{here}/", f"{here}/a", "A page", False),
+            (f"{here}/", f"{here}/b", "B", True),
+            (f"{here}/", "https://far.example/x", "far", False),
+            (f"{here}/a", f"{here}/b", "B", False),
+            (f"{here}/a", f"{here}/", "home", False),
+            (f"{here}/a", f"{here}/none", "gone", False),
+            (f"{here}/b", f"{here}/a", "A", False),
+        ]
+    )
 
 
 async def test_links_join_with_pages_in_one_database(web: Web, tmp_path: Path) -> None:
@@ -81,7 +89,9 @@ async def test_links_join_with_pages_in_one_database(web: Web, tmp_path: Path) -
         broken = base.execute(
             "SELECT k.source, p.status FROM l.page_link k JOIN page p ON p._key = k.target WHERE p.status >= 400"
         ).fetchall()
-        most = base.execute("SELECT target, count(*) FROM l.page_link GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1").fetchall()
+        most = base.execute(
+            "SELECT target, count(*) FROM l.page_link GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1"
+        ).fetchall()
     base.close()
     assert orphans == [(f"{web.url}/lost",)]
     assert broken == [(f"{web.url}/a", 404)]
@@ -140,10 +150,13 @@ def test_what_is_told_of_files(web: Web, tmp_path: Path, capsys: pytest.CaptureF
 
     assert "asked for as a file of an item" in said("explain", f"{web.url}/0.png", "--crawl", "shop")
     assert "1 kept" in said("status", "shop")
-    assert {json.loads(line)["_kind"] for line in said("items", "shop", "--json").splitlines()} == {"maker", "product"}
-    assert [json.loads(line)["bytes"] for line in said("items", "shop", "--kind", "file", "--json").splitlines()] == [
-        len(png(20, 20))
-    ]
+    assert {json.loads(line)["_kind"] for line in said("items", "shop", "--json").splitlines()} == {
+        "maker",
+        "product",
+    }
+    assert [
+        json.loads(line)["bytes"] for line in said("items", "shop", "--kind", "file", "--json").splitlines()
+    ] == [len(png(20, 20))]
 
 
 async def test_a_fleet_needs_a_place_for_files(web: Web, tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""The text of PDFs: right for sound ones, bounded for hostile ones, and a page like any other for a site that wants it."""
+"""The text of PDFs: right for sound ones, bounded for hostile ones, and a page like any other for a site that
+wants it."""
 
 from __future__ import annotations
 
@@ -47,7 +48,10 @@ def test_the_text_of_a_pdf() -> None:
     assert text(BOOK) == "The first page\n\nThe second page"
     assert text(b"\n\n" + BOOK) == "The first page\n\nThe second page"
     assert text(BOOK, pages=1) == "The first page"
-    assert View(Page("https://a.example/x.pdf", 200, [], BOOK, 0.0, 0.0, 1)).text == "The first page\n\nThe second page"
+    assert (
+        View(Page("https://a.example/x.pdf", 200, [], BOOK, 0.0, 0.0, 1)).text
+        == "The first page\n\nThe second page"
+    )
     assert [text(body) for body in (b"", b"%PDF-", b"<p>%PDF", b"%PDF-1.7\n" + bytes(5000))] == [""] * 4
 
 
@@ -58,15 +62,32 @@ def bombs() -> dict[str, bytes]:
     around = BOOK.replace(b"/Kids [3 0 R 5 0 R]", b"/Kids [2 0 R 2 0 R]")
     stream = zlib.compress(b"BT /F1 9 Tf (" + b"A" * 60_000_000 + b") Tj ET", 9)
     packed = b"<< /Length %d /Filter /FlateDecode >>\nstream\n" % len(stream) + stream + b"\nendstream"
-    large = re.sub(rb"<< /Length \d+ >>\nstream\n.*?\nendstream", lambda _: packed, pdf("x"), count=1, flags=re.DOTALL)
+    large = re.sub(
+        rb"<< /Length \d+ >>\nstream\n.*?\nendstream", lambda _: packed, pdf("x"), count=1, flags=re.DOTALL
+    )
     twice = zlib.compress(zlib.compress(bytes(100_000_000), 9), 9)
-    nested = b"<< /Length %d /Filter [/FlateDecode /FlateDecode] >>\nstream\n" % len(twice) + twice + b"\nendstream"
+    nested = (
+        b"<< /Length %d /Filter [/FlateDecode /FlateDecode] >>\nstream\n" % len(twice)
+        + twice
+        + b"\nendstream"
+    )
     return {
-        "deep": deep, "around": around, "large": large, "count": BOOK.replace(b"/Count 2", b"/Count 2000000000"),
-        "nested": re.sub(rb"<< /Length \d+ >>\nstream\n.*?\nendstream", lambda _: nested, pdf("x"), count=1, flags=re.DOTALL),
-        "encrypted": BOOK.replace(b"/Root 1 0 R", b"/Root 1 0 R /Encrypt << /Filter /Standard /V 4 /R 4 /O (x) /U (y) /P -1 >>"),
+        "deep": deep,
+        "around": around,
+        "large": large,
+        "count": BOOK.replace(b"/Count 2", b"/Count 2000000000"),
+        "nested": re.sub(
+            rb"<< /Length \d+ >>\nstream\n.*?\nendstream",
+            lambda _: nested,
+            pdf("x"),
+            count=1,
+            flags=re.DOTALL,
+        ),
+        "encrypted": BOOK.replace(
+            b"/Root 1 0 R", b"/Root 1 0 R /Encrypt << /Filter /Standard /V 4 /R 4 /O (x) /U (y) /P -1 >>"
+        ),
         "form": pdf("x").replace(b"(x) Tj", b"/F1 Do " * 100_000),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("name", ["deep", "around", "large", "count", "nested", "encrypted", "form"])
@@ -107,7 +128,10 @@ async def test_a_pdf_is_a_page_for_a_site_that_wants_it(web: Web, tmp_path: Path
     web.put("/a.pdf", BOOK, "application/pdf")
     web.put("/b.pdf", b"%PDF-1.4 broken", "application/pdf")
     summary = balanced(await crawl(job(web, tmp_path, "out.jsonl", site=READER)))
-    found = {row["url"].removeprefix(web.url): (row["words"], row["first"]) for row in lines(tmp_path / "out.jsonl")}
+    found = {
+        row["url"].removeprefix(web.url): (row["words"], row["first"])
+        for row in lines(tmp_path / "out.jsonl")
+    }
     assert found == {"/a.pdf": ("The first page\n\nThe second page", "first"), "/b.pdf": ("", None)}
     assert (summary.pages, summary.errors, summary.skipped) == (3, {}, {})
     (tmp_path / "again").mkdir()

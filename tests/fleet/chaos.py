@@ -1,6 +1,8 @@
-"""Faults, one after another, against a fleet that crawls the test web. The test strikes a few times, the benchmark sixty.
+"""Faults, one after another, against a fleet that crawls the test web. The test strikes a few times, the
+benchmark sixty.
 
-A supervisor starts again what died, as systemd or Kubernetes would; nobody else helps. What is struck, when and whom follows from a seed.
+A supervisor starts again what died, as systemd or Kubernetes would; nobody else helps. What is struck, when
+and whom follows from a seed.
 """
 
 from __future__ import annotations
@@ -60,7 +62,8 @@ def planned(kinds: Sequence[str], faults: int, requests: int, seed: int) -> list
 
 
 def machines(workers: int, near: float = 0.0, far: float = 0.0) -> list[Machine]:
-    """Where all of it runs: each worker a machine, so many seconds from the others, from the nearest to the farthest."""
+    """Where all of it runs: each worker a machine, so many seconds from the others, from the nearest to the
+    farthest."""
     step = (far - near) / max(1, workers - 1)
     others = [Machine("desk"), Machine("store"), Machine("broker"), Machine("web", network="10.0.0.0/16")]
     return [*others, *(Machine(f"w{n}", near + n * step) for n in range(workers))]
@@ -85,7 +88,9 @@ def field(folder: Path, places: Machines | Together, plan: Plan, workers: int) -
 class Chaos:
     """A fleet under fire."""
 
-    def __init__(self, folder: Path, store: Watched, broker: Server, places: Machines | Together, workers: int) -> None:
+    def __init__(
+        self, folder: Path, store: Watched, broker: Server, places: Machines | Together, workers: int
+    ) -> None:
         self.fleet = Fleet(folder, store.url, [broker.url(0)])
         self.store, self.broker, self.places = store, broker, places
         self.parts: dict[str, Worker] = {}
@@ -109,7 +114,10 @@ class Chaos:
         if not self.clocks[name].exists():
             self.clocks[name].write_text("+0\n")
         clock = faked(FAKETIME_TIMESTAMP_FILE=str(self.clocks[name]), FAKETIME_CACHE_DURATION="1")
-        before = ["env", *(f"{key}={value}" for key, value in clock.items() if key[:8] in ("FAKETIME", "LD_PRELO"))]
+        before = [
+            "env",
+            *(f"{key}={value}" for key, value in clock.items() if key[:8] in ("FAKETIME", "LD_PRELO")),
+        ]
         with self.places.at(name):
             self.parts[name] = self.fleet.worker(name, "--data", f"d-{name}", before=before)
 
@@ -120,7 +128,10 @@ class Chaos:
     def supervise(self) -> None:
         """Start again what died; carry out what is due."""
         now = time.monotonic()
-        due, self._due = [one for one in self._due if one[0] <= now], [one for one in self._due if one[0] > now]
+        due, self._due = (
+            [one for one in self._due if one[0] <= now],
+            [one for one in self._due if one[0] > now],
+        )
         for _, what in due:
             what()
         for name, part in list(self.parts.items()):
@@ -146,7 +157,9 @@ class Chaos:
             for strike in [one for one in waiting if one.requests <= seen]:
                 if name_of := self._struck(kinds[strike.kind], strike.whom):
                     waiting.remove(strike)
-                    self.told.append(f"{time.monotonic() - began:7.1f} s, {seen:.0f} requests: {strike.kind} {name_of}")
+                    self.told.append(
+                        f"{time.monotonic() - began:7.1f} s, {seen:.0f} requests: {strike.kind} {name_of}"
+                    )
                     break
             if time.monotonic() - looked > 2:
                 looked, summary = time.monotonic(), self._status(name) or summary
@@ -154,7 +167,8 @@ class Chaos:
         return summary | {"unstruck": len(waiting)} | self._outcome(name)
 
     def _struck(self, strike: Hit, whom: float) -> str:
-        """Strike the worker that is meant, or the next one that lives; its name, empty when there was nothing to strike."""
+        """Strike the worker that is meant, or the next one that lives; its name, empty when there was nothing
+        to strike."""
         names = list(self.clocks)
         first = int(whom * len(names))
         return next((name for name in names[first:] + names[:first] if strike(self, name, whom)), "")
@@ -172,9 +186,9 @@ class Chaos:
         async def look() -> tuple[list[str], int]:
             store = await open_url(self.fleet.store, embedded=False)
             try:
-                return [run.state for run in await Schedules(store).ended("chaos")], (await counts(store, name))[
-                    "lapsed"
-                ]
+                return [run.state for run in await Schedules(store).ended("chaos")], (
+                    await counts(store, name)
+                )["lapsed"]
             finally:
                 await store.close()
 

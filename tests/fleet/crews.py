@@ -41,7 +41,9 @@ def until(what: str, call: Any, seconds: float = WAIT) -> Any:
 class Server:
     """A Valkey of its own on a loopback port, append-only file on."""
 
-    def __init__(self, folder: Path, binary: str = "", host: str = "127.0.0.1", more: Sequence[str] = ()) -> None:
+    def __init__(
+        self, folder: Path, binary: str = "", host: str = "127.0.0.1", more: Sequence[str] = ()
+    ) -> None:
         self.more = more
         self.folder, self.host, self.port, self._binary = folder, host, free_port(), binary or valkey_binary()
         self.process: subprocess.Popen[bytes] | None = None
@@ -109,7 +111,9 @@ class Worker:
 
     def children(self) -> list[int]:
         """Its processes that crawl."""
-        found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True)
+        found = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True
+        )
         return [int(pid) for pid in found.stdout.split()]
 
     def signal(self, number: int) -> None:
@@ -138,7 +142,7 @@ class Fleet:
 
     def __init__(
         self, folder: Path, store: str, brokers: Sequence[str], slice_: str = "5s", src: Path = SRC
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`src`: whose gossamer its commands and workers are."""
         self.folder, self.store, self.brokers, self.slice, self.src = folder, store, brokers, slice_, src
         self.workers: list[Worker] = []
@@ -146,8 +150,15 @@ class Fleet:
     def env(self) -> dict[str, str]:
         """The environment of all its commands."""
         base = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")}
-        own = {"STORE": self.store, "BROKER": ",".join(self.brokers), "SLICE": self.slice, "RETRIES": "0.1,0.2,0.3"}
-        return base | {"PYTHONPATH": str(self.src)} | {f"GOSSAMER_{name}": value for name, value in own.items()}
+        own = {
+            "STORE": self.store,
+            "BROKER": ",".join(self.brokers),
+            "SLICE": self.slice,
+            "RETRIES": "0.1,0.2,0.3",
+        }
+        return (
+            base | {"PYTHONPATH": str(self.src)} | {f"GOSSAMER_{name}": value for name, value in own.items()}
+        )
 
     def run(self, *words: str, code: int = 0) -> str:
         """A command; what it printed. Its exit code must be `code`."""
@@ -159,7 +170,10 @@ class Fleet:
             text=True,
             timeout=120,
         )
-        assert done.returncode == code, (done.stdout + done.stderr, *(worker.said()[-2000:] for worker in self.workers))
+        assert done.returncode == code, (
+            done.stdout + done.stderr,
+            *(worker.said()[-2000:] for worker in self.workers),
+        )
         return done.stdout if code == 0 else done.stderr
 
     def json(self, *words: str) -> Any:
@@ -195,7 +209,11 @@ class Fleet:
 
         def look() -> dict[str, Any] | None:
             summary: dict[str, Any] = self.json("status", name)
-            return summary if summary["state"] in ("finished", "limited", "stopped", "cancelled", "failed") else None
+            return (
+                summary
+                if summary["state"] in ("finished", "limited", "stopped", "cancelled", "failed")
+                else None
+            )
 
         try:
             found: dict[str, Any] = until(f"{name} ends", look, seconds)

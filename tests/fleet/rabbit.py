@@ -43,19 +43,29 @@ class Rabbit:
         (self.folder / "rabbitmq.conf").write_text(config)
         (self.folder / "plugins").write_text("[].\n")
         env = os.environ | {
-            "RABBITMQ_NODENAME": f"t{self.port}@localhost", "RABBITMQ_MNESIA_BASE": str(self.folder), "HOME": str(self.folder),
-            "RABBITMQ_LOG_BASE": str(self.folder), "RABBITMQ_CONFIG_FILE": str(self.folder / "rabbitmq"),
-            "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.folder / "plugins"), "RABBITMQ_DIST_PORT": str(self._dist),
-            "RABBITMQ_PID_FILE": str(self.folder / "pid"), "ERL_EPMD_ADDRESS": "127.0.0.1", "ERL_EPMD_PORT": self._names, "ERL_EPMD_RELAXED_COMMAND_CHECK": "1",
+            "RABBITMQ_NODENAME": f"t{self.port}@localhost",
+            "RABBITMQ_MNESIA_BASE": str(self.folder),
+            "HOME": str(self.folder),
+            "RABBITMQ_LOG_BASE": str(self.folder),
+            "RABBITMQ_CONFIG_FILE": str(self.folder / "rabbitmq"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.folder / "plugins"),
+            "RABBITMQ_DIST_PORT": str(self._dist),
+            "RABBITMQ_PID_FILE": str(self.folder / "pid"),
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "ERL_EPMD_PORT": self._names,
+            "ERL_EPMD_RELAXED_COMMAND_CHECK": "1",
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
-        }  # fmt: skip
+        }
         with (self.folder / "out").open("ab") as out:
             self.process = subprocess.Popen([SERVER], stdout=out, stderr=out, env=env, start_new_session=True)
         until("RabbitMQ answers", self.answers, 90)
 
     def answers(self) -> bool:
         """Whether it takes connections."""
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as connection:
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", self.port), 1) as connection,
+        ):
             connection.sendall(b"AMQP\x00\x00\x09\x01")
             return bool(connection.recv(8))
         return False
@@ -66,7 +76,8 @@ class Rabbit:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
-        subprocess.run(["epmd", "-port", self._names, "-kill"], capture_output=True, check=False)  # a daemon of its own
+        # a daemon of its own
+        subprocess.run(["epmd", "-port", self._names, "-kill"], capture_output=True, check=False)
 
     def __enter__(self) -> Self:
         self.start()

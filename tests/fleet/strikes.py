@@ -1,4 +1,5 @@
-"""What can go wrong, one function each, as `chaos.Hit`: strikes a worker, or what belongs to it; False when there is nothing to strike."""
+"""What can go wrong, one function each, as `chaos.Hit`: strikes a worker, or what belongs to it; False when
+there is nothing to strike."""
 
 from __future__ import annotations
 
@@ -137,6 +138,13 @@ def _set(chaos: Chaos, name: str, text: str) -> None:
 
 
 KINDS: dict[str, Hit] = {
-    "child": child, "main": main, "all": all_, "broker": broker, "master": master, "scheduler": scheduler,
-    "freeze": freeze, "clock": clock, "cut": cut,
-}  # fmt: skip
+    "child": child,
+    "main": main,
+    "all": all_,
+    "broker": broker,
+    "master": master,
+    "scheduler": scheduler,
+    "freeze": freeze,
+    "clock": clock,
+    "cut": cut,
+}

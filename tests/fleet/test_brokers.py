@@ -66,7 +66,10 @@ def test_rabbitmq_that_dies_and_comes_back(rabbit: Rabbit, server: Server, tmp_p
 
 
 def test_a_broker_that_dies_and_comes_back(server: Server, tmp_path: Path, web: Web) -> None:
-    with Server(tmp_path / "broker") as broker, Fleet(tmp_path, server.url(0), [broker.url(0)], "3s") as fleet:
+    with (
+        Server(tmp_path / "broker") as broker,
+        Fleet(tmp_path, server.url(0), [broker.url(0)], "3s") as fleet,
+    ):
         fleet.worker(processes=2)
         name = fleet.submit(*web.plan.seeds(), output="out/", delay="0.03")
         until("pages", lambda: fleet.json("status", name)["pages"] > 20)
@@ -89,7 +92,9 @@ def test_a_user_with_the_documented_rights_is_enough_and_one_without_is_told_at_
     rights = documented.partition("ACL SETUSER broker on >PASSWORD ")[2].partition("\n")[0].split()
     with redis.Redis(port=server.port) as client:
         client.execute_command("ACL", "SETUSER", "broker", "on", ">pa55w0rd", *rights)
-        client.execute_command(*["ACL", "SETUSER", "store", "on", ">pa55w0rd", "~{b:*", "~gossamer*", "+@all"])
+        client.execute_command(
+            *["ACL", "SETUSER", "store", "on", ">pa55w0rd", "~{b:*", "~gossamer*", "+@all"]
+        )
     who, where = "valkey://{}:pa55w0rd@", f"127.0.0.1:{server.port}/1"
     fleet.brokers = [who.format("store") + where]
     said = fleet.run("worker", code=8)
@@ -119,7 +124,12 @@ def test_doctor_tells_of_each_broker(fleet: Fleet, server: Server) -> None:
     assert [row for row in found if row[0] == "broker"] == [("broker", "warn"), ("broker", "ok")]
     fleet.brokers = [dead]
     done = subprocess.run(
-        [sys.executable, "-m", "gossamer", "doctor"], env=fleet.env(), cwd=fleet.folder, capture_output=True, text=True, check=False
-    )  # fmt: skip
+        [sys.executable, "-m", "gossamer", "doctor"],
+        env=fleet.env(),
+        cwd=fleet.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 8
     assert "bad   broker        valkey://***:***@127.0.0.1" in done.stdout

@@ -1,4 +1,5 @@
-"""A fleet of which some workers have a browser: they get the hosts that need one, at no cost to the others' pages."""
+"""A fleet of which some workers have a browser: they get the hosts that need one, at no cost to the others'
+pages."""
 
 from __future__ import annotations
 
@@ -26,8 +27,10 @@ def test_hosts_that_need_a_browser_go_to_the_workers_that_have_one(tmp_path: Pat
         threading.Thread(target=stage.serve_forever, daemon=True).start()
     links = "".join(f"<a href=/{n}>x</a>" for n in range(8))
     shop.pages = {f"/{n}": SHELL for n in range(8)} | {
-        "/": PLAIN + links, "/rows": ROWS, "/app.js": (200, {"content-type": "text/javascript"}, APP),
-    }  # fmt: skip
+        "/": PLAIN + links,
+        "/rows": ROWS,
+        "/app.js": (200, {"content-type": "text/javascript"}, APP),
+    }
     news.pages = {f"/{n}": PLAIN for n in range(8)} | {"/": PLAIN + links}
     with Server(tmp_path / "server") as server, Fleet(tmp_path, server.url(0), [server.url(1)]) as fleet:
         fleet.worker("bare", "-s", "chromium=/nowhere", "--data", "d1")
@@ -48,7 +51,9 @@ def test_hosts_that_need_a_browser_go_to_the_workers_that_have_one(tmp_path: Pat
             for line in path.read_text().splitlines()
             if "robots.txt" not in line
         ]
-        by = Counter((one["rung"], one["worker"].partition("@")[0]) for one in made if one["outcome"] == "done")
+        by = Counter(
+            (one["rung"], one["worker"].partition("@")[0]) for one in made if one["outcome"] == "done"
+        )
         assert by["browser", "eyes"] == 8, by
         assert {worker for rung, worker in by if rung == "browser"} == {"eyes"}
         assert by["plain", "bare"] >= 9, "what needs none stayed with the others"

@@ -24,7 +24,8 @@ def test_kills_and_wrong_clocks_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_machines_apart_lose_nothing(tmp_path: Path) -> None:
-    """2 to 50 ms between a worker and all others, 1 % of the packets lost; one is cut off from the store, one stands still beyond its lease."""
+    """2 to 50 ms between a worker and all others, 1 % of the packets lost; one is cut off from the store, one
+    stands still beyond its lease."""
     if why := refused():
         pytest.skip(f"network namespaces are not allowed here: {why}")
     plan = preset("tiny", hosts=20, pages=25, latency=0.01, first=10)

@@ -1,4 +1,5 @@
-"""A store whose machines have no replicas: each of its nodes is killed and comes back with its append-only file."""
+"""A store whose machines have no replicas: each of its nodes is killed and comes back with its append-only
+file."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ AWAY = 4.0
 
 
 @pytest.mark.parametrize("coverage", ["yes", "no"])
-def test_each_node_of_a_cluster_without_replicas_is_killed_and_comes_back(tmp_path: Path, coverage: str) -> None:
+def test_each_node_of_a_cluster_without_replicas_is_killed_and_comes_back(
+    tmp_path: Path, coverage: str
+) -> None:
     """`coverage` yes, a Cluster's default: all of it refuses while one node is away."""
     plan = preset("tiny", hosts=12, pages=60, latency=0.01)
     with (

@@ -1,4 +1,5 @@
-"""Crawls that are ended while a `submit` adds to them, and stores that go away or are emptied while somebody waits or works."""
+"""Crawls that are ended while a `submit` adds to them, and stores that go away or are emptied while somebody
+waits or works."""
 
 from __future__ import annotations
 
@@ -28,9 +29,14 @@ def web() -> Iterator[Web]:
 def submitting(fleet: Fleet, *words: str) -> Iterator[subprocess.Popen[str]]:
     """A `submit` under way; its standard input stays open."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "gossamer", "submit", *words, "--allow-private", "127.0.0.0/8"], env=fleet.env() | {"PYTHONUNBUFFERED": "1"},
-        cwd=fleet.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "gossamer", "submit", *words, "--allow-private", "127.0.0.0/8"],
+        env=fleet.env() | {"PYTHONUNBUFFERED": "1"},
+        cwd=fleet.folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         yield process
     finally:
@@ -60,15 +66,21 @@ def test_a_crawl_that_is_ended_ends_the_submit_that_adds_to_it(
         fleet.run(verb, "c")
         assert process.wait(30) == 11
         err = process.stderr.read() if process.stderr is not None else ""
-    assert f"crawl c is {state}" in err or f"crawl c is {state[:-2]}" in err or f"crawl c is {verb}" in err, err
+    assert f"crawl c is {state}" in err or f"crawl c is {state[:-2]}" in err or f"crawl c is {verb}" in err, (
+        err
+    )
     assert "while its lists were being added" in err
     status = until("it ended", lambda: (found := fleet.json("status", "c"))["state"] == state and found)
     assert verb == "stop" or status["pending"] == 0, status
-    assert status["found"] == status["failed"] + status["pending"] + status["dead"] + sum(status["skipped"].values())
+    assert status["found"] == status["failed"] + status["pending"] + status["dead"] + sum(
+        status["skipped"].values()
+    )
 
 
 @pytest.mark.parametrize("how", ["restarts", "pauses"])
-def test_a_submit_that_waits_waits_for_the_store_too(fleet: Fleet, server: Server, web: Web, how: str) -> None:
+def test_a_submit_that_waits_waits_for_the_store_too(
+    fleet: Fleet, server: Server, web: Web, how: str
+) -> None:
     fleet.worker()
     fleet.ready(1)
     with submitting(
@@ -96,7 +108,9 @@ def test_an_emptied_store_is_told_by_all_and_the_same_crawl_can_be_submitted_aga
 ) -> None:
     worker = fleet.worker()
     fleet.ready(1)
-    with submitting(fleet, *web.plan.seeds(), "--name", "c", "--wait", "--delay", "0.3", "-o", "out/") as process:
+    with submitting(
+        fleet, *web.plan.seeds(), "--name", "c", "--wait", "--delay", "0.3", "-o", "out/"
+    ) as process:
         until("pages", lambda: waiting(fleet) > 20)
         with redis.Redis(port=server.port) as client:
             client.flushall()
@@ -114,7 +128,9 @@ def test_an_emptied_store_is_told_by_all_and_the_same_crawl_can_be_submitted_aga
     assert len(fleet.rows()) == before, "nothing more is written to the parts of the crawl that is gone"
 
 
-def test_an_embedded_crawl_tells_that_its_shared_store_was_emptied(fleet: Fleet, server: Server, web: Web) -> None:
+def test_an_embedded_crawl_tells_that_its_shared_store_was_emptied(
+    fleet: Fleet, server: Server, web: Web
+) -> None:
     words = [
         sys.executable,
         "-m",

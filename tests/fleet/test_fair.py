@@ -1,5 +1,5 @@
-"""Two crawls with weights 1 and 3: what each gets of a process's room, and on real workers, counted at the server. The benchmark
-does that longer."""
+"""Two crawls with weights 1 and 3: what each gets of a process's room, and on real workers, counted at the
+server. The benchmark does that longer."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def visits(web: Web, hosts: set[str]) -> list[int]:
 
 
 def share(fleet: Fleet, web: Web, weights: tuple[int, int], least: int) -> tuple[int, int]:
-    """Visits of two crawls over half of the hosts each while both have work; from when each made `least` by its
-    weight until the first of them ends, or ten times as many were made of both."""
+    """Visits of two crawls over half of the hosts each while both have work; from when each made `least` by
+    its weight until the first of them ends, or ten times as many were made of both."""
     seeds = web.plan.seeds()
     half = len(seeds) // 2
     fleet.worker(f"w{len(fleet.workers)}", "--setting", f"concurrency={ROOM}", processes=2)
@@ -53,7 +53,8 @@ def test_crawls_get_their_shares(fleet: Fleet) -> None:
 
 
 class Crawl:
-    """A crawl's share, and its visits: each takes ten steps of the clock. Claims take one step, as the store is asked."""
+    """A crawl's share, and its visits: each takes ten steps of the clock. Claims take one step, as the store
+    is asked."""
 
     def __init__(self, share: Share, wants: int = 1000) -> None:
         self.share, self.wants, self.made, self.asked, self.under_way = share, wants, 0, 0, list[float]()

@@ -1,4 +1,5 @@
-"""Files of items on a fleet: each fetched once, kept in one place, its row written once, also when a worker is killed."""
+"""Files of items on a fleet: each fetched once, kept in one place, its row written once, also when a worker
+is killed."""
 
 from __future__ import annotations
 
@@ -20,7 +21,10 @@ def shop(web: Web) -> dict[str, bytes]:
         for n, name in enumerate(names):
             picture = png(20 + page, 30, n)
             there[web.put(name, picture, "image/png")] = picture
-        place, after = f"/{page}" if page else "/", f"<a class=next href=/{page + 1}>" if page + 1 < PAGES else ""
+        place, after = (
+            f"/{page}" if page else "/",
+            f"<a class=next href=/{page + 1}>" if page + 1 < PAGES else "",
+        )
         web.put(place, item(f"p{page}", "/all.png", *names) + after)
     return there
 
@@ -45,7 +49,13 @@ def test_files_are_kept_once_by_all_workers(fleet: Fleet, tmp_path: Path) -> Non
         url: sha256(body).hexdigest() for url, body in there.items()
     }
     assert len(files) == len(there)
-    assert sorted(row["sku"] for row in rows if row["_kind"] == "product") == sorted(f"p{n}" for n in range(PAGES))
-    kept = {path.name: path.read_bytes() for path in (tmp_path / "files").glob("*/*") if not path.name.startswith(".")}
+    assert sorted(row["sku"] for row in rows if row["_kind"] == "product") == sorted(
+        f"p{n}" for n in range(PAGES)
+    )
+    kept = {
+        path.name: path.read_bytes()
+        for path in (tmp_path / "files").glob("*/*")
+        if not path.name.startswith(".")
+    }
     assert kept.keys() == {sha256(body).hexdigest() for body in there.values()}
     assert all(sha256(body).hexdigest() == name for name, body in kept.items())

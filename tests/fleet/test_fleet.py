@@ -52,7 +52,8 @@ def test_a_crawl_on_two_workers(fleet: Fleet, web: Web) -> None:
 
 def test_two_crawls_share_a_worker_and_a_folder(fleet: Fleet, web: Web) -> None:
     names = [
-        fleet.submit(web.url(), "--limit", "20", "--name", name, output="out/", delay="0.05") for name in ("one", "two")
+        fleet.submit(web.url(), "--limit", "20", "--name", name, output="out/", delay="0.05")
+        for name in ("one", "two")
     ]
     fleet.worker(processes=1)
     assert [fleet.ended(name)["pages"] for name in names] == [20, 20]
@@ -62,7 +63,9 @@ def test_two_crawls_share_a_worker_and_a_folder(fleet: Fleet, web: Web) -> None:
 def test_the_wait_of_submit_ends_as_the_crawl_does(fleet: Fleet, web: Web) -> None:
     fleet.worker()
     seeds = [*web.plan.seeds(), "--allow-private", "127.0.0.0/8", "--delay", "0.01"]
-    assert '"state":"limited"' in fleet.run("submit", *seeds, "--limit", "50", "--wait", "--json", "--name", "a")
+    assert '"state":"limited"' in fleet.run(
+        "submit", *seeds, "--limit", "50", "--wait", "--json", "--name", "a"
+    )
     assert "gate is not met" in fleet.run(
         "submit", *seeds, "--limit", "20", "--wait", "--name", "b", "--fail-on", "pages<30", code=30
     )
@@ -119,7 +122,9 @@ def test_pause_resume_cancel_and_weight(fleet: Fleet, web: Web) -> None:
     fleet.run("pause", name)
     until(
         "nothing under way",
-        lambda: not fleet.json("status", name)["in_flight"] if "in_flight" in fleet.json("status", name) else True,
+        lambda: (
+            not fleet.json("status", name)["in_flight"] if "in_flight" in fleet.json("status", name) else True
+        ),
     )
     fleet.run("weight", name, "3")
     fleet.run("resume", name)
@@ -174,7 +179,9 @@ def test_without_any_of_its_site_files_a_crawl_is_refused(fleet: Fleet, web: Web
     name = fleet.submit("has/shop.py", output="out/", delay="0.01", limit="30")
 
     def refusals() -> dict[str, str]:
-        return {w["name"].partition("@")[0]: w["refuses"].get(name, "") for w in fleet.json("workers", "list")}
+        return {
+            w["name"].partition("@")[0]: w["refuses"].get(name, "") for w in fleet.json("workers", "list")
+        }
 
     until("both refuse", lambda: all(refusals().values()))
     found = refusals()
@@ -191,9 +198,19 @@ def test_who_waits_hears_of_outputs_that_workers_cannot_write(fleet: Fleet, web:
     fleet.worker("w")
     fleet.ready(1)
     (tmp_path / "file").write_text("no folder")
-    words = [sys.executable, "-m", "gossamer", "submit", web.plan.seeds()[0], "--allow-private", "127.0.0.0/8"]
+    words = [
+        sys.executable,
+        "-m",
+        "gossamer",
+        "submit",
+        web.plan.seeds()[0],
+        "--allow-private",
+        "127.0.0.0/8",
+    ]
     words += ["--name", "shut", "-o", f"{tmp_path}/file/out/", "--wait"]
-    with subprocess.Popen(words, env=fleet.env(), cwd=fleet.folder, stderr=subprocess.PIPE, text=True) as waiting:
+    with subprocess.Popen(
+        words, env=fleet.env(), cwd=fleet.folder, stderr=subprocess.PIPE, text=True
+    ) as waiting:
         assert waiting.stderr is not None
         said = next(line for line in waiting.stderr if "no work is done by w@" in line)
         assert f"{tmp_path}/file" in said
@@ -219,7 +236,9 @@ def test_bad_words_say_what_to_do(fleet: Fleet, server: Server, web: Web) -> Non
 def test_a_crawl_waits_for_workers_of_its_lane(fleet: Fleet, web: Web) -> None:
     fleet.worker("plain", "--data", "d1")
     fleet.ready(1)
-    slow = fleet.submit(*web.plan.seeds(), name="slow", setting="lane=slow", delay="0.3", limit="200", output="slow/")
+    slow = fleet.submit(
+        *web.plan.seeds(), name="slow", setting="lane=slow", delay="0.3", limit="200", output="slow/"
+    )
     usual = fleet.submit(*web.plan.seeds(), name="usual", delay="0.01", limit="40", output="usual/")
     assert fleet.ended(usual)["state"] == "limited"
     waits = fleet.json("status", slow)
@@ -229,12 +248,17 @@ def test_a_crawl_waits_for_workers_of_its_lane(fleet: Fleet, web: Web) -> None:
     fleet.worker("slow", "--lane", "slow", "--region", "eu", "--data", "d2")
 
     def scored() -> dict[str, Any] | None:
-        return next((w for w in fleet.json("workers", "list") if w["name"].startswith("slow@") and w["score"]), None)
+        return next(
+            (w for w in fleet.json("workers", "list") if w["name"].startswith("slow@") and w["score"]), None
+        )
 
     found = until("it has a score", scored)
     assert (found["lanes"], found["region"], found["out"]) == (["slow"], "eu", "")
     assert fleet.ended(slow)["state"] == "limited"
     assert len(fleet.rows("slow")) == 200
-    attempts = [json.loads(line) for line in (fleet.folder / "d2" / "slow" / "attempts.jsonl").read_text().splitlines()]
+    attempts = [
+        json.loads(line)
+        for line in (fleet.folder / "d2" / "slow" / "attempts.jsonl").read_text().splitlines()
+    ]
     assert {line["worker"].partition("@")[0] for line in attempts} == {"slow"}
     assert " eu " in fleet.run("workers", "list")

@@ -1,4 +1,5 @@
-"""What a newer gossamer wrote: messages, jobs, requests, records. Each is refused in one line, none is misread, none is lost."""
+"""What a newer gossamer wrote: messages, jobs, requests, records. Each is refused in one line, none is
+misread, none is lost."""
 
 from __future__ import annotations
 
@@ -40,7 +41,10 @@ def test_a_worker_meets_what_a_newer_one_wrote(fleet: Fleet, server: Server, web
         fleet.submit(*web.plan.seeds(), name=name, output=f"{name}/", delay="0.01")
     with redis.Redis(port=server.port) as client:
         jobs: dict[str, Any] = {name: client.hget(f"gossamer:crawl:{name}", "job") for name in names}
-        newer = {"job": {"version": 2}, "words": {"uses": [*json.loads(jobs["words"])["uses"], "settings.rockets"]}}
+        newer = {
+            "job": {"version": 2},
+            "words": {"uses": [*json.loads(jobs["words"])["uses"], "settings.rockets"]},
+        }
         for name, change in newer.items():
             client.hset(f"gossamer:crawl:{name}", "job", json.dumps(json.loads(jobs[name]) | change))
         (queue, *_) = client.scan_iter("{b:*}request:q:*")
@@ -53,7 +57,10 @@ def test_a_worker_meets_what_a_newer_one_wrote(fleet: Fleet, server: Server, web
         worker = fleet.worker()
         until("it refuses three crawls", lambda: len(refused(fleet)) == 3)
         said = refused(fleet)
-        assert said["job"] == "it was submitted as format 2, this worker knows 1: run the same gossamer everywhere"
+        assert (
+            said["job"]
+            == "it was submitted as format 2, this worker knows 1: run the same gossamer everywhere"
+        )
         assert "submitted with settings.rockets, which this worker does not know" in said["words"]
         assert "needs rockets, which this gossamer does not know" in said["request"]
         assert "a message of format 2 was left alone; this worker knows 1" in worker.said()
@@ -76,7 +83,9 @@ def test_a_worker_meets_what_a_newer_one_wrote(fleet: Fleet, server: Server, web
 
 def test_a_job_that_cannot_be_read() -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
-        job_payload.unpack(b'{"version": 1, "setup": {"job": 3}}', Settings(), "valkey://h", "x", lambda: Seal(None, 1))
+        job_payload.unpack(
+            b'{"version": 1, "setup": {"job": 3}}', Settings(), "valkey://h", "x", lambda: Seal(None, 1)
+        )
 
 
 def test_scores_of_another_format_are_left_out() -> None:
@@ -85,6 +94,8 @@ def test_scores_of_another_format_are_left_out() -> None:
     assert [one.name for one in scores.read(raws)] == ["w"]
 
 
-@pytest.mark.parametrize(("found", "word"), [("0", "an older"), ("2", "a newer"), ("10", "a newer"), ("x", "a newer")])
+@pytest.mark.parametrize(
+    ("found", "word"), [("0", "an older"), ("2", "a newer"), ("10", "a newer"), ("x", "a newer")]
+)
 def test_a_store_of_another_format(found: str, word: str) -> None:
     assert f"use {word} gossamer" in _mismatch("version", found, "1")

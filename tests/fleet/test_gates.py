@@ -18,7 +18,9 @@ def shop() -> Iterator[Shop]:
         yield made
 
 
-def test_a_gate_pauses_the_fleet_and_the_mended_file_goes_on(fleet: Fleet, shop: Shop, tmp_path: Path) -> None:
+def test_a_gate_pauses_the_fleet_and_the_mended_file_goes_on(
+    fleet: Fleet, shop: Shop, tmp_path: Path
+) -> None:
     shop.pages, shop.changes_at = 300, 120
     site(tmp_path, shop)
     fleet.worker("w", "--sites", ".", processes=2)

@@ -26,7 +26,11 @@ HEADERS: dict[str, Any] = {
     "expires": None,
     "retries": 0,
 }
-GOOD = [[1, "http", 0, "queued never"], {}, {"callbacks": None, "errbacks": None, "chain": None, "chord": None}]
+GOOD = [
+    [1, "http", 0, "queued never"],
+    {},
+    {"callbacks": None, "errbacks": None, "chain": None, "chord": None},
+]
 
 
 def bodies() -> Iterator[tuple[bytes, dict[str, Any]]]:
@@ -52,20 +56,35 @@ def bodies() -> Iterator[tuple[bytes, dict[str, Any]]]:
         yield json.dumps([args, {}, {}]).encode(), plain
     yield json.dumps([GOOD[0], {"lane": "http"}, {}]).encode(), plain
     for headers in (
-        {}, {"task": TASK}, {"task": "os.system", "id": "x"}, {"task": None, "id": "x"}, {"task": ["x"], "id": "x"}, {"task": TASK, "id": ["x"]},
-        HEADERS | {"timelimit": "soon"}, HEADERS | {"timelimit": [1]}, HEADERS | {"timelimit": {"a": 1}}, HEADERS | {"eta": "soon"},
-        HEADERS | {"eta": "9999-12-31T23:59:59"}, HEADERS | {"expires": [1]}, HEADERS | {"expires": "1999-01-01"},
-        HEADERS | {"compression": "application/x-gzip"}, HEADERS | {"compression": "rubbish"},
-    ):  # fmt: skip
+        {},
+        {"task": TASK},
+        {"task": "os.system", "id": "x"},
+        {"task": None, "id": "x"},
+        {"task": ["x"], "id": "x"},
+        {"task": TASK, "id": ["x"]},
+        HEADERS | {"timelimit": "soon"},
+        HEADERS | {"timelimit": [1]},
+        HEADERS | {"timelimit": {"a": 1}},
+        HEADERS | {"eta": "soon"},
+        HEADERS | {"eta": "9999-12-31T23:59:59"},
+        HEADERS | {"expires": [1]},
+        HEADERS | {"expires": "1999-01-01"},
+        HEADERS | {"compression": "application/x-gzip"},
+        HEADERS | {"compression": "rubbish"},
+    ):
         yield text, plain | {"headers": headers}
-    yield zlib.compress(b"\0" * 10_000_000), plain | {"headers": HEADERS | {"compression": "application/x-gzip"}}
+    yield (
+        zlib.compress(b"\0" * 10_000_000),
+        plain | {"headers": HEADERS | {"compression": "application/x-gzip"}},
+    )
     yield text, plain | {"content_type": "application/x-python-serialize", "content_encoding": "binary"}
     yield text, plain | {"content_type": "text/strange"}
     yield text, plain | {"content_encoding": "klingon"}
 
 
 def survives(fleet: Fleet, worker: Worker, sent: int) -> None:
-    """The worker counts as many malformed messages, shows them, still crawls, and ends with 0 when it is asked to."""
+    """The worker counts as many malformed messages, shows them, still crawls, and ends with 0 when it is
+    asked to."""
 
     def counted() -> bool:
         found = [one for one in fleet.json("workers", "list") if one["state"] == "running"]
@@ -98,9 +117,17 @@ def test_on_valkey(fleet: Fleet, server: Server) -> None:
     worker = fleet.worker()
     fleet.ready(1)
     envelope = {
-        "body": base64.b64encode(json.dumps(GOOD).encode()).decode(), "content-type": "application/json", "content-encoding": "utf-8", "headers": HEADERS,
-        "properties": {"delivery_tag": "t", "delivery_info": {"exchange": "", "routing_key": "http"}, "body_encoding": "base64", "delivery_mode": 2},
-    }  # fmt: skip
+        "body": base64.b64encode(json.dumps(GOOD).encode()).decode(),
+        "content-type": "application/json",
+        "content-encoding": "utf-8",
+        "headers": HEADERS,
+        "properties": {
+            "delivery_tag": "t",
+            "delivery_info": {"exchange": "", "routing_key": "http"},
+            "body_encoding": "base64",
+            "delivery_mode": 2,
+        },
+    }
     items: list[bytes] = [
         b"{",
         b"[]",
@@ -114,12 +141,20 @@ def test_on_valkey(fleet: Fleet, server: Server) -> None:
         b'{"properties": 1}',
     ]
     items += [
-        json.dumps(envelope | change).encode() for change in (
-            {"body": 1}, {"body": "%%%"}, {"headers": None}, {"headers": []}, {"properties": {}}, {"content-type": None},
-            {"properties": envelope["properties"] | {"body_encoding": "rot13"}}, {"properties": envelope["properties"] | {"delivery_info": None}},
-            {"properties": envelope["properties"] | {"delivery_info": {"exchange": 1}}}, {"properties": envelope["properties"] | {"delivery_tag": None}},
+        json.dumps(envelope | change).encode()
+        for change in (
+            {"body": 1},
+            {"body": "%%%"},
+            {"headers": None},
+            {"headers": []},
+            {"properties": {}},
+            {"content-type": None},
+            {"properties": envelope["properties"] | {"body_encoding": "rot13"}},
+            {"properties": envelope["properties"] | {"delivery_info": None}},
+            {"properties": envelope["properties"] | {"delivery_info": {"exchange": 1}}},
+            {"properties": envelope["properties"] | {"delivery_tag": None}},
         )
-    ]  # fmt: skip
+    ]
     items.append(b"key=https://u:geheim@h/?api_key=geheim")
     with redis.Redis(port=server.port, db=1) as client:
         for item in items:

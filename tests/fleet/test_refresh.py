@@ -1,4 +1,5 @@
-"""`--refresh` on a fleet: each process keeps what it saw in a folder that all reach; the next pass visits all of it again."""
+"""`--refresh` on a fleet: each process keeps what it saw in a folder that all reach; the next pass visits all
+of it again."""
 
 from __future__ import annotations
 

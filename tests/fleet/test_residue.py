@@ -1,4 +1,5 @@
-"""What dead workers leave in a broker, real ones: cleaned where it is surely ours and of no use, and nothing else is."""
+"""What dead workers leave in a broker, real ones: cleaned where it is surely ours and of no use, and nothing
+else is."""
 
 from __future__ import annotations
 
@@ -58,8 +59,8 @@ def age(client: redis.Redis, *names: str) -> None:
 
 
 def leave(sender: Celery, url: str) -> None:
-    """Messages for slot 7, which waits for the ticket `wanted`: two of no use, one of a newer gossamer, one of others; the first is
-    in dead hands, from which RabbitMQ takes it back."""
+    """Messages for slot 7, which waits for the ticket `wanted`: two of no use, one of a newer gossamer, one
+    of others; the first is in dead hands, from which RabbitMQ takes it back."""
     for words in ([1, "http", 0, "queued old"], [1, "http", 7, "queued older"], [2, "of a newer one"]):
         sender.send_task(TASK, words, queue="http")
     sender.send_task("somebody.else", [1, "http", 0, "queued old"], queue="http")
@@ -77,7 +78,10 @@ def test_what_dead_workers_left(broker: str, server: Server, tmp_path: Path) -> 
     ):
         dead, other = fleet.worker("dead"), fleet.worker("other", "--lane", "rare", "--data", "d2")
         fleet.ready(2)
-        until("its mailbox", lambda: broker.startswith("amqp") or theirs.scard("_kombu.binding.celery.pidbox") == 2)
+        until(
+            "its mailbox",
+            lambda: broker.startswith("amqp") or theirs.scard("_kombu.binding.celery.pidbox") == 2,
+        )
         _ = [one.kill() for one in (dead, other)]
         client.delete(*client.scan_iter("gossamer:slot:*"), "gossamer:none")
         with Connection(url) as connection:

@@ -1,4 +1,5 @@
-"""One site file, four ways to run it: embedded, on Redis, on RabbitMQ and Sentinel, on a Cluster; each finds the same items."""
+"""One site file, four ways to run it: embedded, on Redis, on RabbitMQ and Sentinel, on a Cluster; each finds
+the same items."""
 
 from __future__ import annotations
 
@@ -58,7 +59,9 @@ def embedded(web: Web, tmp_path_factory: pytest.TempPathFactory) -> set[tuple[An
     project(folder, web)
     words = [sys.executable, "-m", "gossamer", "crawl", "pages.py", "-o", "out.jsonl", "--delay", "0.01"]
     env = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")} | {"PYTHONPATH": str(SRC)}
-    subprocess.run([*words, "--allow-private", "127.0.0.0/8", "--quiet"], cwd=folder, env=env, check=True, timeout=120)
+    subprocess.run(
+        [*words, "--allow-private", "127.0.0.0/8", "--quiet"], cwd=folder, env=env, check=True, timeout=120
+    )
     return items([json.loads(line) for line in (folder / "out.jsonl").read_bytes().splitlines()])
 
 
@@ -75,14 +78,21 @@ def test_on_redis(tmp_path: Path, web: Web, embedded: set[tuple[Any, ...]]) -> N
     binary = shutil.which("redis-server")
     if binary is None and os.environ.get("CI") != "true":
         pytest.skip("redis-server is not here: as root on Debian ./test gets it")
-    with Server(tmp_path / "server", binary or "") as server, Fleet(tmp_path, server.url(0), [server.url(1)]) as fleet:
+    with (
+        Server(tmp_path / "server", binary or "") as server,
+        Fleet(tmp_path, server.url(0), [server.url(1)]) as fleet,
+    ):
         assert on_a_fleet(fleet, web) == embedded
 
 
 def test_on_rabbitmq_and_sentinel(tmp_path: Path, web: Web, embedded: set[tuple[Any, ...]]) -> None:
     if SERVER is None and os.environ.get("CI") != "true":
         pytest.skip("rabbitmq-server is not here: as root on Debian ./test gets it")
-    with Rabbit(tmp_path / "rabbit") as rabbit, watched() as store, Fleet(tmp_path, store.url, [rabbit.url]) as fleet:
+    with (
+        Rabbit(tmp_path / "rabbit") as rabbit,
+        watched() as store,
+        Fleet(tmp_path, store.url, [rabbit.url]) as fleet,
+    ):
         assert on_a_fleet(fleet, web) == embedded
 
 

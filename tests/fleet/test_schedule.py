@@ -1,4 +1,5 @@
-"""Runs that a scheduler launches onto a fleet: the leader's, and after its death those of the one that stood by."""
+"""Runs that a scheduler launches onto a fleet: the leader's, and after its death those of the one that stood
+by."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Site files that some workers lack, or have in another version: they do all the rest, and nothing of those sites."""
+"""Site files that some workers lack, or have in another version: they do all the rest, and nothing of those
+sites."""
 
 from __future__ import annotations
 
@@ -64,7 +65,10 @@ def told(fleet: Fleet, name: str, worker: Worker) -> None:
     assert (lack["crawl"], lack["site"]) == (name, "shop")
     assert "there is no file of it" in lack["why"]
     assert f"does no work for site shop of {name}: there is no file" in fleet.run("workers", "list")
-    assert f"crawl {name}: this worker does no work for some of its sites: site shop: there is no" in worker.said()
+    assert (
+        f"crawl {name}: this worker does no work for some of its sites: site shop: there is no"
+        in worker.said()
+    )
     advice = "none: start one with gossamer worker --lane http that has the fleet's files of shop"
     assert advice in fleet.run("status", name)
     (found,) = [one for one in fleet.json("doctor") if one["what"] == "workers"]
@@ -75,7 +79,8 @@ def test_a_worker_without_a_site_s_file_does_the_rest(fleet: Fleet, tmp_path: Pa
     """Two of them, of which each has one file and none has both."""
     with serve(preset("tiny", hosts=4, pages=20)) as web:
         news, news2, shop, shop2 = web.plan.seeds()
-        write(tmp_path / "a" / "sites", "news", [news, news2], [news, news2], (shop2,))  # shop2 is only found by it
+        # shop2 is only found by it
+        write(tmp_path / "a" / "sites", "news", [news, news2], [news, news2], (shop2,))
         write(tmp_path / "b" / "sites", "shop", [shop, shop2], [shop])
         shutil.copytree(tmp_path / "a" / "sites", tmp_path / "sites")
         shutil.copy(tmp_path / "b" / "sites" / "shop.py", tmp_path / "sites")
@@ -88,7 +93,11 @@ def test_a_worker_without_a_site_s_file_does_the_rest(fleet: Fleet, tmp_path: Pa
             found: dict[str, Any] = fleet.json("status", name)
             lines = [line for line in found["lanes"] if line["ready"] + line["waiting"]]
             apart = [(line["lane"], line["ready"]) for line in lines] == [("http+shop", 2)]
-            return found if apart and found["pages"] == len(web.plan.must_fetch(sitemaps=False, hosts=[0, 1])) else None
+            return (
+                found
+                if apart and found["pages"] == len(web.plan.must_fetch(sitemaps=False, hosts=[0, 1]))
+                else None
+            )
 
         status = until("all but the shop's hosts are done", waits)
         assert (status["state"], status["dead"], status["failed"]) == ("running", 0, 0)
@@ -125,7 +134,8 @@ def test_an_edit_comes_to_one_machine_after_another(fleet: Fleet, tmp_path: Path
         other = tmp_path / "b" / "sites" / "shop.py"
         other.write_text("half written (")
         until(
-            "a file that is broken is lacked", lambda: "shop.py:1: '(' was never closed" in lacked(fleet, "b")[0]["why"]
+            "a file that is broken is lacked",
+            lambda: "shop.py:1: '(' was never closed" in lacked(fleet, "b")[0]["why"],
         )
         items = fleet.json("status", name)["items"]
         until("both go on", lambda: fleet.json("status", name)["items"] > items)
@@ -133,5 +143,7 @@ def test_an_edit_comes_to_one_machine_after_another(fleet: Fleet, tmp_path: Path
         until("it has it, too", lambda: lacked(fleet, "b") == [])
         fleet.submit("a/sites", output="out/", delay="0.01")
         rows = ended_whole(fleet, name, web)
-        versions = {site: {row["_version"] for row in rows if row["_site"] == site} for site in ("news", "shop")}
+        versions = {
+            site: {row["_version"] for row in rows if row["_site"] == site} for site in ("news", "shop")
+        }
         assert [len(versions[site]) for site in ("news", "shop")] == [1, 2]

@@ -1,4 +1,5 @@
-"""SIGTERM to a busy worker while the store or the broker is away, or takes words and says nothing: it ends all the same."""
+"""SIGTERM to a busy worker while the store or the broker is away, or takes words and says nothing: it ends
+all the same."""
 
 from __future__ import annotations
 
@@ -53,7 +54,9 @@ def test_a_stop_waits_for_nobody(tmp_path: Path, who: str, how: str) -> None:
 
 
 @pytest.mark.parametrize(("verb", "state"), [("stop", "stopped"), ("cancel", "cancelled")])
-def test_a_crawl_ends_when_all_who_worked_on_it_died(fleet: Fleet, server: Server, verb: str, state: str) -> None:
+def test_a_crawl_ends_when_all_who_worked_on_it_died(
+    fleet: Fleet, server: Server, verb: str, state: str
+) -> None:
     """Nobody works on a crawl that is to end; so those who come have to return the claims of the dead."""
     with serve(preset("tiny", hosts=4, pages=200, latency=1.0)) as web:
         worker = fleet.worker(processes=2)

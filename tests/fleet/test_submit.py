@@ -1,4 +1,5 @@
-"""A `submit` that takes its time: its name at the beginning, what a signal leaves, what a kill leaves, and how it goes on."""
+"""A `submit` that takes its time: its name at the beginning, what a signal leaves, what a kill leaves, and
+how it goes on."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ URLS = 200_000
 def long(tmp_path: Path) -> Path:
     """A list that takes seconds to add."""
     path = tmp_path / "long.txt.gz"
-    path.write_bytes(gzip.compress("".join(f"https://h{n % 400}.invalid/{n}\n" for n in range(URLS)).encode(), 1))
+    path.write_bytes(
+        gzip.compress("".join(f"https://h{n % 400}.invalid/{n}\n" for n in range(URLS)).encode(), 1)
+    )
     return path
 
 
@@ -30,9 +33,14 @@ def long(tmp_path: Path) -> Path:
 def submitting(fleet: Fleet, *words: str) -> Iterator[subprocess.Popen[str]]:
     """A `submit` under way; its standard input stays open."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "gossamer", "submit", *words], env=fleet.env() | {"PYTHONUNBUFFERED": ""},
-        cwd=fleet.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "gossamer", "submit", *words],
+        env=fleet.env() | {"PYTHONUNBUFFERED": ""},
+        cwd=fleet.folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         yield process
     finally:
@@ -68,7 +76,12 @@ def test_a_signal_ends_it_in_one_line_and_the_same_command_goes_on(
     assert status["broken_off"] == [f"list {long}"]
     assert fleet.run("submit", *words) == "c\n"
     status = fleet.json("status", "c")
-    assert (status["found"], status["pending"], status["broken_off"], status["go_on"]) == (URLS, URLS, [], None)
+    assert (status["found"], status["pending"], status["broken_off"], status["go_on"]) == (
+        URLS,
+        URLS,
+        [],
+        None,
+    )
 
 
 def test_what_a_killed_one_left_is_told(fleet: Fleet, long: Path) -> None:
@@ -103,7 +116,9 @@ def test_waiting_is_ended_by_a_signal_and_the_crawl_is_not(fleet: Fleet) -> None
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=20)
     assert process.returncode == 11
-    assert "c goes on on the fleet. Wait again with: gossamer submit https://a.invalid/ --name c --wait" in err
+    assert (
+        "c goes on on the fleet. Wait again with: gossamer submit https://a.invalid/ --name c --wait" in err
+    )
     assert fleet.json("status", "c")["state"] == "running"
 
 

@@ -1,4 +1,5 @@
-"""An unlocker shared by a fleet: real workers, one killed in its calls, credits that are not passed, a key that lies nowhere."""
+"""An unlocker shared by a fleet: real workers, one killed in its calls, credits that are not passed, a key
+that lies nowhere."""
 
 from __future__ import annotations
 
@@ -51,9 +52,22 @@ async def test_a_fleet_never_passes_the_credits_of_a_crawl(server: Server, tmp_p
             fleet.worker("w2", processes=2)
             fleet.ready(2)
             name = fleet.run(
-                "submit", seed, "--ladder", "unlocker", "-s", f"credits={MOST}", "-s", "unlocker=zenrows?render=false", "--delay", "0",
-                "--per-host", "8", "--quiet", "-o", "out/",
-            ).strip()  # fmt: skip
+                "submit",
+                seed,
+                "--ladder",
+                "unlocker",
+                "-s",
+                f"credits={MOST}",
+                "-s",
+                "unlocker=zenrows?render=false",
+                "--delay",
+                "0",
+                "--per-host",
+                "8",
+                "--quiet",
+                "-o",
+                "out/",
+            ).strip()
             until("calls", lambda: len(stub.calls) > 6)
             victim.kill()
             return fleet.ended(name)

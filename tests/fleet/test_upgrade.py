@@ -23,7 +23,8 @@ def git(*words: str) -> bytes:
 
 
 def older() -> str:
-    """The newest commit whose `src` differs from this tree's, '' where there is none: in a clone of one commit, or no clone."""
+    """The newest commit whose `src` differs from this tree's, '' where there is none: in a clone of one
+    commit, or no clone."""
     for commit in git("rev-list", "-n", "100", "HEAD").decode().split():
         if subprocess.run(["git", "diff", "--quiet", commit, "--", "src"], cwd=SRC.parent).returncode == 1:
             return commit[:12]
@@ -39,7 +40,9 @@ def unpack(commit: str, folder: Path) -> None:
 def runs(fleet: Fleet) -> str:
     """Where a fleet's gossamer lies."""
     words = [sys.executable, "-c", "import gossamer; print(gossamer.__file__)"]
-    return subprocess.run(words, env=fleet.env(), cwd=fleet.folder, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        words, env=fleet.env(), cwd=fleet.folder, capture_output=True, text=True, check=True
+    ).stdout
 
 
 @contextlib.contextmanager
@@ -61,7 +64,9 @@ def web() -> Iterator[Web]:
 @pytest.mark.parametrize(
     "commit", [pytest.param(older(), id=older() or "this tree beside itself: the clone has no older commit")]
 )
-def test_workers_of_two_versions_on_one_frontier(commit: str, server: Server, tmp_path: Path, web: Web) -> None:
+def test_workers_of_two_versions_on_one_frontier(
+    commit: str, server: Server, tmp_path: Path, web: Web
+) -> None:
     """The older ones begin, ours join, the older ones leave; a crawl submitted by either."""
     before = SRC
     if commit:
@@ -85,7 +90,8 @@ def test_workers_of_two_versions_on_one_frontier(commit: str, server: Server, tm
         old.ready(1)
         seeds = web.plan.seeds()
         crawls = [
-            fleet.submit(*seeds, name=f"by-{name}", output=f"by-{name}/", delay="0.3") for name, fleet in fleets.items()
+            fleet.submit(*seeds, name=f"by-{name}", output=f"by-{name}/", delay="0.3")
+            for name, fleet in fleets.items()
         ]
         until("the old one crawls both", lambda: all(visits("old", crawl) > 10 for crawl in crawls))
         with paused(new, crawls):  # a busy machine may be slow to start the others
@@ -93,7 +99,10 @@ def test_workers_of_two_versions_on_one_frontier(commit: str, server: Server, tm
             new.ready(2)
         until("the new one joins both", lambda: all(visits("new", crawl) > 5 for crawl in crawls))
         seen = [visits("old", crawl) for crawl in crawls]
-        until("the old one goes on", lambda: all(visits("old", c) > n for c, n in zip(crawls, seen, strict=True)))
+        until(
+            "the old one goes on",
+            lambda: all(visits("old", c) > n for c, n in zip(crawls, seen, strict=True)),
+        )
         assert leaves.stop() == 0
         for crawl in crawls:
             summary = new.ended(crawl, 120)

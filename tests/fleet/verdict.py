@@ -1,4 +1,5 @@
-"""What the faults broke: pages or items that are missing or twice, starts too close to each other, more fetches than leases that expired."""
+"""What the faults broke: pages or items that are missing or twice, starts too close to each other, more
+fetches than leases that expired."""
 
 from __future__ import annotations
 
@@ -12,9 +13,11 @@ from web import Hit, Web
 from web.judge import delays, fetched, violations
 
 AWAKE = 5.0
-"""Seconds after its wake in which a frozen worker's requests are not judged: they were on their way before it could know."""
+"""Seconds after its wake in which a frozen worker's requests are not judged: they were on their way before it
+could know."""
 HELD_UP = 2.0
-"""Seconds for which a lost packet may hold up a request: it then comes closer to the next one than it was sent."""
+"""Seconds for which a lost packet may hold up a request: it then comes closer to the next one than it was
+sent."""
 
 
 def wrong(chaos: Chaos, web: Web, summary: dict[str, Any], delay: float) -> list[str]:
@@ -52,14 +55,17 @@ def fetched_again(counts: Counter[str]) -> int:
 
 
 def judged(chaos: Chaos, log: list[Hit]) -> list[Hit]:
-    """The requests whose moment can be judged: not those of a worker just frozen, nor those that a lost packet held up.
+    """The requests whose moment can be judged: not those of a worker just frozen, nor those that a lost
+    packet held up.
 
     Where all workers have one address, nobody can tell whose a request is.
     """
     if not isinstance(chaos.places, Machines):
         assert not chaos.asleep, "freeze on machines apart"
         return log
-    asleep = [(chaos.places.address[name], since * 1e9, (till + AWAKE) * 1e9) for name, since, till in chaos.asleep]
+    asleep = [
+        (chaos.places.address[name], since * 1e9, (till + AWAKE) * 1e9) for name, since, till in chaos.asleep
+    ]
     lost: dict[str, list[int]] = {}
     for at, to in chaos.places.lost():
         lost.setdefault(to, []).append(at)
@@ -68,6 +74,8 @@ def judged(chaos: Chaos, log: list[Hit]) -> list[Hit]:
         moments = lost.get(hit.host.partition(":")[0], [])
         first = bisect_left(moments, hit.seen - round(HELD_UP * 1e9))
         held_up = first < len(moments) and moments[first] < hit.seen
-        return not held_up and not any(hit.peer == who and since < hit.seen < till for who, since, till in asleep)
+        return not held_up and not any(
+            hit.peer == who and since < hit.seen < till for who, since, till in asleep
+        )
 
     return [hit for hit in log if usual(hit)]

@@ -1,4 +1,5 @@
-"""A frontier on the test's own store, a server and a Cluster in turn; after each test no key is left that `frontier.keys` does not name."""
+"""A frontier on the test's own store, a server and a Cluster in turn; after each test no key is left that
+`frontier.keys` does not name."""
 
 from __future__ import annotations
 
@@ -60,7 +61,8 @@ async def store(any_url: str) -> AsyncIterator[Store]:
 
 
 class Bed:
-    """A frontier with short words for tests. Delays are in milliseconds, robots are not asked for unless said."""
+    """A frontier with short words for tests. Delays are in milliseconds, robots are not asked for unless
+    said."""
 
     def __init__(self, store: Store, crawl: str = "c", **policy: Any) -> None:
         self.store = store
@@ -69,14 +71,18 @@ class Bed:
         )
         self.marks: dict[str, int] = {}
 
-    async def add(self, *urls: str, flags: str = "o", voucher: str = "", **needs: Any) -> tuple[int, int, int]:
+    async def add(
+        self, *urls: str, flags: str = "o", voucher: str = "", **needs: Any
+    ) -> tuple[int, int, int]:
         """Add URLs as seeds of their hosts."""
         adds: Adds = {}
         for url in urls:
             request = Request(url, **needs)
             host, stored = pack(request)
             group = (0, host, request.priority, "http", flags, voucher)
-            adds.setdefault(group, []).extend((*self.frontier.remainder(hash((url, "s")) & (2**64 - 1)), stored))
+            adds.setdefault(group, []).extend(
+                (*self.frontier.remainder(hash((url, "s")) & (2**64 - 1)), stored)
+            )
         return await self.frontier.add(adds)
 
     async def claim(self, k: int = 100) -> list[Claim]:
@@ -118,7 +124,9 @@ class Bed:
             elif kind == b"lp":
                 for token, record in (await client.hgetall(key)).items():
                     *front, before, start, entry = record.split(b"\t", 5)
-                    await client.hset(key, token, b"\t".join((*front, earlier(before), earlier(start), entry)))
+                    await client.hset(
+                        key, token, b"\t".join((*front, earlier(before), earlier(start), entry))
+                    )
 
     async def adds_up(self) -> bool:
         n = await self.counts()

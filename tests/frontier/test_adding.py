@@ -23,7 +23,13 @@ async def test_a_url_is_taken_once(bed: Beds) -> None:
     assert await b.add(f"{A}/1", f"{A}/2") == (2, 0, 0)
     assert await b.add(f"{A}/1", f"{A}/3") == (1, 1, 0)
     assert paths(await b.claim()) == ["/1", "/2", "/3"]
-    assert await b.counts() | {"token": 0} == {"added": 3, "open": 3, "found": 4, "skip:duplicate": 1, "token": 0}
+    assert await b.counts() | {"token": 0} == {
+        "added": 3,
+        "open": 3,
+        "found": 4,
+        "skip:duplicate": 1,
+        "token": 0,
+    }
     assert await b.adds_up()
 
 
@@ -43,7 +49,9 @@ async def test_many_producers_at_once_add_each_url_once(bed: Beds, any_url: str)
 
 async def test_a_discovered_host_s_budget_grows_with_its_standing(bed: Beds) -> None:
     b = bed(host_pages=100)
-    assert await b.add(*(f"{A}/{i}" for i in range(10)), flags="", voucher="1") == (10, 0, 8), "2 % for one voucher"
+    assert await b.add(*(f"{A}/{i}" for i in range(10)), flags="", voucher="1") == (10, 0, 8), (
+        "2 % for one voucher"
+    )
     assert await b.add(f"{A}/x", flags="", voucher="1") == (1, 0, 1), "the same domain vouches once"
     assert (await b.counts())["skip:budget"] == 9
     assert await b.adds_up()
@@ -98,7 +106,9 @@ async def test_shares_are_of_the_crawl_in_a_store_of_many_buckets(any_url: str) 
         for n in names:
             host, entry = pack(Request(f"http://spam{n}.example{n}.test/{path}"))
             group = (bucket_of(host, 64), host, 0, "http", "", voucher)
-            adds.setdefault(group, []).extend((*workers[0].remainder(hash((host, path)) & (2**64 - 1)), entry))
+            adds.setdefault(group, []).extend(
+                (*workers[0].remainder(hash((host, path)) & (2**64 - 1)), entry)
+            )
         return adds
 
     async def taken() -> int:
@@ -166,7 +176,8 @@ async def test_the_loss_is_as_stated_and_so_is_the_room(bed: Beds, store: Store,
 
 
 async def test_pages_of_the_filter_that_split_very_often_still_know_all(bed: Beds, store: Store) -> None:
-    """Each split takes a bit of what is known of the URLs in a page; after fifteen nothing but their cell is left."""
+    """Each split takes a bit of what is known of the URLs in a page; after fifteen nothing but their cell is
+    left."""
     b, rng = bed(seen="bloom"), random.Random(8)
     flat = [x for _ in range(300) for x in (*b.frontier.remainder(rng.getrandbits(64)), b"h00")]
     group = (0, "a.example", 0, "http", "o", "")
@@ -190,10 +201,21 @@ async def test_sitemaps_are_open_but_not_found(bed: Beds) -> None:
 async def test_a_request_keeps_all_its_needs(bed: Beds) -> None:
     b = bed()
     needs: dict[str, Any] = {
-        "depth": 3, "priority": 7, "referrer": "https://else.example/x", "hops": ("https://z.example/",), "method": "POST",
-        "headers": {"X-A": "b"}, "body": "b=1", "use": "f", "carry": {"a": [1]}, "id": "7", "country": "de", "proxy": "residential",
-        "rung": "plain", "added_at": 5.0,
-    }  # fmt: skip
+        "depth": 3,
+        "priority": 7,
+        "referrer": "https://else.example/x",
+        "hops": ("https://z.example/",),
+        "method": "POST",
+        "headers": {"X-A": "b"},
+        "body": "b=1",
+        "use": "f",
+        "carry": {"a": [1]},
+        "id": "7",
+        "country": "de",
+        "proxy": "residential",
+        "rung": "plain",
+        "added_at": 5.0,
+    }
     await b.add(f"{A}/p?q=1", **needs)
     (claim,) = await b.claim()
     for name, value in needs.items():

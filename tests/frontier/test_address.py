@@ -1,4 +1,5 @@
-"""URLs of stores: what they mean, what is said of those that mean nothing, and that no password is ever printed."""
+"""URLs of stores: what they mean, what is said of those that mean nothing, and that no password is ever
+printed."""
 
 from __future__ import annotations
 
@@ -27,13 +28,22 @@ SECRET = "pa55w0rd"
         ("redis://joe:a%40b%2Fc@h", "server", ["h:6379"], {"user": "joe"}),
         ("unix:///tmp/x.sock?db=1", "unix", ["/tmp/x.sock"], {"db": 1}),
         ("unix://joe:p@/tmp/x.sock", "unix", ["/tmp/x.sock"], {"user": "joe"}),
-        ("redis+sentinel://a:1,b,c:3/main", "sentinel", ["a:1", "b:26379", "c:3"], {"service": "main", "db": 0}),
-        ("valkey+sentinel://a/main/4?sentinel_user=s&sentinel_password=p&tls=1", "sentinel", ["a:26379"],
-         {"service": "main", "db": 4, "tls": True, "sentinel_user": "s"}),
+        (
+            "redis+sentinel://a:1,b,c:3/main",
+            "sentinel",
+            ["a:1", "b:26379", "c:3"],
+            {"service": "main", "db": 0},
+        ),
+        (
+            "valkey+sentinel://a/main/4?sentinel_user=s&sentinel_password=p&tls=1",
+            "sentinel",
+            ["a:26379"],
+            {"service": "main", "db": 4, "tls": True, "sentinel_user": "s"},
+        ),
         ("redis+cluster://a,b:2", "cluster", ["a:6379", "b:2"], {}),
         ("valkeys+cluster://joe:p@a/0", "cluster", ["a:6379"], {"tls": True, "user": "joe"}),
     ],
-)  # fmt: skip
+)
 def test_what_a_url_means(url: str, kind: str, places: list[str], more: dict[str, object]) -> None:
     address = parse(url)
     assert (address.kind, [str(place) for place in address.places]) == (kind, places)
@@ -78,7 +88,9 @@ def test_certificates_are_files(tmp_path: Path) -> None:
         ("redis://joe:pa/ss@h", ConfigError, "%2F"),
     ],
 )
-def test_what_cannot_be_read_is_told_with_what_to_write(url: str, error: type[GossamerError], said: str) -> None:
+def test_what_cannot_be_read_is_told_with_what_to_write(
+    url: str, error: type[GossamerError], said: str
+) -> None:
     with pytest.raises(error, match="--store") as told:
         parse(url)
     assert said in str(told.value)
@@ -88,12 +100,19 @@ def test_what_cannot_be_read_is_told_with_what_to_write(url: str, error: type[Go
 @pytest.mark.parametrize(
     "url",
     [
-        f"redis://joe:{SECRET}@h:1/2", f"rediss://:{SECRET}@h", f"redis+sentinel://joe:{SECRET}@a,b/main",
-        f"redis+sentinel://a/main?sentinel_password={SECRET}&db=1", f"redis://joe:{SECRET}/x@h", f"redis://joe:{SECRET}@h@i:1",
-        f"redis://joe:{SECRET}@a,b", f"http://joe:{SECRET}@h", f"unix://joe:{SECRET}@/tmp/x",
-        f"redis+cluster://joe:{SECRET}@a?foo=1", f"redis://joe:{SECRET}#@h",
+        f"redis://joe:{SECRET}@h:1/2",
+        f"rediss://:{SECRET}@h",
+        f"redis+sentinel://joe:{SECRET}@a,b/main",
+        f"redis+sentinel://a/main?sentinel_password={SECRET}&db=1",
+        f"redis://joe:{SECRET}/x@h",
+        f"redis://joe:{SECRET}@h@i:1",
+        f"redis://joe:{SECRET}@a,b",
+        f"http://joe:{SECRET}@h",
+        f"unix://joe:{SECRET}@/tmp/x",
+        f"redis+cluster://joe:{SECRET}@a?foo=1",
+        f"redis://joe:{SECRET}#@h",
     ],
-)  # fmt: skip
+)
 def test_no_password_is_printed(url: str) -> None:
     assert SECRET not in shown(url)
     assert SECRET not in told(url)
@@ -109,4 +128,8 @@ def told(url: str) -> str:
 
 
 def test_a_place_prints_as_it_is_written() -> None:
-    assert [str(place) for place in (Place("h", 1), Place("::1", 2), Place("/a/b", 0))] == ["h:1", "[::1]:2", "/a/b"]
+    assert [str(place) for place in (Place("h", 1), Place("::1", 2), Place("/a/b", 0))] == [
+        "h:1",
+        "[::1]:2",
+        "/a/b",
+    ]

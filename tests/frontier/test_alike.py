@@ -1,4 +1,5 @@
-"""The index of what says the same: groups are the same for all who ask, however often, within the memory that is promised."""
+"""The index of what says the same: groups are the same for all who ask, however often, within the memory that
+is promised."""
 
 from __future__ import annotations
 
@@ -67,7 +68,9 @@ async def test_placed_again_it_is_who_it_was(store: Store) -> None:
 
 
 @pytest.mark.parametrize("words", range(1, 11))
-async def test_a_kill_at_any_call_loses_no_page(store: Store, words: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_kill_at_any_call_loses_no_page(
+    store: Store, words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After so many calls of the script its worker is dead; what it had placed is placed again."""
     monkeypatch.setattr("gossamer.state.near_duplicate_index.CHUNK", 4)
     monkeypatch.setattr("gossamer.state.near_duplicate_index.TURNS", 2)
@@ -101,7 +104,10 @@ async def test_who_asks_at_once_makes_one_group(spread: Store) -> None:
     one, *others = [Alike(spread, "c") for _ in range(4)]
     for seed in range(20):
         found = await asyncio.gather(
-            *(index.place([page(100 * seed + n, edited(text(seed), 10 * n))]) for n, index in enumerate([one, *others]))
+            *(
+                index.place([page(100 * seed + n, edited(text(seed), 10 * n))])
+                for n, index in enumerate([one, *others])
+            )
         )
         groups = {placed.group for (placed,) in found}
         assert len(groups) == 1, f"texts of seed {seed} are in several groups"
@@ -159,6 +165,9 @@ async def test_a_page_takes_at_most_200_bytes(store: Store, any_url: str) -> Non
         assert ((await store.client.info("memory"))["used_memory"] - before) / len(some) <= 200
     sample = chance.sample(some, 500)
     again = await index.place(
-        [Asked("page", chance.getrandbits(64), Sketch(chance.randbytes(8), one.sketch.near)) for one in sample]
+        [
+            Asked("page", chance.getrandbits(64), Sketch(chance.randbytes(8), one.sketch.near))
+            for one in sample
+        ]
     )
     assert all(one.copy == "near" for one in again), "parts that were split lost nothing"

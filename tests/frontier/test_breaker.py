@@ -53,8 +53,12 @@ async def test_the_scripts_do_what_the_table_says(bed: Beds, store: Store, seed:
             wait = model.ends - at
             assert model.ends == real.ends or at + wait - 1 <= real.ends <= after + wait * 1.2 + 1
             assert (model.faults, model.openings, model.share, model.hard, model.why) == (
-                real.faults, real.openings, real.share, real.hard, real.why
-            ) or (real.faults, real.ends, model.faults, model.ends) == (0, 0, 0, 0)  # fmt: skip
+                real.faults,
+                real.openings,
+                real.share,
+                real.hard,
+                real.why,
+            ) or (real.faults, real.ends, model.faults, model.ends) == (0, 0, 0, 0)
             model.ends, model.since, model.share, model.hard = real.ends, real.since, real.share, real.hard
         if rng.random() < 0.2:
             await asyncio.sleep(rng.choice((0.01, 0.05)))
@@ -152,7 +156,13 @@ async def test_trouble_is_forgotten_after_enough_good_answers(bed: Beds, store: 
     for claim in claims[:20]:
         await b.end(claim, health="g")
     assert await store.client.hget("{b:000}h:a.example", "b") is None
-    assert (await store.client.zcard("{b:000}c:r:http"), await store.client.zcard("{b:000}c:r:http!")) == (0, 0)
+    assert (await store.client.zcard("{b:000}c:r:http"), await store.client.zcard("{b:000}c:r:http!")) == (
+        0,
+        0,
+    )
     for claim in claims[20:]:
         await b.end(claim, "b")
-    assert (await store.client.zcard("{b:000}c:r:http"), await store.client.zcard("{b:000}c:r:http!")) == (1, 0)
+    assert (await store.client.zcard("{b:000}c:r:http"), await store.client.zcard("{b:000}c:r:http!")) == (
+        1,
+        0,
+    )

@@ -1,4 +1,5 @@
-"""A host's delay fixed by hand: it holds from now on, until it is undone, and is never taken for one that was learned."""
+"""A host's delay fixed by hand: it holds from now on, until it is undone, and is never taken for one that was
+learned."""
 
 from __future__ import annotations
 

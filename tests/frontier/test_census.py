@@ -21,7 +21,9 @@ A, B = "a.example", "b.test:8080"
 QUICK = Policy(delay=0, obey_robots=False, per_host=100, sets=4)
 
 
-@pytest.fixture(params=[("valkey_url", 1), ("valkey_url", 4), ("cluster_url", 1024)], ids=["1", "4", "cluster"])
+@pytest.fixture(
+    params=[("valkey_url", 1), ("valkey_url", 4), ("cluster_url", 1024)], ids=["1", "4", "cluster"]
+)
 async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
     url, buckets = request.param
     opened = connect(request.getfixturevalue(url))
@@ -49,7 +51,11 @@ def adds(frontier: Frontier, *found: str | Request, flags: str = "o") -> Adds:
 
 
 async def claims(frontier: Frontier, k: int = 100) -> list[Claim]:
-    return [claim for bucket in range(frontier.store.buckets) for claim in (await frontier.claim(bucket, k)).claims]
+    return [
+        claim
+        for bucket in range(frontier.store.buckets)
+        for claim in (await frontier.claim(bucket, k)).claims
+    ]
 
 
 async def settle(
@@ -65,7 +71,8 @@ async def where(census: Census, url: str, name: str = "c") -> str:
 
 async def test_the_summary_adds_up_at_every_moment(store: Store) -> None:
     frontier, census = await begun(store), Census(store)
-    assert (await Census(store).summary("c")).found == 0  # another's: what took long to count is remembered for a while
+    # another's: what took long to count is remembered for a while
+    assert (await Census(store).summary("c")).found == 0
     pages = [f"http://{host}/{n}" for host in (A, B, "c.test", "d.test") for n in range(5)]
     await frontier.add(adds(frontier, *pages))
     await frontier.add(adds(frontier, *pages[:7]))
@@ -88,7 +95,14 @@ async def test_the_summary_adds_up_at_every_moment(store: Store) -> None:
         await settle(frontier, claim, action, changes, reason="dns", wait=60_000)
         assert (await census.summary("c")).adds_up()
     last = await census.summary("c")
-    assert (last.pages, last.succeeded, last.redirected, last.dead, last.retried, last.bytes) == (2, 1, 1, 1, 1, 10)
+    assert (last.pages, last.succeeded, last.redirected, last.dead, last.retried, last.bytes) == (
+        2,
+        1,
+        1,
+        1,
+        1,
+        10,
+    )
     assert last.errors == {"dns": 1, "parse": 1}
     assert last.skipped == {"duplicate": 7, "robots": 1}
     assert (last.state, last.outputs, last.pending) == ("running", ["out.jsonl"], 15)
@@ -108,7 +122,9 @@ async def test_where_a_url_is(store: Store, seen: str) -> None:
     one, two, three, four, five = (f"https://{A}/{n}?b=1&a={n}" for n in range(5))
     assert await where(census, one) == "unknown"
     await frontier.add(adds(frontier, one, two, three, Request(four, priority=-1), Request(five, priority=7)))
-    place = await census.locate("c", three, urls.fingerprint(urls.canonical(three) or "", store.seed), urls.canonical)
+    place = await census.locate(
+        "c", three, urls.fingerprint(urls.canonical(three) or "", store.seed), urls.canonical
+    )
     assert (place.state, place.level, place.position) == ("pending", 0, 2)
     assert await where(census, f"https://{A}/1?utm_source=x&a=1&b=1") == "pending"  # another spelling
     held = {claim.request.url: claim for claim in await claims(frontier)}
@@ -124,7 +140,9 @@ async def test_where_a_url_is(store: Store, seen: str) -> None:
         "pending",
         "leased",
     ]
-    late = await census.locate("c", two, urls.fingerprint(urls.canonical(two) or "", store.seed), urls.canonical)
+    late = await census.locate(
+        "c", two, urls.fingerprint(urls.canonical(two) or "", store.seed), urls.canonical
+    )
     assert late.attempt == 1
     assert late.due is not None
     assert 80 < late.due <= 90
@@ -144,7 +162,9 @@ async def test_a_seen_set_of_many_generations_is_asked_whole(store: Store) -> No
 
 async def test_hosts_and_one_host(store: Store) -> None:
     frontier, census, steer = await begun(store), Census(store), Steer(store)
-    await frontier.add(adds(frontier, *(f"http://{A}/{n}" for n in range(5)), Request(f"http://{B}/", priority=3)))
+    await frontier.add(
+        adds(frontier, *(f"http://{A}/{n}" for n in range(5)), Request(f"http://{B}/", priority=3))
+    )
     lines = await Census(store).hosts("c")
     assert [(line.host, line.waiting, line.state) for line in lines] == [(A, 5, "ready"), (B, 1, "ready")]
     assert [line.host for line in await Census(store).hosts("c", 1, "host")] == [A]
@@ -167,13 +187,19 @@ async def test_hosts_and_one_host(store: Store) -> None:
 
 async def test_dead_letters_are_listed_filtered_requeued_and_dropped(store: Store) -> None:
     frontier, census, steer = await begun(store), Census(store), Steer(store)
-    await frontier.add(adds(frontier, *(f"http://{A}/{n}" for n in range(7)), *(f"http://{B}/{n}" for n in range(3))))
+    await frontier.add(
+        adds(frontier, *(f"http://{A}/{n}" for n in range(7)), *(f"http://{B}/{n}" for n in range(3)))
+    )
     for claim in await claims(frontier):
-        await settle(frontier, claim, "x", reason="dns" if claim.host == A else "timeout", detail=f"of {claim.host}")
+        await settle(
+            frontier, claim, "x", reason="dns" if claim.host == A else "timeout", detail=f"of {claim.host}"
+        )
     found = [letter async for letter in census.dead("c", page=2)]
     assert len(found) == 10
     assert {letter.reason for letter in found if letter.host == A} == {"dns"}
-    assert {letter.url async for letter in census.dead("c", reason="timeout")} == {f"http://{B}/{n}" for n in range(3)}
+    assert {letter.url async for letter in census.dead("c", reason="timeout")} == {
+        f"http://{B}/{n}" for n in range(3)
+    }
     now = await census.now()
     assert [letter async for letter in census.dead("c", since=now + 60)] == []
     assert len([letter async for letter in census.dead("c", since=now - 60)]) == 10

@@ -17,7 +17,9 @@ async def test_higher_priority_comes_first_and_a_low_one_does_not_starve(bed: Be
         (claim,) = await b.claim()
         order += paths([claim])
         await b.end(claim, delay=0)
-    assert [path for path in order if "low" in path] == ["/low0", "/low1"], "every 8th claim is the lowest level's"
+    assert [path for path in order if "low" in path] == ["/low0", "/low1"], (
+        "every 8th claim is the lowest level's"
+    )
     assert order[:7] == [f"/high{i}" for i in range(7)]
     assert "mid" not in "".join(order)
 
@@ -113,11 +115,15 @@ async def test_each_scheme_has_its_own_robots(bed: Beds) -> None:
     b = bed(obey_robots=True)
     await b.add(f"{A}/1", "http://a.example/1")
     (first,) = await b.claim()
-    await b.frontier.robots(first, version=7, holds=60_000, crawl_delay=0, settle=Settle(first.token, "d", since=0))
+    await b.frontier.robots(
+        first, version=7, holds=60_000, crawl_delay=0, settle=Settle(first.token, "d", since=0)
+    )
     claims = await b.claim()
     kinds = {c.request.url for c in claims}
     second = [c for c in claims if c.kind == "robots"] or await b.claim()
-    assert {c.request.url for c in second} | kinds >= {"http://a.example/robots.txt", f"{A}/1"} or len(second) == 1
+    assert {c.request.url for c in second} | kinds >= {"http://a.example/robots.txt", f"{A}/1"} or len(
+        second
+    ) == 1
 
 
 async def test_a_closed_host_is_asked_again_after_its_wait(bed: Beds) -> None:

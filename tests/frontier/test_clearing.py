@@ -17,7 +17,9 @@ Clear = Callable[[Store, str], Awaitable[Any]]
 
 @pytest.mark.parametrize("clear", [forget, drop_queue])
 @pytest.mark.parametrize("obey", [False, True])
-async def test_claims_of_a_dead_process_hold_no_host_up(bed: Beds, store: Store, clear: Clear, obey: bool) -> None:
+async def test_claims_of_a_dead_process_hold_no_host_up(
+    bed: Beds, store: Store, clear: Clear, obey: bool
+) -> None:
     dead = bed("dead", per_host=1, obey_robots=obey, first_delay=0)
     await dead.add(f"{A}/1", f"{A}/2")
     assert [claim.kind for claim in await dead.claim()] == ["robots" if obey else "page"]

@@ -1,4 +1,5 @@
-"""Long queues: what is beyond the bound waits in a cold store, and comes back in order, once, whatever happens in between."""
+"""Long queues: what is beyond the bound waits in a cold store, and comes back in order, once, whatever
+happens in between."""
 
 from __future__ import annotations
 
@@ -98,7 +99,9 @@ async def test_many_priorities_are_bound_as_well(bed: Beds, store: Store, spille
     assert await one.adds_up()
 
 
-async def test_retries_and_what_goes_to_the_front_are_never_spilled(bed: Beds, store: Store, spiller: Spiller) -> None:
+async def test_retries_and_what_goes_to_the_front_are_never_spilled(
+    bed: Beds, store: Store, spiller: Spiller
+) -> None:
     one = bed(per_host=1)
     await one.add(*(f"{A}/{n}" for n in range(30)))
     (claim,) = await one.claim(1)
@@ -138,7 +141,9 @@ class Dying:
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_whenever_a_spiller_dies_each_url_comes_once(bed: Beds, store: Store, cold: Cold, seed: int) -> None:
+async def test_whenever_a_spiller_dies_each_url_comes_once(
+    bed: Beds, store: Store, cold: Cold, seed: int
+) -> None:
     rng = random.Random(seed)
     await bound(store, "c", HOT)
     one, given, found = bed(per_host=2), 0, list[str]()
@@ -208,7 +213,9 @@ async def placed(store: Store, cold: Cold, one: Any, path: str) -> Any:
 
 
 @pytest.mark.parametrize("moved", [False, True])
-async def test_explain_finds_a_cold_url(bed: Beds, store: Store, spiller: Spiller, cold: Cold, moved: bool) -> None:
+async def test_explain_finds_a_cold_url(
+    bed: Beds, store: Store, spiller: Spiller, cold: Cold, moved: bool
+) -> None:
     one = bed()
     await one.add(*(f"{A}/{n}" for n in range(30)))
     if moved:

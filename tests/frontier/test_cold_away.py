@@ -33,9 +33,18 @@ def server(tmp_path: Path) -> Iterator[Process]:
         ("sqlite:?hot=4000", ("sqlite:", 4000)),
         ("rediss://:p@h?ca_file=a.pem&hot=2", ("rediss://:p@h?ca_file=a.pem", 2)),
         ("redis://h?check_hostname=no", ("redis://h?check_hostname=no", 512)),
-        *((text, ValueError) for text in ("sqlite:?ca_file=a", "sqlite:?hot=1", "redis://h?hot=4001", "redis://h?hot=x", "off?hot=4")),
+        *(
+            (text, ValueError)
+            for text in (
+                "sqlite:?ca_file=a",
+                "sqlite:?hot=1",
+                "redis://h?hot=4001",
+                "redis://h?hot=x",
+                "off?hot=4",
+            )
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_cold_store_has_parameters(setting: str, place: object) -> None:
     if place is ValueError:
         with pytest.raises(ValueError, match="hot=N"):
@@ -47,8 +56,13 @@ def test_a_cold_store_has_parameters(setting: str, place: object) -> None:
 
 @pytest.mark.parametrize("how", ["dead", "full"])
 async def test_it_is_waited_for_and_told(
-    bed: Beds, store: Store, server: Process, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:  # fmt: skip
+    bed: Beds,
+    store: Store,
+    server: Process,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+) -> None:
     monkeypatch.setattr(spilling, "OUT", 1.0)
     cold = Server(connect(f"redis://127.0.0.1:{server.port}"), "c")
     await bound(store, "c", 4)

@@ -163,12 +163,16 @@ asyncio.run(work(url, ledger, Bounds(int(at_once), int(day), int(most))))
 """
 
 
-async def test_eight_processes_share_a_thousand_credits_and_some_are_killed(valkey_url: str, tmp_path: Path) -> None:
+async def test_eight_processes_share_a_thousand_credits_and_some_are_killed(
+    valkey_url: str, tmp_path: Path
+) -> None:
     ledger = tmp_path / "ledger"
     words = [sys.executable, "-c", WORKER, valkey_url, str(ledger), "64", "10000", "1000"]
 
     def begin() -> subprocess.Popen[bytes]:
-        return subprocess.Popen(words, env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+        return subprocess.Popen(
+            words, env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        )
 
     workers, killed = [begin() for _ in range(8)], 0
     try:

@@ -1,4 +1,5 @@
-"""What workers and crawls are told, and by whom: two operators at once, a name that another worker bore before."""
+"""What workers and crawls are told, and by whom: two operators at once, a name that another worker bore
+before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A crawl is dated by the store's clock, whatever the clock of its process says: cleaning goes by these dates."""
+"""A crawl is dated by the store's clock, whatever the clock of its process says: cleaning goes by these
+dates."""
 
 from __future__ import annotations
 

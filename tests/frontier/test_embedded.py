@@ -198,7 +198,8 @@ def test_the_lock_outlives_the_door_and_is_nobody_elses(data: Path) -> None:
             if os.path.exists(f"/proc/self/fd/{fd}")
         ]
         assert not any(os.path.samestat(one, held) for one in ours)
-        with redis.Redis.from_url(one.url() or "") as client:  # the child that rewrites the files has the lock, too
+        # the child that rewrites the files has the lock, too
+        with redis.Redis.from_url(one.url() or "") as client:
             client.set("a", 1)
             client.bgrewriteaof()
     finally:
@@ -210,7 +211,8 @@ def test_the_lock_outlives_the_door_and_is_nobody_elses(data: Path) -> None:
 
 @pytest.mark.parametrize("socket", ["{home}/s", "/dev/null", "", "{tmp}/gossamer-x/s"])
 def test_a_process_that_is_not_proven_ours_is_left_alone(data: Path, socket: str, impatient: None) -> None:
-    """run.json of another machine, or of before a reboot: the pid is somebody else's, the folder of the socket too."""
+    """run.json of another machine, or of before a reboot: the pid is somebody else's, the folder of the
+    socket too."""
     other = subprocess.Popen(["sleep", "600"])
     try:
         home = data.parent / "home"
@@ -251,7 +253,17 @@ def test_a_server_of_an_earlier_gossamer_is_ended_first(data: Path) -> None:
     folder.mkdir(parents=True)
     socket.parent.mkdir(mode=0o700)
     old = subprocess.Popen(
-        [server_binary(), "--port", "0", "--unixsocket", str(socket), "--dir", str(folder), "--appendonly", "yes"],
+        [
+            server_binary(),
+            "--port",
+            "0",
+            "--unixsocket",
+            str(socket),
+            "--dir",
+            str(folder),
+            "--appendonly",
+            "yes",
+        ],
         stdout=subprocess.DEVNULL,
     )
     try:
@@ -272,9 +284,15 @@ def test_a_server_of_an_earlier_gossamer_is_ended_first(data: Path) -> None:
 def test_the_lock_held_by_something_else_is_told(data: Path, impatient: None) -> None:
     (data / "store").mkdir(parents=True)
     holder = subprocess.Popen(
-        [sys.executable, "-c", "import fcntl, sys; f = open(sys.argv[1], 'a'); fcntl.flock(f, 2); print(flush=True); input()",
-         str(data / "store" / "server.lock")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-c",
+            "import fcntl, sys; f = open(sys.argv[1], 'a'); fcntl.flock(f, 2); print(flush=True); input()",
+            str(data / "store" / "server.lock"),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
     try:
         assert holder.stdout is not None
         holder.stdout.readline()
@@ -286,9 +304,18 @@ def test_the_lock_held_by_something_else_is_told(data: Path, impatient: None) ->
 
 
 @pytest.mark.parametrize(
-    "name", ["store", "store/run.json", "store/start.lock", "store/doors.lock", "store/server.lock", "store/valkey.log",
-             "store/appendonlydir", "store/appendonlydir/appendonly.aof.1.incr.aof"]
-)  # fmt: skip
+    "name",
+    [
+        "store",
+        "store/run.json",
+        "store/start.lock",
+        "store/doors.lock",
+        "store/server.lock",
+        "store/valkey.log",
+        "store/appendonlydir",
+        "store/appendonlydir/appendonly.aof.1.incr.aof",
+    ],
+)
 def test_links_in_the_folder_are_refused(data: Path, name: str) -> None:
     elsewhere = data.parent / "elsewhere"
     path = data / name
@@ -327,13 +354,24 @@ def test_a_fifo_does_not_hold_it_up(data: Path) -> None:
     ("change", "said"),
     [
         (lambda data: shutil.rmtree(data), "was removed while"),
-        (lambda data: data.rename(data.with_name("other")), "was moved while the crawl ran .it is .*/other now"),
+        (
+            lambda data: data.rename(data.with_name("other")),
+            "was moved while the crawl ran .it is .*/other now",
+        ),
         (lambda data: (data.rename(data.with_name("other")), data.mkdir()), "was (moved|replaced) while"),
-        (lambda data: (data.rename(data.with_name("other")), shutil.copytree(data.with_name("other"), data)), "was replaced while"),
+        (
+            lambda data: (
+                data.rename(data.with_name("other")),
+                shutil.copytree(data.with_name("other"), data),
+            ),
+            "was replaced while",
+        ),
         (lambda data: (shutil.rmtree(data), data.symlink_to("/nowhere")), "was removed while"),
     ],
-)  # fmt: skip
-def test_a_folder_that_goes_away_leaves_no_server(data: Path, change: Callable[[Path], object], said: str) -> None:
+)
+def test_a_folder_that_goes_away_leaves_no_server(
+    data: Path, change: Callable[[Path], object], said: str
+) -> None:
     one = Embedded(data)
     one.start()
     (pid,) = servers(data)
@@ -408,11 +446,12 @@ MANIFEST, BASE, INCR = "appendonly.aof.manifest", "appendonly.aof.1.base.rdb", "
         (INCR, None),
         (INCR, lambda raw: raw.replace(b"SET", b"SEU", 1)),
         (INCR, lambda raw: raw.replace(b"$6\r\nvalue1", b"$9\r\nvalue1", 1)),
-        (INCR, lambda raw: raw.replace(b"$6\r\nvalue1", b"$66666\r\nvalue1", 1)),  # it seems to end beyond the end
+        # it seems to end beyond the end
+        (INCR, lambda raw: raw.replace(b"$6\r\nvalue1", b"$66666\r\nvalue1", 1)),
         (INCR, lambda raw: raw[:500] + bytes(300) + raw[800:]),
         ("", None),
     ],
-)  # fmt: skip
+)
 def test_worse_damage_is_told(data: Path, name: str, change: Callable[[bytes], bytes] | None) -> None:
     folder = filled(data).parent
     if not name:

@@ -1,4 +1,5 @@
-"""The verbs over many buckets at once, on a server and on a Cluster: as one bucket after another, and on one server all or nothing."""
+"""The verbs over many buckets at once, on a server and on a Cluster: as one bucket after another, and on one
+server all or nothing."""
 
 from __future__ import annotations
 

@@ -103,7 +103,9 @@ async def claim(frontier: Frontier, bucket: int, k: int = 10) -> list[Claim]:
     return [one for each in got for one in each.claims if each.sure]
 
 
-async def test_after_a_failover_each_host_waits_for_its_delay(pair: Watched | Cluster, opened: Opened) -> None:
+async def test_after_a_failover_each_host_waits_for_its_delay(
+    pair: Watched | Cluster, opened: Opened
+) -> None:
     store = await opened(pair.url)
     frontier = frontier_of(store)
     hosts = ["a.example", "b.a.example", "c.a.example"]
@@ -111,7 +113,9 @@ async def test_after_a_failover_each_host_waits_for_its_delay(pair: Watched | Cl
     await frontier.add(links(frontier, *(f"http://{host}/{n}" for host in hosts for n in range(3))))
     first = await claim(frontier, bucket)
     assert sorted(one.host for one in first) == hosts
-    await frontier.settle(bucket, [Settle(one.token, "d", since=0, delay=DELAY) for one in first], {"pages": 3}, {})
+    await frontier.settle(
+        bucket, [Settle(one.token, "d", since=0, delay=DELAY) for one in first], {"pages": 3}, {}
+    )
     master_of(pair, bucket).kill()
     found: list[Claim] = []
     asked_first = 0
@@ -166,7 +170,9 @@ async def test_claims_that_no_replica_knows_of_are_not_sure(pair: Watched | Clus
     await asyncio.wait_for(adding, 20)
 
 
-async def test_a_replica_that_came_since_the_last_look_is_waited_for(pair: Watched | Cluster, opened: Opened) -> None:
+async def test_a_replica_that_came_since_the_last_look_is_waited_for(
+    pair: Watched | Cluster, opened: Opened
+) -> None:
     store = await opened(pair.url)
     frontier = frontier_of(store)
     bucket = bucket_of("a.example", 64)
@@ -185,7 +191,9 @@ async def test_a_replica_that_came_since_the_last_look_is_waited_for(pair: Watch
         assert not got.sure, "the replica that will take over does not know of it"
 
 
-async def test_a_replica_that_is_being_filled_is_waited_for_shortly(pair: Watched | Cluster, opened: Opened) -> None:
+async def test_a_replica_that_is_being_filled_is_waited_for_shortly(
+    pair: Watched | Cluster, opened: Opened
+) -> None:
     store = await opened(pair.url)
     frontier = frontier_of(store)
     bucket = bucket_of("a.example", 64)

@@ -26,7 +26,8 @@ async def test_turns_are_a_delay_apart_whoever_asks(store: Store) -> None:
             if wait:
                 await asyncio.sleep(wait)
                 continue
-            starts.append(float(await store.client.hget(group(NAME), "n") or 0) - 20)  # ms, by the store's clock
+            # ms, by the store's clock
+            starts.append(float(await store.client.hget(group(NAME), "n") or 0) - 20)
             out += 1
             most = max(most, out)
             began = asyncio.get_running_loop().time()
@@ -37,7 +38,9 @@ async def test_turns_are_a_delay_apart_whoever_asks(store: Store) -> None:
 
     await asyncio.gather(*(client(Groups(store, 1, 5), random.Random(n)) for n in range(8)))
     assert (len(starts), most) == (32, 1)
-    assert min(b - a for a, b in itertools.pairwise(sorted(starts))) >= 19, "whole milliseconds on either side"
+    assert min(b - a for a, b in itertools.pairwise(sorted(starts))) >= 19, (
+        "whole milliseconds on either side"
+    )
 
 
 async def test_waiters_are_told_times_apart(store: Store) -> None:
@@ -74,7 +77,9 @@ async def test_the_next_start_counts_from_the_real_one(store: Store) -> None:
     assert 10 < wait <= 30.001, "the delay that was learned, from when it was asked"
     token, wait = await groups.enter("domain:example.com", 10.0)
     await groups.leave("domain:example.com", token, -1, 0.1)
-    assert (await groups.enter("domain:example.com", 0.1))[1] > 1, "no request was made: the start stays as it was said"
+    assert (await groups.enter("domain:example.com", 0.1))[1] > 1, (
+        "no request was made: the start stays as it was said"
+    )
 
 
 async def test_who_asks_again_as_the_reply_was_lost_has_the_same_turn(store: Store) -> None:

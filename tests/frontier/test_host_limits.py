@@ -1,4 +1,5 @@
-"""Limits on the bytes and the time of one host, against real stores: exact whoever asks, and what waits is parked until they grow."""
+"""Limits on the bytes and the time of one host, against real stores: exact whoever asks, and what waits is
+parked until they grow."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ async def test_no_claim_of_a_host_once_its_bytes_are_reached(bed: Beds) -> None:
     await end(b, first[f"{A}/0"], 1, "r", wait=MINUTE)
     assert await b.claim() == []
     n = await b.counts()
-    assert n["skip:budget"] == 5, "4 that were queued, and the one that was to be retried; the sitemap is no page"
+    assert n["skip:budget"] == 5, (
+        "4 that were queued, and the one that was to be retried; the sitemap is no page"
+    )
     assert (n["open"], n["infra"]) == (2, 0), "what is out"
     assert await b.adds_up()
     await b.add(f"{A}/late")

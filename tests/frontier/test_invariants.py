@@ -1,4 +1,5 @@
-"""Any sequence of verbs, by several clients on one store of several buckets: what must hold, holds after each of them."""
+"""Any sequence of verbs, by several clients on one store of several buckets: what must hold, holds after each
+of them."""
 
 from __future__ import annotations
 
@@ -68,7 +69,8 @@ class Fleet:
         frontier = self.client(crawl)
         for _ in range(self.rng.randrange(1, 8)):
             request = Request(
-                f"http://{self.rng.choice(HOSTS)}/{self.rng.randrange(40)}", priority=self.rng.choice((0, 0, 0, -2, 5))
+                f"http://{self.rng.choice(HOSTS)}/{self.rng.randrange(40)}",
+                priority=self.rng.choice((0, 0, 0, -2, 5)),
             )
             host, entry = pack(request)
             group = (keys.bucket_of(host, self.store.buckets), host, request.priority, "http", "o", "")
@@ -95,9 +97,14 @@ class Fleet:
         asked = action not in "kb"
         now = await self.now()
         settle = Settle(
-            claim.token, action, since=now - at if asked else -1, delay=15, reason="dns",
-            wait=self.rng.choice((0, 20)), host_wait=self.rng.choice((0, 0, 30)),
-        )  # fmt: skip
+            claim.token,
+            action,
+            since=now - at if asked else -1,
+            delay=15,
+            reason="dns",
+            wait=self.rng.choice((0, 20)),
+            host_wait=self.rng.choice((0, 0, 30)),
+        )
         counted = {"pages": 1} if action == "d" else {"skip:robots": 1} if action == "k" else {}
         frontier = self.client(crawl)
         if asked and self.rng.random() < 0.3:
@@ -120,7 +127,9 @@ class Fleet:
             lost = await self.client(crawl).renew(claim.bucket, [claim.token])
             if lost:
                 with pytest.raises(Stale):
-                    await self.client(crawl).settle(claim.bucket, [Settle(claim.token, "d", since=0)], {"pages": 1}, {})
+                    await self.client(crawl).settle(
+                        claim.bucket, [Settle(claim.token, "d", since=0)], {"pages": 1}, {}
+                    )
 
     async def sweep(self, crawl: str) -> None:
         for bucket in range(self.store.buckets):
@@ -242,7 +251,9 @@ async def test_whatever_the_clients_do(stores: Any, seed: int) -> None:
             await fleet.claim(crawl)
         while fleet.held:
             await fleet.end("one", "d")
-        left = [await fleet.clients[crawl][0].sweep(b) for crawl in CRAWLS for b in range(fleet.store.buckets)]
+        left = [
+            await fleet.clients[crawl][0].sweep(b) for crawl in CRAWLS for b in range(fleet.store.buckets)
+        ]
         assert (sum(is_open for _, is_open, _, _ in left) == 0) == all(
             set(fleet.ended[crawl]) == fleet.known[crawl] for crawl in CRAWLS
         ), "it is finished exactly when nothing is left"
@@ -258,7 +269,8 @@ async def test_whatever_the_clients_do(stores: Any, seed: int) -> None:
 
 @pytest.mark.parametrize("buckets", [1, 16])
 async def test_limits_hold_with_many_clients_at_once(stores: Any, buckets: int) -> None:
-    """Pages are exact and bytes never pass by more than what was out, with redirects, retries and lost leases in between."""
+    """Pages are exact and bytes never pass by more than what was out, with redirects, retries and lost leases
+    in between."""
     fleet = Fleet(await stores(buckets, 4), random.Random(buckets), delay=0, per_host=4, limit=60, lease=300)
     for _ in range(60):
         await fleet.add("one")
@@ -281,7 +293,9 @@ async def test_limits_hold_with_many_clients_at_once(stores: Any, buckets: int) 
                 )
                 pages += action == "d"
 
-    await asyncio.gather(*(work(frontier, random.Random(n)) for n, frontier in enumerate(fleet.clients["one"])))
+    await asyncio.gather(
+        *(work(frontier, random.Random(n)) for n, frontier in enumerate(fleet.clients["one"]))
+    )
     assert pages <= 60
     while pages < 60:
         await asyncio.sleep(0.05)

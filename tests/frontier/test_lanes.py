@@ -183,7 +183,10 @@ async def test_a_host_is_handed_over_and_comes_home(bed: Beds, store: Store) -> 
 
 
 async def test_a_host_is_set_apart_for_those_that_have_its_sites(bed: Beds, store: Store) -> None:
-    part, whole = bed(lanes=("http", "http@eu")), bed(lanes=("http", "http+shop", "browser+shop", "http+shop@eu"))
+    part, whole = (
+        bed(lanes=("http", "http@eu")),
+        bed(lanes=("http", "http+shop", "browser+shop", "http+shop@eu")),
+    )
     await add(part, *(f"{A}/{n}" for n in range(4)))
     await add(part, Request(f"{B}/1", region="eu"), lane="http@us")
     for one in await part.claim(2):
@@ -216,7 +219,12 @@ async def test_who_serves_what_is_set_apart(bed: Beds, store: Store) -> None:
     await refusals.refuse("w@h", "c", "no file", "shop")
     assert await refusals.refused() == {("w@h", "c", "shop"): "no file"}
     (line,) = await heaps(store, "c")
-    assert (line.lane, line.sites, line.workers, line.stranded) == ("http+news+shop", ["news", "shop"], 1, False)
+    assert (line.lane, line.sites, line.workers, line.stranded) == (
+        "http+news+shop",
+        ["news", "shop"],
+        1,
+        False,
+    )
     assert await refusals.others("c"), "v has all"
     await refusals.refuse("v@h", "c", "another version", "news")
     (line,) = await heaps(store, "c")

@@ -1,4 +1,5 @@
-"""Ledgers: what a dead process held is told to who comes after it; a living or frozen one is never taken for dead."""
+"""Ledgers: what a dead process held is told to who comes after it; a living or frozen one is never taken for
+dead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How proxies stand, shared: the script keeps the rules of `identity.standing`, workers hear of one another, sessions are bound once."""
+"""How proxies stand, shared: the script keeps the rules of `identity.standing`, workers hear of one another,
+sessions are bound once."""
 
 from __future__ import annotations
 
@@ -37,7 +38,12 @@ async def test_the_script_keeps_the_rules(store: Store) -> None:
         }
         for key, standing in kept.items():
             told, known = standing, mine[key]
-            assert (told.row, told.outs, told.until, told.at) == (known.row, known.outs, known.until, known.at)
+            assert (told.row, told.outs, told.until, told.at) == (
+                known.row,
+                known.outs,
+                known.until,
+                known.at,
+            )
             assert (told.good, told.bad, told.latency) == pytest.approx(
                 (known.good, known.bad, known.latency), abs=0.02
             )
@@ -63,7 +69,9 @@ async def test_a_session_is_bound_once_and_anew_when_its_proxy_is_gone(store: St
     workers = [Proving(store, "c") for _ in range(8)]
     bound = await asyncio.gather(*(one.bind("e.com", f"p:{n}", "", 60) for n, one in enumerate(workers)))
     assert len(set(bound)) == 1
-    again = await asyncio.gather(*(one.bind("e.com", f"q:{n}", bound[0], 60) for n, one in enumerate(workers)))
+    again = await asyncio.gather(
+        *(one.bind("e.com", f"q:{n}", bound[0], 60) for n, one in enumerate(workers))
+    )
     assert len(set(again)) == 1
     assert again[0].startswith("q:")
     assert await workers[0].bind("f.com", "p:9", "", 60) == "p:9"

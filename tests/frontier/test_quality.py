@@ -1,4 +1,5 @@
-"""What is remembered of a site's runs: the last ten, each once; what cannot be read is left out. What many processes see together."""
+"""What is remembered of a site's runs: the last ten, each once; what cannot be read is left out. What many
+processes see together."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ async def test_whatever_their_number_processes_see_together_what_changed_within_
             break
     assert n <= (30 if many == 1 else 200)
     assert all(
-        trip.reason.startswith("gate 'pause if coverage.price<0.9' over the last 1") for trip in tripped.values()
+        trip.reason.startswith("gate 'pause if coverage.price<0.9' over the last 1")
+        for trip in tripped.values()
     )
     late = Lately(store, "c")
     await late.begin()  # what was before it came is not its
@@ -67,4 +69,7 @@ async def test_whatever_their_number_processes_see_together_what_changed_within_
     await late.begin(anew=True)
     assert await late.first("g")
     await forget(store, "c")
-    assert [await store.guard(store.client.exists(key)) for key in (keys.lately("c"), keys.told("c"))] == [0, 0]
+    assert [await store.guard(store.client.exists(key)) for key in (keys.lately("c"), keys.told("c"))] == [
+        0,
+        0,
+    ]

@@ -1,4 +1,5 @@
-"""Caps of a lane and of the fleet, against a real Valkey: never passed by any number of workers, used to the full, changed live."""
+"""Caps of a lane and of the fleet, against a real Valkey: never passed by any number of workers, used to the
+full, changed live."""
 
 from __future__ import annotations
 

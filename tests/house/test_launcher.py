@@ -1,6 +1,7 @@
 """`./gossamer` in a checkout: makes its environment on the barest Python, once, whatever happens in between.
 
-The real launcher installs a tiny project here whose build backend lies in its own tree, so most tests need no network.
+The real launcher installs a tiny project here whose build backend lies in its own tree, so most tests need no
+network.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def system_python() -> str:
-    """The folder of the system's own Python, the one a newcomer on Debian has; else of the Python that runs the tests."""
+    """The folder of the system's own Python, the one a newcomer on Debian has; else of the Python that runs
+    the tests."""
     system = Path("/usr/bin/python3")
     check = "import sys; sys.exit(sys.version_info < (3, 11))"
     fits = system.exists() and subprocess.run([system, "-c", check], check=False).returncode == 0
@@ -87,7 +89,9 @@ def system_python() -> str:
 def environment(**more: str) -> dict[str, str]:
     """The machine's environment, its own Python first, nothing of this test run's environment in it."""
     kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV", "PYTEST"))
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHON", "VIRTUAL_ENV", "PYTEST"))
     }
     return {**kept, "PATH": f"{system_python()}:{os.environ['PATH']}", **more}
 
@@ -110,7 +114,9 @@ def test_a_quicker_python_is_taken_where_it_works(whole: bool, checkout: Path, t
     (tmp_path / "bin").mkdir()
     quick, real = tmp_path / "bin" / "python3.14", Path(system_python()) / "python3"
     makes = f'exec {real} "$@"' if whole else "exit 1"
-    quick.write_text(f"#!/bin/sh\n[ $1 = -c ] && echo 0.000001 && exit\necho $@ >>{tmp_path}/asked\n{makes}\n")
+    quick.write_text(
+        f"#!/bin/sh\n[ $1 = -c ] && echo 0.000001 && exit\necho $@ >>{tmp_path}/asked\n{makes}\n"
+    )
     quick.chmod(0o755)
     done = launch(checkout, "x", PATH=f"{system_python()}:{tmp_path / 'bin'}:{os.environ['PATH']}")
     assert (done.stdout, done.returncode) == (f"{tmp_path}|x\n", 7)
@@ -162,7 +168,9 @@ def test_an_extra_is_brought_by_one_command_and_stays(checkout: Path) -> None:
     assert launch(checkout, "--with", "postgres").stderr == ""
 
 
-def test_the_message_names_the_command_that_works_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_message_names_the_command_that_works_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(optional_deps, "ROOT", tmp_path)
     assert optional_deps.install("postgres") == "pip install 'gossamer[postgres]'"
     assert optional_deps.newer("uvloop") == "pip install -U uvloop"
@@ -266,10 +274,15 @@ HIDE = textwrap.dedent("""
 def can_hide() -> bool:
     """Whether this is Debian and we may hide parts of it from one process."""
     tools = all(shutil.which(tool) for tool in ("apt-get", "unshare", "mount"))
-    return tools and subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
+    return (
+        tools
+        and subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
+    )
 
 
-@pytest.mark.skipif(not can_hide(), reason="needs root on Debian: pip and ensurepip are hidden in a mount namespace")
+@pytest.mark.skipif(
+    not can_hide(), reason="needs root on Debian: pip and ensurepip are hidden in a mount namespace"
+)
 def test_a_python_without_pip_and_ensurepip_is_enough(checkout: Path, tmp_path: Path) -> None:
     command = ["unshare", "--mount", "sh", "-c", HIDE, "hide", str(tmp_path), str(checkout)]
     done = subprocess.run(command, cwd="/", env=environment(), capture_output=True, text=True, check=False)

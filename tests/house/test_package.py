@@ -31,7 +31,9 @@ def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
 
 def test_wheel_says_who_may_use_it_and_how_it_is_called(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        info = next(name for name in archive.namelist() if name.endswith("/METADATA")).removesuffix("METADATA")
+        info = next(name for name in archive.namelist() if name.endswith("/METADATA")).removesuffix(
+            "METADATA"
+        )
         about = Parser().parsestr(archive.read(f"{info}METADATA").decode())
         assert archive.read(f"{info}entry_points.txt").decode().split() == [
             "[console_scripts]",
@@ -45,7 +47,10 @@ def test_wheel_says_who_may_use_it_and_how_it_is_called(wheel: Path) -> None:
 
 def test_every_dependency_has_a_lower_bound() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
+    lines = [
+        *project["dependencies"],
+        *(line for extra in project["optional-dependencies"].values() for line in extra),
+    ]
     assert [line for line in lines if ">=" not in line and not line.startswith("gossamer[")] == []
 
 

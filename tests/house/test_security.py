@@ -36,7 +36,9 @@ def test_every_test_and_file_that_it_names_is_there() -> None:
 
 
 def test_its_bounds_are_the_defaults() -> None:
-    defaults = {name: given.default for name, given in inspect.signature(HttpCollector.__init__).parameters.items()}
+    defaults = {
+        name: given.default for name, given in inspect.signature(HttpCollector.__init__).parameters.items()
+    }
     assert (defaults["connect"], defaults["first_byte"], defaults["total"]) == (10, 20, 30)
     assert (defaults["wire"], defaults["decoded"], Settings().max_size, Settings().timeout) == (
         16 * MIB,
@@ -44,7 +46,11 @@ def test_its_bounds_are_the_defaults() -> None:
         16 * MIB,
         30,
     )
-    assert (transfer.MOST_HEADER_BYTES, transfer.MOST_HEADER_LINES, transfer.MOST_CHUNKS) == (64 << 10, 100, 200_000)
+    assert (transfer.MOST_HEADER_BYTES, transfer.MOST_HEADER_LINES, transfer.MOST_CHUNKS) == (
+        64 << 10,
+        100,
+        200_000,
+    )
     assert (transfer.DRAINED, transfer.ERROR) == (64 << 10, MIB)
     assert (sitemap_text.LIMIT, sitemaps.MOST) == (50 * MIB, 50_000)
     assert (robots.LIMIT, robots_access.MOST, robots_access.AGE, robots_access.PARKED) == (

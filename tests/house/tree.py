@@ -27,7 +27,8 @@ PYTHON_ROOMS = ("src", "tests", "deploy", "benchmarks", "examples")
 
 @dataclass(frozen=True)
 class Source:
-    """One Python file: its path within the checkout, its dotted name when it is part of the package, its tree."""
+    """One Python file: its path within the checkout, its dotted name when it is part of the package, its
+    tree."""
 
     path: str
     module: str | None
@@ -58,10 +59,13 @@ def package() -> tuple[Source, ...]:
 
 @lru_cache(maxsize=1)
 def kept_files() -> tuple[str, ...]:
-    """Files that git keeps, or would keep: tracked and new ones that are not ignored. Without git: all but hidden folders."""
+    """Files that git keeps, or would keep: tracked and new ones that are not ignored. Without git: all but
+    hidden folders."""
     if (ROOT / ".git").exists() and shutil.which("git"):
         words = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-        names = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+        names = subprocess.run(
+            words, cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
     else:
         names = [str(file.relative_to(ROOT)) for file in ROOT.rglob("*") if not HIDDEN & set(file.parts)]
     return tuple(name for name in names if (ROOT / name).is_file())

@@ -184,14 +184,26 @@ def test_no_jar_is_made_of_something_else(state: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("Fri, 07 Aug 2019 08:04:19 GMT", 1565165059), ("Friday, 07-Aug-19 08:04:19 GMT", 1565165059),
-        ("Wed Aug  7 08:04:19 2019", 1565165059), ("07 aug 2019 8:4:19", 1565165059), ("08:04:19 2019 august 7th", 1565165059),
-        ("1 Jan 70 00:00:00", 0), ("1 Jan 69 00:00:00", 3124224000), ("1 Jan 1601 00:00:00", -11644473600),
-        ("1 Jan 1600 00:00:00", None), ("32 Jan 2019 00:00:00", None), ("1 Jan 2019 24:00:00", None), ("1 Jan 2019", None),
-        ("29 Feb 2020 00:00:00", 1582934400), ("29 Feb 2019 00:00:00", None), ("31 Apr 2019 00:00:00", None),
-        ("1 Foo 2019 00:00:00", None), ("", None), ("tomorrow", None),
+        ("Fri, 07 Aug 2019 08:04:19 GMT", 1565165059),
+        ("Friday, 07-Aug-19 08:04:19 GMT", 1565165059),
+        ("Wed Aug  7 08:04:19 2019", 1565165059),
+        ("07 aug 2019 8:4:19", 1565165059),
+        ("08:04:19 2019 august 7th", 1565165059),
+        ("1 Jan 70 00:00:00", 0),
+        ("1 Jan 69 00:00:00", 3124224000),
+        ("1 Jan 1601 00:00:00", -11644473600),
+        ("1 Jan 1600 00:00:00", None),
+        ("32 Jan 2019 00:00:00", None),
+        ("1 Jan 2019 24:00:00", None),
+        ("1 Jan 2019", None),
+        ("29 Feb 2020 00:00:00", 1582934400),
+        ("29 Feb 2019 00:00:00", None),
+        ("31 Apr 2019 00:00:00", None),
+        ("1 Foo 2019 00:00:00", None),
+        ("", None),
+        ("tomorrow", None),
     ],
-)  # fmt: skip
+)
 def test_dates(text: str, wanted: float | None) -> None:
     assert parse_date(text) == wanted
 
@@ -200,16 +212,37 @@ HEADERS = st.one_of(
     st.binary(max_size=200),
     st.lists(
         st.sampled_from(
-            [b"a", b"=", b";", b" ", b"Domain=", b"e.com", b".", b"Path=", b"/x", b"Secure", b"Max-Age=", b"-", b"99", b"Expires=",
-             b"1 Jan 2030 00:00:00", b"__Host-", b"\xff", b"\t", b"com"]
+            [
+                b"a",
+                b"=",
+                b";",
+                b" ",
+                b"Domain=",
+                b"e.com",
+                b".",
+                b"Path=",
+                b"/x",
+                b"Secure",
+                b"Max-Age=",
+                b"-",
+                b"99",
+                b"Expires=",
+                b"1 Jan 2030 00:00:00",
+                b"__Host-",
+                b"\xff",
+                b"\t",
+                b"com",
+            ]
         ),
         max_size=12,
     ).map(b"".join),
-)  # fmt: skip
+)
 HOSTS = ("e.com", "www.e.com", "f.com", "co.uk", "a.co.uk", "127.0.0.1", "[::1]:80", "localhost")
 
 
-@given(st.lists(st.tuples(st.sampled_from(HOSTS), st.booleans(), HEADERS), max_size=8), st.sampled_from(HOSTS))
+@given(
+    st.lists(st.tuples(st.sampled_from(HOSTS), st.booleans(), HEADERS), max_size=8), st.sampled_from(HOSTS)
+)
 def test_no_cookie_leaves_its_registered_domain(taken: list[tuple[str, bool, bytes]], asked: str) -> None:
     ticks = count()
     jar = Jar(lambda: float(next(ticks)))

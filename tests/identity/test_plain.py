@@ -12,7 +12,9 @@ from gossamer.model.request import Request
 SEED = "https://e.com/x"
 
 
-def plain(headers: dict[str, str], credentials: dict[str, tuple[str, str]] | None = None, seed: str = SEED) -> Plain:
+def plain(
+    headers: dict[str, str], credentials: dict[str, tuple[str, str]] | None = None, seed: str = SEED
+) -> Plain:
     return Plain(headers, credentials or {}, [seed], urls.registered_domain)
 
 
@@ -28,7 +30,9 @@ def test_cookies_of_the_host_are_joined_to_the_given_ones_in_one_header() -> Non
         assert identity.headers(Request("https://e.com/x")) == {name: "a=1; s=2; t=3", "X-A": "b"}
         assert identity.given(Request("https://e.com/x")) == {name: "a=1", "X-A": "b"}
         assert identity.headers(Request("http://e.com/x")) == {"Cookie": "s=2", "X-A": "b"}
-        assert identity.headers(Request("https://f.com/x")) == {"X-A": "b"}, "neither given nor taken ones go elsewhere"
+        assert identity.headers(Request("https://f.com/x")) == {"X-A": "b"}, (
+            "neither given nor taken ones go elsewhere"
+        )
 
 
 def test_a_request_s_own_cookie_stands_alone() -> None:
@@ -38,14 +42,26 @@ def test_a_request_s_own_cookie_stands_alone() -> None:
 
 # seed, asked for, whether secrets go there: scheme, port, subdomain, suffix
 MATRIX = [
-    (SEED, "https://e.com/other?x", True), (SEED, "https://www.e.com/", True), ("https://www.e.com/", "https://e.com/", True),
-    (SEED, "http://e.com/", False), (SEED, "https://e.com:8443/", False), (SEED, "https://e.com:80/", False),
-    (SEED, "https://a.e.com/", False), (SEED, "https://www.a.e.com/", False), (SEED, "https://com/", False),
-    (SEED, "https://e.com.evil.org/", False), (SEED, "https://evile.com/", False), (SEED, "https://e.org/", False),
-    ("http://e.com/", "https://e.com/", True), ("http://e.com/", "http://www.e.com/", True), ("http://e.com:8080/", "http://e.com/", False),
-    ("http://127.0.0.1:8000/", "http://127.0.0.1:8000/x", True), ("http://127.0.0.1:8000/", "http://127.0.0.1:8001/", False),
-    ("http://127.0.0.1:8000/", "http://127.0.0.2:8000/", False), ("https://me.github.io/", "https://you.github.io/", False),
-]  # fmt: skip
+    (SEED, "https://e.com/other?x", True),
+    (SEED, "https://www.e.com/", True),
+    ("https://www.e.com/", "https://e.com/", True),
+    (SEED, "http://e.com/", False),
+    (SEED, "https://e.com:8443/", False),
+    (SEED, "https://e.com:80/", False),
+    (SEED, "https://a.e.com/", False),
+    (SEED, "https://www.a.e.com/", False),
+    (SEED, "https://com/", False),
+    (SEED, "https://e.com.evil.org/", False),
+    (SEED, "https://evile.com/", False),
+    (SEED, "https://e.org/", False),
+    ("http://e.com/", "https://e.com/", True),
+    ("http://e.com/", "http://www.e.com/", True),
+    ("http://e.com:8080/", "http://e.com/", False),
+    ("http://127.0.0.1:8000/", "http://127.0.0.1:8000/x", True),
+    ("http://127.0.0.1:8000/", "http://127.0.0.1:8001/", False),
+    ("http://127.0.0.1:8000/", "http://127.0.0.2:8000/", False),
+    ("https://me.github.io/", "https://you.github.io/", False),
+]
 
 
 @pytest.mark.parametrize(("seed", "asked", "goes"), MATRIX)
@@ -61,8 +77,12 @@ def test_secrets_go_to_the_seeds_origins_alone(seed: str, asked: str, goes: bool
     assert identity.headers(Request(asked)) == ({**secret, "Accept": "*/*"} if goes else {"Accept": "*/*"})
 
 
-@pytest.mark.parametrize(("seed", "asked", "goes"), [row for row in MATRIX if "//www." not in row[0] + row[1]])
+@pytest.mark.parametrize(
+    ("seed", "asked", "goes"), [row for row in MATRIX if "//www." not in row[0] + row[1]]
+)
 def test_a_seed_s_password_goes_to_its_origin_alone(seed: str, asked: str, goes: bool) -> None:
-    identity = plain({"authorization": "Bearer x"}, {urls.origin(seed): ("me", "pw")}, seed="https://other.example/")
+    identity = plain(
+        {"authorization": "Bearer x"}, {urls.origin(seed): ("me", "pw")}, seed="https://other.example/"
+    )
     assert identity.headers(Request(asked)) == ({"Authorization": "Basic bWU6cHc="} if goes else {})
     assert plain({}, {urls.origin(seed): ("me", "pw")}).headers(Request("https://www.e.com/")) == {}

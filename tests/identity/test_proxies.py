@@ -62,14 +62,24 @@ def test_a_line_is_refused_with_its_reason_and_without_its_secrets(text: str, wh
 
 def test_a_list_keeps_bad_lines_aside_and_takes_each_proxy_once() -> None:
     found, bad = read(
-        ["\ufeff# of acme", "", "a.example:1", "a.example:1 ", "nonsense", "b.example:2 type=mobile provider=acme"]
+        [
+            "\ufeff# of acme",
+            "",
+            "a.example:1",
+            "a.example:1 ",
+            "nonsense",
+            "b.example:2 type=mobile provider=acme",
+        ]
     )
     assert [one.id for one in found] == ["a.example:1", "acme/b.example:2"]
     assert [(one.line, one.reason[:11]) for one in bad] == [(5, "write it as")]
 
 
 def test_a_proxy_prints_no_secret_and_users_of_one_address_are_told_apart() -> None:
-    one, other = line("gate.example:7000:joe-session-1:hunter2"), line("gate.example:7000:joe-session-2:hunter2")
+    one, other = (
+        line("gate.example:7000:joe-session-1:hunter2"),
+        line("gate.example:7000:joe-session-2:hunter2"),
+    )
     assert "hunter2" not in repr(one) + str(one) + one.id
     assert one.id != other.id
     assert one.id.startswith("gate.example:7000#")

@@ -1,4 +1,5 @@
-"""A web of members: a log-in form with a token, cookies that expire, an account that is locked when it logs in twice."""
+"""A web of members: a log-in form with a token, cookies that expire, an account that is locked when it logs
+in twice."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ PASSWORD = "CANARY-password-"
 
 @dataclass
 class Club:
-    """`pages`: how many there are; `life`: pages after which a log-in is over; `forbidden`: pages that nobody is shown; `turning`: the
-    cookie is another one after each page; `slow`: seconds that a log-in takes."""
+    """`pages`: how many there are; `life`: pages after which a log-in is over; `forbidden`: pages that nobody
+    is shown; `turning`: the cookie is another one after each page; `slow`: seconds that a log-in takes."""
 
     pages: int = 20
     life: int = 1_000_000
@@ -41,7 +42,9 @@ class Club:
     posts: list[Asked] = field(default_factory=list)
 
     def of(self, asked: Asked) -> tuple[dict[str, str], str]:
-        pairs = [part.strip().partition("=") for part in asked.headers.get("cookie", "").split(";") if part.strip()]
+        pairs = [
+            part.strip().partition("=") for part in asked.headers.get("cookie", "").split(";") if part.strip()
+        ]
         return {name: value for name, _, value in pairs}, asked.line.split(" ")[1]
 
     async def reply(self, asked: Asked, writer: asyncio.StreamWriter) -> bool:
@@ -49,7 +52,9 @@ class Club:
         self.asked.append((asyncio.get_running_loop().time(), target))
         path = urlsplit(target).path
         if path == "/robots.txt":
-            writer.write(answer(self.robots.encode(), 200 if self.robots else 404, "Content-Type: text/plain"))
+            writer.write(
+                answer(self.robots.encode(), 200 if self.robots else 404, "Content-Type: text/plain")
+            )
         elif path == "/login":
             writer.write(await self.login(asked, cookies))
         elif path == "/logout":
@@ -57,7 +62,9 @@ class Club:
             writer.write(answer(b"bye"))
         else:
             writer.write(
-                self.page(path, cookies, (writer.get_extra_info("peername")[0], asked.headers.get("user-agent", "")))
+                self.page(
+                    path, cookies, (writer.get_extra_info("peername")[0], asked.headers.get("user-agent", ""))
+                )
             )
         return asked.headers.get("connection") == "close"
 
@@ -77,7 +84,9 @@ class Club:
                 if any(self.sids[sid] == user and self.left[sid] > 0 for sid in self.sids):
                     self.locked.add(user)
                 self.logins[user] += 1
-                return answer(b"", 302, f"Set-Cookie: sid={self.sid(user, self.life)}; Path=/; HttpOnly", "Location: /")
+                return answer(
+                    b"", 302, f"Set-Cookie: sid={self.sid(user, self.life)}; Path=/; HttpOnly", "Location: /"
+                )
         pre, token = secrets.token_hex(8), secrets.token_hex(8)
         self.tokens[pre] = token
         form = (

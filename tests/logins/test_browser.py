@@ -1,4 +1,5 @@
-"""Members of a web that scripts build, in a real Chromium: who logged in, by which rung, as whom; where the cookies are."""
+"""Members of a web that scripts build, in a real Chromium: who logged in, by which rung, as whom; where the
+cookies are."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ fetch('/token').then((answer) => answer.text()).then((token) => {
 
 @dataclass
 class Hall(Club):
-    """A club whose pages are empty before scripts ran. `typed`: its log-in is built by a script, too, which sends it."""
+    """A club whose pages are empty before scripts ran. `typed`: its log-in is built by a script, too, which
+    sends it."""
 
     typed: bool = False
     scripted: int = 0
@@ -63,13 +65,17 @@ class Hall(Club):
                 return False
             self.left[sid] -= 1
             self.shown[user] += 1
-            self.seen.setdefault(user, set()).add((writer.get_extra_info("peername")[0], asked.headers["user-agent"]))
+            self.seen.setdefault(user, set()).add(
+                (writer.get_extra_info("peername")[0], asked.headers["user-agent"])
+            )
             links = [f"/p/{n}" for n in range(1, self.pages)] if path == "/api/" else []
             turned = []
             if self.turning:
                 left, self.left[sid] = self.left[sid], 0
                 turned = [f"Set-Cookie: sid={self.sid(user, left)}; Path=/; HttpOnly; Max-Age=600"]
-            writer.write(answer(json.dumps({"links": links}).encode(), 200, "Content-Type: application/json", *turned))
+            writer.write(
+                answer(json.dumps({"links": links}).encode(), 200, "Content-Type: application/json", *turned)
+            )
         elif path == "/enter":
             said = json.loads(asked.body)
             right = said["token"] == self.tokens.pop(cookies.get("pre", ""), None)
@@ -90,16 +96,25 @@ class Hall(Club):
         return asked.headers.get("connection") == "close"
 
 
-async def test_a_form_over_http_then_pages_in_the_browser_with_the_same_cookies_both_ways(tmp_path: Path) -> None:
+async def test_a_form_over_http_then_pages_in_the_browser_with_the_same_cookies_both_ways(
+    tmp_path: Path,
+) -> None:
     hall = Hall(pages=8, turning=True)
     async with open_club(hall) as server:
         target = site(tmp_path, server.url(), more=", ladder=['plain', 'browser']")
         ran = await crawl(tmp_path, target, "-s", "session_key=${env:JARS}", JARS=KEY)
         assert ran.code == 0, ran.err
-        assert (ran.summary["pages"], ran.summary["dead"], hall.logins) == (8, 0, {"ann": 1}), (ran.summary, hall.wrong)
+        assert (ran.summary["pages"], ran.summary["dead"], hall.logins) == (8, 0, {"ann": 1}), (
+            ran.summary,
+            hall.wrong,
+        )
         made = attempts(tmp_path)
-        assert {one["rung"] for one in made if "/p/" in one["url"] and one["outcome"] == "done"} == {"browser"}
-        assert [one["rung"] for one in made if one["url"].partition("?")[0].endswith("/login")] == ["plain"] * 2
+        assert {one["rung"] for one in made if "/p/" in one["url"] and one["outcome"] == "done"} == {
+            "browser"
+        }
+        assert [one["rung"] for one in made if one["url"].partition("?")[0].endswith("/login")] == [
+            "plain"
+        ] * 2
         assert {one["session"] for one in made if "robots.txt" not in one["url"]} == {"ann"}
         assert len(hall.seen["ann"]) == 1, "one address, one user agent"
         assert next(iter(hall.seen["ann"]))[1].startswith("gossamer/")
@@ -107,17 +122,26 @@ async def test_a_form_over_http_then_pages_in_the_browser_with_the_same_cookies_
         assert canaries(tmp_path) == []
 
 
-async def test_a_form_built_by_scripts_is_typed_in_the_browser_and_again_when_one_is_out(tmp_path: Path) -> None:
+async def test_a_form_built_by_scripts_is_typed_in_the_browser_and_again_when_one_is_out(
+    tmp_path: Path,
+) -> None:
     hall = Hall(pages=8, life=6, typed=True)
     async with open_club(hall) as server:
         ran = await crawl(tmp_path, site(tmp_path, server.url(), more=", ladder='browser'"))
         assert ran.code == 0, ran.err
-        assert (ran.summary["pages"], ran.summary["dead"], hall.logins) == (8, 0, {"ann": 2}), (ran.summary, hall.wrong)
+        assert (ran.summary["pages"], ran.summary["dead"], hall.logins) == (8, 0, {"ann": 2}), (
+            ran.summary,
+            hall.wrong,
+        )
         assert {one["rung"] for one in attempts(tmp_path) if "robots.txt" not in one["url"]} == {"browser"}
         assert PASSWORD not in " ".join(map(str, attempts(tmp_path))) + ran.err
         login = f"Login('{server.url()}login', {{'user': 'bob', 'password': '${{env:PASSWORD_ANN}}'}}, shows='a.out')"
         ran = await crawl(
-            tmp_path, site(tmp_path, server.url(), login, ", ladder='browser'"), "--fresh", "-s", "timeout=10s"
+            tmp_path,
+            site(tmp_path, server.url(), login, ", ladder='browser'"),
+            "--fresh",
+            "-s",
+            "timeout=10s",
         )
         assert (ran.code, hall.wrong["bob"]) == (4, 1), "wrong credentials are tried once"
         assert "the log-in as main was refused" in ran.err
@@ -132,7 +156,9 @@ async def test_a_kill_and_a_resume_in_the_browser_need_no_new_log_in(tmp_path: P
         process.send_signal(signal.SIGKILL)
         await process.communicate()
         ran = await crawl(tmp_path, target)
-        assert (ran.code, ran.summary["pages"], ran.summary["dead"], hall.logins) == (0, 8, 0, {"ann": 1}), ran.err
+        assert (ran.code, ran.summary["pages"], ran.summary["dead"], hall.logins) == (0, 8, 0, {"ann": 1}), (
+            ran.err
+        )
 
 
 async def test_the_same_browser_and_proxy_on_both_rungs(tmp_path: Path) -> None:

@@ -40,11 +40,29 @@ def site(folder: Path, url: str, login: str = "", more: str = "", users: tuple[s
 
 async def begin(folder: Path, target: str, *words: str, **env: str) -> asyncio.subprocess.Process:
     given = {name: value for name, value in os.environ.items() if not name.startswith("GOSSAMER_")}
-    given |= {"PYTHONPATH": str(SRC), **{f"PASSWORD_{user.upper()}": PASSWORD + user for user in USERS}, **env}
+    given |= {
+        "PYTHONPATH": str(SRC),
+        **{f"PASSWORD_{user.upper()}": PASSWORD + user for user in USERS},
+        **env,
+    }
     line = [
-        "crawl", target, "--data", str(folder / "data"), "-o", str(folder / "out.jsonl"), "--name", "c", "--json",
-        "--delay", "0", "--retries", "100ms,200ms", "--allow-private", "127.0.0.0/8", *words,
-    ]  # fmt: skip
+        "crawl",
+        target,
+        "--data",
+        str(folder / "data"),
+        "-o",
+        str(folder / "out.jsonl"),
+        "--name",
+        "c",
+        "--json",
+        "--delay",
+        "0",
+        "--retries",
+        "100ms,200ms",
+        "--allow-private",
+        "127.0.0.0/8",
+        *words,
+    ]
     return await asyncio.create_subprocess_exec(
         sys.executable, "-m", "gossamer", *line, stdout=-1, stderr=-1, env=given, cwd=folder
     )
@@ -63,7 +81,12 @@ async def command(folder: Path, *words: str, **env: str) -> Ran:
     process = await asyncio.create_subprocess_exec(*line, stdout=-1, stderr=-1, env=given, cwd=folder)
     out, err = await process.communicate()
     assert process.returncode is not None
-    return Ran(process.returncode, {"out": json.loads(out) if "--json" in words else None}, out.decode(), err.decode())
+    return Ran(
+        process.returncode,
+        {"out": json.loads(out) if "--json" in words else None},
+        out.decode(),
+        err.decode(),
+    )
 
 
 def attempts(folder: Path) -> list[dict[str, Any]]:
@@ -82,31 +105,49 @@ async def until(done: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_one_log_in_serves_the_fleet_and_the_next_run_and_no_secret_is_found_anywhere(tmp_path: Path) -> None:
+async def test_one_log_in_serves_the_fleet_and_the_next_run_and_no_secret_is_found_anywhere(
+    tmp_path: Path,
+) -> None:
     club = Club(turning=True, slow=0.3)
     async with open_club(club) as server:
         seal = ["--processes", "2", "-s", "session_key=${env:JARS}"]
         ran = await crawl(tmp_path, site(tmp_path, server.url()), *seal, JARS=KEY)
         assert ran.code == 0, ran.err
-        assert (ran.summary["pages"], ran.summary["skipped"].get("filter"), ran.summary["dead"]) == (20, 1, 0), (
-            ran.summary
+        assert (ran.summary["pages"], ran.summary["skipped"].get("filter"), ran.summary["dead"]) == (
+            20,
+            1,
+            0,
+        ), ran.summary
+        assert (club.logins, club.locked, club.shown["ann"]) == ({"ann": 1}, set(), 21), (
+            "and the page behind the form"
         )
-        assert (club.logins, club.locked, club.shown["ann"]) == ({"ann": 1}, set(), 21), "and the page behind the form"
         made = attempts(tmp_path)
-        assert [one["outcome"] for one in made if one["url"].partition("?")[0].endswith("/login")] == ["login"] * 2
+        assert [one["outcome"] for one in made if one["url"].partition("?")[0].endswith("/login")] == [
+            "login"
+        ] * 2
         assert {one["session"] for one in made if "robots.txt" not in one["url"]} == {"ann"}
         (post,) = club.posts
-        assert (post.headers["origin"] + "/login", post.line.split()[1]) == (post.headers["referer"], "/login?step=2")
+        assert (post.headers["origin"] + "/login", post.line.split()[1]) == (
+            post.headers["referer"],
+            "/login?step=2",
+        )
         ran = await crawl(tmp_path, site(tmp_path, server.url()), "--fresh", *seal, JARS=KEY)
         assert (ran.code, ran.summary["pages"], club.logins) == (0, 20, {"ann": 1}), ran.err
         assert canaries(tmp_path) == []
         assert "CANARY" not in ran.out + ran.err
-        wrong = await crawl(tmp_path, site(tmp_path, server.url()), "--fresh", *seal, JARS="quite-another-key")
+        wrong = await crawl(
+            tmp_path, site(tmp_path, server.url()), "--fresh", *seal, JARS="quite-another-key"
+        )
         assert (wrong.code, club.logins) == (4, {"ann": 1})
         assert "was sealed with another session_key" in wrong.err
         shown = await command(tmp_path, "sessions", "list", "--json")
         (one,) = shown.summary["out"]
-        assert (one["site"], one["account"], one["state"], one["sealed"]) == ("club", "ann", "logged in", True)
+        assert (one["site"], one["account"], one["state"], one["sealed"]) == (
+            "club",
+            "ann",
+            "logged in",
+            True,
+        )
         assert (await command(tmp_path, "sessions", "forget", "club", "ann")).code == 0
         club.left.clear()
         ran = await crawl(tmp_path, site(tmp_path, server.url()), "--fresh", *seal, JARS="another")
@@ -144,7 +185,9 @@ async def test_a_log_in_that_is_over_is_made_once_more(tmp_path: Path) -> None:
 async def test_cookies_that_change_with_each_answer_need_no_new_log_in(tmp_path: Path, at_once: int) -> None:
     club = Club(turning=True, pages=60)
     async with open_club(club) as server:
-        ran = await crawl(tmp_path, site(tmp_path, server.url()), "--processes", "2", "--per-host", str(at_once))
+        ran = await crawl(
+            tmp_path, site(tmp_path, server.url()), "--processes", "2", "--per-host", str(at_once)
+        )
         assert (ran.code, ran.summary["pages"], ran.summary["dead"]) == (0, 60, 0), ran
         assert (club.logins, club.locked) == ({"ann": 1}, set())
         assert ("is asked one at a time" in ran.err) >= (at_once > 2)
@@ -155,7 +198,10 @@ async def test_who_is_logged_in_has_one_proxy_until_that_is_out(tmp_path: Path) 
     proxies = [Light(f"127.0.9.{n}", free_port()) for n in range(1, 5)]
     (tmp_path / "proxies.txt").write_text("\n".join(f"{one.address}:{one.port}" for one in proxies))
     async with open_club(club) as server, lights(*proxies):
-        target, words = site(tmp_path, server.url()), ["--proxies", str(tmp_path / "proxies.txt"), "--delay", "0.02"]
+        target, words = (
+            site(tmp_path, server.url()),
+            ["--proxies", str(tmp_path / "proxies.txt"), "--delay", "0.02"],
+        )
         process = await begin(tmp_path, target, *words, "--processes", "2", "-s", "timeout=3")
         await until(lambda: club.shown["ann"] >= 10)
         (first,) = {address for address, _ in club.seen["ann"]}
@@ -216,7 +262,9 @@ site = Site('club', seeds=['{url}'], session=Login(steps, {{'user': 'ann', 'pass
 async def test_a_function_logs_in_and_what_it_raises_tells_no_secret(tmp_path: Path) -> None:
     club = Club(pages=5)
     async with open_club(club) as server:
-        (tmp_path / "club.py").write_text("from gossamer import Login, Site\n" + STEPS.format(url=server.url()))
+        (tmp_path / "club.py").write_text(
+            "from gossamer import Login, Site\n" + STEPS.format(url=server.url())
+        )
         club.locked.add("ann")
         ran = await crawl(tmp_path, "club.py")
         assert ran.code == 4, ran
@@ -231,23 +279,42 @@ async def test_a_function_logs_in_and_what_it_raises_tells_no_secret(tmp_path: P
 
 
 BAD = [
-    ("Login('{url}login', {{'user': 'ann', 'password': '${{env:NOBODY}}'}})", "account main: the environment has no NOBODY"),
+    (
+        "Login('{url}login', {{'user': 'ann', 'password': '${{env:NOBODY}}'}})",
+        "account main: the environment has no NOBODY",
+    ),
     ("Login('{url}login', {{'user': 'ann', 'password': 'x'}})", "a secret does not belong into the file"),
-    ("Login('{url}login', {{'usr': 'ann', 'password': '${{env:PASSWORD_ANN}}'}})", "has no field 'usr': it has csrf, user, password, go"),
-    ("Login('{url}login', {{'user': 'ann', 'password': '${{env:PASSWORD_ANN}}'}}, form='#entry')", "there is no form '#entry'"),
-    ("Login('{url}login', {{'user': 'ann', 'password': '${{env:PASSWORD_BOB}}'}})", "log-in as main was refused: the form is there again"),
-    ("Login('{url}login', {{'user': 'ann'}}), ladder='unlocker'", "got on the rung plain, impersonated or browser"),
+    (
+        "Login('{url}login', {{'usr': 'ann', 'password': '${{env:PASSWORD_ANN}}'}})",
+        "has no field 'usr': it has csrf, user, password, go",
+    ),
+    (
+        "Login('{url}login', {{'user': 'ann', 'password': '${{env:PASSWORD_ANN}}'}}, form='#entry')",
+        "there is no form '#entry'",
+    ),
+    (
+        "Login('{url}login', {{'user': 'ann', 'password': '${{env:PASSWORD_BOB}}'}})",
+        "log-in as main was refused: the form is there again",
+    ),
+    (
+        "Login('{url}login', {{'user': 'ann'}}), ladder='unlocker'",
+        "got on the rung plain, impersonated or browser",
+    ),
     ("'joe'", "it is a Login"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("login", "said"), BAD)
-async def test_what_cannot_work_ends_with_one_line_and_loses_nothing(tmp_path: Path, login: str, said: str) -> None:
+async def test_what_cannot_work_ends_with_one_line_and_loses_nothing(
+    tmp_path: Path, login: str, said: str
+) -> None:
     club = Club(pages=5)
     async with open_club(club) as server:
         ran = await crawl(tmp_path, site(tmp_path, server.url(), login.format(url=server.url())))
         assert ran.code == 4, ran
-        (line,) = [one for one in ran.err.splitlines() if one.startswith("gossamer: ") and "private" not in one]
+        (line,) = [
+            one for one in ran.err.splitlines() if one.startswith("gossamer: ") and "private" not in one
+        ]
         assert said in line
         assert "CANARY" not in ran.err
         if "refused" in said:

@@ -1,4 +1,5 @@
-"""The steps of a log-in by themselves: what goes where, what a page says of it, what is kept and how it is sealed."""
+"""The steps of a log-in by themselves: what goes where, what a page says of it, what is kept and how it is
+sealed."""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ class Pages:
     def __init__(self, *pages: Page | Failure) -> None:
         self.pages, self.asked = list(pages), list[tuple[Request, dict[str, str]]]()
 
-    async def collect(self, request: Request, headers: dict[str, str], guise: Guise | None = None) -> Page | Failure:
+    async def collect(
+        self, request: Request, headers: dict[str, str], guise: Guise | None = None
+    ) -> Page | Failure:
         self.asked.append((request, headers))
         return self.pages.pop(0)
 
@@ -63,7 +66,10 @@ class Open(Gate):
 
 
 async def enter(
-    login: Login, *pages: Page | Failure, shut: Drop | None = None, domains: tuple[str, ...] = ("club.example",)
+    login: Login,
+    *pages: Page | Failure,
+    shut: Drop | None = None,
+    domains: tuple[str, ...] = ("club.example",),
 ) -> tuple[Entered | Failure, Pages, list[Attempt]]:
     (account,) = login.revealed({"PW": "s3cret+word"})
     collector, told = Pages(*pages), list[Attempt]()
@@ -76,14 +82,17 @@ async def enter(
 
 async def test_a_form_is_sent_with_all_that_is_in_it_and_redirects_are_followed() -> None:
     done, pages, told = await enter(
-        Login(URL, FIELDS, shows="a.out"), page(URL, FORM.format("/in")), page("https://club.example/in", status=302, location="/home"),
+        Login(URL, FIELDS, shows="a.out"),
+        page(URL, FORM.format("/in")),
+        page("https://club.example/in", status=302, location="/home"),
         page("https://club.example/home", "<a class=out>"),
-    )  # fmt: skip
+    )
     assert done == Entered("", {}, "https://club.example/home")
     assert [(one.method, one.url, one.body) for one, _ in pages.asked] == [
-        ("GET", URL, None), ("POST", "https://club.example/in", "t=T&user=ann&password=s3cret%2Bword"),
+        ("GET", URL, None),
+        ("POST", "https://club.example/in", "t=T&user=ann&password=s3cret%2Bword"),
         ("GET", "https://club.example/home", None),
-    ]  # fmt: skip
+    ]
     assert pages.asked[2][1] == {"Referer": URL}, "no Origin, no Content-Type behind a redirect"
     assert [(one.url, one.outcome, one.session) for one in told] == [
         (one.url, "login", "main") for one, _ in pages.asked
@@ -91,12 +100,21 @@ async def test_a_form_is_sent_with_all_that_is_in_it_and_redirects_are_followed(
 
 
 BAD: list[tuple[list[Page | Failure], str]] = [
-    ([page(URL, FORM.format("https://evil.example/in"))], "would go to evil.example, which is none of its hosts"),
+    (
+        [page(URL, FORM.format("https://evil.example/in"))],
+        "would go to evil.example, which is none of its hosts",
+    ),
     ([page(URL, FORM.format("http://club.example/in"))], "would go to http://club.example, for all to read"),
-    ([page(URL, FORM.format("/in")), page("https://club.example/in", status=307, location="https://www.club.example/")], "on to www"),
+    (
+        [
+            page(URL, FORM.format("/in")),
+            page("https://club.example/in", status=307, location="https://www.club.example/"),
+        ],
+        "on to www",
+    ),
     ([page(URL, "<form><input name=user></form><form></form>")], "there is no form that asks for a password"),
     ([page(URL, status=302, location=URL)] * 12, "more than 10 redirects"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("pages", "said"), BAD)
@@ -124,10 +142,12 @@ PASSING = "Just a moment...<script src='/cdn-cgi/challenge-platform/x'></script>
 @pytest.mark.parametrize(
     ("came", "reason"),
     [
-        (page(URL, status=503), "http-5xx"), (page(URL, status=429), "rate-limited"),
-        (page(URL, f"<title>{PASSING}</title>", 403), "blocked"), (Failure("timeout", "slow", 0.0, 0.0), "timeout"),
+        (page(URL, status=503), "http-5xx"),
+        (page(URL, status=429), "rate-limited"),
+        (page(URL, f"<title>{PASSING}</title>", 403), "blocked"),
+        (Failure("timeout", "slow", 0.0, 0.0), "timeout"),
     ],
-)  # fmt: skip
+)
 async def test_what_may_pass_is_a_failure_for_now(came: Page | Failure, reason: str) -> None:
     done, _, _ = await enter(Login(URL, FIELDS), came)
     assert isinstance(done, Failure)
@@ -158,9 +178,13 @@ SIGNS: list[tuple[Callable[[], Login], Page, bool]] = [
     (lambda: Login(URL, FIELDS, shows="a.out"), page(P, "gone", status=404), False),
     (lambda: Login(URL, FIELDS, lost=["form#in", 419]), page(P, "<form id=in>"), True),
     (lambda: Login(URL, FIELDS, lost=["form#in", 419]), page(P, "x", status=419), True),
-    (lambda: Login(URL, FIELDS, lost="https://auth.example/"), page(P, status=302, location="https://auth.example/x"), True),
+    (
+        lambda: Login(URL, FIELDS, lost="https://auth.example/"),
+        page(P, status=302, location="https://auth.example/x"),
+        True,
+    ),
     (lambda: Login(URL, FIELDS, lost=re.compile("expired")), page(P, "Your session has expired"), True),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("login", "came", "out"), SIGNS)

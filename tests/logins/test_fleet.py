@@ -1,4 +1,5 @@
-"""A fleet that is logged in: two workers, one log-in, one killed; secrets are in the workers' environment alone."""
+"""A fleet that is logged in: two workers, one log-in, one killed; secrets are in the workers' environment
+alone."""
 
 from __future__ import annotations
 

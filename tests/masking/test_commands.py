@@ -19,7 +19,8 @@ FORMS = (CANARY, QUOTED, base64.b64encode(f"joe:{CANARY}".encode()).decode().rst
 HELD = ("appendonlydir", ".aof", ".rdb")
 """The store of the data folder keeps what a resumed crawl needs; the folder is its owner's alone."""
 SEEDS = (*HELD, "crawl.json", "known.jsonl", "out.csv")
-"""Where a URL stands with its true parameters: what a crawl is begun from, what it knows of pages, and rows."""
+"""Where a URL stands with its true parameters: what a crawl is begun from, what it knows of pages, and rows.
+"""
 
 
 SITE = """
@@ -42,7 +43,7 @@ def _with(room: Path, web: str, way: str) -> list[str]:
         "cookie": [f"{web}/", "-H", f"Cookie: sid={CANARY}"],
         "header": [f"{web}/", "-H", f"X-Api-Key: {CANARY}"],
         "argument": ["shop.py", "-a", f"token={CANARY}"],
-    }[way]  # fmt: skip
+    }[way]
 
 
 WAYS = ("seed", "parameter", "authorization", "cookie", "header", "argument")
@@ -70,7 +71,16 @@ def test_a_crawl_that_is_stopped_and_looked_at(room: Path, web: str, way: str) -
     assert "Go on with: gossamer crawl" in err
     assert "*** stands for a secret" in err
     rest = [err, out]
-    for verb in (["resume", "c"], ["status", "c"], ["status", "c", "--json"], ["attempts", "c"], ["explain", f"{web}/1"], ["stop", "c"], ["config", "show"], ["dead", "list", "c"]):  # fmt: skip
+    for verb in (
+        ["resume", "c"],
+        ["status", "c"],
+        ["status", "c", "--json"],
+        ["attempts", "c"],
+        ["explain", f"{web}/1"],
+        ["stop", "c"],
+        ["config", "show"],
+        ["dead", "list", "c"],
+    ):
         rest += gossamer(room, *verb)[1:]
     _nowhere(room, *rest, apart=SEEDS if way == "parameter" else HELD)
 
@@ -78,10 +88,16 @@ def test_a_crawl_that_is_stopped_and_looked_at(room: Path, web: str, way: str) -
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("fault", "code"),
-    [(["--store", f"redis://joe:{QUOTED}@127.0.0.1:1/0"], 8), (["-o", f"postgresql://joe:{QUOTED}@127.0.0.1:1/x?table=t"], 20), (["-o", "/dev/null/x.jsonl"], 4),
-     (["--depth", f"x{CANARY}"], 2), (["-s", f"nothing={CANARY}"], 4), (["--proxies", "no.txt"], 4)],
+    [
+        (["--store", f"redis://joe:{QUOTED}@127.0.0.1:1/0"], 8),
+        (["-o", f"postgresql://joe:{QUOTED}@127.0.0.1:1/x?table=t"], 20),
+        (["-o", "/dev/null/x.jsonl"], 4),
+        (["--depth", f"x{CANARY}"], 2),
+        (["-s", f"nothing={CANARY}"], 4),
+        (["--proxies", "no.txt"], 4),
+    ],
     ids=("store", "output", "folder", "usage", "setting", "proxies"),
-)  # fmt: skip
+)
 def test_a_crawl_that_fails(room: Path, web: str, way: str, fault: list[str], code: int) -> None:
     found, out, err = gossamer(room, "crawl", *_with(room, web, way), *fault, "--json", "--time-limit", "20s")
     assert found in (code, 2, 4, 8, 20), err
@@ -97,7 +113,9 @@ def test_a_site_whose_error_text_has_the_secret(room: Path, web: str) -> None:
         f"import sys\nfrom gossamer import Site\nsite = Site('shop', seeds=['{web}/'], args={{'token': ''}})\n@site.page()\ndef p(page):\n"
         "    print('token is', site.args['token'], file=sys.stderr)\n    raise RuntimeError('bad: ' + site.args['token'])\n"
     )
-    _, out, err = gossamer(room, "crawl", "shop.py", "-a", f"token={CANARY}", "-o", "out.jsonl", "--name", "c")
+    _, out, err = gossamer(
+        room, "crawl", "shop.py", "-a", f"token={CANARY}", "-o", "out.jsonl", "--name", "c"
+    )
     assert "RuntimeError: bad: ***" in err, err
     more = gossamer(room, "dead", "list", "c", "--json")
     _nowhere(room, out, err, *more[1:])
@@ -114,7 +132,20 @@ def test_a_command_with_stars_is_refused(room: Path, web: str) -> None:
         assert "write the secret itself" in err
 
 
-@pytest.mark.parametrize("verb", [["status"], ["pause", "c"], ["resume", "c"], ["dead", "list"], ["host", "show", "h.example"], ["workers", "list"], ["schedule", "list"], ["rate"]], ids=" ".join)  # fmt: skip
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ["status"],
+        ["pause", "c"],
+        ["resume", "c"],
+        ["dead", "list"],
+        ["host", "show", "h.example"],
+        ["workers", "list"],
+        ["schedule", "list"],
+        ["rate"],
+    ],
+    ids=" ".join,
+)
 def test_every_json_says_why_it_failed(room: Path, verb: list[str]) -> None:
     code, out, err = gossamer(room, *verb, "--store", f"redis://joe:{QUOTED}@127.0.0.1:1/0", "--json")
     assert code in (2, 4, 8), err

@@ -41,10 +41,25 @@ FIELDS = [
 
 def attempt(n: int, **changes: Any) -> Attempt:
     fields: dict[str, Any] = {
-        "ts": "2024-05-01T12:00:00Z", "crawl": "c", "url": f"http://a.test/{n}", "host": "a.test", "attempt": 0,
-        "rung": "plain", "collector": "http", "status": 200, "outcome": "done", "seconds": 0.25, "bytes_wire": 10,
-        "bytes_decoded": 20, "proxy": None, "session": None, "worker": "w", "block": None, "credits": None, "error": None,
-    }  # fmt: skip
+        "ts": "2024-05-01T12:00:00Z",
+        "crawl": "c",
+        "url": f"http://a.test/{n}",
+        "host": "a.test",
+        "attempt": 0,
+        "rung": "plain",
+        "collector": "http",
+        "status": 200,
+        "outcome": "done",
+        "seconds": 0.25,
+        "bytes_wire": 10,
+        "bytes_decoded": 20,
+        "proxy": None,
+        "session": None,
+        "worker": "w",
+        "block": None,
+        "credits": None,
+        "error": None,
+    }
     return Attempt(**{**fields, **changes})
 
 

@@ -31,46 +31,115 @@ BOX = f"<div><h3>B</h3><p>{LONG} {LONG} {LONG}</p></div>"
 TALK = f"<div class=comment><b>Ann</b><p>{LONG} {{}}</p></div>"
 PAGES = [
     (f"<nav><a href=/>Home</a></nav><article>{BODY}</article><footer>Imprint and much more</footer>", TEXT),
-    (f"<article>{BODY}<div class='share-links'>Share it with your friends</div><ul class=related><li>Other</ul></article>", TEXT),
-    (f"<article>{BODY}<figure><img><figcaption>Somebody, somewhere</figcaption></figure><aside>Aside</aside></article>", TEXT),
-    (f"<article>{BODY}<p><a href=a>More of this</a> | <a href=b>And of that</a></p><h3>Read also</h3></article>", TEXT),
+    (
+        f"<article>{BODY}<div class='share-links'>Share it with your friends</div><ul class=related><li>Other</ul></article>",
+        TEXT,
+    ),
+    (
+        f"<article>{BODY}<figure><img><figcaption>Somebody, somewhere</figcaption></figure><aside>Aside</aside></article>",
+        TEXT,
+    ),
+    (
+        f"<article>{BODY}<p><a href=a>More of this</a> | <a href=b>And of that</a></p><h3>Read also</h3></article>",
+        TEXT,
+    ),
     (f"<article class=widget>{BODY}</article>", TEXT),
     (f"<div class=summary><p>{LONG} 0</p></div><div class=story>{BODY}</div>", f"{LONG} 0\n\n{TEXT}"),
     (f"<article>{BODY}<blockquote class=twitter-embed>Quoted</blockquote></article>", f"{TEXT}\n\nQuoted"),
-    (f"<article><h1>A</h1>{BODY}</article><article>{BODY.replace('This', 'That') * 3}</article>", f"A\n\n{TEXT}"),
-    (f"<article><p>{LONG}<br>{LONG}<p>t<b>w</b>o  words</p><div>{LONG}<p>in</p>after</div></article>", f"{LONG}\n{LONG}\n\ntwo words\n\n{LONG}\n\nin\n\nafter"),
+    (
+        f"<article><h1>A</h1>{BODY}</article><article>{BODY.replace('This', 'That') * 3}</article>",
+        f"A\n\n{TEXT}",
+    ),
+    (
+        f"<article><p>{LONG}<br>{LONG}<p>t<b>w</b>o  words</p><div>{LONG}<p>in</p>after</div></article>",
+        f"{LONG}\n{LONG}\n\ntwo words\n\n{LONG}\n\nin\n\nafter",
+    ),
     (f"<section>{COLUMN}<div>- Advertisement -</div>{COLUMN}</section>", f"{TEXT}\n\n{TEXT}"),
     (f"<section><div class=part>{BODY}</div><div class=part><p>{LONG} About us.</p></div></section>", TEXT),
-    (f"<div class=article><h1>A</h1><br>{LINES}</div><div id=low>{BODY.replace('This', 'Our')}</div>", f"A\n\n{LONG}\n{LONG}\n{LONG}"),
-    (f"<article>{BODY}<figure><table><tr><td>Cell</table><figcaption>Above</figcaption></figure></article>", f"{TEXT}\n\nCell"),
-    (f"<article>{BODY}<div><p><b>Like this?</b> Every week by mail.</p><form><input></form></div></article>", TEXT),
+    (
+        f"<div class=article><h1>A</h1><br>{LINES}</div><div id=low>{BODY.replace('This', 'Our')}</div>",
+        f"A\n\n{LONG}\n{LONG}\n{LONG}",
+    ),
+    (
+        f"<article>{BODY}<figure><table><tr><td>Cell</table><figcaption>Above</figcaption></figure></article>",
+        f"{TEXT}\n\nCell",
+    ),
+    (
+        f"<article>{BODY}<div><p><b>Like this?</b> Every week by mail.</p><form><input></form></div></article>",
+        TEXT,
+    ),
     (f"<div class=ArticleView_text>{BODY}<div class=ReaderComments_box>{MORE}</div></div>", TEXT),
-    (f"<section><div><div class='a b c d'>{BODY}</div></div><hr><div><div class='a b c'>{BODY}</div></div></section>", f"{TEXT}\n\n{TEXT}"),
-    (f"<main><div><p>Ann wrote this on a day.<div itemprop=articleBody>{LINES}</div><p>Back</div></main>", f"{LONG}\n{LONG}\n{LONG}"),
-    (f"<main><h1>Live</h1><ul><li>K</ul><div>{POST.format(1)}{POST.format(2)}{POST.format(3)}</div></main>", f"H1\n\n{TEXT}\n\nH2\n\n{TEXT}\n\nH3\n\n{TEXT}"),
-    (f"<div class=qc-cmp2-container><div>{BODY * 3}</div></div><div class=text><h1>A</h1><p>{LONG}</div>", LONG),
-    (f"<article>{BODY}<section><h3>Más información</h3>{MORE}</section><div><b>関連記事：</b>{MORE}</div></article>", f"{TEXT}"),
+    (
+        f"<section><div><div class='a b c d'>{BODY}</div></div><hr><div><div class='a b c'>{BODY}</div></div></section>",
+        f"{TEXT}\n\n{TEXT}",
+    ),
+    (
+        f"<main><div><p>Ann wrote this on a day.<div itemprop=articleBody>{LINES}</div><p>Back</div></main>",
+        f"{LONG}\n{LONG}\n{LONG}",
+    ),
+    (
+        f"<main><h1>Live</h1><ul><li>K</ul><div>{POST.format(1)}{POST.format(2)}{POST.format(3)}</div></main>",
+        f"H1\n\n{TEXT}\n\nH2\n\n{TEXT}\n\nH3\n\n{TEXT}",
+    ),
+    (
+        f"<div class=qc-cmp2-container><div>{BODY * 3}</div></div><div class=text><h1>A</h1><p>{LONG}</div>",
+        LONG,
+    ),
+    (
+        f"<article>{BODY}<section><h3>Más información</h3>{MORE}</section><div><b>関連記事：</b>{MORE}</div></article>",
+        f"{TEXT}",
+    ),
     (f"<article><h1>A</h1><div>3 hours ago</div><div>Ann Bell</div>{BODY}</article>", f"A\n\n{TEXT}"),
     (f"<article>{BODY}<p>Copyright ⓒ 한국신문</p></article>", TEXT),
-    (f"<article>{BODY}<div><h3><button>Why?</button></h3>{MORE}</div></article>", f"{TEXT}\n\nWhy?\n\n{LONG} 4"),
-    (f"<article><div class=date>4 May</div>{BODY}<div class=date>5 May</div><div class=komentarze>{MORE}</div></article>", TEXT),
+    (
+        f"<article>{BODY}<div><h3><button>Why?</button></h3>{MORE}</div></article>",
+        f"{TEXT}\n\nWhy?\n\n{LONG} 4",
+    ),
+    (
+        f"<article><div class=date>4 May</div>{BODY}<div class=date>5 May</div><div class=komentarze>{MORE}</div></article>",
+        TEXT,
+    ),
     (f"<div class=story><h1>A</h1><form>{BODY}</form></div>", f"A\n\n{TEXT}"),
     (f"<article>{BODY}<span class=img_descr>Somebody, somewhere</span><p>Lire aussi :</p></article>", TEXT),
     (f"<div><h1>A</h1>{BODY}</div><div>{BOX * 4}</div>", f"A\n\n{TEXT}"),
-    (f"<div><div class=itemIntroText><p>{LONG} 0</div><div class=itemFullText>{BODY}</div></div>", f"{LONG} 0\n\n{TEXT}"),
-    (f"<article>{BODY}<table><tr><td><pre class=lnt>1\n2</pre><td><pre>x = 1\nx()</pre></table></article>", f"{TEXT}\n\nx = 1\nx()"),
+    (
+        f"<div><div class=itemIntroText><p>{LONG} 0</div><div class=itemFullText>{BODY}</div></div>",
+        f"{LONG} 0\n\n{TEXT}",
+    ),
+    (
+        f"<article>{BODY}<table><tr><td><pre class=lnt>1\n2</pre><td><pre>x = 1\nx()</pre></table></article>",
+        f"{TEXT}\n\nx = 1\nx()",
+    ),
     (f"<article>{BODY}<table><tr><td class=date>4 May<td>Rain</table></article>", f"{TEXT}\n\n4 May\n\nRain"),
-    (f"<article><h1>Live</h1><p>{LONG} 0</p><div class=feed>{POST.format(1)}{POST.format(2)}</div></article>", f"{LONG} 0\n\nH1\n\n{TEXT}\n\nH2\n\n{TEXT}"),
+    (
+        f"<article><h1>Live</h1><p>{LONG} 0</p><div class=feed>{POST.format(1)}{POST.format(2)}</div></article>",
+        f"{LONG} 0\n\nH1\n\n{TEXT}\n\nH2\n\n{TEXT}",
+    ),
     # a manual: sections in the section of the heading, definitions
-    (f"<section><h1>A</h1><section><h2>B</h2>{BODY * 3}</section><section><h2>C</h2>{MORE}</section></section>", f"A\n\nB\n\n{TEXT}\n\n{TEXT}\n\n{TEXT}\n\nC\n\n{LONG} 4"),
-    (f"<div class=section><h1>A</h1>{MORE}<div class=section><h2>B</h2>{BODY * 3}</div></div>", f"A\n\n{LONG} 4\n\nB\n\n{TEXT}\n\n{TEXT}\n\n{TEXT}"),
-    (f"<section><h1>A</h1>{MORE}<dl><dt>b()<dd>{BODY}<dt>c()<dd>{BODY * 3}</dl></section>", f"A\n\n{LONG} 4\n\nb()\n\n{TEXT}\n\nc()\n\n{TEXT}\n\n{TEXT}\n\n{TEXT}"),
+    (
+        f"<section><h1>A</h1><section><h2>B</h2>{BODY * 3}</section><section><h2>C</h2>{MORE}</section></section>",
+        f"A\n\nB\n\n{TEXT}\n\n{TEXT}\n\n{TEXT}\n\nC\n\n{LONG} 4",
+    ),
+    (
+        f"<div class=section><h1>A</h1>{MORE}<div class=section><h2>B</h2>{BODY * 3}</div></div>",
+        f"A\n\n{LONG} 4\n\nB\n\n{TEXT}\n\n{TEXT}\n\n{TEXT}",
+    ),
+    (
+        f"<section><h1>A</h1>{MORE}<dl><dt>b()<dd>{BODY}<dt>c()<dd>{BODY * 3}</dl></section>",
+        f"A\n\n{LONG} 4\n\nb()\n\n{TEXT}\n\nc()\n\n{TEXT}\n\n{TEXT}\n\n{TEXT}",
+    ),
     # where all are comments, they are the text; where there is another, they are not
-    (f"<h1>A</h1>{TALK.format(1)}{TALK.format(2)}{TALK.format(3)}", f"{LONG} 1\n\nAnn\n\n{LONG} 2\n\nAnn\n\n{LONG} 3"),
-    (f"<h1>A</h1><p>Closed today.</p><div class=comments>{TALK.format(1)}{TALK.format(2)}{TALK.format(3)}</div>", "A\n\nClosed today."),
+    (
+        f"<h1>A</h1>{TALK.format(1)}{TALK.format(2)}{TALK.format(3)}",
+        f"{LONG} 1\n\nAnn\n\n{LONG} 2\n\nAnn\n\n{LONG} 3",
+    ),
+    (
+        f"<h1>A</h1><p>Closed today.</p><div class=comments>{TALK.format(1)}{TALK.format(2)}{TALK.format(3)}</div>",
+        "A\n\nClosed today.",
+    ),
     ("<p>Hello <a href=x>you</a></p>", "Hello you"),
     ("", ""),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("number", range(len(PAGES)))
@@ -87,15 +156,21 @@ def test_main_text_in_any_encoding() -> None:
 DOWN = [
     ("<h1>T</h1><h2>S</h2><p>a <b>b</b> <i>c</i> <code>d</code>", "# T\n\n## S\n\na **b** *c* `d`"),
     ("<ul><li>a<ol><li>b<li>c</ol></ul>", "- a\n  1. b\n  2. c"),
-    ("<p><a href='b?x#y'>l</a> <img src=/i.png alt=I>", "[l](https://example.com/a/b?x#y) ![I](https://example.com/i.png)"),
+    (
+        "<p><a href='b?x#y'>l</a> <img src=/i.png alt=I>",
+        "[l](https://example.com/a/b?x#y) ![I](https://example.com/i.png)",
+    ),
     ("<pre><code>x = 1\n  y\n</code></pre>", "```\nx = 1\n  y\n```"),
     ("<table><tr><th>a<th>b<tr><td>1<td>2</table>", "| a | b |\n| --- | --- |\n| 1 | 2 |"),
-    ("<nav><a href=/>Home</a></nav><p>text</p><form>Search</form><script>x</script><div class=comments>c</div>", "text"),
+    (
+        "<nav><a href=/>Home</a></nav><p>text</p><form>Search</form><script>x</script><div class=comments>c</div>",
+        "text",
+    ),
     ("<h1>T</h1><div class=story>" + BODY + "</div>", f"# T\n\n{TEXT}"),
     (f"<h1>T</h1><p>{LONG} 0</p><div class=story>{BODY}</div>", f"# T\n\n{LONG} 0\n\n{TEXT}"),
     ("<h1>T</h1>" + TALK.format(1) * 3, "# T" + f"\n\n**Ann**\n\n{LONG} 1" * 3),
     ("", ""),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("html", "text"), DOWN)
@@ -121,21 +196,53 @@ def test_another_quality_is_refused() -> None:
         main_text(b"", quality="good")  # type: ignore[arg-type]
 
 
-PIECES = [BODY, "<article>", "<div class=share>", "</div>", "<table><tr><td>", "<h1>", "<a href=http://[>", "<blockquote>", "<pre>", "text", "<br>", "\0", "<svg><p>", "<template>", "<frameset>", "<plaintext>"]  # fmt: skip
+PIECES = [
+    BODY,
+    "<article>",
+    "<div class=share>",
+    "</div>",
+    "<table><tr><td>",
+    "<h1>",
+    "<a href=http://[>",
+    "<blockquote>",
+    "<pre>",
+    "text",
+    "<br>",
+    "\0",
+    "<svg><p>",
+    "<template>",
+    "<frameset>",
+    "<plaintext>",
+]
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.one_of(st.binary(max_size=200), st.lists(st.sampled_from(PIECES), max_size=15).map(lambda parts: "".join(parts).encode())))  # fmt: skip
+@given(
+    st.one_of(
+        st.binary(max_size=200),
+        st.lists(st.sampled_from(PIECES), max_size=15).map(lambda parts: "".join(parts).encode()),
+    )
+)
 def test_any_bytes_are_read(body: bytes) -> None:
     assert isinstance(main_text(body), str)
     assert isinstance(main_text(body, "https://example.com/", "best"), str)
     assert isinstance(markdown(body, "https://example.com/"), str)
 
 
-@pytest.mark.parametrize("html", [
-    "<div class=share>" * 20_000 + BODY, BODY + "<div class=share>x</div>" * 20_000, "<p>" + "<b>" * 20_000 + LONG, "<table><tr><td>" * 2000 + "x", "<article>" * 5000 + BODY * 50,
-    "<table>" + "<tr><td>x" * 3000 + "<tr>" + "<td>" * 3000 + "</table>" + BODY, "<blockquote>" * 5000 + BODY, "<ul><li>" * 5000 + BODY, "<a href=x>" * 20_000,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<div class=share>" * 20_000 + BODY,
+        BODY + "<div class=share>x</div>" * 20_000,
+        "<p>" + "<b>" * 20_000 + LONG,
+        "<table><tr><td>" * 2000 + "x",
+        "<article>" * 5000 + BODY * 50,
+        "<table>" + "<tr><td>x" * 3000 + "<tr>" + "<td>" * 3000 + "</table>" + BODY,
+        "<blockquote>" * 5000 + BODY,
+        "<ul><li>" * 5000 + BODY,
+        "<a href=x>" * 20_000,
+    ],
+)
 def test_hostile_pages_end(html: str) -> None:
     assert len(main_text(html.encode())) < 10 * len(html)
     assert len(markdown(html.encode(), "https://example.com/")) < 100 * len(html)
@@ -164,7 +271,10 @@ def test_articles_of_news_sites(quality: Quality, least: float) -> None:
         pytest.skip("../shared/data is not here")
     with gzip.open(DATA, "rt") as lines:
         rows = [json.loads(line) for line in lines]
-    scores = [parts(row["text"], main_text(base64.b64decode(row["html"]["b64"]), row["url"], quality)) for row in rows]
+    scores = [
+        parts(row["text"], main_text(base64.b64decode(row["html"]["b64"]), row["url"], quality))
+        for row in rows
+    ]
     assert f1(scores) >= least
     drawn = random.Random(1)
     again = sorted(f1(drawn.choices(scores, k=len(scores))) for _ in range(200))

@@ -23,10 +23,20 @@ from gossamer.politeness.robots import Robots
 PAGE = "<h1>Käfer</h1><p>Ein Käfer ist ein Tier, das im Garten lebt, und dort lebt es gern.</p><a href='ä'>mehr</a>"
 AT = "https://example.com/a/"
 NAMES = (
-    "url.parse", "url.canonical", "politeness.robots.Robots", "politeness.blocks.block", "parsing.encodings.encoding",
-    "parsing.links.links", "parsing.sitemaps.entries", "parsing.prices.price", "parsing.structured.structured",
-    "parsing.products.product", "parsing.text.main_text", "parsing.text.markdown", "identity.cookies.Jar",
-)  # fmt: skip
+    "url.parse",
+    "url.canonical",
+    "politeness.robots.Robots",
+    "politeness.blocks.block",
+    "parsing.encodings.encoding",
+    "parsing.links.links",
+    "parsing.sitemaps.entries",
+    "parsing.prices.price",
+    "parsing.structured.structured",
+    "parsing.products.product",
+    "parsing.text.main_text",
+    "parsing.text.markdown",
+    "identity.cookies.Jar",
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -47,10 +57,12 @@ def test_text_is_a_body_too() -> None:
     assert encoding(PAGE) == encoding("plain") == "utf-8"
     assert entries("<urlset><url><loc>/ä</loc></url></urlset>", AT)[0] == ["https://example.com/%C3%A4"]
     assert not Robots("User-agent: *\nDisallow: /ä").allows("gossamer", "https://example.com/ä")
-    assert structured('<script type="application/ld+json">{"name": "Käfer"}</script>')["json_ld"] == [{"name": "Käfer"}]
-    assert product('<script type="application/ld+json">{"@type": "Product", "name": "Käfer"}</script>')["name"] == (
-        "Käfer"
-    )
+    assert structured('<script type="application/ld+json">{"name": "Käfer"}</script>')["json_ld"] == [
+        {"name": "Käfer"}
+    ]
+    assert product('<script type="application/ld+json">{"@type": "Product", "name": "Käfer"}</script>')[
+        "name"
+    ] == ("Käfer")
     jar = Jar()
     jar.take(AT, "id=1; Path=/")
     assert jar.header(AT) == "id=1"

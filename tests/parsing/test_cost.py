@@ -1,4 +1,5 @@
-"""Time and memory follow the size of a page, whatever its markup; lengths are checked before anything is joined."""
+"""Time and memory follow the size of a page, whatever its markup; lengths are checked before anything is
+joined."""
 
 from __future__ import annotations
 
@@ -48,7 +49,9 @@ def test_scripts_are_read_in_linear_time(family: str) -> None:
     assert cpu(embedded.embedded, FAMILIES[family](20_000)) < 4.0
 
 
-@pytest.mark.parametrize("resolve", [Base(URL).resolve, Base("https://www.example.com/" + "a" * 900_000 + "/").resolve])
+@pytest.mark.parametrize(
+    "resolve", [Base(URL).resolve, Base("https://www.example.com/" + "a" * 900_000 + "/").resolve]
+)
 def test_what_is_longer_than_a_url_may_be_is_not_joined(resolve: Callable[[str], str | None]) -> None:
     assert resolve("x" * 3000) is None
     assert resolve("/short#" + "f" * 3000) == "https://www.example.com/short"
@@ -81,7 +84,13 @@ def test_a_page_with_a_long_base_and_many_links() -> None:
 
 
 @pytest.mark.parametrize(
-    "ask", [lambda page: page.css("b"), lambda page: page.title, lambda page: page.product, lambda page: page.form()]
+    "ask",
+    [
+        lambda page: page.css("b"),
+        lambda page: page.title,
+        lambda page: page.product,
+        lambda page: page.form(),
+    ],
 )
 def test_a_view_of_a_page_that_explodes_is_refused(ask: Callable[[View], Any]) -> None:
     """Log-ins, `check`, `new` and `shell` parse pages themselves."""
@@ -96,21 +105,31 @@ def test_a_view_of_a_page_that_explodes_is_refused(ask: Callable[[View], Any]) -
 @pytest.mark.parametrize(
     "read",
     [
-        links.links, structured.structured, products.product, pagedates.dates, text.main_text,
+        links.links,
+        structured.structured,
+        products.product,
+        pagedates.dates,
+        text.main_text,
         lambda body, url: tables.of(html.parse(body, "text/html", url).tree),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize(
     "body",
     [
-        b'<div itemscope itemref="' + b" ".join(b"a%d" % n for n in range(2000)) + b'">' + b"<i id=a1 itemprop=x>" * 2000,
-        b'<div prefix="' + b" ".join(b"a%d: http://e/%d" % (n, n) for n in range(2000)) + b'">' + b"<b typeof=a1:X property=a2:y>" * 2000,
+        b'<div itemscope itemref="'
+        + b" ".join(b"a%d" % n for n in range(2000))
+        + b'">'
+        + b"<i id=a1 itemprop=x>" * 2000,
+        b'<div prefix="'
+        + b" ".join(b"a%d: http://e/%d" % (n, n) for n in range(2000))
+        + b'">'
+        + b"<b typeof=a1:X property=a2:y>" * 2000,
         b"<table><tr>" + b"<td colspan=1000 rowspan=65534>x" * 300,
         b"<p>" + b"1." * 50_000 + b"2026-01-" * 20_000,
         b'<script type="application/ld+json">' + b'{"a":[{' * 20_000,
     ],
     ids=["itemref", "prefixes", "spans", "digits", "json-ld"],
-)  # fmt: skip
+)
 def test_pure_functions_take_time_by_the_size(read: Callable[[bytes, str], Any], body: bytes) -> None:
     assert cpu(lambda one: read(one, URL), body) < 6.0
 

@@ -89,7 +89,7 @@ def test_html5lib() -> None:
         ("Größe".encode("latin-1"), None, "windows-1252"),
         (b"", None, "windows-1252"),
     ],
-)  # fmt: skip
+)
 def test_the_first_that_says_something_decides(body: bytes, content_type: str | None, wanted: str) -> None:
     assert encoding(body, content_type) == wanted
 
@@ -111,7 +111,7 @@ def test_the_first_that_says_something_decides(body: bytes, content_type: str | 
         (b"\xff", "text/html; charset=utf-16le", "\ufffd"),
         ("Größe".encode(), "text/html; charset=iso-8859-1", "GrÃ¶ÃŸe"),
     ],
-)  # fmt: skip
+)
 def test_text(body: bytes, content_type: str | None, wanted: str) -> None:
     assert decode(body, content_type) == wanted
 
@@ -119,12 +119,21 @@ def test_text(body: bytes, content_type: str | None, wanted: str) -> None:
 @pytest.mark.parametrize(
     ("label", "codec", "text"),
     [
-        ("shift_jis", "cp932", "日本語①"), ("sjis", "cp932", "日本語"), ("euc-jp", "euc_jp", "日本語"), ("gb2312", "gbk", "中文網頁"),
-        ("big5", "big5", "中文"), ("ks_c_5601-1987", "cp949", "한국어 똠"), ("koi8-u", "koi8_u", "Привіт"), ("greek", "iso8859_7", "αβγ"),
-        ("iso-8859-11", "cp874", "ไทย"), ("latin5", "cp1254", "Türkçe ğ"), ("x-mac-cyrillic", "mac_cyrillic", "Привет"),
-        ("iso-2022-jp", "iso2022_jp", "日本語"), ("cp866", "cp866", "Привет"),
+        ("shift_jis", "cp932", "日本語①"),
+        ("sjis", "cp932", "日本語"),
+        ("euc-jp", "euc_jp", "日本語"),
+        ("gb2312", "gbk", "中文網頁"),
+        ("big5", "big5", "中文"),
+        ("ks_c_5601-1987", "cp949", "한국어 똠"),
+        ("koi8-u", "koi8_u", "Привіт"),
+        ("greek", "iso8859_7", "αβγ"),
+        ("iso-8859-11", "cp874", "ไทย"),
+        ("latin5", "cp1254", "Türkçe ğ"),
+        ("x-mac-cyrillic", "mac_cyrillic", "Привет"),
+        ("iso-2022-jp", "iso2022_jp", "日本語"),
+        ("cp866", "cp866", "Привет"),
     ],
-)  # fmt: skip
+)
 def test_labels_of_the_web_are_read_with_the_right_codec(label: str, codec: str, text: str) -> None:
     body = text.encode(codec)
     assert decode(body, f"text/html; charset={label}") == text
@@ -147,12 +156,34 @@ def test_every_encoding_of_the_standard_is_there() -> None:
 MARKUP = st.lists(
     st.sampled_from(
         [
-            b"<", b">", b"<meta ", b"charset", b"=", b'"', b"'", b"utf-8", b"koi8-r", b"/", b"<!--", b"-->", b"<?xml ", b"encoding=", b" ",
-            b"http-equiv=content-type ", b"content=", b"<script>", b"</script", b"\xff\xfe", b"\xef\xbb\xbf", b"\0", b"\xe9", b"x" * 600,
+            b"<",
+            b">",
+            b"<meta ",
+            b"charset",
+            b"=",
+            b'"',
+            b"'",
+            b"utf-8",
+            b"koi8-r",
+            b"/",
+            b"<!--",
+            b"-->",
+            b"<?xml ",
+            b"encoding=",
+            b" ",
+            b"http-equiv=content-type ",
+            b"content=",
+            b"<script>",
+            b"</script",
+            b"\xff\xfe",
+            b"\xef\xbb\xbf",
+            b"\0",
+            b"\xe9",
+            b"x" * 600,
         ]
     ),
     max_size=30,
-).map(b"".join)  # fmt: skip
+).map(b"".join)
 
 
 @given(st.one_of(st.binary(), MARKUP), st.none() | st.text(max_size=80))

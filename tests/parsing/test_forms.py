@@ -1,4 +1,5 @@
-"""Forms as browsers send them: the entry list of the HTML Standard (4.10.21.4), what it is encoded as, where it goes."""
+"""Forms as browsers send them: the entry list of the HTML Standard (4.10.21.4), what it is encoded as, where
+it goes."""
 
 from __future__ import annotations
 
@@ -20,21 +21,40 @@ def page(body: str, charset: str = "utf-8", url: str = URL) -> View:
     [
         ("<input name=a value=1><input value=2><input name='' value=3>", "a=1"),
         ("<input type=hidden name=t value='x y&amp;+é'>", "t=x+y%26%2B%C3%A9"),
-        ("<input name=a disabled value=1><fieldset disabled><legend><input name=b></legend><input name=c></fieldset>", "b="),
-        ("<input type=checkbox name=a checked><input type=checkbox name=b value=2><input type=radio name=c value=3 checked>", "a=on&c=3"),
+        (
+            "<input name=a disabled value=1><fieldset disabled><legend><input name=b></legend><input name=c></fieldset>",
+            "b=",
+        ),
+        (
+            "<input type=checkbox name=a checked><input type=checkbox name=b value=2><input type=radio name=c value=3 checked>",
+            "a=on&c=3",
+        ),
         ("<select name=s><option>one <option value=2>two</select>", "s=one"),
-        ("<select name=s multiple><option selected>1<option>2<option selected>3</select><select name=e size=3><option>1</select>", "s=1&s=3"),
-        # a choice that is made and disabled is not sent, as in a browser; one that nobody made is the first that can be
+        (
+            "<select name=s multiple><option selected>1<option>2<option selected>3</select><select name=e size=3><option>1</select>",
+            "s=1&s=3",
+        ),
+        # a choice that is made and disabled is not sent, as in a browser; one that nobody made is the first
+        # that can be
         ("<select name=s><option disabled selected>Choose<option>yes</select><input name=z>", "z="),
-        ("<select name=s><option disabled>no<optgroup disabled><option>off</optgroup><option>yes</select>", "s=yes"),
+        (
+            "<select name=s><option disabled>no<optgroup disabled><option>off</optgroup><option>yes</select>",
+            "s=yes",
+        ),
         ("<textarea name=t>\none\ntwo</textarea>", "t=one%0D%0Atwo"),
         ("<button name=a value=1>x</button><input type=submit name=b value=2>", "a=1"),
-        ("<button type=button name=a value=1></button><input type=reset name=r><input type=image name=i>", "i.x=0&i.y=0"),
+        (
+            "<button type=button name=a value=1></button><input type=reset name=r><input type=image name=i>",
+            "i.x=0&i.y=0",
+        ),
         ("<datalist><option>x</datalist><input type=file name=f><output name=o>1</output>", "f="),
         ("<input type=hidden name=_charset_>", "_charset_=UTF-8"),
-        ("</form><form id=other><input name=no></form><input form=f name=far value=1><input form=other name=no2>", "far=1"),
+        (
+            "</form><form id=other><input name=no></form><input form=f name=far value=1><input form=other name=no2>",
+            "far=1",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_sent_of_a_form_that_nobody_touched(inner: str, sent: str) -> None:
     request = page(f"<form id=f method=post action=/go>{inner}").form("#f").fill()
     assert (request.method, request.url, request.body) == ("POST", "https://shop.example/go", sent)

@@ -14,7 +14,9 @@ STORY = "The kettle was put on the stove before dawn, and nobody in the house he
 
 def said(body: str, head: str = "<title>Tea</title>") -> str:
     return " ".join(
-        gist(parse(f"{head}<body>{body}".encode(), "text/html; charset=utf-8", "http://a.example/").tree).text.split()
+        gist(
+            parse(f"{head}<body>{body}".encode(), "text/html; charset=utf-8", "http://a.example/").tree
+        ).text.split()
     )
 
 
@@ -36,7 +38,9 @@ def test_what_surrounds_a_text_is_left_out(around: str) -> None:
 
 
 def test_a_link_within_a_sentence_stays() -> None:
-    assert "the stove" in said(f"<p>{STORY} It stood on <a href=/stove>the stove</a>, where it always stands.</p>")
+    assert "the stove" in said(
+        f"<p>{STORY} It stood on <a href=/stove>the stove</a>, where it always stands.</p>"
+    )
 
 
 def test_what_is_most_of_the_text_stays_whatever_it_is_called() -> None:
@@ -45,7 +49,9 @@ def test_what_is_most_of_the_text_stays_whatever_it_is_called() -> None:
 
 def test_the_heading_is_the_only_h1_else_the_title() -> None:
     def head(body: str) -> str:
-        return gist(parse(f"<title>Tea</title><body>{body}".encode(), "text/html", "http://a.example/").tree).head
+        return gist(
+            parse(f"<title>Tea</title><body>{body}".encode(), "text/html", "http://a.example/").tree
+        ).head
 
     assert head("<h1>Green tea</h1>") == "Green tea"
     assert head("<h1>Logo</h1><h1>Green tea</h1>") == head("") == "Tea"

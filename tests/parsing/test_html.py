@@ -94,7 +94,11 @@ def test_base(body: str, base: str) -> None:
         ("<meta name=ROBOTS content='NoIndex,NOFOLLOW'>", None, {"noindex", "nofollow"}),
         ("<meta name=robots content=none>", None, {"noindex", "nofollow"}),
         ("<meta name=robots content='index, follow, noarchive'>", None, set()),
-        ("<meta name=robots content=noindex><meta name=gossamer content=nofollow>", None, {"noindex", "nofollow"}),
+        (
+            "<meta name=robots content=noindex><meta name=gossamer content=nofollow>",
+            None,
+            {"noindex", "nofollow"},
+        ),
         ("<meta name=googlebot content=noindex>", None, set()),
         ("<p><meta name=robots content=noindex>", None, {"noindex"}),
         ("", "noindex", {"noindex"}),
@@ -116,7 +120,10 @@ def test_directives_for_another_agent() -> None:
     ("body", "text"),
     [
         ("<title>t</title><p>one</p><p>t<b>w</b>o&nbsp;&lt;</p><ul><li>three</ul>", "one two < * three"),
-        ("<script>no</script><style>no</style><template>no</template><!-- no -->yes<noscript>too</noscript>", "yestoo"),
+        (
+            "<script>no</script><style>no</style><template>no</template><!-- no -->yes<noscript>too</noscript>",
+            "yestoo",
+        ),
         ("<table><tr><td>a<td>b</table>", "a b"),
         ("", ""),
     ],
@@ -126,7 +133,9 @@ def test_text(body: str, text: str) -> None:
 
 
 def test_text_hash_is_of_what_the_page_says() -> None:
-    first = page("<title>t</title><script>var token = 1</script><p class=a>one <b>two</b><style>a{}</style>three")
+    first = page(
+        "<title>t</title><script>var token = 1</script><p class=a>one <b>two</b><style>a{}</style>three"
+    )
     second = page(
         "<title>t</title><script>var token = 2</script><p id=z>one <i>two</i><style>b{}</style>three<script>x</script>"
     )

@@ -7,17 +7,33 @@ import pytest
 from gossamer.parsing.html import DEEP, deep
 
 
-@pytest.mark.parametrize("page", [
-    b"<a>" + b"<div>" * 506 + b"<table><td></tr>x<div><a>", b"</div>" * 600 + b"<b>" * (DEEP + 1), b"<i><b></i></u></b>" * 9 + b"<x>" * 500,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"<a>" + b"<div>" * 506 + b"<table><td></tr>x<div><a>",
+        b"</div>" * 600 + b"<b>" * (DEEP + 1),
+        b"<i><b></i></u></b>" * 9 + b"<x>" * 500,
+    ],
+)
 def test_deep(page: bytes) -> None:
     assert deep(page, "text/html")
 
 
-@pytest.mark.parametrize("page", [
-    b"", b"<br><img src=/a>" * 3000, b"<p>one<p>two" * 500, b"<ul>" + b"<li>one <b>two</b>" * 900, b"<table>" + b"<tr><td>1<td>2" * 900,
-    b"<dl>" + b"<dt>a<dd>b" * 900, b"<select>" + b"<option>a" * 900, b"<div><ul><li>a</li></ul></div>" * 2000, b"<div>" * DEEP, b"<script>" + b"<b>" * 900,
-    "<p>\N{PILE OF POO}</p>".encode("utf-16") * 600,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"",
+        b"<br><img src=/a>" * 3000,
+        b"<p>one<p>two" * 500,
+        b"<ul>" + b"<li>one <b>two</b>" * 900,
+        b"<table>" + b"<tr><td>1<td>2" * 900,
+        b"<dl>" + b"<dt>a<dd>b" * 900,
+        b"<select>" + b"<option>a" * 900,
+        b"<div><ul><li>a</li></ul></div>" * 2000,
+        b"<div>" * DEEP,
+        b"<script>" + b"<b>" * 900,
+        "<p>\N{PILE OF POO}</p>".encode("utf-16") * 600,
+    ],
+)
 def test_not_deep(page: bytes) -> None:
     assert not deep(page, "text/html")

@@ -70,7 +70,9 @@ def test_what_says_nothing_is_what_is_declared(text: str) -> None:
     assert language(page(text, "pt-BR")) == "pt-BR"
 
 
-@pytest.mark.parametrize("body", [b"", b"\x00\xff\xfe", b"%PDF-1.7", b"{}", b"<" * 10_000, bytes(range(256)) * 100])
+@pytest.mark.parametrize(
+    "body", [b"", b"\x00\xff\xfe", b"%PDF-1.7", b"{}", b"<" * 10_000, bytes(range(256)) * 100]
+)
 def test_any_bytes(body: bytes) -> None:
     language(body, "http://a.test/", "text/html")
     told(body.decode("latin-1"), "x")

@@ -29,25 +29,40 @@ def found(body: str, **more: object) -> list[str]:
         ("<base href=/b/><a href=x><a href=/y>", ["https://e.com/b/x", "https://e.com/y"]),
         ("<a href=x#1>1</a><a href=x#2>2</a><a href=./x>3</a>", ["https://e.com/dir/x"]),
         ("<a href=#top>", [URL]),
-        ("<a href='x #1'><a href=' #2'><a href='x '>", ["https://e.com/dir/x%20", URL, "https://e.com/dir/x"]),
+        (
+            "<a href='x #1'><a href=' #2'><a href='x '>",
+            ["https://e.com/dir/x%20", URL, "https://e.com/dir/x"],
+        ),
         # no addresses
-        ("<a href='javascript:void(0)'><a href=mailto:a@e.com><a href=data:,x><a href=tel:1><a href=ftp://e.com/>", []),
+        (
+            "<a href='javascript:void(0)'><a href=mailto:a@e.com><a href=data:,x><a href=tel:1><a href=ftp://e.com/>",
+            [],
+        ),
         ("<a href=' JavaScript:x'><a href='http://['><a name=x>", []),
-        ("<!-- <a href=x> --><script>'<a href=x>'</script><style><a href=x></style><textarea><a href=x></textarea>", []),
+        (
+            "<!-- <a href=x> --><script>'<a href=x>'</script><style><a href=x></style><textarea><a href=x></textarea>",
+            [],
+        ),
         ("<template><a href=x></template>", []),
         # other elements
         ("<map><area href=x></map>", ["https://e.com/dir/x"]),
-        ("<iframe src=x></iframe><embed src=y><object data=z></object><img src=i><form action=f></form>", ["https://e.com/dir/x"]),
+        (
+            "<iframe src=x></iframe><embed src=y><object data=z></object><img src=i><form action=f></form>",
+            ["https://e.com/dir/x"],
+        ),
         ("<frameset><frame src=x><frame src=y></frameset>", ["https://e.com/dir/x", "https://e.com/dir/y"]),
         ("<link rel=next href=n><link rel=PREV href=p>", ["https://e.com/dir/n", "https://e.com/dir/p"]),
-        ("<link rel=alternate hreflang=de href=de><link rel=alternate type=application/rss+xml href=feed>", ["https://e.com/dir/de"]),
+        (
+            "<link rel=alternate hreflang=de href=de><link rel=alternate type=application/rss+xml href=feed>",
+            ["https://e.com/dir/de"],
+        ),
         ("<link rel=stylesheet href=s><link rel=icon href=i><link rel=canonical href=c>", []),
         ("<meta http-equiv=Refresh content='3; URL=r'>", ["https://e.com/dir/r"]),
         ("<noscript><a href=x></noscript>", ["https://e.com/dir/x"]),
         ("<svg><a href=x></a></svg>", ["https://e.com/dir/x"]),
         ("<div><template shadowrootmode=open><a href=x></template></div>", ["https://e.com/dir/x"]),
     ],
-)  # fmt: skip
+)
 def test_which_count(body: str, urls: list[str]) -> None:
     assert found(body) == urls
     document = parse(body.encode(), None, URL)
@@ -82,14 +97,34 @@ def test_what_is_said_of_them(body: str, link: Link) -> None:
 @pytest.mark.parametrize(
     ("content", "url"),
     [
-        ("5; url='/x y'", "https://e.com/x%20y"), ("0, /x", "https://e.com/x"), ("0;/x", "https://e.com/x"), ("0 /x", "https://e.com/x"),
-        (".5;url=/x", "https://e.com/x"), ("1.5.;url=/x", "https://e.com/x"), ("0;url=/a'b", "https://e.com/a'b"),
-        ("0;url='/a'b", "https://e.com/a"), ("0;urlx", "https://e.com/dir/urlx"), ("0 ; url = /x", "https://e.com/x"),
-        ("0\n,\turl\n=\n/x", "https://e.com/x"), ("0;;url=/x", "https://e.com/dir/;url=/x"), ("0;u=/x", "https://e.com/dir/u=/x"),
-        ("0", None), ("", None), ("0;", None), ("0;url=  ", None), ("0;url=''", None), ("0url=/x", None), ("x;url=/x", None), (";url=/x", None),
-        ("-1;url=/x", None), ("0;url=//%", None), ("0;url=http://[::1", None), ("0;url=http://a b/", None), ("0;url=//\ufffe", None),
+        ("5; url='/x y'", "https://e.com/x%20y"),
+        ("0, /x", "https://e.com/x"),
+        ("0;/x", "https://e.com/x"),
+        ("0 /x", "https://e.com/x"),
+        (".5;url=/x", "https://e.com/x"),
+        ("1.5.;url=/x", "https://e.com/x"),
+        ("0;url=/a'b", "https://e.com/a'b"),
+        ("0;url='/a'b", "https://e.com/a"),
+        ("0;urlx", "https://e.com/dir/urlx"),
+        ("0 ; url = /x", "https://e.com/x"),
+        ("0\n,\turl\n=\n/x", "https://e.com/x"),
+        ("0;;url=/x", "https://e.com/dir/;url=/x"),
+        ("0;u=/x", "https://e.com/dir/u=/x"),
+        ("0", None),
+        ("", None),
+        ("0;", None),
+        ("0;url=  ", None),
+        ("0;url=''", None),
+        ("0url=/x", None),
+        ("x;url=/x", None),
+        (";url=/x", None),
+        ("-1;url=/x", None),
+        ("0;url=//%", None),
+        ("0;url=http://[::1", None),
+        ("0;url=http://a b/", None),
+        ("0;url=//\ufffe", None),
     ],
-)  # fmt: skip
+)
 def test_a_refresh_as_browsers_read_it(content: str, url: str | None) -> None:
     """HTML Standard, "shared declarative refresh steps"; what is no URL is no link, and no exception."""
     body = f'<noscript><meta http-equiv=refresh content="0;no"></noscript><meta http-equiv=refresh content="{content}">'
@@ -97,9 +132,7 @@ def test_a_refresh_as_browsers_read_it(content: str, url: str | None) -> None:
 
 
 def test_nofollow_is_counted_once_an_address() -> None:
-    body = (
-        b"<a rel=nofollow href=x#1><a rel=nofollow href=x#2><a rel=nofollow href=y><a href=z><a rel=nofollow href=z#3>"
-    )
+    body = b"<a rel=nofollow href=x#1><a rel=nofollow href=x#2><a rel=nofollow href=y><a href=z><a rel=nofollow href=z#3>"
     assert hrefs(parse(body, None, URL)) == (["z"], 2)
 
 
@@ -123,11 +156,27 @@ def test_a_text_is_bounded() -> None:
 
 PART = st.sampled_from(
     [
-        "<a href=x>t</a>", "<a href=y#1>", "<a rel=nofollow href=x>", "<a rel=nofollow href=z>", "<template>", "</template>",
-        "<base href=/b/>", "<area href=x>", "<iframe src=y></iframe>", "<link rel=next href=n>", "<a href=mailto:x>", "<p>", "</a>", "<a href=' w '>", "<a href='v #'>",
-        "<meta name=robots content=nofollow>", "<link rel='alternate nofollow' href=q>", "<svg><a href=s>", "</svg>",
+        "<a href=x>t</a>",
+        "<a href=y#1>",
+        "<a rel=nofollow href=x>",
+        "<a rel=nofollow href=z>",
+        "<template>",
+        "</template>",
+        "<base href=/b/>",
+        "<area href=x>",
+        "<iframe src=y></iframe>",
+        "<link rel=next href=n>",
+        "<a href=mailto:x>",
+        "<p>",
+        "</a>",
+        "<a href=' w '>",
+        "<a href='v #'>",
+        "<meta name=robots content=nofollow>",
+        "<link rel='alternate nofollow' href=q>",
+        "<svg><a href=s>",
+        "</svg>",
     ]
-)  # fmt: skip
+)
 
 
 @given(st.lists(PART, max_size=12))
@@ -136,7 +185,9 @@ def test_fast_and_full_form_agree(parts: list[str]) -> None:
     document = parse(body, None, URL)
     followed, shut = hrefs(document)
     full = links(body, URL)
-    assert {document.base.resolve(href) for href in followed} == {link.url for link in full if not link.nofollow}
+    assert {document.base.resolve(href) for href in followed} == {
+        link.url for link in full if not link.nofollow
+    }
     assert shut == sum(link.nofollow for link in full)
 
 
@@ -151,7 +202,7 @@ def test_fast_and_full_form_agree(parts: list[str]) -> None:
         ("utf-8", "?q=ä", "/p?q=%C3%A4"),
         ("utf-16le", "?q=ä", "/p?q=%C3%A4"),
     ],
-)  # fmt: skip
+)
 def test_queries_go_out_in_the_encoding_of_their_page(charset: str, href: str, found: str) -> None:
     body = f"<a href='{href}#x'>".encode(charset)
     typed = f"text/html; charset={charset}"

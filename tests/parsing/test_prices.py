@@ -16,55 +16,157 @@ from gossamer.parsing.prices import Price, price
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "price-strings.jsonl.gz"
 AMOUNTS = [
-    ("22,90 €", "22.90", "EUR"), ("£1,299.00", "1299.00", "GBP"), ("1.299,00 €", "1299.00", "EUR"), ("$ 4,999", "4999", "USD"),
-    ("1 299 kr", "1299", "SEK"), ("1\u202f299,50 €", "1299.50", "EUR"), ("CHF 1'299.50", "1299.50", "CHF"),
-    ("R$ 1.299", "1299", "BRL"), ("US$12.5", "12.5", "USD"), ("¥12000", "12000", "JPY"), ("0,5 zł", "0.5", "PLN"),
-    (".99 USD", "0.99", "USD"), ("35€ 99", "35.99", "EUR"), ("-5.00 €", "-5.00", "EUR"), ("€0.999", "0.999", "EUR"),
-    ("1,299,000 RUB", "1299000", "RUB"), ("2 for £3.50", "3.50", "GBP"), ("Price: 12.00 (was 15.00)", "12.00", None),
-    ("free", "0", None), ("gratis", "0", None), ("12", "12", None),
+    ("22,90 €", "22.90", "EUR"),
+    ("£1,299.00", "1299.00", "GBP"),
+    ("1.299,00 €", "1299.00", "EUR"),
+    ("$ 4,999", "4999", "USD"),
+    ("1 299 kr", "1299", "SEK"),
+    ("1\u202f299,50 €", "1299.50", "EUR"),
+    ("CHF 1'299.50", "1299.50", "CHF"),
+    ("R$ 1.299", "1299", "BRL"),
+    ("US$12.5", "12.5", "USD"),
+    ("¥12000", "12000", "JPY"),
+    ("0,5 zł", "0.5", "PLN"),
+    (".99 USD", "0.99", "USD"),
+    ("35€ 99", "35.99", "EUR"),
+    ("-5.00 €", "-5.00", "EUR"),
+    ("€0.999", "0.999", "EUR"),
+    ("1,299,000 RUB", "1299000", "RUB"),
+    ("2 for £3.50", "3.50", "GBP"),
+    ("Price: 12.00 (was 15.00)", "12.00", None),
+    ("free", "0", None),
+    ("gratis", "0", None),
+    ("12", "12", None),
     # a point after letters is theirs, not the number's
-    ("Rs.499", "499", "INR"), ("Fr.499", "499", "CHF"), ("Rp.125.000", "125000", "IDR"), ("р.499", "499", "RUB"), ("د.ك.12.500", "12.500", "KWD"),
+    ("Rs.499", "499", "INR"),
+    ("Fr.499", "499", "CHF"),
+    ("Rp.125.000", "125000", "IDR"),
+    ("р.499", "499", "RUB"),
+    ("د.ك.12.500", "12.500", "KWD"),
     # large numbers in words
-    ("15만원", "150000", "KRW"), ("12만 9,000원", "129000", "KRW"), ("1.5万円", "15000", "JPY"), ("1億2000万円", "120000000", "JPY"), ("3万元", "30000", "CNY"),
-    ("₹1.5 lakh", "150000", "INR"), ("₹ 2.35 Cr", "23500000", "INR"), ("2,5 млн ₽", "2500000", "RUB"), ("5千克 25元", "25", "CNY"),
+    ("15만원", "150000", "KRW"),
+    ("12만 9,000원", "129000", "KRW"),
+    ("1.5万円", "15000", "JPY"),
+    ("1億2000万円", "120000000", "JPY"),
+    ("3万元", "30000", "CNY"),
+    ("₹1.5 lakh", "150000", "INR"),
+    ("₹ 2.35 Cr", "23500000", "INR"),
+    ("2,5 млн ₽", "2500000", "RUB"),
+    ("5千克 25元", "25", "CNY"),
     # marks of direction, blanks of other widths, a dash for nothing
-    ("ر.س.\u200f 1,299.00", "1299.00", "SAR"), ("12\u2007345 ₽", "12345", "RUB"), ("CHF -.95", "0.95", "CHF"), ("-.5 €", "-0.5", "EUR"),
-    ("12 евро", "12", "EUR"), ("12 долларов", "12", "USD"), ("12 ευρώ", "12", "EUR"), ("12 rubles", "12", "RUB"), ("12 rupees", "12", "INR"),
+    ("ر.س.\u200f 1,299.00", "1299.00", "SAR"),
+    ("12\u2007345 ₽", "12345", "RUB"),
+    ("CHF -.95", "0.95", "CHF"),
+    ("-.5 €", "-0.5", "EUR"),
+    ("12 евро", "12", "EUR"),
+    ("12 долларов", "12", "USD"),
+    ("12 ευρώ", "12", "EUR"),
+    ("12 rubles", "12", "RUB"),
+    ("12 rupees", "12", "INR"),
     # numbers of names and lists, codes that are words behind a number
-    ("Size 42 – 59,95 €", "59.95", "EUR"), ("10 – 20 €", "10", "EUR"), ("5 von 5, 12,90 €", "12.90", "EUR"), ("$ 1, 299.00", "1299.00", "USD"),
-    ("$12,990 COP", "12990", "COP"), ("TOP $12", "12", "USD"),
-    ("$4 Crème", "4", "USD"), ("€\n19\n,99", "19.99", "EUR"), ("১২৫০ টাকা", "1250", "BDT"), ("kostenfrei", "0", None), ("Darmowe", "0", None),
+    ("Size 42 – 59,95 €", "59.95", "EUR"),
+    ("10 – 20 €", "10", "EUR"),
+    ("5 von 5, 12,90 €", "12.90", "EUR"),
+    ("$ 1, 299.00", "1299.00", "USD"),
+    ("$12,990 COP", "12990", "COP"),
+    ("TOP $12", "12", "USD"),
+    ("$4 Crème", "4", "USD"),
+    ("€\n19\n,99", "19.99", "EUR"),
+    ("১২৫০ টাকা", "1250", "BDT"),
+    ("kostenfrei", "0", None),
+    ("Darmowe", "0", None),
     # marks of other keyboards, in other places; parts that are named
-    ("۱۲،۵۰۰ تومان", "12500", "IRR"), ("99⹁999.50 USD", "99999.50", "USD"), ("1´299.00 CHF", "1299.00", "CHF"), ("£1·99", "1.99", "GBP"),
-    ("1·299,00 €", "1299.00", "EUR"), ("· 20 €", "20", "EUR"), ("·20 €", "20", "EUR"), ("19'99 €", "19.99", "EUR"), ("1.299’00 €", "1299.00", "EUR"),
-    ("1’299 CHF", "1299", "CHF"), ("٣٫٥٠٠ ر.س", "3.5", "SAR"), ("٩٬٩٩٩ ر.س", "9999", "SAR"), ("12 руб. 50 коп.", "12.50", "RUB"), ("129 zł 99 gr", "129.99", "PLN"),
-    ("Pack of 6 R$ 5,18", "5.18", "BRL"), ("2 € 12,50", "12.50", "EUR"), ("1,20 € 12,50", "1.20", "EUR"), ("12 € 50", "12.50", "EUR"), ("5 € 50 ct", "5.50", "EUR"), ("5,20 € 50 ct", "5.20", "EUR"), ("B/.959.46", "959.46", "PAB"), ("S/.12.90", "12.90", "PEN"),
-    ("1000 F\u202fCFA", "1000", "XAF"), ("1000 F CFA", "1000", "XAF"), ("12,95 $ CA", "12.95", "CAD"), ("12,95 $AU", "12.95", "AUD"), ("$5 IT", "5", "USD"),
-    ("100 Australian dollars", "100", "AUD"), ("100 dollars canadiens", "100", "CAD"), ("100 Nepalese rupees", "100", "NPR"), ("100 dollars", "100", "USD"),
-    ("$..75", "0.75", "USD"), ("$.750.30", "750.30", "USD"), ("$.75,333", "75333", "USD"),
-]  # fmt: skip
+    ("۱۲،۵۰۰ تومان", "12500", "IRR"),
+    ("99⹁999.50 USD", "99999.50", "USD"),
+    ("1´299.00 CHF", "1299.00", "CHF"),
+    ("£1·99", "1.99", "GBP"),
+    ("1·299,00 €", "1299.00", "EUR"),
+    ("· 20 €", "20", "EUR"),
+    ("·20 €", "20", "EUR"),
+    ("19'99 €", "19.99", "EUR"),
+    ("1.299’00 €", "1299.00", "EUR"),
+    ("1’299 CHF", "1299", "CHF"),
+    ("٣٫٥٠٠ ر.س", "3.5", "SAR"),
+    ("٩٬٩٩٩ ر.س", "9999", "SAR"),
+    ("12 руб. 50 коп.", "12.50", "RUB"),
+    ("129 zł 99 gr", "129.99", "PLN"),
+    ("Pack of 6 R$ 5,18", "5.18", "BRL"),
+    ("2 € 12,50", "12.50", "EUR"),
+    ("1,20 € 12,50", "1.20", "EUR"),
+    ("12 € 50", "12.50", "EUR"),
+    ("5 € 50 ct", "5.50", "EUR"),
+    ("5,20 € 50 ct", "5.20", "EUR"),
+    ("B/.959.46", "959.46", "PAB"),
+    ("S/.12.90", "12.90", "PEN"),
+    ("1000 F\u202fCFA", "1000", "XAF"),
+    ("1000 F CFA", "1000", "XAF"),
+    ("12,95 $ CA", "12.95", "CAD"),
+    ("12,95 $AU", "12.95", "AUD"),
+    ("$5 IT", "5", "USD"),
+    ("100 Australian dollars", "100", "AUD"),
+    ("100 dollars canadiens", "100", "CAD"),
+    ("100 Nepalese rupees", "100", "NPR"),
+    ("100 dollars", "100", "USD"),
+    ("$..75", "0.75", "USD"),
+    ("$.750.30", "750.30", "USD"),
+    ("$.75,333", "75333", "USD"),
+]
 
 
 AMOUNTS += [
     # the price now, of a text that calls another one former or saved
-    ("De: R$ 199,90 Por: R$ 149,90", "149.90", "BRL"), ("Au lieu de 99,00 € 79,00 €", "79", "EUR"), ("Save $20.00 Now $79.99", "79.99", "USD"),
-    ("Le prix initial était : 50,00 €. Le prix actuel est : 40,00 €.", "40", "EUR"), ("Før 499,- kr Nå 399,- kr", "399", "SEK"),
-    ("原价 ¥299 现价 ¥199", "199", "JPY"), ("a partir de R$ 99,90 frete R$ 9,90", "99.90", "BRL"), ("UVP 49,99 € 12 Stück", "49.99", "EUR"),
+    ("De: R$ 199,90 Por: R$ 149,90", "149.90", "BRL"),
+    ("Au lieu de 99,00 € 79,00 €", "79", "EUR"),
+    ("Save $20.00 Now $79.99", "79.99", "USD"),
+    ("Le prix initial était : 50,00 €. Le prix actuel est : 40,00 €.", "40", "EUR"),
+    ("Før 499,- kr Nå 399,- kr", "399", "SEK"),
+    ("原价 ¥299 现价 ¥199", "199", "JPY"),
+    ("a partir de R$ 99,90 frete R$ 9,90", "99.90", "BRL"),
+    ("UVP 49,99 € 12 Stück", "49.99", "EUR"),
     ("Regular price $49.99 plus shipping $5.00", "49.99", "USD"),
     # thousands in letters and words, parts behind a colon
-    ("$1.5K", "1500", "USD"), ("A$1.35M", "1350000", "AUD"), ("Rp 1,5 juta", "1500000", "IDR"), ("350 тыс. ₽", "350000", "RUB"),
-    ("€12M2", "12", "EUR"), ("$19.99 (M)", "19.99", "USD"), ("99:50 kr", "99.50", "SEK"), ("kr 99:50", "99.50", "SEK"),
+    ("$1.5K", "1500", "USD"),
+    ("A$1.35M", "1350000", "AUD"),
+    ("Rp 1,5 juta", "1500000", "IDR"),
+    ("350 тыс. ₽", "350000", "RUB"),
+    ("€12M2", "12", "EUR"),
+    ("$19.99 (M)", "19.99", "USD"),
+    ("99:50 kr", "99.50", "SEK"),
+    ("kr 99:50", "99.50", "SEK"),
     # signs of several, told by a code or word
-    ("¥199 CNY", "199", "CNY"), ("£120 EGP", "120", "EGP"), ("C$ 450 NIO", "450", "NIO"), ("新台幣 1,290 元", "1290", "TWD"), ("£12 €14", "12", "GBP"), ("$12 $10", "12", "USD"), ("$12 $10.50", "12", "USD"),
-    ("12 € 10 €", "12", "EUR"), ("$120 $99", "120", "USD"), ("12€10€", "12", "EUR"),
-]  # fmt: skip
+    ("¥199 CNY", "199", "CNY"),
+    ("£120 EGP", "120", "EGP"),
+    ("C$ 450 NIO", "450", "NIO"),
+    ("新台幣 1,290 元", "1290", "TWD"),
+    ("£12 €14", "12", "GBP"),
+    ("$12 $10", "12", "USD"),
+    ("$12 $10.50", "12", "USD"),
+    ("12 € 10 €", "12", "EUR"),
+    ("$120 $99", "120", "USD"),
+    ("12€10€", "12", "EUR"),
+]
 
 
 @pytest.mark.parametrize(
     "text",
-    ["Call us: 555-1234", "+44 20 7946 0958", "(020) 7946 0958", "Open 10:00 - 18:00", "4.5/5", "9 out of 10", "v2.0.1", "12 x 30 cm", "1920x1080 px",
-     "Size: 38", "SKU: AB-123", "3 for 2", "Buy 2 get 1 free", "In stock: 12", "Page 2 of 10"],
-)  # fmt: skip
+    [
+        "Call us: 555-1234",
+        "+44 20 7946 0958",
+        "(020) 7946 0958",
+        "Open 10:00 - 18:00",
+        "4.5/5",
+        "9 out of 10",
+        "v2.0.1",
+        "12 x 30 cm",
+        "1920x1080 px",
+        "Size: 38",
+        "SKU: AB-123",
+        "3 for 2",
+        "Buy 2 get 1 free",
+        "In stock: 12",
+        "Page 2 of 10",
+    ],
+)
 def test_numbers_that_are_no_price(text: str) -> None:
     assert price(text) is None
 
@@ -105,9 +207,14 @@ def test_kinds_of_prices(row: str) -> None:
 @pytest.mark.parametrize(
     ("text", "iso"),
     [
-        ("AU $12", "AUD"), ("C $12.00", "CAD"), ("US $12", "USD"), ("MXN $1,299.00", "MXN"), ("IT $5", "USD"), ("NT$1,280元", "TWD"),
+        ("AU $12", "AUD"),
+        ("C $12.00", "CAD"),
+        ("US $12", "USD"),
+        ("MXN $1,299.00", "MXN"),
+        ("IT $5", "USD"),
+        ("NT$1,280元", "TWD"),
     ],
-)  # fmt: skip
+)
 def test_the_dollar_that_is_meant(text: str, iso: str) -> None:
     found = price(text)
     assert found is not None
@@ -149,15 +256,36 @@ def test_hints() -> None:
 
 
 CURRENCIES = [
-    ("199 kr", "kr", "SEK"), ("kr. 199,-", "kr", "SEK"), ("199,- Kr", "Kr", "SEK"), ("1 299 руб.", "руб.", "RUB"),
-    ("1299 рублей", "руб", "RUB"), ("5 000 Р", "Р", "RUB"), ("R8,499", "R", "ZAR"), ("R$ 8", "R$", "BRL"), ("45 ج.م", "ج.م", "EGP"),
-    ("80,000 تومان", "تومان", "IRR"), ("1 Lek", "Lek", "ALL"), ("12 nzd", "nzd", "NZD"), ("PTE 120 000", "PTE", "PTE"),
-    ("21,00 Lei", "Lei", "RON"), ("45 E£", "E£", "EGP"), ("Rs.500", "Rs", "INR"), ("$12.00 CAD", "$", "CAD"), ("$45 (EUR 40)", "$", "USD"),
-    ("GH₵ 5", "GH₵", "GHS"), ("200.000 đ", "đ", "VND"), ("749,00 euro", "euro", "EUR"), ("CHF 5", "CHF", "CHF"), ("10 so'm", "so'm", "UZS"),
+    ("199 kr", "kr", "SEK"),
+    ("kr. 199,-", "kr", "SEK"),
+    ("199,- Kr", "Kr", "SEK"),
+    ("1 299 руб.", "руб.", "RUB"),
+    ("1299 рублей", "руб", "RUB"),
+    ("5 000 Р", "Р", "RUB"),
+    ("R8,499", "R", "ZAR"),
+    ("R$ 8", "R$", "BRL"),
+    ("45 ج.م", "ج.م", "EGP"),
+    ("80,000 تومان", "تومان", "IRR"),
+    ("1 Lek", "Lek", "ALL"),
+    ("12 nzd", "nzd", "NZD"),
+    ("PTE 120 000", "PTE", "PTE"),
+    ("21,00 Lei", "Lei", "RON"),
+    ("45 E£", "E£", "EGP"),
+    ("Rs.500", "Rs", "INR"),
+    ("$12.00 CAD", "$", "CAD"),
+    ("$45 (EUR 40)", "$", "USD"),
+    ("GH₵ 5", "GH₵", "GHS"),
+    ("200.000 đ", "đ", "VND"),
+    ("749,00 euro", "euro", "EUR"),
+    ("CHF 5", "CHF", "CHF"),
+    ("10 so'm", "so'm", "UZS"),
     # words that name a currency only beside a number, or not at all
-    ("TOP OFFER: 5 €", "€", "EUR"), ("Kraków 5", None, None), ("try all 5", None, None),
-    ("Brand 5 of R & D", None, None), ("Serie 5 Largo", None, None),
-]  # fmt: skip
+    ("TOP OFFER: 5 €", "€", "EUR"),
+    ("Kraków 5", None, None),
+    ("try all 5", None, None),
+    ("Brand 5 of R & D", None, None),
+    ("Serie 5 Largo", None, None),
+]
 
 
 @pytest.mark.parametrize(("text", "currency", "iso"), CURRENCIES)
@@ -196,7 +324,9 @@ def test_the_suite() -> None:
     amounts = currencies = 0
     for row in rows:
         found = price(row["text"], row["hint"], row["decimal_separator"])
-        amounts += (found.amount if found else None) == (None if row["amount"] is None else Decimal(row["amount"]))
+        amounts += (found.amount if found else None) == (
+            None if row["amount"] is None else Decimal(row["amount"])
+        )
         currencies += (found.currency if found else None) == row["currency"]
     assert len(rows) == 589
     # the others name a day, or a currency and no number where one is wanted
@@ -212,7 +342,8 @@ def test_any_text_is_answered(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["1" * 100_000, "1." * 50_000, "1 " * 50_000, "-" * 100_000, "," * 100_000, "$ " * 50_000, " 1€" * 3_000]
+    "text",
+    ["1" * 100_000, "1." * 50_000, "1 " * 50_000, "-" * 100_000, "," * 100_000, "$ " * 50_000, " 1€" * 3_000],
 )
 def test_long_texts_take_no_longer_than_they_are(text: str) -> None:
     price(text)

@@ -21,7 +21,15 @@ HTML = b"""<!doctype html><html lang=en><title>T</title><body>
 @pytest.fixture(scope="module")
 def page() -> View:
     return View(
-        Page("https://example.com/", 200, [("content-type", "text/html; charset=utf-8")], HTML, 0.0, 0.0, len(HTML))
+        Page(
+            "https://example.com/",
+            200,
+            [("content-type", "text/html; charset=utf-8")],
+            HTML,
+            0.0,
+            0.0,
+            len(HTML),
+        )
     )
 
 
@@ -100,7 +108,10 @@ def test_xpath(page: View, query: str, want: list[str]) -> None:
 
 
 def test_selections_nest(page: View) -> None:
-    rows = [(li.attrib["data-n"], li.css("a::text").get(), li.xpath("./a/@href").get("-")) for li in page.css("li")]
+    rows = [
+        (li.attrib["data-n"], li.css("a::text").get(), li.xpath("./a/@href").get("-"))
+        for li in page.css("li")
+    ]
     assert rows == [("1", "A", "/a"), ("2", "B", "/b"), ("3", None, "-")]
     assert page.css("ul").css("a").css("::attr(href)").getall() == ["/a", "/b"]
     assert page.css("ul").xpath(".//a").css("::text").getall() == ["A", "B"]
@@ -125,8 +136,14 @@ NESTED = b"<div>1<div>2<div>3</div>4</div>5<p>6<i>7</i></p>8</div><div>9</div>"
 
 
 @pytest.mark.parametrize(
-    ("query", "want"), [("div::text", "12345" + "89"), ("div ::text", "123456789"), ("div *::text", "123456789"), ("*::text", "123456789")]
-)  # fmt: skip
+    ("query", "want"),
+    [
+        ("div::text", "12345" + "89"),
+        ("div ::text", "123456789"),
+        ("div *::text", "123456789"),
+        ("*::text", "123456789"),
+    ],
+)
 def test_texts_of_nested_elements_come_once_and_in_the_pages_order(query: str, want: str) -> None:
     view = View(Page("https://example.com/", 200, [("content-type", "text/html")], NESTED, 0.0, 0.0, 0))
     assert "".join(view.css(query).getall()) == want
@@ -236,5 +253,10 @@ def test_lists_are_split_at_their_own_commas(query: str, parts: list[str]) -> No
 @pytest.mark.parametrize("body", [b"", b"\x00\xff\xfe", b"<" * 1000, b"<p>" * 2000, b"{}"])
 def test_any_bytes_can_be_asked(body: bytes) -> None:
     view = View(Page("https://example.com/", 200, [("content-type", "text/html")], body, 0.0, 0.0, 0))
-    answers: list[Any] = [view.css("p ::text").getall(), view.xpath("//a/@href").getall(), view.re("x"), view.title]
+    answers: list[Any] = [
+        view.css("p ::text").getall(),
+        view.xpath("//a/@href").getall(),
+        view.re("x"),
+        view.title,
+    ]
     assert len(answers) == 4

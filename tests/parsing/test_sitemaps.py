@@ -21,7 +21,11 @@ HOME = "https://e.com/folder/sitemap.xml"
 
 
 def rows() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in gzip.decompress(SHARED.read_bytes()).splitlines()] if SHARED.exists() else []
+    return (
+        [json.loads(line) for line in gzip.decompress(SHARED.read_bytes()).splitlines()]
+        if SHARED.exists()
+        else []
+    )
 
 
 def walk(site: dict[str, Any], home: str, depth: int = 3) -> list[Entry]:
@@ -66,9 +70,19 @@ def test_all_that_an_entry_says() -> None:
         "<url><loc>b</loc><lastmod>then</lastmod><changefreq>at times</changefreq><priority>1.1</priority></url>"
     )
     (first, second), sitemaps = entries(body.encode(), HOME)
-    assert (first, first.url, first.changefreq, first.priority) == ("https://e.com/a?x=1&y=2", first, "weekly", 0.8)
+    assert (first, first.url, first.changefreq, first.priority) == (
+        "https://e.com/a?x=1&y=2",
+        first,
+        "weekly",
+        0.8,
+    )
     assert first.lastmod == datetime(2024, 5, 1, 10, tzinfo=timezone(timedelta(hours=2)))
-    assert (second, second.lastmod, second.changefreq, second.priority) == ("https://e.com/folder/b", None, None, None)
+    assert (second, second.lastmod, second.changefreq, second.priority) == (
+        "https://e.com/folder/b",
+        None,
+        None,
+        None,
+    )
     assert sitemaps == []
 
 
@@ -114,53 +128,126 @@ def test_moments(text: str, moment: datetime | None) -> None:
         # names in capitals, an RSS 1.0 item that has no link
         ("<URLSET><URL><LOC>/a</LOC></URL></URLSET>", ["https://e.com/a"]),
         ("<urlset><Url><Loc>/a</Loc></Url></urlset>", ["https://e.com/a"]),
-        ('<rdf:RDF xmlns:rdf="x"><item rdf:about="https://e.com/a"><title>A</title></item></rdf:RDF>', ["https://e.com/a"]),
-        (URLSET % '<url><image:image><image:loc>/no.png</image:loc></image:image><loc>/a</loc></url>', ["https://e.com/a"]),
-        (URLSET % '<url><loc>/a</loc><xhtml:link rel="alternate" hreflang="fr" href="/fr"/></url>', ["https://e.com/a"]),
+        (
+            '<rdf:RDF xmlns:rdf="x"><item rdf:about="https://e.com/a"><title>A</title></item></rdf:RDF>',
+            ["https://e.com/a"],
+        ),
+        (
+            URLSET % "<url><image:image><image:loc>/no.png</image:loc></image:image><loc>/a</loc></url>",
+            ["https://e.com/a"],
+        ),
+        (
+            URLSET % '<url><loc>/a</loc><xhtml:link rel="alternate" hreflang="fr" href="/fr"/></url>',
+            ["https://e.com/a"],
+        ),
         (URLSET % "<url><loc><![CDATA[/a?x=1&y=2]]></loc></url>", ["https://e.com/a?x=1&y=2"]),
         (URLSET % "<url><loc>/a<!-- b -->c</loc></url>", ["https://e.com/ac"]),
         (URLSET % "<!-- <url><loc>/hidden</loc></url> --><url><loc>/a</loc></url>", ["https://e.com/a"]),
         (URLSET % "<url><loc>/&#x61;&#98;&lt;</loc></url>", ["https://e.com/ab%3C"]),
         # only what can be fetched
-        (URLSET % "<url><loc>ftp://e.com/a</loc></url><url><loc>mailto:a@e.com</loc></url><url><loc/></url>", []),
-        (URLSET % "<url><loc></loc></url><url><lastmod>2024</lastmod></url><url><loc>http://[</loc></url>", []),
+        (
+            URLSET
+            % "<url><loc>ftp://e.com/a</loc></url><url><loc>mailto:a@e.com</loc></url><url><loc/></url>",
+            [],
+        ),
+        (
+            URLSET % "<url><loc></loc></url><url><lastmod>2024</lastmod></url><url><loc>http://[</loc></url>",
+            [],
+        ),
         # broken, as far as it is whole
         ("<urlset><url><loc>/a?x=1&y=2&copy=3</loc></url>", ["https://e.com/a?x=1&y=2&copy=3"]),
         ("<urlset><url><loc>/a</loc><url><loc>/b</loc></urlset>", ["https://e.com/a", "https://e.com/b"]),
         ("<urlset><url><loc>/a</loc></url><url><loc>/b</loc><lastm", ["https://e.com/a", "https://e.com/b"]),
         ("<urlset><url><loc>/a</loc></url><url><loc>/b/cut-o", ["https://e.com/a"]),
-        ("<urlset><url><loc>/a</loc></url><<>><url ><loc\n>/b</loc ></url></nonsense>", ["https://e.com/a", "https://e.com/b"]),
+        (
+            "<urlset><url><loc>/a</loc></url><<>><url ><loc\n>/b</loc ></url></nonsense>",
+            ["https://e.com/a", "https://e.com/b"],
+        ),
         ("\n\n<br/>Notice: undefined index<urlset><url><loc>/a</loc></url></urlset>", ["https://e.com/a"]),
         # RSS
-        ("<rss><channel><link>/no</link><item><title>x</title><link>/a</link></item></channel></rss>", ["https://e.com/a"]),
-        ("<rss><channel><image><url>/i</url><link>/no</link></image><item><link>/a</link></item></channel></rss>", ["https://e.com/a"]),
+        (
+            "<rss><channel><link>/no</link><item><title>x</title><link>/a</link></item></channel></rss>",
+            ["https://e.com/a"],
+        ),
+        (
+            "<rss><channel><image><url>/i</url><link>/no</link></image><item><link>/a</link></item></channel></rss>",
+            ["https://e.com/a"],
+        ),
         ("<rss><item><image><url>/i.png</url></image><link>/a</link></item></rss>", ["https://e.com/a"]),
-        ("<rss><item><description><![CDATA[<link>/no</link>]]></description><link>/a</link></item></rss>", ["https://e.com/a"]),
-        ("<rss><item><guid>https://e.com/g</guid></item><item><guid>7</guid></item></rss>", ["https://e.com/g"]),
-        ("<rss><item><link>mailto:a@e.com</link><guid>https://e.com/g</guid></item></rss>", ["https://e.com/g"]),
+        (
+            "<rss><item><description><![CDATA[<link>/no</link>]]></description><link>/a</link></item></rss>",
+            ["https://e.com/a"],
+        ),
+        (
+            "<rss><item><guid>https://e.com/g</guid></item><item><guid>7</guid></item></rss>",
+            ["https://e.com/g"],
+        ),
+        (
+            "<rss><item><link>mailto:a@e.com</link><guid>https://e.com/g</guid></item></rss>",
+            ["https://e.com/g"],
+        ),
         ('<rss><item><guid isPermaLink="false">https://e.com/g</guid></item></rss>', []),
-        ('<!DOCTYPE rss PUBLIC "-//N//DTD RSS 0.91//EN" "http://n/rss.dtd"><rss><item><link>/a</link></item></rss>', ["https://e.com/a"]),
-        ('<rdf:RDF><item rdf:about="/x"><link>/a</link><dc:date>2024-01-01</dc:date></item></rdf:RDF>', ["https://e.com/a"]),
+        (
+            '<!DOCTYPE rss PUBLIC "-//N//DTD RSS 0.91//EN" "http://n/rss.dtd"><rss><item><link>/a</link></item></rss>',
+            ["https://e.com/a"],
+        ),
+        (
+            '<rdf:RDF><item rdf:about="/x"><link>/a</link><dc:date>2024-01-01</dc:date></item></rdf:RDF>',
+            ["https://e.com/a"],
+        ),
         # Atom
-        ('<feed><link href="/no"/><entry><link rel="self" href="/self"/><link href="/a"/></entry></feed>', ["https://e.com/a"]),
-        ("<feed><entry><link rel='alternate' href='/a?b&amp;c'/><id>urn:x</id></entry></feed>", ["https://e.com/a?b&c"]),
-        ('<a:feed xmlns:a="http://www.w3.org/2005/Atom"><a:entry><a:link href="/a"/></a:entry></a:feed>', ["https://e.com/a"]),
-        ('<feed><entry><source><link href="/no"/></source><link href="/a"/></entry></feed>', ["https://e.com/a"]),
-        ('<feed><entry><content><link href="/no"/></content><link href="/a"/></entry></feed>', ["https://e.com/a"]),
-        ('<feed><entry><media:content url="/no"/><link rel=" Alternate" href="/a"/></entry></feed>', ["https://e.com/a"]),
-        ('<feed><entry><content src="/no"/><content>open<link href="/no"/></entry><entry><link href="/a"/></entry></feed>', ["https://e.com/a"]),
-        ('<feed xml:base="/x/"><entry xml:base="y/"><link href="a"/></entry><entry><link href="b"/></entry></feed>', ["https://e.com/x/y/a", "https://e.com/x/b"]),
-        ('<feed><entry><link rel="http://www.iana.org/assignments/relation/alternate" href="/a"/></entry></feed>', ["https://e.com/a"]),
-        ('<feed xml:base="https://f.com/blog/"><entry><link href="a"/></entry></feed>', ["https://f.com/blog/a"]),
+        (
+            '<feed><link href="/no"/><entry><link rel="self" href="/self"/><link href="/a"/></entry></feed>',
+            ["https://e.com/a"],
+        ),
+        (
+            "<feed><entry><link rel='alternate' href='/a?b&amp;c'/><id>urn:x</id></entry></feed>",
+            ["https://e.com/a?b&c"],
+        ),
+        (
+            '<a:feed xmlns:a="http://www.w3.org/2005/Atom"><a:entry><a:link href="/a"/></a:entry></a:feed>',
+            ["https://e.com/a"],
+        ),
+        (
+            '<feed><entry><source><link href="/no"/></source><link href="/a"/></entry></feed>',
+            ["https://e.com/a"],
+        ),
+        (
+            '<feed><entry><content><link href="/no"/></content><link href="/a"/></entry></feed>',
+            ["https://e.com/a"],
+        ),
+        (
+            '<feed><entry><media:content url="/no"/><link rel=" Alternate" href="/a"/></entry></feed>',
+            ["https://e.com/a"],
+        ),
+        (
+            '<feed><entry><content src="/no"/><content>open<link href="/no"/></entry><entry><link href="/a"/></entry></feed>',
+            ["https://e.com/a"],
+        ),
+        (
+            '<feed xml:base="/x/"><entry xml:base="y/"><link href="a"/></entry><entry><link href="b"/></entry></feed>',
+            ["https://e.com/x/y/a", "https://e.com/x/b"],
+        ),
+        (
+            '<feed><entry><link rel="http://www.iana.org/assignments/relation/alternate" href="/a"/></entry></feed>',
+            ["https://e.com/a"],
+        ),
+        (
+            '<feed xml:base="https://f.com/blog/"><entry><link href="a"/></entry></feed>',
+            ["https://f.com/blog/a"],
+        ),
         # text
-        ("https://e.com/a\r\n\r\n  http://e.com/b  \nhttps://e.com/c d\nsee https://e.com/d\n/e\nftp://e.com/f", ["https://e.com/a", "http://e.com/b"]),
+        (
+            "https://e.com/a\r\n\r\n  http://e.com/b  \nhttps://e.com/c d\nsee https://e.com/d\n/e\nftp://e.com/f",
+            ["https://e.com/a", "http://e.com/b"],
+        ),
         # neither
         ("<!DOCTYPE html><html><body><a href=/a>x</a></body></html>", []),
         ("<html><body>https://e.com/a</body></html>", []),
         ('{"a": "https://e.com/a"}', []),
         ("", []),
     ],
-)  # fmt: skip
+)
 def test_forms(body: str, expected: list[str]) -> None:
     assert pages(body) == expected
     assert pages(gzip.compress(body.encode())) == expected
@@ -168,7 +255,9 @@ def test_forms(body: str, expected: list[str]) -> None:
 
 @pytest.mark.parametrize("name", ["lastmod", "pubDate", "updated", "dc:date"])
 def test_dates_of_feeds(name: str) -> None:
-    ((entry,), _) = entries(f"<rss><item><link>/a</link><{name}>2024-05-07</{name}></item></rss>".encode(), HOME)
+    ((entry,), _) = entries(
+        f"<rss><item><link>/a</link><{name}>2024-05-07</{name}></item></rss>".encode(), HOME
+    )
     assert entry.lastmod == datetime(2024, 5, 7, tzinfo=UTC)
 
 
@@ -189,7 +278,10 @@ def test_encodings(body: bytes) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_a_list_in_utf16_has_no_need_of_a_mark(encoding: str) -> None:
-    assert pages("https://e.com/ä\nhttps://e.com/b\n".encode(encoding)) == ["https://e.com/%C3%A4", "https://e.com/b"]
+    assert pages("https://e.com/ä\nhttps://e.com/b\n".encode(encoding)) == [
+        "https://e.com/%C3%A4",
+        "https://e.com/b",
+    ]
 
 
 def test_gzip_in_members_cut_and_broken() -> None:
@@ -212,12 +304,16 @@ LAUGHS = (
     + "".join(f"<!ENTITY lol{n} '" + f"&lol{n - 1};" * 10 + "'>" for n in range(1, 10))
     + "]><urlset><url><loc>/&lol9;</loc></url></urlset>"
 )
-QUADRATIC = f"<!DOCTYPE a [<!ENTITY b '{'b' * 100_000}'>]><urlset><url><loc>/{'&b;' * 100_000}</loc></url></urlset>"
+QUADRATIC = (
+    f"<!DOCTYPE a [<!ENTITY b '{'b' * 100_000}'>]><urlset><url><loc>/{'&b;' * 100_000}</loc></url></urlset>"
+)
 PASSWD = '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><urlset><url><loc>/&x;</loc></url></urlset>'
 REMOTE = '<!DOCTYPE urlset SYSTEM "http://127.0.0.1:9/evil.dtd"><urlset><url><loc>/a</loc></url></urlset>'
 
 
-@pytest.mark.parametrize("body", [LAUGHS, QUADRATIC, PASSWD, REMOTE], ids=["laughs", "quadratic", "passwd", "remote"])
+@pytest.mark.parametrize(
+    "body", [LAUGHS, QUADRATIC, PASSWD, REMOTE], ids=["laughs", "quadratic", "passwd", "remote"]
+)
 def test_a_dtd_is_refused(body: str) -> None:
     assert entries(body.encode(), HOME) == ([], [])
     assert entries(gzip.compress(body.encode()), HOME) == ([], [])
@@ -256,11 +352,53 @@ def test_hostile(name: str) -> None:
 
 PIECES = st.lists(
     st.sampled_from(
-        ["<urlset>", "<url>", "</url>", "<loc>", "</loc>", "/a", "<![CDATA[", "]]>", "<!--", "-->", "&amp;", "&#0;", "&#xD800;", "<sitemap>", "<item>", "<link>", "<entry>", "<link/>\n", "", "", "", "", "", "", "", "<lastmod>", "2024", "<", ">", "\x00", "ä", "http://e.com/", "<guid>", "<priority>", "nan", "1e5", "\ud7ff", "<loc/>", "<dc:date>", 'href="b"', "rel='"]
+        [
+            "<urlset>",
+            "<url>",
+            "</url>",
+            "<loc>",
+            "</loc>",
+            "/a",
+            "<![CDATA[",
+            "]]>",
+            "<!--",
+            "-->",
+            "&amp;",
+            "&#0;",
+            "&#xD800;",
+            "<sitemap>",
+            "<item>",
+            "<link>",
+            "<entry>",
+            "<link/>\n",
+            "",
+            "",
+            "",
+            "",
+            "",
+            "",
+            "",
+            "<lastmod>",
+            "2024",
+            "<",
+            ">",
+            "\x00",
+            "ä",
+            "http://e.com/",
+            "<guid>",
+            "<priority>",
+            "nan",
+            "1e5",
+            "\ud7ff",
+            "<loc/>",
+            "<dc:date>",
+            'href="b"',
+            "rel='",
+        ]
     ).map(str.encode)
     | st.binary(max_size=5),
     max_size=40,
-)  # fmt: skip
+)
 
 
 @given(PIECES, st.sampled_from([HOME, "", "no url", "http://["]))

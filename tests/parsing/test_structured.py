@@ -30,7 +30,7 @@ LOOSE = [
     ('<!-- {"a": 1} --> {"b": "<!-- c -->",}', [{"b": "<!-- c -->"}]),
     ('//<![CDATA[\n{"a": 1}\n//]]>', [{"a": 1}]),
     ('<![CDATA[{"a": 1}]]>', [{"a": 1}]),
-    ('{&quot;a&quot;: &quot;b &amp;amp; c&quot;}', [{"a": "b &amp; c"}]),
+    ("{&quot;a&quot;: &quot;b &amp;amp; c&quot;}", [{"a": "b &amp; c"}]),
     ('{"a": 1} {"b": 2}', [{"a": 1}, {"b": 2}]),
     ('{"a": 1}, {"b": 2};', [{"a": 1}, {"b": 2}]),
     ('[{"a": 1}, null, {"b": 2}]', [[{"a": 1}, None, {"b": 2}]]),
@@ -46,10 +46,10 @@ LOOSE = [
     ('<!-- {"a": 1} -->', [{"a": 1}]),  # what hides scripts from browsers of old hides nothing from us
     ('{"a": "b",, "c": 1}', [{"a": "b", "c": 1}]),
     ('{"a": "b", c: "d"}', [{"a": "b", "c": "d"}]),
-    ('{“a”: “b”, “c”: 1}', [{"a": "b", "c": 1}]),
+    ("{“a”: “b”, “c”: 1}", [{"a": "b", "c": 1}]),
     ("", []),
     ("nothing", []),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "found"), LOOSE)
@@ -84,21 +84,45 @@ def test_json_ld_in_any_encoding() -> None:
 
 
 ITEMS = [
-    ('<div itemscope itemtype="T U"><b itemprop=a>1 <i>2</i></b></div>', [{"type": ["T", "U"], "properties": {"a": "1 2"}}]),
-    ('<div itemscope><b itemprop="a b">1</b><b itemprop=a>2</b></div>', [{"properties": {"a": ["1", "2"], "b": "1"}}]),
-    ("<p itemscope><a itemprop=u href=c>x</a><img itemprop=i src=/d>", [{"properties": {"u": "https://example.com/a/c", "i": "https://example.com/d"}}]),
-    ("<p itemscope><time itemprop=t datetime=2020>x</time><time itemprop=s>1999</time>", [{"properties": {"t": "2020", "s": "1999"}}]),
-    ("<p itemscope><meta itemprop=m content=1><data itemprop=d value=2>x</data><b itemprop=c content=3>x</b>", [{"properties": {"m": "1", "d": "2", "c": "3"}}]),
+    (
+        '<div itemscope itemtype="T U"><b itemprop=a>1 <i>2</i></b></div>',
+        [{"type": ["T", "U"], "properties": {"a": "1 2"}}],
+    ),
+    (
+        '<div itemscope><b itemprop="a b">1</b><b itemprop=a>2</b></div>',
+        [{"properties": {"a": ["1", "2"], "b": "1"}}],
+    ),
+    (
+        "<p itemscope><a itemprop=u href=c>x</a><img itemprop=i src=/d>",
+        [{"properties": {"u": "https://example.com/a/c", "i": "https://example.com/d"}}],
+    ),
+    (
+        "<p itemscope><time itemprop=t datetime=2020>x</time><time itemprop=s>1999</time>",
+        [{"properties": {"t": "2020", "s": "1999"}}],
+    ),
+    (
+        "<p itemscope><meta itemprop=m content=1><data itemprop=d value=2>x</data><b itemprop=c content=3>x</b>",
+        [{"properties": {"m": "1", "d": "2", "c": "3"}}],
+    ),
     (
         "<div itemscope itemtype=P><div itemprop=o itemscope itemtype=O><b itemprop=p>1</b></div><b itemprop=n>2</b></div>",
         [{"type": "P", "properties": {"o": {"type": "O", "properties": {"p": "1"}}, "n": "2"}}],
     ),
-    ("<div itemscope itemref='x y'></div><p id=x><b itemprop=a>1</b></p><p id=y itemprop=b>2</p>", [{"properties": {"a": "1", "b": "2"}}]),
+    (
+        "<div itemscope itemref='x y'></div><p id=x><b itemprop=a>1</b></p><p id=y itemprop=b>2</p>",
+        [{"properties": {"a": "1", "b": "2"}}],
+    ),
     ("<div id=l itemscope itemref=l><b itemprop=a>1</b></div>", [{"properties": {"a": ["1", "1"]}}]),
     ("<b itemprop=stray>1</b><p itemscope>text</p>", [{"value": "text"}]),
-    ("<div itemscope><div itemprop=d><script>x</script><p>one<p>two</div></div>", [{"properties": {"d": "one\n\ntwo"}}]),
-    ("<div itemscope itemtype=T itemid=urn:1><b itemprop=n>1</div></b>", [{"type": "T", "id": "urn:1", "properties": {"n": "1"}}]),
-]  # fmt: skip
+    (
+        "<div itemscope><div itemprop=d><script>x</script><p>one<p>two</div></div>",
+        [{"properties": {"d": "one\n\ntwo"}}],
+    ),
+    (
+        "<div itemscope itemtype=T itemid=urn:1><b itemprop=n>1</div></b>",
+        [{"type": "T", "id": "urn:1", "properties": {"n": "1"}}],
+    ),
+]
 
 
 @pytest.mark.parametrize(("html", "items"), ITEMS)
@@ -110,19 +134,41 @@ NODES = [
     (
         '<div vocab="http://schema.org/" typeof=Product><b property=name>N</b><div property=offers typeof=Offer><b property=price content=5>x</b></div></div>',
         [
-            {"@id": "_:b0", "@type": ["http://schema.org/Product"], "http://schema.org/name": [{"@value": "N"}], "http://schema.org/offers": [{"@id": "_:b1"}]},
-            {"@id": "_:b1", "@type": ["http://schema.org/Offer"], "http://schema.org/price": [{"@value": "5"}]},
+            {
+                "@id": "_:b0",
+                "@type": ["http://schema.org/Product"],
+                "http://schema.org/name": [{"@value": "N"}],
+                "http://schema.org/offers": [{"@id": "_:b1"}],
+            },
+            {
+                "@id": "_:b1",
+                "@type": ["http://schema.org/Offer"],
+                "http://schema.org/price": [{"@value": "5"}],
+            },
         ],
     ),
-    ('<p prefix="x: http://x/#"><b property="x:a y:b c">1</b>', [{"@id": URL, "http://x/#a": [{"@value": "1"}], "y:b": [{"@value": "1"}]}]),
-    ('<p about=/i typeof=schema:Person><a property=schema:url href=u>x</a>', [
-        {"@id": "https://example.com/i", "@type": ["http://schema.org/Person"], "http://schema.org/url": [{"@id": "https://example.com/a/u"}]},
-    ]),
-    ("<img typeof=foaf:Image src=i><div resource=/r><b property=dc:title>1</b></div>", [
-        {"@id": "https://example.com/a/i", "@type": ["http://xmlns.com/foaf/0.1/Image"]},
-        {"@id": "https://example.com/r", "http://purl.org/dc/terms/title": [{"@value": "1"}]},
-    ]),
-]  # fmt: skip
+    (
+        '<p prefix="x: http://x/#"><b property="x:a y:b c">1</b>',
+        [{"@id": URL, "http://x/#a": [{"@value": "1"}], "y:b": [{"@value": "1"}]}],
+    ),
+    (
+        "<p about=/i typeof=schema:Person><a property=schema:url href=u>x</a>",
+        [
+            {
+                "@id": "https://example.com/i",
+                "@type": ["http://schema.org/Person"],
+                "http://schema.org/url": [{"@id": "https://example.com/a/u"}],
+            },
+        ],
+    ),
+    (
+        "<img typeof=foaf:Image src=i><div resource=/r><b property=dc:title>1</b></div>",
+        [
+            {"@id": "https://example.com/a/i", "@type": ["http://xmlns.com/foaf/0.1/Image"]},
+            {"@id": "https://example.com/r", "http://purl.org/dc/terms/title": [{"@value": "1"}]},
+        ],
+    ),
+]
 
 
 @pytest.mark.parametrize(("html", "nodes"), NODES)
@@ -138,7 +184,13 @@ def test_open_graph_keeps_order_and_repeats_and_forgives_the_body() -> None:
     assert page(html)["opengraph"] == [
         {
             "namespace": {"my": "http://my/#", "og": "http://ogp.me/ns#"},
-            "properties": [["og:title", "T"], ["my:x", "1"], ["og:image", "a"], ["og:image", "b"], ["og:image", "a"]],
+            "properties": [
+                ["og:title", "T"],
+                ["my:x", "1"],
+                ["og:image", "a"],
+                ["og:image", "b"],
+                ["og:image", "a"],
+            ],
         }
     ]
 
@@ -168,7 +220,7 @@ HOSTILE = [
     "<div itemscope itemprop='a b'>" * 100 + "x",
     "<b itemscope><i itemprop='" + "".join(f"n{n} " for n in range(10_000)) + "'>" + "x" * 10_000,
     "<b property='" + "".join(f"og:n{n} " for n in range(10_000)) + "'>" + "x" * 10_000,
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
@@ -177,12 +229,37 @@ def test_hostile_pages_end(number: int) -> None:
     assert len(json.dumps(found)) < 10_000_000
 
 
-PIECES = ["<div itemscope itemtype=T>", "<b itemprop=a itemscope>", "<i itemprop='a b' itemref='x y' id=x>", "</div>", "</b>", "<script type=application/ld+json>",
-          "</script>", '{"@type": "A', '"x": [', "]}", ",", "//", "/*", "<!--", "\\", "\\ud800", "<p typeof=a:b property=c vocab=d about resource='[x:y]'>", "<table>", "text", "\0"]  # fmt: skip
+PIECES = [
+    "<div itemscope itemtype=T>",
+    "<b itemprop=a itemscope>",
+    "<i itemprop='a b' itemref='x y' id=x>",
+    "</div>",
+    "</b>",
+    "<script type=application/ld+json>",
+    "</script>",
+    '{"@type": "A',
+    '"x": [',
+    "]}",
+    ",",
+    "//",
+    "/*",
+    "<!--",
+    "\\",
+    "\\ud800",
+    "<p typeof=a:b property=c vocab=d about resource='[x:y]'>",
+    "<table>",
+    "text",
+    "\0",
+]
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.one_of(st.binary(max_size=200), st.lists(st.sampled_from(PIECES), max_size=30).map(lambda parts: "".join(parts).encode())))  # fmt: skip
+@given(
+    st.one_of(
+        st.binary(max_size=200),
+        st.lists(st.sampled_from(PIECES), max_size=30).map(lambda parts: "".join(parts).encode()),
+    )
+)
 def test_any_bytes_are_read(body: bytes) -> None:
     found = structured(body, URL)
     assert sorted(found) == ["json_ld", "microdata", "opengraph", "rdfa"]
@@ -234,7 +311,13 @@ def kind_of(expected: Any) -> str | None:
     text = json.dumps(expected)
     if '"namespaces"' in text or '"h-' in text:
         return None
-    return "opengraph" if '"namespace"' in text else "rdfa" if '"@value"' in text or '"@id"' in text else "microdata"
+    return (
+        "opengraph"
+        if '"namespace"' in text
+        else "rdfa"
+        if '"@value"' in text or '"@id"' in text
+        else "microdata"
+    )
 
 
 def test_extructs_own_pages() -> None:

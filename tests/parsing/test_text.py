@@ -59,7 +59,9 @@ PIECES = [
 
 
 @given(
-    st.lists(st.sampled_from(PIECES), max_size=12), st.lists(st.sampled_from(PIECES), max_size=5), st.integers(1, 60)
+    st.lists(st.sampled_from(PIECES), max_size=12),
+    st.lists(st.sampled_from(PIECES), max_size=5),
+    st.integers(1, 60),
 )
 def test_no_pattern_of_tables_grows(before: list[str], after: list[str], times: int) -> None:
     """What is laid out after all was estimated rightly."""

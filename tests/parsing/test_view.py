@@ -13,7 +13,10 @@ from gossamer.model.request import Request
 from gossamer.parsing.view import CARRY, View
 
 URL = "https://example.com/shop/list.html?x=1"
-DATA = {"data": {"items": [{"id": 1, "tags": ["a"]}, {"id": 2, "tags": []}], "none": None, "0": "zero"}, "n": 0}
+DATA = {
+    "data": {"items": [{"id": 1, "tags": ["a"]}, {"id": 2, "tags": []}], "none": None, "0": "zero"},
+    "n": 0,
+}
 
 
 def view(
@@ -68,14 +71,17 @@ def test_json_of_a_script_and_what_is_none() -> None:
 
 
 def test_what_a_page_is() -> None:
-    page = view("<title> A\n b </title><html lang=de>é", request=Request(URL, depth=2, carry={"n": 1}), x_one="1")
+    page = view(
+        "<title> A\n b </title><html lang=de>é", request=Request(URL, depth=2, carry={"n": 1}), x_one="1"
+    )
     assert (page.url, page.status, page.title, page.depth, page.carry) == (URL, 200, "A b", 2, {"n": 1})
     assert page.headers["x-one"] == "1"
     assert page.body.endswith("é".encode())
     assert page.text.endswith("é")
     assert page.language == "de"
     assert view("é".encode("latin-1"), "text/html; charset=iso-8859-1").text == "é"
-    assert view('{"a": 1}', "application/json").css("*::text").getall() == []  # what is no HTML is an empty page
+    # what is no HTML is an empty page
+    assert view('{"a": 1}', "application/json").css("*::text").getall() == []
 
 
 PRICES = [
@@ -100,20 +106,26 @@ LINKS = """<article><h3><a href="one.html">1</a></h3></article><a href="/two#par
 def test_follow_a_selector() -> None:
     page = view(LINKS)
     assert [one.url for one in page.follow("article h3 a, li.next a")] == [
-        "https://example.com/shop/one.html", "https://example.com/shop/three.html",
-    ]  # fmt: skip
+        "https://example.com/shop/one.html",
+        "https://example.com/shop/three.html",
+    ]
     found = [one.url for one in page.follow("a")]
     assert found == [
-        "https://example.com/shop/one.html", "https://example.com/two", "https://other.example/x",
+        "https://example.com/shop/one.html",
+        "https://example.com/two",
+        "https://other.example/x",
         "https://example.com/shop/three.html",
-    ]  # fmt: skip  # no mail, no script, no ftp, nothing empty, nothing broken
+    ]  # no mail, no script, no ftp, nothing empty, nothing broken
     assert [one.url for one in page.follow("img")] == ["https://example.com/shop/pic.png"]
     assert [one.url for one in page.follow("article a::attr(href)")] == ["https://example.com/shop/one.html"]
     assert [one.url for one in page.follow(page.css("h3 a"))] == ["https://example.com/shop/one.html"]
-    assert [one.url for one in page.follow(["?page=2", "tel:1"])] == ["https://example.com/shop/list.html?page=2"]
+    assert [one.url for one in page.follow(["?page=2", "tel:1"])] == [
+        "https://example.com/shop/list.html?page=2"
+    ]
     assert list(page.follow("nothing")) == []
     assert [one.url for one in page.follow(page.css("h3 a")[0])] == ["https://example.com/shop/one.html"]
-    for url in ("/two", "https://example.com/two", "../two", "HTTPS://example.com/two"):  # no selector begins like that
+    # no selector begins like that
+    for url in ("/two", "https://example.com/two", "../two", "HTTPS://example.com/two"):
         assert [one.url for one in page.follow(url)] == ["https://example.com/two"]
     assert [one.url for one in page.follow("?q=1")] == ["https://example.com/shop/list.html?q=1"]
     assert list(page.follow("two html")) == list(page.follow(None)) == []
@@ -129,9 +141,14 @@ def test_follow_an_address_as_the_page_has_it() -> None:
         '<a class=next href="page-2.html">2</a><a href=three>3</a><a href="odd name">4</a><a href="x:y">5</a><a class=three>6</a>'
     )
     for href, want in (
-        ("page-2.html", "page-2.html"), ("cat/page-2.html", "cat/page-2.html"), ("index.php?id=3", "index.php?id=3"), ("a%20b", "a%20b"),
-        ("three", "three"), ("odd name", "odd%20name"), (page.css("a.next::attr(href)").get(), "page-2.html"),
-    ):  # fmt: skip
+        ("page-2.html", "page-2.html"),
+        ("cat/page-2.html", "cat/page-2.html"),
+        ("index.php?id=3", "index.php?id=3"),
+        ("a%20b", "a%20b"),
+        ("three", "three"),
+        ("odd name", "odd%20name"),
+        (page.css("a.next::attr(href)").get(), "page-2.html"),
+    ):
         assert [one.url for one in page.follow(href)] == [f"https://example.com/shop/{want}"]
     assert [one.url for one in page.follow(".next")] == ["https://example.com/shop/page-2.html"]
     assert list(page.follow(".three")) == list(page.follow("a.last::attr(href)")) == []
@@ -191,7 +208,8 @@ def test_nofollow_is_obeyed_and_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("meta", "headers"), [('<meta name=robots content="NOINDEX, nofollow">', {}), ("", {"x_robots_tag": "none"})]
+    ("meta", "headers"),
+    [('<meta name=robots content="NOINDEX, nofollow">', {}), ("", {"x_robots_tag": "none"})],
 )
 def test_a_page_that_says_nofollow_gives_no_links(meta: str, headers: dict[str, str]) -> None:
     page = view(meta + NOFOLLOW, **headers)
@@ -206,7 +224,13 @@ def test_a_page_as_records_and_text() -> None:
         f"<nav><a href=/>Home</a></nav><h1>Lamp</h1><p>{said * 3}</p><p><a href=/all>All</a> of our lamps shine in red.</p>"
     )
     assert page.structured["json_ld"][0]["name"] == "Lamp"
-    assert (page.product["name"], page.product["price"], page.product["currency"]) == ("Lamp", Decimal(5), "EUR")
+    assert (page.product["name"], page.product["price"], page.product["currency"]) == (
+        "Lamp",
+        Decimal(5),
+        "EUR",
+    )
     assert page.main_text == f"Lamp\n\n{said * 3}\n\nAll of our lamps shine in red."
-    assert page.markdown == f"# Lamp\n\n{said * 3}\n\n[All](https://example.com/all) of our lamps shine in red."
+    assert (
+        page.markdown == f"# Lamp\n\n{said * 3}\n\n[All](https://example.com/all) of our lamps shine in red."
+    )
     assert view("{}", "application/json").product["name"] is None

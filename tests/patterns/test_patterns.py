@@ -26,14 +26,44 @@ HOSTILE = [
 REFUSED = [r"(?<!x)(a+)+$", r"(a+)+\1b", r"(?=(a+)+$)a+b", r"((?>a)+)+b(?!c)"]
 LETTERS = "ab1_-. /\nkK\u00e9\u00c9\u017f\u212a\u0660\u2003\x0b\x1c"
 ATOMS = st.one_of(
-    st.sampled_from(list("abkKs1_- /")), st.sampled_from(["é", "ſ", r"\.", ".", r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", "[ab]", "[^a]", "[a-c1]", r"[\w.]", r"[^\W_]", r"[^\s/]", "[[:alpha:]]", r"\x61", r"\141", "[]a]", "[a-]", "b{,2}", "x{e}", r"\n"]),
+    st.sampled_from(list("abkKs1_- /")),
+    st.sampled_from(
+        [
+            "é",
+            "ſ",
+            r"\.",
+            ".",
+            r"\d",
+            r"\D",
+            r"\w",
+            r"\W",
+            r"\s",
+            r"\S",
+            "[ab]",
+            "[^a]",
+            "[a-c1]",
+            r"[\w.]",
+            r"[^\W_]",
+            r"[^\s/]",
+            "[[:alpha:]]",
+            r"\x61",
+            r"\141",
+            "[]a]",
+            "[a-]",
+            "b{,2}",
+            "x{e}",
+            r"\n",
+        ]
+    ),
     st.sampled_from(["^", "$", r"\b", r"\A", r"\Z", r"\B"]),
-)  # fmt: skip
+)
 
 
 def _compound(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     repeats = st.sampled_from(["*", "+", "?", "*?", "+?", "{2}", "{1,2}", "{,2}", "{2,}"])
-    groups = st.sampled_from(["({})", "(?:{})", "(?i:{})", "(?s:{})", "(?={})", "(?!{})", "(?P<n>{})", "(?>{})"])
+    groups = st.sampled_from(
+        ["({})", "(?:{})", "(?i:{})", "(?s:{})", "(?={})", "(?!{})", "(?P<n>{})", "(?>{})"]
+    )
     return st.one_of(
         st.lists(inner, min_size=1, max_size=3).map("".join),
         st.lists(inner, min_size=2, max_size=3).map(lambda several: f"(?:{'|'.join(several)})"),
@@ -42,7 +72,10 @@ def _compound(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-PATTERNS = st.tuples(st.sampled_from(["", "(?i)", "(?m)", "(?s)", "(?a)", "(?ims)", "(?x)"]), st.recursive(ATOMS, _compound, max_leaves=8)).map("".join)  # fmt: skip
+PATTERNS = st.tuples(
+    st.sampled_from(["", "(?i)", "(?m)", "(?s)", "(?a)", "(?ims)", "(?x)"]),
+    st.recursive(ATOMS, _compound, max_leaves=8),
+).map("".join)
 TEXTS = st.text(alphabet=LETTERS, max_size=8) | st.text(alphabet="ab1/.k", max_size=12)
 
 
@@ -115,15 +148,34 @@ def test_a_pattern_that_ran_out_of_time_gets_less() -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    [r"\.pdf$", "/blog/", r"/page/\d+", r"/product/[\w-]+$", r"^/(\w+)/(\d+)$", r"(?i)\.(jpg|png)$", r"^/a/.*\.html$", "a|b|c", r"^/p(?:age)?/\d+"],
-)  # fmt: skip
+    [
+        r"\.pdf$",
+        "/blog/",
+        r"/page/\d+",
+        r"/product/[\w-]+$",
+        r"^/(\w+)/(\d+)$",
+        r"(?i)\.(jpg|png)$",
+        r"^/a/.*\.html$",
+        "a|b|c",
+        r"^/p(?:age)?/\d+",
+    ],
+)
 def test_patterns_that_are_linear_in_re_stay_there(pattern: str) -> None:
     assert isinstance(compile_(pattern), re.Pattern)
 
 
 @pytest.mark.parametrize(
-    "text", ["a" * 30_000, "/" * 30_000, "1" * 30_000, "/product/" * 4000, "/page/" * 5000, "/a/.html" * 4000, "ab" * 15_000]
-)  # fmt: skip
+    "text",
+    [
+        "a" * 30_000,
+        "/" * 30_000,
+        "1" * 30_000,
+        "/product/" * 4000,
+        "/page/" * 5000,
+        "/a/.html" * 4000,
+        "ab" * 15_000,
+    ],
+)
 def test_what_stays_in_re_is_linear(text: str) -> None:
     ours = [
         r"/product/[\w-]+$",
@@ -153,4 +205,7 @@ def test_the_reference_is_not_imported_before_it_is_needed() -> None:
     import sys
 
     code = "import sys; from gossamer.url.patterns import compile_ as c; c(r'/p/\\d+').search('/p/1'); c('(a+)+$').plain; print(*{'re2', 'regex'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "\n"
+    )

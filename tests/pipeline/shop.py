@@ -32,14 +32,18 @@ class Shop:
 
     def body(self, path: str) -> str | None:
         if path == "/":
-            return "".join(f'<a class=p href="/p/{n}">x</a>' for n in range(self.pages) if f"/p/{n}" not in self.gone)
+            return "".join(
+                f'<a class=p href="/p/{n}">x</a>' for n in range(self.pages) if f"/p/{n}" not in self.gone
+            )
         if not path.startswith("/p/") or path in self.gone | self.missing:
             return None
         self.served += 1
         if self.served == self.changes_at:
             self.price = "cost"
         n = path[3:]
-        price = "" if self.priceless and int(n) % self.priceless == 0 else f"<b class={self.price}>{n}.50 EUR</b>"
+        price = (
+            "" if self.priceless and int(n) % self.priceless == 0 else f"<b class={self.price}>{n}.50 EUR</b>"
+        )
         return f"<h1>{self.titles.get(path, f'Pot {n}')}</h1><i class=sku>{n}</i>{price}"
 
 

@@ -1,4 +1,5 @@
-"""What a run concludes from what it did not find: the rules as tables, and thirty days of a shop, in SQLite and PostgreSQL."""
+"""What a run concludes from what it did not find: the rules as tables, and thirty days of a shop, in SQLite
+and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ MAINTENANCE = "<h1>We will be back soon</h1><p>The shop is closed for maintenanc
 
 @dataclass
 class Day:
-    """One day of the shop. `listing`, `products`: how those pages are (good, maintenance, empty, half, 503, 403, redesign)."""
+    """One day of the shop. `listing`, `products`: how those pages are (good, maintenance, empty, half, 503,
+    403, redesign)."""
 
     stock: dict[str, str]
     """SKU -> price."""
@@ -73,7 +75,8 @@ class Shop:
         token = f"<input type=hidden name=csrf value={self.noise}>"
         if path == "/":
             return self._shown(
-                self.day.listing, "".join(f'<a class=p href="/p/{sku}">x</a>' for sku in self._listed()) + token
+                self.day.listing,
+                "".join(f'<a class=p href="/p/{sku}">x</a>' for sku in self._listed()) + token,
             )
         sku = path.removeprefix("/p/")
         if sku not in self.day.stock:
@@ -158,7 +161,14 @@ DAYS: list[tuple[str, Day, int, int, int, int]] = [
         1,
         32,
     ),
-    ("the same again", Day({**without("09"), "00": "1.00", "30": "1.00", "31": "2.00", "32": "3.00"}), 0, 0, 0, 32),
+    (
+        "the same again",
+        Day({**without("09"), "00": "1.00", "30": "1.00", "31": "2.00", "32": "3.00"}),
+        0,
+        0,
+        0,
+        32,
+    ),
     ("maintenance once more", Day(FULL, "maintenance", "maintenance"), 0, 0, 0, 32),
     ("the listing fails once more", Day(FULL, "503"), 0, 0, 0, 32),
     ("three are gone", Day({**FULL, "00": "1.00"}), 0, 1, 3, 30),
@@ -183,7 +193,9 @@ def job(folder: Path, output: str) -> Job:
 
 def live(path: Path) -> dict[str, tuple[str, str]]:
     with closing(sqlite3.connect(path)) as base:
-        rows = base.execute("SELECT _key, title, CAST(price AS TEXT) FROM product WHERE _deleted_at IS NULL").fetchall()
+        rows = base.execute(
+            "SELECT _key, title, CAST(price AS TEXT) FROM product WHERE _deleted_at IS NULL"
+        ).fetchall()
     return {key: (title, price) for key, title, price in rows}
 
 
@@ -230,12 +242,30 @@ async def test_thirty_days_of_a_shop_in_postgresql(tmp_path: Path, postgres: str
 def command(folder: Path, *words: str) -> tuple[int, str, str]:
     """Run a command in the folder: exit code, stdout, stderr."""
     done = subprocess.run(
-        [sys.executable, "-m", "gossamer", *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-m", "gossamer", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     return done.returncode, done.stdout, done.stderr
 
 
-CRAWL = ("crawl", "shop.py", "--name", "c", "--delay", "0", "--per-host", "16", "-o", "out.sqlite", "--json", "--quiet")
+CRAWL = (
+    "crawl",
+    "shop.py",
+    "--name",
+    "c",
+    "--delay",
+    "0",
+    "--per-host",
+    "16",
+    "-o",
+    "out.sqlite",
+    "--json",
+    "--quiet",
+)
 
 
 def test_what_is_gone_is_confirmed_by_hand(tmp_path: Path) -> None:
@@ -262,7 +292,9 @@ def test_a_store_that_refuses_every_row_of_a_kind_ends_with_20(tmp_path: Path) -
         shop.day = Day(FULL)
         assert command(tmp_path, *CRAWL)[0] == 0
         with closing(sqlite3.connect(tmp_path / "out.sqlite")) as base:
-            base.execute("CREATE TRIGGER t BEFORE INSERT ON product BEGIN SELECT RAISE(ABORT, 'no room'); END")
+            base.execute(
+                "CREATE TRIGGER t BEFORE INSERT ON product BEGIN SELECT RAISE(ABORT, 'no room'); END"
+            )
             base.commit()
         shop.day = Day(dict.fromkeys(FULL, "77.00"))
         code, out, err = command(tmp_path, *CRAWL, "--fresh")
@@ -287,7 +319,9 @@ def test_a_store_that_refuses_every_row_of_a_kind_ends_with_20(tmp_path: Path) -
 
 
 RUNS = {
-    "shop": [Run("c", "", 30, 1.0, 1.0, {"book.upc": 1.0, "book.title": 1.0, "book.price": 0.96, "book.note": 0.2})]
+    "shop": [
+        Run("c", "", 30, 1.0, 1.0, {"book.upc": 1.0, "book.title": 1.0, "book.price": 0.96, "book.note": 0.2})
+    ]
 }
 
 
@@ -377,6 +411,15 @@ def summary_of(sites: dict[str, Quality]) -> Summary:
         0,
     )
     return Summary(
-        crawl="c", state="finished", reason=None, started_at="", elapsed=0.0, skipped={}, pages_per_second=0.0, errors={}, outputs=[],
-        sites=sites, **numbers,
-    )  # fmt: skip
+        crawl="c",
+        state="finished",
+        reason=None,
+        started_at="",
+        elapsed=0.0,
+        skipped={},
+        pages_per_second=0.0,
+        errors={},
+        outputs=[],
+        sites=sites,
+        **numbers,
+    )

@@ -52,7 +52,8 @@ def site(folder: Path, shop: Shop, more: str = "", price: str = "price", none: s
 
 def job(folder: Path, *outputs: str, **options: Any) -> Job:
     made = job_of(
-        [str(folder / "shop.py")], {"data": str(folder / "data"), "delay": 0, "per_host": 16, "name": "c"} | options
+        [str(folder / "shop.py")],
+        {"data": str(folder / "data"), "delay": 0, "per_host": 16, "name": "c"} | options,
     )
     made.outputs = [Output(str(folder / one)) for one in outputs]
     return made
@@ -99,11 +100,16 @@ async def test_a_gate_pauses_a_crawl_whose_markup_changes_and_it_goes_on_when_th
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert len({row["_key"] for row in rows}) == len(rows) == shop.pages - lost
     assert len({row["_version"] for row in rows}) == 2
-    aside = [json.loads(line) for line in (tmp_path / "data" / "c" / "rejected-items.jsonl").read_text().splitlines()]
+    aside = [
+        json.loads(line)
+        for line in (tmp_path / "data" / "c" / "rejected-items.jsonl").read_text().splitlines()
+    ]
     assert {(row["field"], row["value"], row["reason"]) for row in aside} == {
         ("price", None, "Expected `decimal`, got `null`")
     }
-    kept = {json.loads(file.read_text())["url"] for file in (tmp_path / "data" / "c" / "failed").glob("*.json")}
+    kept = {
+        json.loads(file.read_text())["url"] for file in (tmp_path / "data" / "c" / "failed").glob("*.json")
+    }
     assert kept == {row["_url"] for row in aside}  # what it had is there to be read again
     assert len(aside) == lost
     assert end.sites["shop"].coverage["product.price"] == round((shop.pages - lost) / shop.pages, 4)
@@ -139,10 +145,12 @@ def test_eight_processes_pause_within_200_pages_of_all_together_go_on_mended_and
     site(tmp_path, shop, gate, price="cost")
     assert begin(["resume", "c", "--data", str(tmp_path / "data")]).wait(60) == 0
     said, complaint = door.communicate(timeout=120)
-    assert [complaint.count(f"c: {what}: gate") for what in ("warning", "paused")] == [1, 1]  # whichever of them it is
+    # whichever of them it is
+    assert [complaint.count(f"c: {what}: gate") for what in ("warning", "paused")] == [1, 1]
     end = json.loads(said)
     assert (end["state"], end["pages"], end["rejected"]) == ("finished", 601, lost), complaint
-    assert door.returncode == (30 if lost > 60 else 0), complaint  # the gate is judged over the whole crawl, too
+    # the gate is judged over the whole crawl, too
+    assert door.returncode == (30 if lost > 60 else 0), complaint
     assert shop.served == served + 600 - (summary["pages"] - 1)
     site(tmp_path, shop, gate, price="price, .cost")
     read = told(tmp_path, "reparse", "c", "-o", str(tmp_path / "whole.jsonl"), "--processes", "2")
@@ -192,7 +200,8 @@ async def test_runs_are_remembered_and_what_fell_below_them_is_told(tmp_path: Pa
     await store.close()
     if embedded is not None:
         embedded.leave()
-    assert [run.coverage["product.price"] for run in runs] == [1.0, 1.0]  # the bad one is none to be measured by
+    # the bad one is none to be measured by
+    assert [run.coverage["product.price"] for run in runs] == [1.0, 1.0]
 
 
 async def test_a_second_crawl_writes_what_changed_keeps_what_was_and_marks_what_is_gone(
@@ -210,9 +219,12 @@ async def test_a_second_crawl_writes_what_changed_keeps_what_was_and_marks_what_
     assert [old for old, new in zip(before, after, strict=True) if old != new] == [
         old for old in before if old[0] in ("1", "2")
     ]
-    assert ask(path, "SELECT _key, title, _deleted_at IS NULL FROM product WHERE _key IN ('1', '2') ORDER BY 1") == [
-        ("1", "New", 1), ("2", "Pot 2", 0),
-    ]  # fmt: skip
+    assert ask(
+        path, "SELECT _key, title, _deleted_at IS NULL FROM product WHERE _key IN ('1', '2') ORDER BY 1"
+    ) == [
+        ("1", "New", 1),
+        ("2", "Pot 2", 0),
+    ]
     assert [json.loads(data)["title"] for (data,) in ask(path, "SELECT _data FROM _history")] == ["Pot 1"]
     site(tmp_path, shop)  # no longer of everything: what is not met stays; what answers 404 does not
     shop.gone = set()
@@ -239,7 +251,10 @@ def test_items_kept_aside_are_exact_across_kills(tmp_path: Path, shop: Shop) -> 
         door.communicate()
     end = asyncio.run(crawl(one))
     bad = [n for n in range(400) if n % 3 == 0]
-    aside = [json.loads(line) for line in (tmp_path / "data" / "c" / "rejected-items.jsonl").read_text().splitlines()]
+    aside = [
+        json.loads(line)
+        for line in (tmp_path / "data" / "c" / "rejected-items.jsonl").read_text().splitlines()
+    ]
     assert sorted(int(row["item"]["sku"]) for row in aside) == bad
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert sorted(int(row["sku"]) for row in rows) == [n for n in range(400) if n % 3]
@@ -255,7 +270,10 @@ async def test_odd_items_are_stored_or_kept_aside_and_the_crawl_goes_on(tmp_path
     assert (end.state, end.items, end.rejected, end.dropped, end.errors) == ("finished", 4, 1, 0, {})
     rows = {row["_key"]: row for row in map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())}
     assert (rows["0"]["text"], len(rows["1"]["text"]), rows["2"]["n"]) == ("=1+2\ufffd\0", 10_000_000, None)
-    assert ask(tmp_path / "out.sqlite", "SELECT _key, length(text) FROM item ORDER BY 1")[1] == ("1", 10_000_000)
+    assert ask(tmp_path / "out.sqlite", "SELECT _key, length(text) FROM item ORDER BY 1")[1] == (
+        "1",
+        10_000_000,
+    )
     assert "'=1+2" in (tmp_path / "out.item.csv").read_text()
     (aside,) = map(json.loads, (tmp_path / "data" / "c" / "rejected-items.jsonl").read_text().splitlines())
     assert aside["reason"].startswith("it cannot be written")

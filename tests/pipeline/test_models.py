@@ -20,7 +20,8 @@ class Part(BaseModel):
 
 
 class Pot(BaseModel):
-    """Each of its validators takes what a page says, and would fail on what it made of that, or make something else."""
+    """Each of its validators takes what a page says, and would fail on what it made of that, or make
+    something else."""
 
     item_key: ClassVar[str] = "sku"
     sku: str = Field(alias="SKU")
@@ -53,11 +54,23 @@ class Pot(BaseModel):
 
 
 SAID: dict[str, Any] = {
-    "SKU": "A", "price": "2.50 EUR", "cents": "3", "tags": "x,y", "part": {"N": 1}, "link": "http://a.example", "Size": "4",
-}  # fmt: skip
+    "SKU": "A",
+    "price": "2.50 EUR",
+    "cents": "3",
+    "tags": "x,y",
+    "part": {"N": 1},
+    "link": "http://a.example",
+    "Size": "4",
+}
 IS = {
-    "sku": "a", "price": Decimal("2.50"), "cents": 300, "tags": ["x", "y"], "part": {"n": 1}, "link": "http://a.example/", "size": 4,
-}  # fmt: skip
+    "sku": "a",
+    "price": Decimal("2.50"),
+    "cents": 300,
+    "tags": ["x", "y"],
+    "part": {"n": 1},
+    "link": "http://a.example/",
+    "size": 4,
+}
 
 
 def run(given: Any, *steps: Any) -> tuple[dict[str, Any], list[tuple[str | None, Any, str]]]:
@@ -74,7 +87,9 @@ def test_a_dict_and_a_model_are_the_same_item_and_validators_run_once(given: Any
 
 def test_what_a_step_changed_is_judged_by_type_and_bounds_and_what_it_added_stays() -> None:
     model = Pot(**SAID)
-    changed, faults = run(model, lambda item, _: item.update(price="7", cents=1, link="http://b.example", host="h"))
+    changed, faults = run(
+        model, lambda item, _: item.update(price="7", cents=1, link="http://b.example", host="h")
+    )
     assert (changed, faults) == (
         {**IS, "price": Decimal(7), "cents": 1, "link": "http://b.example/", "host": "h"},
         [],
@@ -86,9 +101,9 @@ def test_what_a_step_changed_is_judged_by_type_and_bounds_and_what_it_added_stay
         ({"cents": "many"}, "cents", "Input should be a valid integer, unable to parse string as an integer"),
         ({"tags": [1]}, "tags", "Input should be a valid string"),
     ):
-        assert [(fault[0], fault[2]) for fault in run(model, lambda item, _, by=change: item.update(by))[1]] == [
-            (field, why)
-        ], change
+        assert [
+            (fault[0], fault[2]) for fault in run(model, lambda item, _, by=change: item.update(by))[1]
+        ] == [(field, why)], change
 
 
 def test_what_is_missing_is_named() -> None:

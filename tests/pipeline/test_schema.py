@@ -90,7 +90,11 @@ def test_what_is_wrong_is_named(change: dict[str, Any], field: str, value: Any, 
 
 def test_all_faults_are_named_and_what_is_missing_too() -> None:
     faults = schema(Tea).faults({"sku": "X", "price": Decimal(-1), "odd": Strange()}, NOW)
-    assert [(fault.field, fault.value) for fault in faults] == [("sku", "X"), ("name", None), ("price", Decimal(-1))]
+    assert [(fault.field, fault.value) for fault in faults] == [
+        ("sku", "X"),
+        ("name", None),
+        ("price", Decimal(-1)),
+    ]
     assert faults[1].reason == "it is missing"
 
 
@@ -126,13 +130,29 @@ class Bounded:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"tags": ["a", "b"], "name": "ab", "size": 8, "step": Decimal("0.15"), "word": "x", "code": "C12"}, None),
-        ({"tags": []}, "it is not of length >= 1"), ({"tags": ["a"] * 3}, "it is not of length <= 2"), ({"name": None}, None),
-        ({"name": "a"}, "it is not of length >= 2"), ({"size": 9}, "it is not < 9"), ({"size": 7}, "it is not a multiple of 2"),
-        ({"step": Decimal("0.16")}, "it is not a multiple of 0.05"), ({"word": "X"}, "it is not what it has to be: islower"),
-        ({"code": "D"}, "it is not matched by ^C"), ({"code": "C123"}, "it is not of length <= 3"),
+        (
+            {
+                "tags": ["a", "b"],
+                "name": "ab",
+                "size": 8,
+                "step": Decimal("0.15"),
+                "word": "x",
+                "code": "C12",
+            },
+            None,
+        ),
+        ({"tags": []}, "it is not of length >= 1"),
+        ({"tags": ["a"] * 3}, "it is not of length <= 2"),
+        ({"name": None}, None),
+        ({"name": "a"}, "it is not of length >= 2"),
+        ({"size": 9}, "it is not < 9"),
+        ({"size": 7}, "it is not a multiple of 2"),
+        ({"step": Decimal("0.16")}, "it is not a multiple of 0.05"),
+        ({"word": "X"}, "it is not what it has to be: islower"),
+        ({"code": "D"}, "it is not matched by ^C"),
+        ({"code": "C123"}, "it is not of length <= 3"),
     ],
-)  # fmt: skip
+)
 def test_marks_that_stand_for_several_and_those_of_length_count_and_form(
     fields: dict[str, Any], why: str | None
 ) -> None:
@@ -173,7 +193,13 @@ def test_marks_that_pydantic_does_not_know_are_judged_in_a_model_too() -> None:
     good = {"sku": "T-1", "price": "1", "grams": "50", "bound": 3, "picked": "2026-01-20"}
     assert schema(Sold).faults(dict(good), NOW) == []
     assert schema(Sold).faults({}, NOW) == []
-    for bad in ({"sku": "X"}, {"price": "0"}, {"grams": 51}, {"picked": "2020-01-20"}, {"picked": date(2036, 1, 1)}):
+    for bad in (
+        {"sku": "X"},
+        {"price": "0"},
+        {"grams": 51},
+        {"picked": "2020-01-20"},
+        {"picked": date(2036, 1, 1)},
+    ):
         ((field, value),) = bad.items()
         assert [fault[:2] for fault in schema(Sold).faults({**good, **bad}, NOW)] == [(field, value)]
 

@@ -48,9 +48,19 @@ def making(*steps: Any, item: type | None = None, give: Any = None) -> Any:
 
 
 def test_a_user_adds_a_step_in_a_line_and_may_return_another_item() -> None:
-    steps = (clean, lambda item, page: item.update(host=page.url), lambda item, page: {**item, "n": len(item)})
+    steps = (
+        clean,
+        lambda item, page: item.update(host=page.url),
+        lambda item, page: {**item, "n": len(item)},
+    )
     (made,) = making(*steps, give={"name": "  A \t b ", "none": " ", "tags": ["x ", 5]})()
-    assert made.fields == {"name": "A b", "none": None, "tags": ["x", 5], "host": "https://a.example/1", "n": 4}
+    assert made.fields == {
+        "name": "A b",
+        "none": None,
+        "tags": ["x", 5],
+        "host": "https://a.example/1",
+        "n": 4,
+    }
     assert (made.kind, made.key, made.faults) == ("item", made.content, ())
 
 
@@ -101,7 +111,9 @@ def test_dicts_of_a_class_are_of_its_kind_and_have_its_defaults() -> None:
 
 
 def test_keys_and_contents() -> None:
-    one, other, third = making(give=[Pot(sku="1", views=1), Pot(sku="1", views=2), Pot(sku="1", price=Decimal(1))])()
+    one, other, third = making(
+        give=[Pot(sku="1", views=1), Pot(sku="1", views=2), Pot(sku="1", price=Decimal(1))]
+    )()
     assert one.key == other.key == third.key == "1"
     assert one.content == other.content != third.content
     (loose,) = making(give={"_key": 7, "a": 1})()

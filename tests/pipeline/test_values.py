@@ -1,4 +1,5 @@
-"""What people put in items: what can be written is, whatever its class; what cannot is kept aside with its field, and all the rest."""
+"""What people put in items: what can be written is, whatever its class; what cannot is kept aside with its
+field, and all the rest."""
 
 from __future__ import annotations
 
@@ -53,12 +54,21 @@ class Maybe(Item, key="sku"):
 @pytest.mark.parametrize(
     ("value", "is_then"),
     [
-        (Text("a"), "a"), ([Text("a")], ["a"]), (type("I", (int,), {})(3), 3), (type("F", (float,), {})(1.5), 1.5),
-        (type("D", (Decimal,), {})("1.10"), Decimal("1.10")), (Fraction(1, 4), 0.25), (deque([1]), [1]),
-        (Moment(2026, 1, 2, tzinfo=UTC), "2026-01-02T00:00:00Z"), (MappingProxyType({"a": 1}), {"a": 1}),
-        ({"a": 1}.keys(), ["a"]), (OrderedDict(a=1), {"a": 1}), (PurePosixPath("/x"), "/x"), ({1: {2: 3}}, {"1": {"2": 3}}),
+        (Text("a"), "a"),
+        ([Text("a")], ["a"]),
+        (type("I", (int,), {})(3), 3),
+        (type("F", (float,), {})(1.5), 1.5),
+        (type("D", (Decimal,), {})("1.10"), Decimal("1.10")),
+        (Fraction(1, 4), 0.25),
+        (deque([1]), [1]),
+        (Moment(2026, 1, 2, tzinfo=UTC), "2026-01-02T00:00:00Z"),
+        (MappingProxyType({"a": 1}), {"a": 1}),
+        ({"a": 1}.keys(), ["a"]),
+        (OrderedDict(a=1), {"a": 1}),
+        (PurePosixPath("/x"), "/x"),
+        ({1: {2: 3}}, {"1": {"2": 3}}),
     ],
-)  # fmt: skip
+)
 def test_a_value_of_a_class_made_from_a_plain_one_is_that(value: Any, is_then: Any) -> None:
     assert plain({"v": value}) == {"v": is_then}
     (made,) = making(give={"v": value})()
@@ -67,7 +77,11 @@ def test_a_value_of_a_class_made_from_a_plain_one_is_that(value: Any, is_then: A
 
 def test_names_that_are_numbers_and_fields_that_are_not_set() -> None:
     first, second, third = making(
-        give=[Maybe(sku="1"), Maybe(sku="2", more=2, by_number={1: "x"}), Maybe(sku="3", by_number={"q": "x"})]  # type: ignore[dict-item]
+        give=[
+            Maybe(sku="1"),
+            Maybe(sku="2", more=2, by_number={1: "x"}),
+            Maybe(sku="3", by_number={"q": "x"}),
+        ]  # type: ignore[dict-item]
     )()
     assert first.fields == {"sku": "1", "by_number": {}}
     assert second.fields == {"sku": "2", "more": 2, "by_number": {"1": "x"}}
@@ -77,7 +91,13 @@ def test_names_that_are_numbers_and_fields_that_are_not_set() -> None:
 
 @pytest.mark.parametrize(
     ("value", "told"),
-    [(1j, "1j"), (Mute(), "<Mute>"), (int, "<class 'int'>"), ({(1, 2): 3}, "{(1, 2): 3}"), (range(3), "range(0, 3)")],
+    [
+        (1j, "1j"),
+        (Mute(), "<Mute>"),
+        (int, "<class 'int'>"),
+        ({(1, 2): 3}, "{(1, 2): 3}"),
+        (range(3), "range(0, 3)"),
+    ],
 )
 def test_what_cannot_be_written_is_kept_aside_with_its_field_and_the_rest(value: Any, told: str) -> None:
     (made,) = making(give={"sku": "1", "v": value})()

@@ -12,7 +12,9 @@ HTML = {"Content-Type": "text/html; charset=utf-8"}
 
 
 def page(title: str = "", body: str = "", head: str = "") -> bytes:
-    return f"<!DOCTYPE html><html><head><title>{title}</title>{head}</head><body>{body}</body></html>".encode()
+    return (
+        f"<!DOCTYPE html><html><head><title>{title}</title>{head}</head><body>{body}</body></html>".encode()
+    )
 
 
 def either(status: int, headers: Any, body: bytes, url: str) -> Block | None:
@@ -72,7 +74,9 @@ ANUBIS = page(
     '<link rel="stylesheet" href="/.within.website/x/xess/xess.css"><script id="anubis_version" type="application/json">"v1"</script>'
     '<script id="anubis_challenge" type="application/json">{"rules":{}}</script>',
 )
-FORM = '<form id="captcha-form" action="index" method="post">%s<input type="hidden" name="q" value="1"></form>'
+FORM = (
+    '<form id="captcha-form" action="index" method="post">%s<input type="hidden" name="q" value="1"></form>'
+)
 SORRY = page(
     "https://www.search.example/search?q=x",
     FORM
@@ -81,38 +85,184 @@ SORRY = page(
 )
 
 BLOCKED: list[tuple[str, str, Block | None]] = [
-    ("cloudflare", "challenge", seen(403, page("Just a moment..."), cf_mitigated="challenge", server="cloudflare")),
-    ("cloudflare", "challenge", seen(403, page("Nur einen Moment…", '<script>(function(){window._cf_chl_opt={cvId:"3",cType:"managed"};a.src="/cdn-cgi/challenge-platform/h/b/orchestrate/chl_page/v1"})()</script>'))),
-    ("cloudflare", "challenge", seen(200, page("Just a moment...", '<script src="https://challenges.cloudflare.com/turnstile/v0/api.js"></script><script>window._cf_chl_opt={}</script>'))),
-    ("cloudflare", "challenge", seen(503, page("Please Wait... | Cloudflare", '<form id="challenge-form" action="/cdn-cgi/l/chk_jschl"><input type="hidden" name="jschl_vc" value="a"></form>'))),
-    ("cloudflare", "captcha", seen(403, page("Attention Required! | Cloudflare", '<div class="cf-captcha-container"><form action="/cdn-cgi/l/chk_captcha"><div class="g-recaptcha"></div></form></div>'))),
-    ("cloudflare", "denied", seen(403, page("Attention Required! | Cloudflare", '<h1 data-translate="block_headline">Sorry, you have been blocked</h1>'), server="cloudflare")),
-    *[("cloudflare", "denied", seen(403, page("Access denied | shop.example used Cloudflare to restrict access", CF_ERROR % (n, "banned your IP address")))) for n in (1006, 1009, 1010, 1020)],
-    ("cloudflare", "rate-limit", seen(429, page("Access denied | shop.example used Cloudflare to restrict access", CF_ERROR % (1015, "banned you temporarily")))),
+    (
+        "cloudflare",
+        "challenge",
+        seen(403, page("Just a moment..."), cf_mitigated="challenge", server="cloudflare"),
+    ),
+    (
+        "cloudflare",
+        "challenge",
+        seen(
+            403,
+            page(
+                "Nur einen Moment…",
+                '<script>(function(){window._cf_chl_opt={cvId:"3",cType:"managed"};a.src="/cdn-cgi/challenge-platform/h/b/orchestrate/chl_page/v1"})()</script>',
+            ),
+        ),
+    ),
+    (
+        "cloudflare",
+        "challenge",
+        seen(
+            200,
+            page(
+                "Just a moment...",
+                '<script src="https://challenges.cloudflare.com/turnstile/v0/api.js"></script><script>window._cf_chl_opt={}</script>',
+            ),
+        ),
+    ),
+    (
+        "cloudflare",
+        "challenge",
+        seen(
+            503,
+            page(
+                "Please Wait... | Cloudflare",
+                '<form id="challenge-form" action="/cdn-cgi/l/chk_jschl"><input type="hidden" name="jschl_vc" value="a"></form>',
+            ),
+        ),
+    ),
+    (
+        "cloudflare",
+        "captcha",
+        seen(
+            403,
+            page(
+                "Attention Required! | Cloudflare",
+                '<div class="cf-captcha-container"><form action="/cdn-cgi/l/chk_captcha"><div class="g-recaptcha"></div></form></div>',
+            ),
+        ),
+    ),
+    (
+        "cloudflare",
+        "denied",
+        seen(
+            403,
+            page(
+                "Attention Required! | Cloudflare",
+                '<h1 data-translate="block_headline">Sorry, you have been blocked</h1>',
+            ),
+            server="cloudflare",
+        ),
+    ),
+    *[
+        (
+            "cloudflare",
+            "denied",
+            seen(
+                403,
+                page(
+                    "Access denied | shop.example used Cloudflare to restrict access",
+                    CF_ERROR % (n, "banned your IP address"),
+                ),
+            ),
+        )
+        for n in (1006, 1009, 1010, 1020)
+    ],
+    (
+        "cloudflare",
+        "rate-limit",
+        seen(
+            429,
+            page(
+                "Access denied | shop.example used Cloudflare to restrict access",
+                CF_ERROR % (1015, "banned you temporarily"),
+            ),
+        ),
+    ),
     ("cloudflare", "denied", seen(403, "error code: 1020", server="cloudflare")),
     ("cloudflare", "rate-limit", seen(429, "error code: 1015", server="cloudflare")),
-    ("cloudflare", "denied", seen(403, "<html><head><title>403 Forbidden</title></head><body><center><h1>403 Forbidden</h1></center><hr><center>cloudflare</center></body></html>", server="cloudflare")),
+    (
+        "cloudflare",
+        "denied",
+        seen(
+            403,
+            "<html><head><title>403 Forbidden</title></head><body><center><h1>403 Forbidden</h1></center><hr><center>cloudflare</center></body></html>",
+            server="cloudflare",
+        ),
+    ),
     ("datadome", "captcha", seen(403, DD % ("c", "fe"), x_datadome="protected", x_dd_b="1")),
     ("datadome", "challenge", seen(403, DD % ("i", "it"))),
     ("datadome", "denied", seen(403, DD % ("c", "bv"))),
-    ("datadome", "captcha", block(403, {"content-type": "application/json"}, b'{"url":"https://geo.captcha-delivery.com/captcha/?initialCid=A&hash=B&t=fe"}', URL)),
+    (
+        "datadome",
+        "captcha",
+        block(
+            403,
+            {"content-type": "application/json"},
+            b'{"url":"https://geo.captcha-delivery.com/captcha/?initialCid=A&hash=B&t=fe"}',
+            URL,
+        ),
+    ),
     ("datadome", "captcha", seen(200, DD % ("c", "fe"))),
     ("datadome", "denied", seen(403, b"", x_datadome="protected")),
     ("akamai", "denied", seen(403, AKAMAI, server="AkamaiGHost")),
     ("akamai", "denied", seen(403, AKAMAI)),
     ("akamai", "denied", seen(200, AKAMAI)),
     ("akamai", "rate-limit", seen(429, b"", server="AkamaiGHost")),
-    ("akamai", "challenge", seen(200, page("&nbsp;", '<iframe src="/_sec/cp_challenge/abc.htm"></iframe><div id="sec-if-cpt-container" role="main"></div>Powered and protected by'))),
-    ("akamai", "challenge", seen(200, page("&nbsp;", "<script>x.open('POST','/_sec/verify?provider=interstitial')</script>", "<meta http-equiv=\"refresh\" content=\"5; URL='/item?bm-verify=AAQAAA'\" />"))),
+    (
+        "akamai",
+        "challenge",
+        seen(
+            200,
+            page(
+                "&nbsp;",
+                '<iframe src="/_sec/cp_challenge/abc.htm"></iframe><div id="sec-if-cpt-container" role="main"></div>Powered and protected by',
+            ),
+        ),
+    ),
+    (
+        "akamai",
+        "challenge",
+        seen(
+            200,
+            page(
+                "&nbsp;",
+                "<script>x.open('POST','/_sec/verify?provider=interstitial')</script>",
+                '<meta http-equiv="refresh" content="5; URL=\'/item?bm-verify=AAQAAA\'" />',
+            ),
+        ),
+    ),
     ("akamai", "challenge", seen(428, '{"sec-cp-challenge":"true","provider":"crypto"}')),
     ("perimeterx", "captcha", seen(403, PX)),
-    ("perimeterx", "captcha", seen(200, PX.replace(b"Access to this page has been denied", b"Robot or human?"))),
-    ("perimeterx", "captcha", block(403, {"content-type": "application/json"}, b'{"appId":"PXu6b0qd2S","jsClientSrc":"/u/init.js","blockScript":"/u/captcha/PX/captcha.js?a=c","uuid":"1"}', URL)),
-    ("perimeterx", "denied", seen(403, page("Access to this page has been denied.", "<script>window._pxVid='';window._pxUuid='1'</script>You have been blocked"))),
+    (
+        "perimeterx",
+        "captcha",
+        seen(200, PX.replace(b"Access to this page has been denied", b"Robot or human?")),
+    ),
+    (
+        "perimeterx",
+        "captcha",
+        block(
+            403,
+            {"content-type": "application/json"},
+            b'{"appId":"PXu6b0qd2S","jsClientSrc":"/u/init.js","blockScript":"/u/captcha/PX/captcha.js?a=c","uuid":"1"}',
+            URL,
+        ),
+    ),
+    (
+        "perimeterx",
+        "denied",
+        seen(
+            403,
+            page(
+                "Access to this page has been denied.",
+                "<script>window._pxVid='';window._pxUuid='1'</script>You have been blocked",
+            ),
+        ),
+    ),
     ("perimeterx", "denied", seen(403, "Forbidden", set_cookie="_pxhd=abc; path=/")),
     ("imperva", "denied", seen(403, INCIDENT, x_iinfo="1-2-3 NNNN")),
     ("imperva", "denied", seen(200, INCIDENT)),
-    ("imperva", "challenge", seen(200, '<html><head><META NAME="robots" CONTENT="noindex,nofollow"><script src="/_Incapsula_Resource?SWJIYLWA=5074a744e2e3d891814e9a2dace20bd4,719d34d31c8e3a6e6fffd425f7e032f3"></script><body></body></html>')),
+    (
+        "imperva",
+        "challenge",
+        seen(
+            200,
+            '<html><head><META NAME="robots" CONTENT="noindex,nofollow"><script src="/_Incapsula_Resource?SWJIYLWA=5074a744e2e3d891814e9a2dace20bd4,719d34d31c8e3a6e6fffd425f7e032f3"></script><body></body></html>',
+        ),
+    ),
     ("imperva", "challenge", seen(200, PARDON)),
     ("imperva", "denied", seen(403, "Access denied", x_cdn="Imperva")),
     ("aws-waf", "challenge", seen(202, b"", x_amzn_waf_action="challenge", server="CloudFront")),
@@ -122,132 +272,610 @@ BLOCKED: list[tuple[str, str, Block | None]] = [
     ("aws-waf", "denied", seen(403, "<center><h1>403 Forbidden</h1></center>", server="awselb/2.0")),
     ("cloudfront", "denied", seen(403, CLOUDFRONT, server="CloudFront", x_cache="Error from cloudfront")),
     ("cloudfront", "denied", seen(200, CLOUDFRONT)),
-    ("distil", "captcha", seen(200, page("shop.example", "", '<meta http-equiv="refresh" content="10; url=/distil_r_captcha.html?requestId=1">'))),
-    ("distil", "challenge", seen(200, "<html><head><script src='/x.js'></script></head><body><div id='distil_ident_block'></div></body></html>")),
-    ("distil", "denied", seen(405, PARDON.replace(b"onProtectionInitialized", b"a").replace(b"reeseSkipExpirationCheck", b"b"), x_distil_cs="BYPASS")),
+    (
+        "distil",
+        "captcha",
+        seen(
+            200,
+            page(
+                "shop.example",
+                "",
+                '<meta http-equiv="refresh" content="10; url=/distil_r_captcha.html?requestId=1">',
+            ),
+        ),
+    ),
+    (
+        "distil",
+        "challenge",
+        seen(
+            200,
+            "<html><head><script src='/x.js'></script></head><body><div id='distil_ident_block'></div></body></html>",
+        ),
+    ),
+    (
+        "distil",
+        "denied",
+        seen(
+            405,
+            PARDON.replace(b"onProtectionInitialized", b"a").replace(b"reeseSkipExpirationCheck", b"b"),
+            x_distil_cs="BYPASS",
+        ),
+    ),
     ("distil", "denied", seen(456, "blocked", x_distil_cs="MISS")),
     ("kasada", "challenge", seen(429, KASADA, x_kpsdk_ct="0a1b")),
     ("kasada", "challenge", seen(429, KASADA)),
     ("kasada", "challenge", seen(403, b"", x_kpsdk_ct="0a1b")),
     ("anubis", "challenge", seen(200, ANUBIS)),
     ("anubis", "challenge", seen(401, ANUBIS)),
-    ("anubis", "denied", seen(403, page("Oh noes!", "<p>Access Denied: error code 7</p>", '<link href="/.within.website/x/xess/xess.css"><img src="/.within.website/x/cmd/anubis/static/img/reject.webp">'))),
+    (
+        "anubis",
+        "denied",
+        seen(
+            403,
+            page(
+                "Oh noes!",
+                "<p>Access Denied: error code 7</p>",
+                '<link href="/.within.website/x/xess/xess.css"><img src="/.within.website/x/cmd/anubis/static/img/reject.webp">',
+            ),
+        ),
+    ),
     ("recaptcha", "captcha", seen(429, SORRY)),
     ("recaptcha", "captcha", seen(200, SORRY)),
-    ("recaptcha", "captcha", seen(403, page("Verification", FORM % '<div class="g-recaptcha" data-sitekey="6L"></div>'))),
-    ("hcaptcha", "captcha", seen(403, page("One more step", FORM % '<div class="h-captcha" data-sitekey="a-b"></div><script src="https://js.hcaptcha.com/1/api.js"></script>'))),
-    ("hcaptcha", "captcha", seen(200, page("Are you human?", FORM % '<div class="h-captcha" data-sitekey="a-b"></div>' + "Please confirm you are a human"))),
-    ("turnstile", "captcha", seen(200, page("Verify you are human", '<form method="post"><div class="cf-turnstile" data-sitekey="0x4"></div></form><script src="https://challenges.cloudflare.com/turnstile/v0/api.js"></script>Please verify you are human'))),
-    ("turnstile", "captcha", seen(403, page("shop.example", '<div class="cf-turnstile" data-sitekey="0x4"></div>'))),
-    ("generic", "captcha", seen(405, page("shop", '<div id="captcha-box"></div><script src="https://static.geetest.com/v4/gt4.js"></script>'))),
-    ("generic", "challenge", seen(429, page("Vercel Security Checkpoint", "<p>We're verifying your browser</p>"), x_vercel_mitigated="challenge")),
-    ("generic", "challenge", seen(200, "<html><title>You are being redirected...</title>\n<noscript>Javascript is required.</noscript><script>var s={},sucuri_cloudproxy_js='',S='ej0n';e(r);</script></html>")),
-    ("generic", "challenge", seen(200, "<html><body><script>document.cookie='k=17;path=/';location.reload();</script></body></html>")),
-    ("generic", "challenge", seen(521, "<script>document.cookie=('_')+('_')+'jsl_clearance_s=1';location.href=location.pathname</script>")),
-    ("generic", "denied", seen(403, page("Access Denied - Sucuri Website Firewall", "<h1>Access Denied - Sucuri Website Firewall</h1>"), server="Sucuri/Cloudproxy")),
-    ("generic", "captcha", seen(200, page("Amazon.com", '<h4>Enter the characters you see below</h4><form action="/errors/validateCaptcha"><input type="text" id="captchacharacters"></form>'))),
-    ("generic", "denied", seen(503, page("Sorry! Something went wrong!", "<!-- To discuss automated access to data please contact api-services-support@amazon.com. -->"))),
-    ("generic", "captcha", seen(200, page("Ой!", '<form action="/checkcaptcha?key=1"><div class="CheckboxCaptcha">Подтвердите, что запросы отправляли вы, а не робот</div></form>'))),
-    ("generic", "captcha", seen(200, page("百度安全验证", '<div class="passMod_dialog-wrapper">请完成下方验证后继续操作</div>'))),
-    ("generic", "captcha", seen(200, page("", "<script>sessionStorage.x5referer=location.href;window._config_={action:'captcha',url:'/_____tmd_____/punish?x5secdata=1'}</script>"))),
-    ("generic", "denied", seen(403, page("Request Rejected", "The requested URL was rejected. Please consult with your administrator.<br>Your support ID is: 123"))),
-    ("generic", "denied", seen(200, page("Request Rejected", "The requested URL was rejected. Please consult with your administrator. Your support ID is: 123"))),
-    ("generic", "denied", seen(403, page("Blocked", "<h1>whoa there, pardner!</h1> Your request has been blocked due to a network policy."))),
-    ("generic", "denied", seen(406, page("Not Acceptable!", "An appropriate representation could not be found. This error was generated by Mod_Security."))),
+    (
+        "recaptcha",
+        "captcha",
+        seen(403, page("Verification", FORM % '<div class="g-recaptcha" data-sitekey="6L"></div>')),
+    ),
+    (
+        "hcaptcha",
+        "captcha",
+        seen(
+            403,
+            page(
+                "One more step",
+                FORM
+                % '<div class="h-captcha" data-sitekey="a-b"></div><script src="https://js.hcaptcha.com/1/api.js"></script>',
+            ),
+        ),
+    ),
+    (
+        "hcaptcha",
+        "captcha",
+        seen(
+            200,
+            page(
+                "Are you human?",
+                FORM % '<div class="h-captcha" data-sitekey="a-b"></div>' + "Please confirm you are a human",
+            ),
+        ),
+    ),
+    (
+        "turnstile",
+        "captcha",
+        seen(
+            200,
+            page(
+                "Verify you are human",
+                '<form method="post"><div class="cf-turnstile" data-sitekey="0x4"></div></form><script src="https://challenges.cloudflare.com/turnstile/v0/api.js"></script>Please verify you are human',
+            ),
+        ),
+    ),
+    (
+        "turnstile",
+        "captcha",
+        seen(403, page("shop.example", '<div class="cf-turnstile" data-sitekey="0x4"></div>')),
+    ),
+    (
+        "generic",
+        "captcha",
+        seen(
+            405,
+            page(
+                "shop",
+                '<div id="captcha-box"></div><script src="https://static.geetest.com/v4/gt4.js"></script>',
+            ),
+        ),
+    ),
+    (
+        "generic",
+        "challenge",
+        seen(
+            429,
+            page("Vercel Security Checkpoint", "<p>We're verifying your browser</p>"),
+            x_vercel_mitigated="challenge",
+        ),
+    ),
+    (
+        "generic",
+        "challenge",
+        seen(
+            200,
+            "<html><title>You are being redirected...</title>\n<noscript>Javascript is required.</noscript><script>var s={},sucuri_cloudproxy_js='',S='ej0n';e(r);</script></html>",
+        ),
+    ),
+    (
+        "generic",
+        "challenge",
+        seen(
+            200, "<html><body><script>document.cookie='k=17;path=/';location.reload();</script></body></html>"
+        ),
+    ),
+    (
+        "generic",
+        "challenge",
+        seen(
+            521,
+            "<script>document.cookie=('_')+('_')+'jsl_clearance_s=1';location.href=location.pathname</script>",
+        ),
+    ),
+    (
+        "generic",
+        "denied",
+        seen(
+            403,
+            page(
+                "Access Denied - Sucuri Website Firewall", "<h1>Access Denied - Sucuri Website Firewall</h1>"
+            ),
+            server="Sucuri/Cloudproxy",
+        ),
+    ),
+    (
+        "generic",
+        "captcha",
+        seen(
+            200,
+            page(
+                "Amazon.com",
+                '<h4>Enter the characters you see below</h4><form action="/errors/validateCaptcha"><input type="text" id="captchacharacters"></form>',
+            ),
+        ),
+    ),
+    (
+        "generic",
+        "denied",
+        seen(
+            503,
+            page(
+                "Sorry! Something went wrong!",
+                "<!-- To discuss automated access to data please contact api-services-support@amazon.com. -->",
+            ),
+        ),
+    ),
+    (
+        "generic",
+        "captcha",
+        seen(
+            200,
+            page(
+                "Ой!",
+                '<form action="/checkcaptcha?key=1"><div class="CheckboxCaptcha">Подтвердите, что запросы отправляли вы, а не робот</div></form>',
+            ),
+        ),
+    ),
+    (
+        "generic",
+        "captcha",
+        seen(200, page("百度安全验证", '<div class="passMod_dialog-wrapper">请完成下方验证后继续操作</div>')),
+    ),
+    (
+        "generic",
+        "captcha",
+        seen(
+            200,
+            page(
+                "",
+                "<script>sessionStorage.x5referer=location.href;window._config_={action:'captcha',url:'/_____tmd_____/punish?x5secdata=1'}</script>",
+            ),
+        ),
+    ),
+    (
+        "generic",
+        "denied",
+        seen(
+            403,
+            page(
+                "Request Rejected",
+                "The requested URL was rejected. Please consult with your administrator.<br>Your support ID is: 123",
+            ),
+        ),
+    ),
+    (
+        "generic",
+        "denied",
+        seen(
+            200,
+            page(
+                "Request Rejected",
+                "The requested URL was rejected. Please consult with your administrator. Your support ID is: 123",
+            ),
+        ),
+    ),
+    (
+        "generic",
+        "denied",
+        seen(
+            403,
+            page(
+                "Blocked",
+                "<h1>whoa there, pardner!</h1> Your request has been blocked due to a network policy.",
+            ),
+        ),
+    ),
+    (
+        "generic",
+        "denied",
+        seen(
+            406,
+            page(
+                "Not Acceptable!",
+                "An appropriate representation could not be found. This error was generated by Mod_Security.",
+            ),
+        ),
+    ),
     ("generic", "denied", seen(200, page("Access denied", "<h1>Access denied</h1>"))),
     ("generic", "denied", seen(200, page("", "Your IP address has been blocked."))),
-    ("generic", "denied", seen(403, page("Zugriff verweigert", "Ihre IP-Adresse wurde wegen ungewöhnlicher Zugriffe gesperrt."))),
-    ("generic", "denied", seen(200, page("Доступ ограничен", "Доступ к сайту с вашего адреса временно заблокирован."))),
+    (
+        "generic",
+        "denied",
+        seen(
+            403, page("Zugriff verweigert", "Ihre IP-Adresse wurde wegen ungewöhnlicher Zugriffe gesperrt.")
+        ),
+    ),
+    (
+        "generic",
+        "denied",
+        seen(200, page("Доступ ограничен", "Доступ к сайту с вашего адреса временно заблокирован.")),
+    ),
     ("generic", "denied", seen(999, b"")),
-    ("generic", "denied", block(418, {"content-type": "image/jpeg"}, b"cdn error 001", "https://img.example/a.jpg")),
+    (
+        "generic",
+        "denied",
+        block(418, {"content-type": "image/jpeg"}, b"cdn error 001", "https://img.example/a.jpg"),
+    ),
     ("generic", "denied", seen(451, "Unavailable For Legal Reasons")),
-    ("generic", "denied", seen(403, page("403 Forbidden", "<center><h1>403 Forbidden</h1></center><hr><center>nginx</center>"))),
+    (
+        "generic",
+        "denied",
+        seen(403, page("403 Forbidden", "<center><h1>403 Forbidden</h1></center><hr><center>nginx</center>")),
+    ),
     ("generic", "rate-limit", seen(429, b"")),
     ("generic", "rate-limit", seen(429, page("Zu viele Anfragen", "Bitte später noch einmal."))),
     ("generic", "rate-limit", seen(503, page("Slow down", "You have sent too many requests."))),
-    ("generic", "rate-limit", seen(200, page("Too Many Requests", "You have exceeded a secondary rate limit."))),
-    ("generic", "denied", block(403, {"server": "AmazonS3", "content-type": "application/xml"}, b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>", URL)),
-    ("generic", "captcha", seen(202, "<html><head><meta http-equiv='refresh' content='0;/.well-known/sgcaptcha/?r=%2F'></head></html>", sg_captcha="challenge")),
-    ("generic", "captcha", seen(202, page("x at DuckDuckGo", '<div class="anomaly-modal__title">Unfortunately, bots use DuckDuckGo too.</div>'))),
-    ("generic", "captcha", seen(200, page("Search - Microsoft Bing", '<div class="captcha"><div class="captcha_text">Please solve the challenge below to continue</div></div>'))),
-    ("generic", "captcha", seen(200, page("Radware Captcha Page", "x"), "https://validate.perfdrive.com/?ssa=1")),
-    ("generic", "denied", seen(503, page("Your access to this site has been limited by the site owner", "Your access to this service has been limited. Generated by Wordfence"))),
-    ("generic", "challenge", seen(403, page("Client Challenge", "JavaScript is disabled in your browser. Please enable JavaScript to proceed."))),
-    ("generic", "login", seen(200, page("네이버 : 로그인", '<form><input type="text"><input type="password"></form>'))),
+    (
+        "generic",
+        "rate-limit",
+        seen(200, page("Too Many Requests", "You have exceeded a secondary rate limit.")),
+    ),
+    (
+        "generic",
+        "denied",
+        block(
+            403,
+            {"server": "AmazonS3", "content-type": "application/xml"},
+            b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>",
+            URL,
+        ),
+    ),
+    (
+        "generic",
+        "captcha",
+        seen(
+            202,
+            "<html><head><meta http-equiv='refresh' content='0;/.well-known/sgcaptcha/?r=%2F'></head></html>",
+            sg_captcha="challenge",
+        ),
+    ),
+    (
+        "generic",
+        "captcha",
+        seen(
+            202,
+            page(
+                "x at DuckDuckGo",
+                '<div class="anomaly-modal__title">Unfortunately, bots use DuckDuckGo too.</div>',
+            ),
+        ),
+    ),
+    (
+        "generic",
+        "captcha",
+        seen(
+            200,
+            page(
+                "Search - Microsoft Bing",
+                '<div class="captcha"><div class="captcha_text">Please solve the challenge below to continue</div></div>',
+            ),
+        ),
+    ),
+    (
+        "generic",
+        "captcha",
+        seen(200, page("Radware Captcha Page", "x"), "https://validate.perfdrive.com/?ssa=1"),
+    ),
+    (
+        "generic",
+        "denied",
+        seen(
+            503,
+            page(
+                "Your access to this site has been limited by the site owner",
+                "Your access to this service has been limited. Generated by Wordfence",
+            ),
+        ),
+    ),
+    (
+        "generic",
+        "challenge",
+        seen(
+            403,
+            page(
+                "Client Challenge",
+                "JavaScript is disabled in your browser. Please enable JavaScript to proceed.",
+            ),
+        ),
+    ),
+    (
+        "generic",
+        "login",
+        seen(200, page("네이버 : 로그인", '<form><input type="text"><input type="password"></form>')),
+    ),
     ("generic", "login", seen(401, b"", www_authenticate="Basic")),
-    ("generic", "login", seen(200, page("Log in | Shop", '<form><input name="u" type="text"><input type="password" name="p"></form>'))),
-    ("generic", "login", seen(200, page("Shop", "<h1>Please log in to continue</h1><a href='/login'>Log in</a>"))),
-    ("generic", "login", seen(200, page("Sign Up | LinkedIn", "<p>Join now</p>"), "https://www.linkedin.com/authwall?trk=x")),
+    (
+        "generic",
+        "login",
+        seen(
+            200,
+            page(
+                "Log in | Shop", '<form><input name="u" type="text"><input type="password" name="p"></form>'
+            ),
+        ),
+    ),
+    (
+        "generic",
+        "login",
+        seen(200, page("Shop", "<h1>Please log in to continue</h1><a href='/login'>Log in</a>")),
+    ),
+    (
+        "generic",
+        "login",
+        seen(200, page("Sign Up | LinkedIn", "<p>Join now</p>"), "https://www.linkedin.com/authwall?trk=x"),
+    ),
     ("generic", "empty", seen(200, b"")),
     ("generic", "empty", seen(200, "<html><head></head><body>\n</body></html>")),
-    ("generic", "decoy", seen(200, page("Welcome to nginx!", "<h1>Welcome to nginx!</h1><p>If you see this page, the server is working.</p>"))),
-]  # fmt: skip
+    (
+        "generic",
+        "decoy",
+        seen(
+            200,
+            page(
+                "Welcome to nginx!",
+                "<h1>Welcome to nginx!</h1><p>If you see this page, the server is working.</p>",
+            ),
+        ),
+    ),
+]
 
 
 LOREM = "<p>The kettle boils a litre in two minutes, and it is made of steel. " * 40
 LOGIN_FORM = '<form action="/login"><input type="email" name="e"><input type="password" name="p"><div class="g-recaptcha" data-sitekey="6L"></div></form>'
 FINE: dict[str, Block | None] = {
-    "behind cloudflare": seen(200, page("Kettle, 1 l | Shop", LOREM + "<script>window.__CF$cv$params={r:'1'};a.src='/cdn-cgi/challenge-platform/scripts/jsd/main.js'</script><a href='/cdn-cgi/l/email-protection'>"), server="cloudflare", cf_ray="1"),
-    "small, behind cloudflare": seen(200, page("Contact the shop", "Write to us<script>window.__CF$cv$params={};a.src='/cdn-cgi/challenge-platform/scripts/jsd/main.js'</script>"), server="cloudflare"),
-    "article on captchas": seen(200, page("How CAPTCHAs work", "<article><h1>How CAPTCHAs work</h1><p>A captcha such as reCAPTCHA or hCaptcha asks to verify you are human. Cloudflare says <q>Just a moment...</q>; px-captcha wants you to press and hold.</article>")),
-    "short article, no article tag": seen(200, page("What does &quot;Access denied&quot; mean on this site?", "<p>Your IP has been blocked, says the page. See error 1020 of Cloudflare, Incapsula incident ID, generated by cloudfront.")),
-    "article with code": seen(200, page("Anti-bot markers", "<pre>&lt;div id=\"px-captcha\"&gt; window._cf_chl_opt gokuProps KPSDK ct.captcha-delivery.com /_sec/cp_challenge _Incapsula_Resource</pre>")),
-    "encyclopedia": seen(200, page("CAPTCHA – Encyclopedia", "<main>A captcha tells computers and humans apart.</main>")),
+    "behind cloudflare": seen(
+        200,
+        page(
+            "Kettle, 1 l | Shop",
+            LOREM
+            + "<script>window.__CF$cv$params={r:'1'};a.src='/cdn-cgi/challenge-platform/scripts/jsd/main.js'</script><a href='/cdn-cgi/l/email-protection'>",
+        ),
+        server="cloudflare",
+        cf_ray="1",
+    ),
+    "small, behind cloudflare": seen(
+        200,
+        page(
+            "Contact the shop",
+            "Write to us<script>window.__CF$cv$params={};a.src='/cdn-cgi/challenge-platform/scripts/jsd/main.js'</script>",
+        ),
+        server="cloudflare",
+    ),
+    "article on captchas": seen(
+        200,
+        page(
+            "How CAPTCHAs work",
+            "<article><h1>How CAPTCHAs work</h1><p>A captcha such as reCAPTCHA or hCaptcha asks to verify you are human. Cloudflare says <q>Just a moment...</q>; px-captcha wants you to press and hold.</article>",
+        ),
+    ),
+    "short article, no article tag": seen(
+        200,
+        page(
+            "What does &quot;Access denied&quot; mean on this site?",
+            "<p>Your IP has been blocked, says the page. See error 1020 of Cloudflare, Incapsula incident ID, generated by cloudfront.",
+        ),
+    ),
+    "article with code": seen(
+        200,
+        page(
+            "Anti-bot markers",
+            '<pre>&lt;div id="px-captcha"&gt; window._cf_chl_opt gokuProps KPSDK ct.captcha-delivery.com /_sec/cp_challenge _Incapsula_Resource</pre>',
+        ),
+    ),
+    "encyclopedia": seen(
+        200, page("CAPTCHA – Encyclopedia", "<main>A captcha tells computers and humans apart.</main>")
+    ),
     "login with recaptcha": seen(200, page("Log in", LOGIN_FORM), "https://shop.example/login"),
-    "contact form with hcaptcha": seen(200, page("Contact us today", '<form><textarea name="message"></textarea><div class="h-captcha" data-sitekey="a"></div></form>')),
-    "comment form with turnstile": seen(200, page("Blog: kettles compared", LOREM + '<form><input type="text" name="n"><div class="cf-turnstile"></div></form>')),
-    "invisible recaptcha on a shell": seen(200, page("Kettle shop online", '<div id="root"></div><script src="https://www.google.com/recaptcha/api.js?render=6Labc"></script><script src="/app.js"></script>')),
-    "perimeterx sensor": seen(200, page("Kettle, 1 l", LOREM + "<script>window._pxAppId='PXabc';a.src='//client.px-cloud.net/PXabc/main.min.js'</script>"), set_cookie="_pxhd=1"),
-    "datadome tag": seen(200, page("Kettle, 1 l", "<p>12.90<script>window.ddjskey='A';window.ddoptions={}</script><script src='https://js.datadome.co/tags.js'></script>"), x_datadome="protected", set_cookie="datadome=x"),
-    "imperva sensor": seen(200, page("Kettle, 1 l", LOREM + '<script src="/_Incapsula_Resource?SWJIYLWA=719d34d31c8e3a6e6fffd425f7e032f3"></script>'), x_iinfo="1", x_cdn="Imperva", set_cookie="visid_incap_1=x"),
-    "akamai sensor": seen(200, page("Kettle, 1 l", "<p>12.90<script src='/akam/13/5a'></script>"), set_cookie="_abck=1; ak_bmsc=2", akamai_grn="0.1"),
-    "kasada script": seen(200, page("Kettle, 1 l", "<p>12.90<script src='/149e9513-01fa-4fb0-aad4-566afd725d1b/2d206a39-8ed7-437e-a3be-862e0f06eea3/p.js'></script>")),
-    "aws waf integration": seen(200, page("Kettle, 1 l", "<p>12.90<script src='https://1.edge.sdk.awswaf.com/1/challenge.js'></script>"), x_amzn_requestid="1"),
-    "plain 404": seen(404, page("404 Not Found", "<center><h1>404 Not Found</h1></center><hr><center>nginx</center>")),
-    "404 that mentions access": seen(404, page("Page not found", "Access denied or gone. Please verify you are human enough to err.")),
+    "contact form with hcaptcha": seen(
+        200,
+        page(
+            "Contact us today",
+            '<form><textarea name="message"></textarea><div class="h-captcha" data-sitekey="a"></div></form>',
+        ),
+    ),
+    "comment form with turnstile": seen(
+        200,
+        page(
+            "Blog: kettles compared",
+            LOREM + '<form><input type="text" name="n"><div class="cf-turnstile"></div></form>',
+        ),
+    ),
+    "invisible recaptcha on a shell": seen(
+        200,
+        page(
+            "Kettle shop online",
+            '<div id="root"></div><script src="https://www.google.com/recaptcha/api.js?render=6Labc"></script><script src="/app.js"></script>',
+        ),
+    ),
+    "perimeterx sensor": seen(
+        200,
+        page(
+            "Kettle, 1 l",
+            LOREM
+            + "<script>window._pxAppId='PXabc';a.src='//client.px-cloud.net/PXabc/main.min.js'</script>",
+        ),
+        set_cookie="_pxhd=1",
+    ),
+    "datadome tag": seen(
+        200,
+        page(
+            "Kettle, 1 l",
+            "<p>12.90<script>window.ddjskey='A';window.ddoptions={}</script><script src='https://js.datadome.co/tags.js'></script>",
+        ),
+        x_datadome="protected",
+        set_cookie="datadome=x",
+    ),
+    "imperva sensor": seen(
+        200,
+        page(
+            "Kettle, 1 l",
+            LOREM + '<script src="/_Incapsula_Resource?SWJIYLWA=719d34d31c8e3a6e6fffd425f7e032f3"></script>',
+        ),
+        x_iinfo="1",
+        x_cdn="Imperva",
+        set_cookie="visid_incap_1=x",
+    ),
+    "akamai sensor": seen(
+        200,
+        page("Kettle, 1 l", "<p>12.90<script src='/akam/13/5a'></script>"),
+        set_cookie="_abck=1; ak_bmsc=2",
+        akamai_grn="0.1",
+    ),
+    "kasada script": seen(
+        200,
+        page(
+            "Kettle, 1 l",
+            "<p>12.90<script src='/149e9513-01fa-4fb0-aad4-566afd725d1b/2d206a39-8ed7-437e-a3be-862e0f06eea3/p.js'></script>",
+        ),
+    ),
+    "aws waf integration": seen(
+        200,
+        page("Kettle, 1 l", "<p>12.90<script src='https://1.edge.sdk.awswaf.com/1/challenge.js'></script>"),
+        x_amzn_requestid="1",
+    ),
+    "plain 404": seen(
+        404, page("404 Not Found", "<center><h1>404 Not Found</h1></center><hr><center>nginx</center>")
+    ),
+    "404 that mentions access": seen(
+        404, page("Page not found", "Access denied or gone. Please verify you are human enough to err.")
+    ),
     "404 with recaptcha": seen(404, page("Not found", '<div class="g-recaptcha"></div>')),
     "500": seen(500, page("Internal Server Error", "Oops")),
     "plain 503": seen(503, page("503 Service Temporarily Unavailable", "<center>nginx</center>")),
     "maintenance": seen(503, page("Down for maintenance", "We are back soon. Please wait.")),
-    "cloudflare 522": seen(522, page("shop.example | 522: Connection timed out", '<div id="cf-error-details"><span class="cf-error-code">522</span></div>'), server="cloudflare"),
-    "cloudflare dns": seen(530, page("Origin DNS error | Cloudflare", CF_ERROR % (1016, "no such origin")), server="cloudflare"),
-    "cloudfront 502": seen(502, CLOUDFRONT.replace("403 ERROR", "502 ERROR").replace("Request blocked", "CloudFront wasn't able to connect to the origin"), server="CloudFront"),
+    "cloudflare 522": seen(
+        522,
+        page(
+            "shop.example | 522: Connection timed out",
+            '<div id="cf-error-details"><span class="cf-error-code">522</span></div>',
+        ),
+        server="cloudflare",
+    ),
+    "cloudflare dns": seen(
+        530, page("Origin DNS error | Cloudflare", CF_ERROR % (1016, "no such origin")), server="cloudflare"
+    ),
+    "cloudfront 502": seen(
+        502,
+        CLOUDFRONT.replace("403 ERROR", "502 ERROR").replace(
+            "Request blocked", "CloudFront wasn't able to connect to the origin"
+        ),
+        server="CloudFront",
+    ),
     "redirect": seen(302, b"", location="/login"),
     "no content": seen(204, b""),
     "not modified": seen(304, b""),
     "image": block(200, {"content-type": "image/gif"}, b"", URL),
-    "script with captcha": block(200, {"content-type": "text/javascript"}, b"window._cf_chl_opt; px-captcha; captcha-delivery.com", URL),
-    "feed about blocks": block(200, {"content-type": "application/rss+xml"}, b"<rss><title>Access denied</title></rss>", URL),
+    "script with captcha": block(
+        200, {"content-type": "text/javascript"}, b"window._cf_chl_opt; px-captcha; captcha-delivery.com", URL
+    ),
+    "feed about blocks": block(
+        200, {"content-type": "application/rss+xml"}, b"<rss><title>Access denied</title></rss>", URL
+    ),
     "empty json": block(200, {"content-type": "application/json"}, b"", URL),
     "small page": seen(200, page("A", "Hello.")),
     "product of two words": seen(200, page("Robot vacuum", "<h1>Robot vacuum</h1>Not a toy. 199.00")),
     "shop of security": seen(200, page("Security check valves", "<h1>Check valves</h1>In stock: 12")),
     "forum, log in to reply": seen(200, page("Thread 12", "First post. You must be logged in to reply.")),
-    "nginx at the root": seen(200, page("Welcome to nginx!", "<h1>Welcome to nginx!</h1>"), "https://shop.example/"),
+    "nginx at the root": seen(
+        200, page("Welcome to nginx!", "<h1>Welcome to nginx!</h1>"), "https://shop.example/"
+    ),
     "title of a film": seen(200, page("Forbidden", "<p>A film of 1932, starring Barbara Stanwyck.")),
-    "docs on rate limits": seen(200, page("Rate limits", "<p>Our API answers 429 too many requests when you exceed the rate limit.")),
+    "docs on rate limits": seen(
+        200, page("Rate limits", "<p>Our API answers 429 too many requests when you exceed the rate limit.")
+    ),
     "shipping": seen(200, page("Shipping", "<p>This item is not available in your country.")),
     "drains": seen(200, page("Blocked drains", "<p>We clear blocked drains. Call us.")),
-    "verify your mail": seen(200, page("Verify your email", "<p>We sent you a message. Please verify your email to continue.")),
+    "verify your mail": seen(
+        200, page("Verify your email", "<p>We sent you a message. Please verify your email to continue.")
+    ),
     "waiting app": seen(200, page("Please wait...", "<div id=app></div><script src=/a.js></script>")),
-    "a script with a cookie and a place": seen(200, page("Shop", '<div id="root"></div><script>document.cookie="a=1";x.location.href="/"</script>')),
-    "captcha demo with a field": seen(200, page("reCAPTCHA demo", '<form><div class="g-recaptcha" data-sitekey="6L"></div><input type="text" name="a"></form>')),
-    "newsletter": seen(200, page("Kettle land", '<form><input type="email"><div class="g-recaptcha" data-size="invisible" data-sitekey="x"></div></form>')),
-    "forum, attachments": seen(200, page("Kettle forum", "<nav>x</nav><p>You must be logged in to view attachments.<p>" + LOREM[:600])),
-    "akamai's own 503": seen(503, page("Service Unavailable", "Service Unavailable - DNS failure. Reference #11.ab.1.cd"), server="AkamaiGHost"),
+    "a script with a cookie and a place": seen(
+        200, page("Shop", '<div id="root"></div><script>document.cookie="a=1";x.location.href="/"</script>')
+    ),
+    "captcha demo with a field": seen(
+        200,
+        page(
+            "reCAPTCHA demo",
+            '<form><div class="g-recaptcha" data-sitekey="6L"></div><input type="text" name="a"></form>',
+        ),
+    ),
+    "newsletter": seen(
+        200,
+        page(
+            "Kettle land",
+            '<form><input type="email"><div class="g-recaptcha" data-size="invisible" data-sitekey="x"></div></form>',
+        ),
+    ),
+    "forum, attachments": seen(
+        200,
+        page("Kettle forum", "<nav>x</nav><p>You must be logged in to view attachments.<p>" + LOREM[:600]),
+    ),
+    "akamai's own 503": seen(
+        503,
+        page("Service Unavailable", "Service Unavailable - DNS failure. Reference #11.ab.1.cd"),
+        server="AkamaiGHost",
+    ),
     "shell": seen(200, page("App", '<div id="root"></div><script src="/app.js"></script>')),
     "frames": seen(200, "<html><frameset><frame src='/a'></frameset></html>"),
     "image alone": seen(200, "<html><body><img src='/map.png'></body></html>"),
-}  # fmt: skip
+}
 
 
 SHELLS: list[tuple[bool, bytes]] = [
-    (True, page("App", '<noscript>You need to enable JavaScript to run this app.</noscript><div id="root"></div><script src="/static/js/main.js"></script>')),
+    (
+        True,
+        page(
+            "App",
+            '<noscript>You need to enable JavaScript to run this app.</noscript><div id="root"></div><script src="/static/js/main.js"></script>',
+        ),
+    ),
     (True, page("Shop", '<div id="__next"></div><script src="/_next/a.js"></script>')),
     (True, page("Shop", "<app-root></app-root><script src='/main.js'></script>")),
-    (True, page("Shop", "<p>Loading the shop of kettles, which takes a moment on slow lines; thank you for your patience.</p><div id=app></div><script src='/a.js'></script>")),
+    (
+        True,
+        page(
+            "Shop",
+            "<p>Loading the shop of kettles, which takes a moment on slow lines; thank you for your patience.</p><div id=app></div><script src='/a.js'></script>",
+        ),
+    ),
     (False, page("Shop", LOREM + "<script src='/a.js'></script>")),
     (False, page("Shop", "")),
     (False, page("Just a moment...", "<script>window._cf_chl_opt={}</script>")),
     (False, b"<frameset><frame src='/a'></frameset><script></script>"),
-]  # fmt: skip
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gossamer.model.page import Failure, Page
-from gossamer.politeness.robots_access import (  # fmt: skip
+from gossamer.politeness.robots_access import (
     AGE,
     CLOSED,
     MOST,
@@ -33,21 +33,29 @@ def failed(reason: str, final: bool = False) -> Failure:
 @pytest.mark.parametrize(
     ("result", "wait", "stale", "found"),
     [
-        *((page(status), 5.0, 9, Access(OPEN, AGE)) for status in (301, 302, 400, 401, 403, 404, 410, 451, 304)),
+        *(
+            (page(status), 5.0, 9, Access(OPEN, AGE))
+            for status in (301, 302, 400, 401, 403, 404, 410, 451, 304)
+        ),
         (failed("content-type"), 5.0, 0, Access(OPEN, AGE)),
         *((page(status), 5.0, 0, Access(holds=0.0, wait=5.0)) for status in (500, 503, 429)),
         *((page(status), 5.0, 9, Access(9, holds=3600.0)) for status in (500, 503, 429)),
         (page(500), None, 0, Access(UNREACHABLE)),
         (page(500), None, 9, Access(9, holds=3600.0)),
-        *((failed(reason), 5.0, 0, Access(holds=0.0, wait=5.0)) for reason in ("timeout", "connect", "reset", "tls", "dns", "too-large")),
+        *(
+            (failed(reason), 5.0, 0, Access(holds=0.0, wait=5.0))
+            for reason in ("timeout", "connect", "reset", "tls", "dns", "too-large")
+        ),
         (failed("timeout"), None, 0, Access(UNREACHABLE)),
         (failed("timeout"), None, 9, Access(9, holds=3600.0)),
         (failed("dns", final=True), 5.0, 0, Access(NO_NAME)),
         (failed("private", final=True), 5.0, 0, Access(PRIVATE)),
         (failed("filter", final=True), 5.0, 0, Access(PRIVATE)),
     ],
-)  # fmt: skip
-def test_an_answer_opens_or_closes(result: Page | Failure, wait: float | None, stale: int, found: Access) -> None:
+)
+def test_an_answer_opens_or_closes(
+    result: Page | Failure, wait: float | None, stale: int, found: Access
+) -> None:
     assert access(result, "gossamer", wait, stale) == found
     assert found.version >= 0 or found.version in CLOSED
 
@@ -57,7 +65,11 @@ def test_rules_are_kept_and_come_back() -> None:
     found = access(page(200, body), "gossamer", 5.0, 0)
     assert (found.crawl_delay, found.holds, found.sitemaps) == (2.0, AGE, ("/s.xml",))
     kept = rules(found.rules)
-    assert [kept.allows("gossamer", f"https://a.example{path}") for path in ("/", "/a", "/a/b")] == [True, False, True]
+    assert [kept.allows("gossamer", f"https://a.example{path}") for path in ("/", "/a", "/a/b")] == [
+        True,
+        False,
+        True,
+    ]
     assert found.version == version_of(found.rules) > OPEN
     assert access(page(200, body + b"# a remark\n"), "gossamer", 5.0, 0).version == found.version
     assert access(page(200, body.replace(b"/a\n", b"/c\n")), "gossamer", 5.0, 0).version != found.version

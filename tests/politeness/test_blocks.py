@@ -1,4 +1,5 @@
-"""Blocks, as tables: pages composed after the vendors' markup, pages that only look like blocks, and the shared saved pages."""
+"""Blocks, as tables: pages composed after the vendors' markup, pages that only look like blocks, and the
+shared saved pages."""
 
 from __future__ import annotations
 
@@ -60,7 +61,9 @@ def test_a_status_alone_is_told_from_a_notice() -> None:
         assert bare is not None
         assert bare.bare
     assert not any(
-        found.bare for found in (seen(403, AKAMAI), seen(403, page("Blocked", "You have been blocked"))) if found
+        found.bare
+        for found in (seen(403, AKAMAI), seen(403, page("Blocked", "You have been blocked")))
+        if found
     )
 
 
@@ -87,7 +90,9 @@ def test_saved_pages() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", ["articles-zyte", "products", "serp-parser", "serp-websearcher", "structured-recipes"])
+@pytest.mark.parametrize(
+    "name", ["articles-zyte", "products", "serp-parser", "serp-websearcher", "structured-recipes"]
+)
 def test_real_pages_are_no_blocks(name: str) -> None:
     wrong = []
     for row in shared(name):
@@ -96,7 +101,9 @@ def test_real_pages_are_no_blocks(name: str) -> None:
                 body = base64.b64decode(value["b64"])
                 found = either(200, HTML, body, row.get("url") or URL) if b"<" in body[:500] else None
                 wrong += [(row.get("id"), found)] if found else []
-                if name in ("articles-zyte", "products") and needs_rendering(200, HTML, body, row.get("url") or URL):
+                if name in ("articles-zyte", "products") and needs_rendering(
+                    200, HTML, body, row.get("url") or URL
+                ):
                     wrong.append((row.get("id"), None))
     assert wrong == []
 
@@ -107,10 +114,33 @@ def test_shells_need_rendering(needed: bool, body: bytes) -> None:
     assert not needs_rendering(404, HTML, body, URL)
 
 
-MARKUP = st.lists(st.sampled_from([
-    b"<title>", b"</title>", b"<script>", b"</script", b"<!--", b"-->", b"Access denied", b"captcha", b"<input type=password", b"class='g-recaptcha'", b"\xff\xfe", b"&#", b"charset=hex",
-    b"charset=idna", b"Your IP has been blocked", "доступ".encode(), b"<a ", b"error code: 1020", b"cloudflare", b">", b"'",
-])).map(b"".join)  # fmt: skip
+MARKUP = st.lists(
+    st.sampled_from(
+        [
+            b"<title>",
+            b"</title>",
+            b"<script>",
+            b"</script",
+            b"<!--",
+            b"-->",
+            b"Access denied",
+            b"captcha",
+            b"<input type=password",
+            b"class='g-recaptcha'",
+            b"\xff\xfe",
+            b"&#",
+            b"charset=hex",
+            b"charset=idna",
+            b"Your IP has been blocked",
+            "доступ".encode(),
+            b"<a ",
+            b"error code: 1020",
+            b"cloudflare",
+            b">",
+            b"'",
+        ]
+    )
+).map(b"".join)
 
 
 @settings(max_examples=150, deadline=None)
@@ -156,23 +186,36 @@ def test_hostile_pages_cost_little(part: bytes) -> None:
 
 
 def test_what_is_hidden_is_not_read() -> None:
-    assert visible(b"a<script>b</script>c<!-- d -->e<style>f").replace(b"</script>", b" ").split() == [b"a", b"c", b"e"]
+    assert visible(b"a<script>b</script>c<!-- d -->e<style>f").replace(b"</script>", b" ").split() == [
+        b"a",
+        b"c",
+        b"e",
+    ]
 
 
 def given_marks() -> set[bytes]:
     """Each mark that a detector asks for: the constants given to `marks`, and the tables."""
-    found = {mark for _, marks in TABLE for mark in marks} | {mark for _, _, marks in WIDGETS for mark in marks}
+    found = {mark for _, marks in TABLE for mark in marks} | {
+        mark for _, _, marks in WIDGETS for mark in marks
+    }
     for module in (vendors, challenges):
         for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "marks":
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "marks"
+            ):
                 found |= {
-                    part.value for part in node.args if isinstance(part, ast.Constant) and isinstance(part.value, bytes)
+                    part.value
+                    for part in node.args
+                    if isinstance(part, ast.Constant) and isinstance(part.value, bytes)
                 }
     return found
 
 
 def test_one_pass_tells_of_every_mark() -> None:
-    refusals = {mark for kind, marks in TABLE if kind == "denied" for mark in marks}  # looked for in refusals alone
+    # looked for in refusals alone
+    refusals = {mark for kind, marks in TABLE if kind == "denied" for mark in marks}
     assert len(given_marks()) > 150
     assert sorted(mark for mark in given_marks() - refusals if not CODE.search(mark)) == []
 
@@ -180,5 +223,7 @@ def test_one_pass_tells_of_every_mark() -> None:
 @pytest.mark.parametrize("mark", sorted(given_marks()))
 def test_many_words_hide_no_mark(mark: bytes) -> None:
     """A page without a usual title is the same block whether it says much or little, where its code tells it."""
-    short, long = (b"<title>DROP</title><script>" + mark + b"</script><p>" + b"kettles " * n for n in (60, 200))
+    short, long = (
+        b"<title>DROP</title><script>" + mark + b"</script><p>" + b"kettles " * n for n in (60, 200)
+    )
     assert either(200, HTML, short, URL) == either(200, HTML, long, URL)

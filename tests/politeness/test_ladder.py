@@ -9,14 +9,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.politeness.ladder import CLASSES, COSTS, RUNGS, Ladder, Learned, after, between, climb, kind, rest, start
+from gossamer.politeness.ladder import (
+    CLASSES,
+    COSTS,
+    RUNGS,
+    Ladder,
+    Learned,
+    after,
+    between,
+    climb,
+    kind,
+    rest,
+    start,
+)
 
 Wall = Callable[[int, str], int]
 """The cheapest rung that passes for the nth page of a host, at this path."""
 
 
-def visit(ladder: Ladder, path: str, needs: int, rungs: tuple[str, ...] = RUNGS) -> tuple[Ladder, float, bool]:
-    """One visit of a host whose wall lets rung `needs` and all above pass: what is known then, its cost, whether it gave a page."""
+def visit(
+    ladder: Ladder, path: str, needs: int, rungs: tuple[str, ...] = RUNGS
+) -> tuple[Ladder, float, bool]:
+    """One visit of a host whose wall lets rung `needs` and all above pass: what is known then, its cost,
+    whether it gave a page."""
     known = ladder.known(path)
     rung: str | None = start(known, rungs)[0]
     began, cost = rung or "", 0.0
@@ -28,7 +43,9 @@ def visit(ladder: Ladder, path: str, needs: int, rungs: tuple[str, ...] = RUNGS)
     return after(ladder, path, began, None), cost, False
 
 
-def run(wall: Wall, pages: int, paths: Callable[[int], str] = lambda n: f"/a/{n}") -> tuple[float, float, int]:
+def run(
+    wall: Wall, pages: int, paths: Callable[[int], str] = lambda n: f"/a/{n}"
+) -> tuple[float, float, int]:
     """A host's pages one after the other: our cost, an oracle's, the pages that were got."""
     ladder, ours, oracle, got = Ladder(), 0.0, 0.0, 0
     for n in range(pages):
@@ -109,9 +126,12 @@ def test_a_refusal_where_pages_came_may_mean_the_same() -> None:
     good = Learned(good=3)
     assert rest(good, "plain", "denied", 0)
     for known, rung, block, tried in [
-        (Learned(good=1), "plain", "denied", 0), (good, "plain", "challenge", 0), (good, "plain", "denied", 1),
-        (Learned(good=3, lost=3), "plain", "denied", 0), (Learned(rung=2, good=9), "plain", "denied", 0),
-    ]:  # fmt: skip
+        (Learned(good=1), "plain", "denied", 0),
+        (good, "plain", "challenge", 0),
+        (good, "plain", "denied", 1),
+        (Learned(good=3, lost=3), "plain", "denied", 0),
+        (Learned(rung=2, good=9), "plain", "denied", 0),
+    ]:
         assert not rest(known, rung, block, tried), known
 
 
@@ -121,7 +141,9 @@ def test_rendering_needs_a_browser_or_nothing() -> None:
     assert climb(Learned(), ("browser", "unlocker"), "browser", "rendering") is None
 
 
-@pytest.mark.parametrize("rungs", [("plain",), ("browser",), ("plain", "browser"), ("impersonated", "unlocker")])
+@pytest.mark.parametrize(
+    "rungs", [("plain",), ("browser",), ("plain", "browser"), ("impersonated", "unlocker")]
+)
 def test_only_rungs_that_are_allowed(rungs: tuple[str, ...]) -> None:
     for rung in range(4):
         known = Learned(rung=rung, good=1000)

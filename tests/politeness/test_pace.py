@@ -28,11 +28,19 @@ def test_an_answer_moves_the_pace(before: Pace, elapsed: float, slow: bool, then
 @pytest.mark.parametrize(
     ("pace", "fixed", "seconds"),
     [
-        (Pace(), None, 0.25), (Pace(0.05), None, 0.25), (Pace(0.5), None, 1.0), (Pace(40), None, 30.0),
-        (Pace(0.5, 1), None, 2.0), (Pace(0.5, 3), None, 8.0), (Pace(0.5, 24), None, 3600.0),
-        (Pace(0.5), Delay(2, 2), 2.0), (Pace(40), Delay(0, 0), 0.0), (Pace(0, 1), Delay(0, 0), 0.5), (Pace(0, 2), Delay(2, 2), 8.0),
+        (Pace(), None, 0.25),
+        (Pace(0.05), None, 0.25),
+        (Pace(0.5), None, 1.0),
+        (Pace(40), None, 30.0),
+        (Pace(0.5, 1), None, 2.0),
+        (Pace(0.5, 3), None, 8.0),
+        (Pace(0.5, 24), None, 3600.0),
+        (Pace(0.5), Delay(2, 2), 2.0),
+        (Pace(40), Delay(0, 0), 0.0),
+        (Pace(0, 1), Delay(0, 0), 0.5),
+        (Pace(0, 2), Delay(2, 2), 8.0),
     ],
-)  # fmt: skip
+)
 def test_delay(pace: Pace, fixed: Delay | None, seconds: float) -> None:
     assert delay(pace, fixed) == seconds
 
@@ -46,10 +54,15 @@ def test_a_range_is_drawn_from() -> None:
 @pytest.mark.parametrize(
     ("pace", "fixed", "asked", "enough"),
     [
-        (Pace(), None, 0, False), (Pace(), None, 3600, False), (Pace(), None, 3601, True), (Pace(0.5, 12), None, 0, False),
-        (Pace(0.5, 13), None, 0, True), (Pace(0, 24), Delay(0, 0), 0, True), (Pace(0, 3), Delay(0, 0), 0, False),
+        (Pace(), None, 0, False),
+        (Pace(), None, 3600, False),
+        (Pace(), None, 3601, True),
+        (Pace(0.5, 12), None, 0, False),
+        (Pace(0.5, 13), None, 0, True),
+        (Pace(0, 24), Delay(0, 0), 0, True),
+        (Pace(0, 3), Delay(0, 0), 0, False),
     ],
-)  # fmt: skip
+)
 def test_patience_ends_after_an_hour(pace: Pace, fixed: Delay | None, asked: float, enough: bool) -> None:
     assert exhausted(pace, fixed, asked) is enough
 

@@ -144,7 +144,9 @@ def test_mozilla_is_the_last_name_of_an_agent() -> None:
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf", b"\xef\xbb", b"\xef"])
 def test_line_endings_and_byte_order_marks(end: str, mark: bytes) -> None:
-    robots = Robots(mark + end.join(["User-agent: *", "", "Disallow: /x", "Sitemap: https://e.com/s.xml"]).encode())
+    robots = Robots(
+        mark + end.join(["User-agent: *", "", "Disallow: /x", "Sitemap: https://e.com/s.xml"]).encode()
+    )
     assert not robots.allows("gossamer", "/x")
     assert robots.sitemaps == ["https://e.com/s.xml"]
     assert robots.rule("gossamer", "/x") == "line 3: Disallow: /x"

@@ -16,13 +16,9 @@ from gossamer.politeness.robots import Robots
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
 
-ENCODED_ALIKE = (
-    "RFC 9309 2.2.2: octets outside ASCII and their %XX are equal, and %XX of an unreserved octet is that octet"
-)
+ENCODED_ALIKE = "RFC 9309 2.2.2: octets outside ASCII and their %XX are equal, and %XX of an unreserved octet is that octet"
 INDEX_FILE = "RFC 9309 2.2.2 compares octets: that index.html stands for its folder is Google's own"
-OTHER_RECORDS = (
-    "RFC 9309 2.2.4: a record that is no rule does not end a group, so `*` and the agent below share its rules"
-)
+OTHER_RECORDS = "RFC 9309 2.2.4: a record that is no rule does not end a group, so `*` and the agent below share its rules"
 END_OF_PATTERN = "RFC 9309 2.2.3: `$` at the end is the end of the match; the character itself is written %24"
 NO_TOKEN = "RFC 9309 2.2.1: a product token holds no blank; robots-google wants `Foo Bar` to match no group"
 DIFFERENT = {
@@ -78,7 +74,9 @@ PATTERN = st.text("ab/*", max_size=6).map(lambda text: "/" + text)
 
 
 @given(
-    st.lists(st.tuples(st.booleans(), st.builds(str.__add__, PATTERN, st.sampled_from(["", "$"]))), max_size=6),
+    st.lists(
+        st.tuples(st.booleans(), st.builds(str.__add__, PATTERN, st.sampled_from(["", "$"]))), max_size=6
+    ),
     st.text("ab/", max_size=8).map(lambda text: "/" + text),
 )
 def test_as_a_plain_reading_of_the_rfc(rules: list[tuple[bool, str]], path: str) -> None:

@@ -1,4 +1,5 @@
-"""What notices say in plain words, in many languages, and what pages say with the same words: composed by hand, first judged unseen."""
+"""What notices say in plain words, in many languages, and what pages say with the same words: composed by
+hand, first judged unseen."""
 
 from __future__ import annotations
 

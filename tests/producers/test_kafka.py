@@ -93,7 +93,13 @@ def urls(n: int, first: int = 0) -> list[str]:
 
 
 async def test_messages_are_added_and_their_offsets_committed(tmp_path: Path, broker: str) -> None:
-    values = [*urls(300), json.dumps({"url": "https://x.example/", "priority": 4}), "no url", b"\xff\xfe", "{"]
+    values = [
+        *urls(300),
+        json.dumps({"url": "https://x.example/", "priority": 4}),
+        "no url",
+        b"\xff\xfe",
+        "{",
+    ]
     await send(broker, "many", values)
     one = job([f"kafka://{broker}/many?group=g1"], tmp_path)
     async with fed_until(one, 301):
@@ -177,7 +183,9 @@ async def test_a_missing_client_names_the_extra(tmp_path: Path, monkeypatch: pyt
         await fed(job(["kafka://127.0.0.1:1/t"], tmp_path))
 
 
-@pytest.mark.parametrize("text", ["kafka://", "kafka://host:1", "kafka://host:1/", "kafka://h/t?x=1", "kafka://h/a/b"])
+@pytest.mark.parametrize(
+    "text", ["kafka://", "kafka://host:1", "kafka://host:1/", "kafka://h/t?x=1", "kafka://h/a/b"]
+)
 def test_what_is_no_topic(text: str) -> None:
     with pytest.raises(UsageError, match="kafka://HOST:PORT/TOPIC"):
         read(text)

@@ -29,7 +29,8 @@ pytestmark = pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("name", ["list.txt", "list.txt.gz"])
 async def test_a_long_list_is_added_once_and_read_once(tmp_path: Path, name: str) -> None:
     path = listed(
-        tmp_path / name, [f"https://h{n % 50}.example/{n}" for n in range(3000)] + ["bad line", "https://h1.example/1"]
+        tmp_path / name,
+        [f"https://h{n % 50}.example/{n}" for n in range(3000)] + ["bad line", "https://h1.example/1"],
     )
     one = job([str(path)], tmp_path)
     n = await fed(one)
@@ -38,7 +39,11 @@ async def test_a_long_list_is_added_once_and_read_once(tmp_path: Path, name: str
     assert (bad["line"], bad["text"]) == (3001, "bad line")
     assert await fed(one) == n
     with path.open("ab") as file:  # what is appended is read behind what was
-        file.write(gzip.compress(b"https://h1.example/more\n") if name.endswith("gz") else b"https://h1.example/more\n")
+        file.write(
+            gzip.compress(b"https://h1.example/more\n")
+            if name.endswith("gz")
+            else b"https://h1.example/more\n"
+        )
     assert (await fed(one))["added"] == 3001
 
 
@@ -55,15 +60,21 @@ async def test_it_is_crawled_and_finishes(tmp_path: Path) -> None:
 
 async def test_a_page_s_own_host_is_the_scope(tmp_path: Path) -> None:
     with serve(preset("tiny", hosts=2, pages=30)) as web:
-        path = listed(tmp_path / "list.txt", [web.plan.seeds()[0]] + ["# a remark of some length that is no URL"] * 5)
+        path = listed(
+            tmp_path / "list.txt", [web.plan.seeds()[0]] + ["# a remark of some length that is no URL"] * 5
+        )
         summary = await crawl(job([str(path)], tmp_path))
         hosts = {row["url"].split("/")[2] for row in rows(tmp_path / "out.jsonl")}
         assert (summary.pages, hosts) == (30, {web.plan.seeds()[0].split("/")[2]})
-        assert summary.found == summary.pages + summary.redirected + summary.failed + sum(summary.skipped.values())
+        assert summary.found == summary.pages + summary.redirected + summary.failed + sum(
+            summary.skipped.values()
+        )
 
 
 @pytest.mark.parametrize("name", ["list.txt", "list.jsonl.gz"])
-def test_killed_and_run_again_each_url_comes_once(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_and_run_again_each_url_comes_once(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("gossamer.app.producers.lines.PART", 2000)
     urls = [f"https://h{n % 40}.invalid/{n}" for n in range(20_000)]
     if "jsonl" in name:
@@ -178,7 +189,9 @@ def fetched(web: Web) -> set[str]:
     return {hit.host + hit.path for hit in web.log() if hit.path != "/robots.txt"}
 
 
-async def test_producers_wait_while_too_much_is_pending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_producers_wait_while_too_much_is_pending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(producer_runner, "HIGH", 50)
     monkeypatch.setattr(producer_runner, "LOOK", 0.0)
     monkeypatch.setattr(producer_runner, "WAIT", 0.01)
@@ -205,7 +218,9 @@ async def test_producers_wait_while_too_much_is_pending(tmp_path: Path, monkeypa
         ("cut.txt.gz", gzip.compress(os.urandom(5000))[:2000], "cut.txt.gz cannot be read"),
     ],
 )
-async def test_a_list_that_cannot_be_read_is_said(tmp_path: Path, name: str, content: bytes, says: str) -> None:
+async def test_a_list_that_cannot_be_read_is_said(
+    tmp_path: Path, name: str, content: bytes, says: str
+) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(UsageError, match=says):
         await fed(job([str(tmp_path / name)], tmp_path))

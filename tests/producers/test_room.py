@@ -1,4 +1,5 @@
-"""Producers wait while the store has no room, whichever of its servers it is, and say so; who may not ask does not look."""
+"""Producers wait while the store has no room, whichever of its servers it is, and say so; who may not ask
+does not look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Lists as they come: cut off, still being written, with lines that are no requests, endless lines, standard input that says nothing."""
+"""Lists as they come: cut off, still being written, with lines that are no requests, endless lines, standard
+input that says nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ pytestmark = pytest.mark.usefixtures("small")
 
 
 @pytest.mark.parametrize("name", ["list.txt", "list.txt.gz"])
-async def test_a_last_line_that_is_being_written_is_read_again_when_it_is_whole(tmp_path: Path, name: str) -> None:
+async def test_a_last_line_that_is_being_written_is_read_again_when_it_is_whole(
+    tmp_path: Path, name: str
+) -> None:
     def write(text: str) -> None:
         (tmp_path / name).write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
 
@@ -39,10 +42,13 @@ async def test_a_last_line_that_is_being_written_is_read_again_when_it_is_whole(
 
 
 async def test_bad_lines_that_come_again_are_kept_aside_once(tmp_path: Path) -> None:
-    path = listed(tmp_path / "list.txt", [f"https://h.example/{n}" if n % 3 else f"bad {n}" for n in range(60)])
+    path = listed(
+        tmp_path / "list.txt", [f"https://h.example/{n}" if n % 3 else f"bad {n}" for n in range(60)]
+    )
     one = job([str(path)], tmp_path)
     whole = producer_runner.Feeder.keep
-    with pytest.MonkeyPatch.context() as patch:  # as if it died after each batch, before its position was kept
+    # as if it died after each batch, before its position was kept
+    with pytest.MonkeyPatch.context() as patch:
         for n in range(3):
             patch.setattr(producer_runner.Feeder, "keep", _dying(whole, after=n))
             with pytest.raises(ConnectionAbortedError):
@@ -94,8 +100,11 @@ async def test_a_line_that_is_too_long_is_one_bad_line(
     assert (n["added"], n["found"]) == (3, 3)
     bad = rows(tmp_path / "data" / "c" / "rejected.jsonl")
     assert [(one["line"], one["reason"][:26]) for one in bad] == [
-        (2, "is a line of a MiB or more"), (4, "is a line of a MiB or more"), (5, "'bad' is no http(s) URL"), (7, "is a line of a MiB or more"),
-    ]  # fmt: skip
+        (2, "is a line of a MiB or more"),
+        (4, "is a line of a MiB or more"),
+        (5, "'bad' is no http(s) URL"),
+        (7, "is a line of a MiB or more"),
+    ]
 
 
 def test_a_signal_while_standard_input_says_nothing_is_a_graceful_stop(tmp_path: Path) -> None:

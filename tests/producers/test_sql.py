@@ -38,7 +38,9 @@ def postgres() -> Iterator[str]:
             shutil.chown(folder, "nobody")
         quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
         subprocess.run(
-            [*own, str(BIN / "initdb"), "-D", f"{folder}/d", "-A", "trust", "-U", "u", "-N"], check=True, **quiet
+            [*own, str(BIN / "initdb"), "-D", f"{folder}/d", "-A", "trust", "-U", "u", "-N"],
+            check=True,
+            **quiet,
         )
         words = ["-D", f"{folder}/d", "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"]
         server = subprocess.Popen([*own, str(BIN / "postgres"), *words], **quiet)
@@ -51,7 +53,9 @@ def postgres() -> Iterator[str]:
             yield f"postgresql://u@/postgres?host={folder}"
         finally:
             subprocess.run(
-                [*own, str(BIN / "pg_ctl"), "-D", f"{folder}/d", "-m", "immediate", "stop"], check=False, **quiet
+                [*own, str(BIN / "pg_ctl"), "-D", f"{folder}/d", "-m", "immediate", "stop"],
+                check=False,
+                **quiet,
             )
             server.wait()
 
@@ -112,7 +116,10 @@ async def test_rows_that_share_a_value_are_not_lost_between_two_batches(
         one = Query(query)
         try:
             await one.open(archive_collector("."))
-            return [({str(r.url) for r in batch.requests}, batch.position) async for batch in one.batches(position)]
+            return [
+                ({str(r.url) for r in batch.requests}, batch.position)
+                async for batch in one.batches(position)
+            ]
         finally:
             await one.close()
 
@@ -128,9 +135,17 @@ async def test_rows_that_share_a_value_are_not_lost_between_two_batches(
 
 @pytest.mark.parametrize(
     ("kind", "value"),
-    [("timestamptz", "to_timestamp(id)"), ("date", "date '2026-01-01' + id / 4"), ("numeric", "id / 8.0"), ("uuid", "md5(id::text)::uuid"),
-     ("bytea", "decode(md5(id::text), 'hex')"), ("text", "md5(id::text)"), ("double precision", "id / 7.0"), ("interval", "make_interval(secs => id)")],
-)  # fmt: skip
+    [
+        ("timestamptz", "to_timestamp(id)"),
+        ("date", "date '2026-01-01' + id / 4"),
+        ("numeric", "id / 8.0"),
+        ("uuid", "md5(id::text)::uuid"),
+        ("bytea", "decode(md5(id::text), 'hex')"),
+        ("text", "md5(id::text)"),
+        ("double precision", "id / 7.0"),
+        ("interval", "make_interval(secs => id)"),
+    ],
+)
 async def test_the_value_behind_which_it_goes_on_may_be_of_any_type(
     tmp_path: Path, postgres: str, kind: str, value: str
 ) -> None:
@@ -177,7 +192,8 @@ async def test_a_blob_and_a_number_as_id(tmp_path: Path) -> None:
     base.commit()
     base.close()
     one = job(
-        [f"sql:sqlite:{tmp_path / 'b.db'} SELECT id, k AS after, url FROM page WHERE k > :after ORDER BY k"], tmp_path
+        [f"sql:sqlite:{tmp_path / 'b.db'} SELECT id, k AS after, url FROM page WHERE k > :after ORDER BY k"],
+        tmp_path,
     )
     assert (await fed(one))["added"] == 50
     assert (await fed(one))["added"] == 50
@@ -202,7 +218,9 @@ async def test_rows_that_are_no_requests_are_kept_aside(tmp_path: Path, shop: st
         ("SELECT url FROM nowhere", "nowhere"),
     ],
 )
-async def test_what_is_wrong_with_a_query_is_said_in_one_line(tmp_path: Path, shop: str, query: str, says: str) -> None:
+async def test_what_is_wrong_with_a_query_is_said_in_one_line(
+    tmp_path: Path, shop: str, query: str, says: str
+) -> None:
     with pytest.raises(ConfigError, match=re.escape(says)) as error:
         await fed(job([f"sql:{shop} {query}"], tmp_path))
     assert "\n" not in str(error.value)
@@ -213,11 +231,17 @@ async def test_what_is_wrong_with_a_query_is_said_in_one_line(tmp_path: Path, sh
     [
         ("sql:sqlite:/nowhere/shop.db SELECT url FROM t", ConfigError, "/nowhere/shop.db: unable to open"),
         ("sql:postgresql://u:secret@127.0.0.1:1/x SELECT url FROM t", StoreError, "does not answer"),
-        ("sql:${env:GOSSAMER_TEST_NOTHING} SELECT url FROM t", ConfigError, "the environment has no GOSSAMER_TEST_NOTHING"),
+        (
+            "sql:${env:GOSSAMER_TEST_NOTHING} SELECT url FROM t",
+            ConfigError,
+            "the environment has no GOSSAMER_TEST_NOTHING",
+        ),
         ("sql:${file:/nowhere/url} SELECT url FROM t", ConfigError, "/nowhere/url cannot be read"),
     ],
-)  # fmt: skip
-async def test_a_database_that_is_not_there(tmp_path: Path, target: str, kind: type[GossamerError], says: str) -> None:
+)
+async def test_a_database_that_is_not_there(
+    tmp_path: Path, target: str, kind: type[GossamerError], says: str
+) -> None:
     with pytest.raises(kind) as error:
         await fed(job([target], tmp_path))
     assert says in str(error.value)
@@ -237,7 +261,9 @@ async def test_a_password_that_was_typed_is_not_shown(
     from gossamer.frontier.producer_positions import unread
 
     heard: list[str] = []
-    monkeypatch.setattr(producer_runner.Feeder, "run", lambda self: heard.append(self._line()) or asyncio.sleep(0))
+    monkeypatch.setattr(
+        producer_runner.Feeder, "run", lambda self: heard.append(self._line()) or asyncio.sleep(0)
+    )
     one = job([f"sql:{postgres.replace('u@', 'u:secret@')} SELECT 'https://a.example/' AS url"], tmp_path)
     await fed(one)
     store, embedded = await open_store(one.settings)

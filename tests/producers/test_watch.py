@@ -1,4 +1,5 @@
-"""Watched sitemaps and feeds: read again and again with their validators; only what is new or changed is visited."""
+"""Watched sitemaps and feeds: read again and again with their validators; only what is new or changed is
+visited."""
 
 from __future__ import annotations
 
@@ -59,7 +60,9 @@ def shop() -> Iterator[str]:
 
 
 def sitemap(root: str, pages: dict[str, str]) -> str:
-    entries = "".join(f"<url><loc>{root}{path}</loc><lastmod>{at}</lastmod></url>" for path, at in pages.items())
+    entries = "".join(
+        f"<url><loc>{root}{path}</loc><lastmod>{at}</lastmod></url>" for path, at in pages.items()
+    )
     return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
 
 
@@ -110,11 +113,17 @@ async def test_of_an_index_only_what_changed_is_read_again(
         return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{inner}</sitemapindex>'
 
     Shop.documents |= {"/index.xml": index("2026-01-01", "2026-01-01")}
-    Shop.documents |= {"/a.xml": sitemap(shop, {"/pa": "2026-01-01"}), "/b.xml": sitemap(shop, {"/pb": "2026-01-01"})}
+    Shop.documents |= {
+        "/a.xml": sitemap(shop, {"/pa": "2026-01-01"}),
+        "/b.xml": sitemap(shop, {"/pb": "2026-01-01"}),
+    }
     stop = asyncio.Event()
     running = asyncio.create_task(crawl(job([f"sitemap:{shop}/index.xml"], tmp_path, watch=0.2), stop=stop))
     await until(lambda: len(pages()) == 2, "both sitemaps")
-    Shop.documents |= {"/index.xml": index("2026-01-01", "2026-03-03"), "/b.xml": sitemap(shop, {"/pb": "2026-03-03"})}
+    Shop.documents |= {
+        "/index.xml": index("2026-01-01", "2026-03-03"),
+        "/b.xml": sitemap(shop, {"/pb": "2026-03-03"}),
+    }
     await until(lambda: pages()["/pb"] == 2, "what changed")
     stop.set()
     await running
@@ -139,7 +148,9 @@ async def test_a_sitemap_of_an_index_that_could_not_be_read_is_read_in_the_next_
     monkeypatch.setattr("gossamer.app.producers.watched_feeds.PAUSE", 0.0)
 
     def index(*names: str) -> str:
-        inner = "".join(f"<sitemap><loc>{shop}/{name}</loc><lastmod>2026-01-01</lastmod></sitemap>" for name in names)
+        inner = "".join(
+            f"<sitemap><loc>{shop}/{name}</loc><lastmod>2026-01-01</lastmod></sitemap>" for name in names
+        )
         return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{inner}</sitemapindex>'
 
     Shop.documents |= {"/index.xml": index("inner.xml"), "/inner.xml": index("a.xml", "b.xml")}
@@ -196,7 +207,12 @@ class Answers:
 
 @pytest.mark.parametrize(
     ("status", "said"),
-    [(None, "gave no answer"), (404, "answered 404"), (304, ""), (200, "holds no entry of a sitemap or feed")],
+    [
+        (None, "gave no answer"),
+        (404, "answered 404"),
+        (304, ""),
+        (200, "holds no entry of a sitemap or feed"),
+    ],
 )
 async def test_what_cannot_be_read_is_said(status: int | None, said: str) -> None:
     url = "https://a.example/feed"

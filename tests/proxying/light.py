@@ -1,4 +1,5 @@
-"""Light proxies on addresses of their own (HTTP, CONNECT, SOCKS5 on one port), good and bad, and a target that knows who asks."""
+"""Light proxies on addresses of their own (HTTP, CONNECT, SOCKS5 on one port), good and bad, and a target
+that knows who asks."""
 
 from __future__ import annotations
 
@@ -12,8 +13,9 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Light:
-    """A proxy at `address`, from which it also asks; `users`: those that came. `manner`: good, dead (nobody listens), hangs, slow, refuses (407), breaks
-    (takes the connection and ends it), lies (answers itself). `asked`: tries that reached it."""
+    """A proxy at `address`, from which it also asks; `users`: those that came. `manner`: good, dead (nobody
+    listens), hangs, slow, refuses (407), breaks (takes the connection and ends it), lies (answers itself).
+    `asked`: tries that reached it."""
 
     address: str
     port: int
@@ -82,15 +84,25 @@ class Light:
         place, _, path = url.partition(b"://")[2].partition(b"/")
         if self.manner == "lies":
             writer.write(
-                b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 13\r\n\r\n<h1>Buy me</h1>"[:-2]
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 13\r\n\r\n<h1>Buy me</h1>"[
+                    :-2
+                ]
             )
             await writer.drain()
             return
         host, _, port = place.decode().partition(":")
         there, back = await self._dial(host, int(port or 80), writer)
-        lines = [line for line in head.split(b"\r\n")[1:-2] if not line.lower().startswith((b"proxy-", b"connection"))]
-        back.write(b"\r\n".join([method + b" /" + path + b" HTTP/1.1", *lines, b"Connection: close", b"", b""]))
-        length = next((line.partition(b":")[2] for line in lines if line.lower().startswith(b"content-length:")), b"0")
+        lines = [
+            line
+            for line in head.split(b"\r\n")[1:-2]
+            if not line.lower().startswith((b"proxy-", b"connection"))
+        ]
+        back.write(
+            b"\r\n".join([method + b" /" + path + b" HTTP/1.1", *lines, b"Connection: close", b"", b""])
+        )
+        length = next(
+            (line.partition(b":")[2] for line in lines if line.lower().startswith(b"content-length:")), b"0"
+        )
         back.write(await reader.readexactly(int(length)))
         try:
             await _pour(there, writer)
@@ -163,9 +175,12 @@ async def lights(*some: Light) -> AsyncIterator[list[Light]]:
 
 
 class Target:
-    """A site of `pages` linked pages. `came`: address -> requests; `seen`: cookie -> addresses; `banned`: addresses that get 403."""
+    """A site of `pages` linked pages. `came`: address -> requests; `seen`: cookie -> addresses; `banned`:
+    addresses that get 403."""
 
-    def __init__(self, pages: int = 20, banned: frozenset[str] = frozenset(), address: str = "127.0.0.1") -> None:
+    def __init__(
+        self, pages: int = 20, banned: frozenset[str] = frozenset(), address: str = "127.0.0.1"
+    ) -> None:
         self.pages, self.banned, self.address = pages, banned, address
         self.came: Counter[str] = Counter()
         self.paths: Counter[str] = Counter()
@@ -193,7 +208,8 @@ class Target:
         self.paths[path] += 1
         more = ""
         cookie = next(
-            (line.partition("sid=")[2] for line in head.split("\r\n") if line.lower().startswith("cookie:")), ""
+            (line.partition("sid=")[2] for line in head.split("\r\n") if line.lower().startswith("cookie:")),
+            "",
         )
         if cookie:
             self.seen.setdefault(cookie, set()).add(peer)
@@ -206,7 +222,10 @@ class Target:
         elif peer in self.banned:
             status, body = "403 No", "go away"
         else:
-            status, body = "200 OK", "<h1>True page</h1>" + "".join(f'<a href="/p{n}">x</a>' for n in range(self.pages))
+            status, body = (
+                "200 OK",
+                "<h1>True page</h1>" + "".join(f'<a href="/p{n}">x</a>' for n in range(self.pages)),
+            )
         writer.write(
             f"HTTP/1.1 {status}\r\nContent-Type: text/html\r\n{more}Content-Length: {len(body)}\r\n\r\n{body}".encode()
         )

@@ -12,7 +12,9 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-SQUID, TINY, SOCKS = (shutil.which(name, path="/usr/sbin:/usr/bin") for name in ("squid", "tinyproxy", "microsocks"))
+SQUID, TINY, SOCKS = (
+    shutil.which(name, path="/usr/sbin:/usr/bin") for name in ("squid", "tinyproxy", "microsocks")
+)
 
 
 @contextlib.contextmanager
@@ -27,10 +29,21 @@ def squid(addresses: Sequence[str], port: int, secret: str = "") -> Iterator[Non
 
 def _squid(folder: Path, addresses: Sequence[str], port: int, secret: str) -> list[str]:
     lines = [
-        "pid_filename none", "cache deny all", "access_log none", "cache_log /dev/null", f"coredump_dir {folder}",
-        "visible_hostname squid.test", "shutdown_lifetime 0 seconds", "acl CONNECT method CONNECT", "workers 1",
-        "hosts_file none", "via on", "pinger_enable off", "netdb_filename none", "max_filedescriptors 4096",
-    ]  # fmt: skip
+        "pid_filename none",
+        "cache deny all",
+        "access_log none",
+        "cache_log /dev/null",
+        f"coredump_dir {folder}",
+        "visible_hostname squid.test",
+        "shutdown_lifetime 0 seconds",
+        "acl CONNECT method CONNECT",
+        "workers 1",
+        "hosts_file none",
+        "via on",
+        "pinger_enable off",
+        "netdb_filename none",
+        "max_filedescriptors 4096",
+    ]
     if secret:
         helper = folder / "auth"
         helper.write_text(
@@ -61,7 +74,9 @@ def _squid(folder: Path, addresses: Sequence[str], port: int, secret: str) -> li
 def tinyproxy(folder: Path, address: str, port: int) -> Iterator[None]:
     """One tinyproxy."""
     config = folder / f"tiny-{address}.conf"
-    config.write_text(f"Port {port}\nListen {address}\nBind {address}\nTimeout 60\nMaxClients 100\nLogLevel Critical\n")
+    config.write_text(
+        f"Port {port}\nListen {address}\nBind {address}\nTimeout 60\nMaxClients 100\nLogLevel Critical\n"
+    )
     with running([str(TINY), "-d", "-c", str(config)], address, port):
         yield
 

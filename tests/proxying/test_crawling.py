@@ -1,4 +1,5 @@
-"""Crawls through proxies, judged at the host: who asked it, with which cookies, and that nobody asked directly."""
+"""Crawls through proxies, judged at the host: who asked it, with which cookies, and that nobody asked
+directly."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ def some(*manners: str, secret: str = "", port: int = 0) -> list[Light]:
 def listed(folder: Path, proxies: list[Light], *more: str) -> str:
     path = folder / "proxies.txt"
     lines = [
-        f"{one.secret and one.secret + '@'}{one.address}:{one.port} provider=p{n % 3}" for n, one in enumerate(proxies)
+        f"{one.secret and one.secret + '@'}{one.address}:{one.port} provider=p{n % 3}"
+        for n, one in enumerate(proxies)
     ]
     path.write_text("\n".join([*lines, *more]))
     return str(path)
@@ -45,7 +47,12 @@ async def test_bad_proxies_cost_no_page_and_nothing_is_sent_directly(tmp_path: P
     proxies = some(*["good"] * 9, "dead", "dead", "refuses", "breaks", secret=f"joe:{SECRET}")
     banned = frozenset({"127.0.8.1", "127.0.8.2"})
     async with target(60, banned) as site, lights(*proxies):
-        given = {"proxies": (listed(tmp_path, proxies, "nonsense"),), "per_host": 8, "timeout": 3.0, "processes": 2}
+        given = {
+            "proxies": (listed(tmp_path, proxies, "nonsense"),),
+            "per_host": 8,
+            "timeout": 3.0,
+            "processes": 2,
+        }
         summary = await crawl(job([f"http://127.0.0.1:{site.port}/"], tmp_path, **given))
         assert (summary.state, summary.succeeded, summary.errors) == ("finished", 61, {})
         assert set(site.came) <= {one.address for one in proxies}
@@ -62,7 +69,12 @@ async def test_bad_proxies_cost_no_page_and_nothing_is_sent_directly(tmp_path: P
 async def test_a_sticky_session_keeps_its_address_and_ends_with_its_proxy(tmp_path: Path) -> None:
     proxies = some(*["good"] * 6)
     async with target(60) as site, lights(*proxies):
-        given = {"proxies": (listed(tmp_path, proxies),), "rotation": "session", "timeout": 3.0, "delay": (0.02, 0.02)}
+        given = {
+            "proxies": (listed(tmp_path, proxies),),
+            "rotation": "session",
+            "timeout": 3.0,
+            "delay": (0.02, 0.02),
+        }
         work = asyncio.create_task(crawl(job([f"http://127.0.0.1:{site.port}/"], tmp_path, **given)))
         while site.came.total() < 15 and not work.done():  # noqa: ASYNC110 - it is the host that is looked at
             await asyncio.sleep(0.01)
@@ -79,14 +91,18 @@ async def test_a_sticky_session_keeps_its_address_and_ends_with_its_proxy(tmp_pa
 async def test_a_gateway_gives_each_session_a_word_of_its_own(tmp_path: Path) -> None:
     gate = Light("127.0.8.1", free_port())
     path = tmp_path / "gateway.txt"
-    path.write_text(f"http://joe-{{country}}-{{session}}:pw@{gate.address}:{gate.port} country=de,fr type=residential")
+    path.write_text(
+        f"http://joe-{{country}}-{{session}}:pw@{gate.address}:{gate.port} country=de,fr type=residential"
+    )
     sites = tmp_path / "shop.py"
     async with target(5) as site, lights(gate):
         sites.write_text(
             "from gossamer import Site\n"
             f'site = Site("shop", seeds=["http://127.0.0.1:{site.port}/"], proxies="residential country=fr rotation=host", follow=True)\n'
         )
-        summary = await crawl(job([str(sites)], tmp_path, proxies=(str(path),), pages=str(tmp_path / "pages.jsonl")))
+        summary = await crawl(
+            job([str(sites)], tmp_path, proxies=(str(path),), pages=str(tmp_path / "pages.jsonl"))
+        )
         assert summary.succeeded == 6
         users = {user.partition(":")[0] for user in gate.users}
         assert len(users) == 1
@@ -106,7 +122,9 @@ async def test_what_a_request_needs_goes_before(tmp_path: Path) -> None:
     async with target(0) as site, lights(*proxies):
         needs = [{"country": "FR"}, {"proxy": "mobile"}, {"country": "us"}]
         seeds.write_text(
-            "\n".join(json.dumps({"url": f"http://127.0.0.1:{site.port}/{n}", **one}) for n, one in enumerate(needs))
+            "\n".join(
+                json.dumps({"url": f"http://127.0.0.1:{site.port}/{n}", **one}) for n, one in enumerate(needs)
+            )
         )
         summary = await crawl(job([str(seeds)], tmp_path, proxies=(str(path),), ignore_robots=True, name="c"))
         assert site.came == {"127.0.8.1": 1, "127.0.8.2": 1}
@@ -146,7 +164,9 @@ async def test_without_a_proxy_nothing_is_sent(tmp_path: Path, lines: list[str])
             str(tmp_path / "data"),
         ]
         words += ["--allow-private", "127.0.8.0/24", "--quiet", "-s", "timeout=2s", "--processes", "2"]
-        process = await asyncio.create_subprocess_exec(*words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        process = await asyncio.create_subprocess_exec(
+            *words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
         said = (await process.communicate())[1].decode()
         assert process.returncode == 21, said
         assert "no proxy left" in said

@@ -61,7 +61,9 @@ def test_moments_and_decimals_read_back_the_same_from_every_form(form: str, tmp_
     columns = {"pot": (Column("price", "decimal"), Column("at", "time"), *OURS)}
     rows = [
         loose(n, kind="pot", price=Decimal(price), at=at)
-        for n, (price, at) in enumerate([("19.90", "2026-01-01T12:00:00.250Z"), ("20", "2026-01-01T12:00:00.250001Z")])
+        for n, (price, at) in enumerate(
+            [("19.90", "2026-01-01T12:00:00.250Z"), ("20", "2026-01-01T12:00:00.250001Z")]
+        )
     ]
     for row in rows:
         row.data["_seen_at"] = "2026-01-01T12:00:00.250Z"
@@ -87,7 +89,10 @@ def test_decimals_are_numbers_in_json(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == '{"d":0.1234567890123456789}\n'
 
 
-@given(st.lists(st.text(), min_size=1, max_size=5) | st.lists(st.from_regex(r"\A'*[=+-]?x?\Z"), min_size=1, max_size=5))
+@given(
+    st.lists(st.text(), min_size=1, max_size=5)
+    | st.lists(st.from_regex(r"\A'*[=+-]?x?\Z"), min_size=1, max_size=5)
+)
 def test_texts_that_csv_guards_are_read_as_they_were(texts: list[str]) -> None:
     texts = [whole(text).replace("\0", "") for text in texts]
     with TemporaryDirectory() as folder:

@@ -69,15 +69,29 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> list[Any]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_items_with_filters(place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_items_with_filters(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(place)
     everything = said(capsys, "items")
     assert len(everything) == 40
     host = everything[0]["_url"].split("/")[2]
     some = said(
-        capsys, "items", "leaves", "--host", host, "--where", "price>7", "--where", "odd=true", "--kind", "leaf"
+        capsys,
+        "items",
+        "leaves",
+        "--host",
+        host,
+        "--where",
+        "price>7",
+        "--where",
+        "odd=true",
+        "--kind",
+        "leaf",
     )
-    assert some == [row for row in everything if host in row["url"] and float(row["price"]) > 7 and row["odd"]]
+    assert some == [
+        row for row in everything if host in row["url"] and float(row["price"]) > 7 and row["odd"]
+    ]
     assert said(capsys, "items", "--since", "1h") == everything
     assert said(capsys, "items", "--since", "2999-01-01") == []
     assert run(["items", "--limit", "3"]) == 0
@@ -87,21 +101,33 @@ def test_items_with_filters(place: Path, capsys: pytest.CaptureFixture[str], mon
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["items", "--limit", "-1"], "'--limit'"), (["attempts", "--limit", "-5"], "'--limit'"),
-        (["dead", "list", "--limit", "-1"], "'--limit'"), (["explain", "http://a.test/", "--depth", "-1"], "'--depth'"),
-        (["items", "--where", "price==7"], "no =="), (["items", "--where", "price=>7"], "no =>"), (["items", "--where", "price<<7"], "no <<"),
-        (["items", "--where", "price<"], "wants a value"), (["items", "--where", "url~"], "wants a value"),
-        (["items", "--where", "price<null"], "wants a value"), (["items", "--where", "price 7"], "write it as"),
+        (["items", "--limit", "-1"], "'--limit'"),
+        (["attempts", "--limit", "-5"], "'--limit'"),
+        (["dead", "list", "--limit", "-1"], "'--limit'"),
+        (["explain", "http://a.test/", "--depth", "-1"], "'--depth'"),
+        (["items", "--where", "price==7"], "no =="),
+        (["items", "--where", "price=>7"], "no =>"),
+        (["items", "--where", "price<<7"], "no <<"),
+        (["items", "--where", "price<"], "wants a value"),
+        (["items", "--where", "url~"], "wants a value"),
+        (["items", "--where", "price<null"], "wants a value"),
+        (["items", "--where", "price 7"], "write it as"),
         (["items", "--where", "prise<7"], "no row of items has a field prise (did you mean price?)"),
-        (["items", "--where", "price<abc"], "price has numbers, and abc is not of them"), (["items", "--where", "odd=yes"], "odd has"),
-        (["attempts", "--where", "status=abc"], "status has numbers"), (["attempts", "--where", "ts>noon", "--by", "host"], "ts has times"),
+        (["items", "--where", "price<abc"], "price has numbers, and abc is not of them"),
+        (["items", "--where", "odd=yes"], "odd has"),
+        (["attempts", "--where", "status=abc"], "status has numbers"),
+        (["attempts", "--where", "ts>noon", "--by", "host"], "ts has times"),
         (["export", "leaves", "no.csv", "--what", "pages", "--where", "bytes>1K"], "bytes has numbers"),
         (["attempts", "--where", "stauts=200"], "did you mean status?"),
         (["export", "leaves", "no.csv", "--where", "prise<7"], "did you mean price?"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_meant_is_a_usage_error(
-    place: Path, words: list[str], says: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    place: Path,
+    words: list[str],
+    says: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(place)
     assert run(words) == 2
@@ -133,7 +159,9 @@ def test_attempts_by_what_they_have_in_common(
     (lines,) = said(capsys, "attempts", "--by", by)
     assert sum(line["requests"] for line in lines) == 42
     assert len(said(capsys, "attempts", "--status", "2xx")) == 40
-    assert {row["status"] for row in said(capsys, "attempts", "--status", "4xx", "--outcome", "done")} == {404}
+    assert {row["status"] for row in said(capsys, "attempts", "--status", "4xx", "--outcome", "done")} == {
+        404
+    }
 
 
 def test_a_report_counts_what_went_wrong() -> None:
@@ -157,14 +185,24 @@ def test_a_report_counts_what_went_wrong() -> None:
         {"proxy": None, "ts": "2026-01-01T06:00:00Z", "outcome": "redirected", "seconds": 0.5},
     ]
     acme, none = report(rows, "provider")
-    assert (acme.group, acme.requests, acme.good, acme.blocked, acme.errors) == ("acme", 2, 0.5, 1, {"timeout": 1})
+    assert (acme.group, acme.requests, acme.good, acme.blocked, acme.errors) == (
+        "acme",
+        2,
+        0.5,
+        1,
+        {"timeout": 1},
+    )
     assert (acme.seconds, acme.bytes, acme.credits, none.group) == ((2.0, 3.0, 3.0), 10, 2, "none")
     assert [line.group for line in report(rows, "hour")] == ["05", "06"]
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet", "sqlite"])
 def test_what_is_exported_is_all_there(
-    place: Path, ending: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    place: Path,
+    ending: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     monkeypatch.chdir(place)
     for what, count in (("items", 40), ("attempts", 42), ("pages", 40)):
@@ -189,27 +227,41 @@ def test_duckdb_reads_the_files_as_they_are(place: Path, monkeypatch: pytest.Mon
 
     assert one("SELECT count(*), count(DISTINCT host) FROM '.gossamer/leaves/attempts.jsonl'") == (42, 2)
     assert one("SELECT count(*), count(*) FILTER (status = 404) FROM 'tries.parquet/*.parquet'") == (42, 2)
-    assert one("SELECT count(*), max(links) > 1 FROM 'pages.parquet/*.parquet' WHERE error IS NULL") == (40, True)
+    assert one("SELECT count(*), max(links) > 1 FROM 'pages.parquet/*.parquet' WHERE error IS NULL") == (
+        40,
+        True,
+    )
     assert one("SELECT count(*) FROM 'out.jsonl' JOIN 'pages.parquet/*.parquet' USING (url)") == (40,)
 
 
 def test_a_table_of_attempts_has_each_once(place: Path) -> None:
     rows = list(rows_of(str(place / "tries.parquet")))
     log = list(rows_of(f"{place / '.gossamer/leaves/attempts.jsonl'}:jsonl"))
-    assert sorted((row["url"], row["status"]) for row in rows) == sorted((row["url"], row["status"]) for row in log)
+    assert sorted((row["url"], row["status"]) for row in rows) == sorted(
+        (row["url"], row["status"]) for row in log
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["items", "nobody"], "no crawl nobody"), (["items", "--where", "price"], "FIELD=VALUE"), (["items", "--since", "soon"], "an age"),
-        (["attempts", "--status", "9"], "404, or 4xx"), (["attempts", "--by", "hosts"], "did you mean host"),
-        (["export", "leaves", "out.jsonl"], "the crawl itself writes"), (["export", "leaves", "x.warc.gz"], "whole pages"),
-        (["export", "leaves", "x.csv", "--what", "all"], "items, attempts or pages"), (["export", "leaves", "none/x.csv"], "make it first"),
+        (["items", "nobody"], "no crawl nobody"),
+        (["items", "--where", "price"], "FIELD=VALUE"),
+        (["items", "--since", "soon"], "an age"),
+        (["attempts", "--status", "9"], "404, or 4xx"),
+        (["attempts", "--by", "hosts"], "did you mean host"),
+        (["export", "leaves", "out.jsonl"], "the crawl itself writes"),
+        (["export", "leaves", "x.warc.gz"], "whole pages"),
+        (["export", "leaves", "x.csv", "--what", "all"], "items, attempts or pages"),
+        (["export", "leaves", "none/x.csv"], "make it first"),
     ],
-)  # fmt: skip
+)
 def test_what_is_off_is_told_in_one_line(
-    place: Path, words: list[str], says: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    place: Path,
+    words: list[str],
+    says: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(place)
     assert run(words) in (2, 4)
@@ -220,9 +272,12 @@ def test_what_is_off_is_told_in_one_line(
 
 def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
     rows = [
-        '{"_kind":"item","_key":"1","v":1E+5000,"_extra":"mine"}', '{"_kind":"item","_key":"2","v":0.12345678901234567890}', "[1]",
-        '{"_kind":"item","_key":"3","v":1.5}', '{"_kind":"item","_k',
-    ]  # fmt: skip
+        '{"_kind":"item","_key":"1","v":1E+5000,"_extra":"mine"}',
+        '{"_kind":"item","_key":"2","v":0.12345678901234567890}',
+        "[1]",
+        '{"_kind":"item","_key":"3","v":1.5}',
+        '{"_kind":"item","_k',
+    ]
     (tmp_path / "a.jsonl").write_text("\n".join(rows))
     found = list(rows_of(str(tmp_path / "a.jsonl")))
     assert [row["v"] for row in found] == [Decimal("1E+5000"), Decimal("0.12345678901234567890"), 1.5]

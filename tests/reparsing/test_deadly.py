@@ -41,7 +41,9 @@ def test_a_page_that_ends_its_process_is_kept_aside_and_the_rest_is_read(
         assert (told["pages"], told["items"], told["failed"]) == (COUNT, COUNT - 4, 4)
         assert told["reasons"]["it ended 2 processes that read it"] == 3
         assert (told["difference"]["removed"], told["difference"]["same"]) == (3, COUNT - 4)
-        assert sorted(log.read_text().split()) == [f"http://shop.test/p/{n}" for n in (12, 12, 19, 19, 44, 44)]
+        assert sorted(log.read_text().split()) == [
+            f"http://shop.test/p/{n}" for n in (12, 12, 19, 19, 44, 44)
+        ]
         kept = [json.loads(file.read_text()) for file in Path(told["kept"]).glob("*.json")]
         why = {one["url"].rpartition("/")[2]: one["why"] for one in kept}
         assert why.pop("broken").startswith("shop: ")
@@ -64,7 +66,9 @@ def test_a_stored_page_too_deep_for_the_parser_ends_one_process_at_most(
     assert "more than 400 deep" in why or "shop.py:" in why
 
 
-def test_what_kills_a_process_between_pages_blames_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_kills_a_process_between_pages_blames_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def make(note: working.Note) -> Any:
         def read(keys: Any) -> working.Batch:
             if keys[0] == "hit" and not (tmp_path / "hit").exists():

@@ -1,4 +1,5 @@
-"""A better parser over stored pages: the same items as from the web, differences that are right, a run that goes on where it ended."""
+"""A better parser over stored pages: the same items as from the web, differences that are right, a run that
+goes on where it ended."""
 
 from __future__ import annotations
 
@@ -79,7 +80,8 @@ def stored(n: int, status: int = 200, **asked: Any) -> Row:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a site, and what a crawl of it stored: products, one that cannot be read, a redirect, a block, a sitemap, robots.txt."""
+    """A folder with a site, and what a crawl of it stored: products, one that cannot be read, a redirect, a
+    block, a sitemap, robots.txt."""
     monkeypatch.chdir(tmp_path)
     Path("shop.py").write_text(SITE)
     rows = [stored(n) for n in range(COUNT)] + [stored(100, 302), stored(101, block="cloudflare challenge")]
@@ -100,7 +102,13 @@ def test_a_better_parser_is_compared_with_what_was(
     place: Path, archive: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told = reparse(capsys, "--archive", archive, "--site", "shop.py", "--processes", "2")
-    assert (told["read"], told["pages"], told["passed"], told["items"], told["failed"]) == (64, COUNT, 4, COUNT - 1, 1)
+    assert (told["read"], told["pages"], told["passed"], told["items"], told["failed"]) == (
+        64,
+        COUNT,
+        4,
+        COUNT - 1,
+        1,
+    )
     assert [why for why in told["reasons"] if "no price" in why and "shop.py:" in why]
     before = place / "before.jsonl"
     before.write_bytes(Path(told["items_file"]).read_bytes())
@@ -110,7 +118,17 @@ def test_a_better_parser_is_compared_with_what_was(
     }
     Path("shop.py").write_text(BETTER)
     told = reparse(
-        capsys, "--archive", archive, "--site", "shop.py", "--old", str(before), "-O", "out.csv", "-o", "t.sqlite"
+        capsys,
+        "--archive",
+        archive,
+        "--site",
+        "shop.py",
+        "--old",
+        str(before),
+        "-O",
+        "out.csv",
+        "-o",
+        "t.sqlite",
     )
     gone = [n for n in range(COUNT) if str(n)[0] in "35"]
     assert told["difference"]["added"] == 1
@@ -134,7 +152,9 @@ def test_a_run_that_was_ended_goes_on_where_it_was(place: Path, monkeypatch: pyt
     whole.work()
     read: list[int] = []
     real = processes.over
-    monkeypatch.setattr(processes, "over", lambda batches, *rest: (read.append(len(batches)), real(batches, *rest))[1])
+    monkeypatch.setattr(
+        processes, "over", lambda batches, *rest: (read.append(len(batches)), real(batches, *rest))[1]
+    )
 
     class Died(BaseException):
         pass
@@ -151,7 +171,9 @@ def test_a_run_that_was_ended_goes_on_where_it_was(place: Path, monkeypatch: pyt
 
         monkeypatch.setattr(runner.Run, "_save", save)
         with pytest.raises(Died):
-            runner.Run(place / "run", [place / "pages.warc.gz"], sites, outputs=[("made.jsonl", False)]).work()
+            runner.Run(
+                place / "run", [place / "pages.warc.gz"], sites, outputs=[("made.jsonl", False)]
+            ).work()
     monkeypatch.setattr(runner.Run, "_save", saved)
     told = runner.Run(place / "run", [place / "pages.warc.gz"], sites, outputs=[("made.jsonl", False)]).work()
     assert read[-1] < read[0]
@@ -233,14 +255,20 @@ def test_of_one_key_the_last_line_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["nobody"], "there is no crawl nobody"), ([], "kept pages"), (["--archive", "nothing", "--site", "shop.py"], "there is nothing"),
-        (["--archive", "pages.warc.gz"], "--site FILE"), (["--archive", "pages.warc.gz", "--site", "none.py"], "no such site file"),
-        (["--archive", "pages.warc.gz", "--site", "shop.py", "--old", "none.jsonl"], "there is no such output"),
+        (["nobody"], "there is no crawl nobody"),
+        ([], "kept pages"),
+        (["--archive", "nothing", "--site", "shop.py"], "there is nothing"),
+        (["--archive", "pages.warc.gz"], "--site FILE"),
+        (["--archive", "pages.warc.gz", "--site", "none.py"], "no such site file"),
+        (
+            ["--archive", "pages.warc.gz", "--site", "shop.py", "--old", "none.jsonl"],
+            "there is no such output",
+        ),
         (["--archive", "pages.warc.gz", "--site", "shop.py", "-o", "x.warc.gz"], "keeps pages"),
         (["--archive", "pages.warc.gz", "--site", "shop.py", "--processes", "many"], "1 to 256"),
         (["--archive", "shop.py", "--site", "shop.py"], "only of a WARC"),
     ],
-)  # fmt: skip
+)
 def test_what_is_off_is_told_in_one_line(
     place: Path, words: list[str], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -251,10 +279,22 @@ def test_what_is_off_is_told_in_one_line(
 
 
 def test_lines_are_compared_by_what_the_site_says(tmp_path: Path) -> None:
-    end = {"_url": "u", "_site": "s", "_kind": "x", "_key": "k", "_seen_at": "t", "_version": "v", "_hash": "h"}
+    end = {
+        "_url": "u",
+        "_site": "s",
+        "_kind": "x",
+        "_key": "k",
+        "_seen_at": "t",
+        "_version": "v",
+        "_hash": "h",
+    }
     one = {"a": 1, "b": {"c": 2, "_url": "u"}}
     cases: list[tuple[dict[str, Any], dict[str, Any], Difference]] = [
-        ({**one, **end}, {**one, **end, "_seen_at": "later", "_version": "w", "_hash": "i"}, Difference(same=1)),
+        (
+            {**one, **end},
+            {**one, **end, "_seen_at": "later", "_version": "w", "_hash": "i"},
+            Difference(same=1),
+        ),
         ({**one, **end}, {"b": one["b"], **end, "a": 1}, Difference(same=1)),
         ({**one, **end}, {**one, **end, "z": 3}, Difference(changed=1, fields={"z": {"added": 1}})),
         ({**one, **end}, {**one, "a": 2, **end}, Difference(changed=1, fields={"a": {"changed": 1}})),

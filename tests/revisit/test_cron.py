@@ -1,4 +1,5 @@
-"""Cron lines as a table: what they name in zones with and without daylight saving, on both halves of the earth."""
+"""Cron lines as a table: what they name in zones with and without daylight saving, on both halves of the
+earth."""
 
 from __future__ import annotations
 
@@ -34,14 +35,38 @@ def named(line: str, zone: str, start: str, number: int) -> list[str]:
     ("line", "zone", "start", "expected"),
     [
         # plain
-        ("*/20 * * * *", "UTC", "2026-11-21 03:59", ["2026-11-21T04:00", "2026-11-21T04:20", "2026-11-21T04:40", "2026-11-21T05:00"]),
+        (
+            "*/20 * * * *",
+            "UTC",
+            "2026-11-21 03:59",
+            ["2026-11-21T04:00", "2026-11-21T04:20", "2026-11-21T04:40", "2026-11-21T05:00"],
+        ),
         ("0 4 * * *", "UTC", "2026-11-21 04:00", ["2026-11-22T04:00"]),
         ("30 9-17/4 * * mon-fri", "UTC", "2026-11-20 13:30", ["2026-11-20T17:30", "2026-11-23T09:30"]),
-        ("5,10 0 1 jan,jul *", "UTC", "2026-11-21 00:00", ["2027-01-01T00:05", "2027-01-01T00:10", "2027-07-01T00:05"]),
+        (
+            "5,10 0 1 jan,jul *",
+            "UTC",
+            "2026-11-21 00:00",
+            ["2027-01-01T00:05", "2027-01-01T00:10", "2027-07-01T00:05"],
+        ),
         ("0 0 * * 7", "UTC", "2026-11-21 00:00", ["2026-11-22T00:00", "2026-11-29T00:00"]),
         ("0 0 * * 0", "UTC", "2026-11-21 00:00", ["2026-11-22T00:00"]),
-        ("0 0 13 * FRI", "UTC", "2026-11-01 00:00", ["2026-11-06T00:00", "2026-11-13T00:00", "2026-11-20T00:00", "2026-11-27T00:00", "2026-12-04T00:00", "2026-12-11T00:00", "2026-12-13T00:00"]),
-        ("0 0 */2 * mon", "UTC", "2026-11-01 12:00", ["2026-11-09T00:00", "2026-11-23T00:00"]),  # a star: both must hold
+        (
+            "0 0 13 * FRI",
+            "UTC",
+            "2026-11-01 00:00",
+            [
+                "2026-11-06T00:00",
+                "2026-11-13T00:00",
+                "2026-11-20T00:00",
+                "2026-11-27T00:00",
+                "2026-12-04T00:00",
+                "2026-12-11T00:00",
+                "2026-12-13T00:00",
+            ],
+        ),
+        # a star: both must hold
+        ("0 0 */2 * mon", "UTC", "2026-11-01 12:00", ["2026-11-09T00:00", "2026-11-23T00:00"]),
         ("0 0 L * *", "UTC", "2027-01-31 00:00", ["2027-02-28T00:00", "2027-03-31T00:00"]),
         ("0 0 * * 5L", "UTC", "2026-11-01 00:00", ["2026-11-27T00:00"]),
         ("0 0 * * mon#2", "UTC", "2026-11-01 00:00", ["2026-11-09T00:00"]),
@@ -52,23 +77,56 @@ def named(line: str, zone: str, start: str, number: int) -> list[str]:
         ("@monthly", "UTC", "2026-11-21 12:00", ["2026-12-01T00:00"]),
         # spring: what does not exist is due once, at the end of the gap
         ("30 2 * * *", BERLIN, "2026-03-28 12:00", ["2026-03-29T01:00", "2026-03-30T00:30"]),
-        ("0,30 2,3 * * *", BERLIN, "2026-03-28 12:00", ["2026-03-29T01:00", "2026-03-29T01:30", "2026-03-30T00:00"]),
+        (
+            "0,30 2,3 * * *",
+            BERLIN,
+            "2026-03-28 12:00",
+            ["2026-03-29T01:00", "2026-03-29T01:30", "2026-03-30T00:00"],
+        ),
         ("*/15 2 * * *", BERLIN, "2026-03-28 12:00", ["2026-03-29T01:00", "2026-03-30T00:00"]),
         ("30 2 * * *", SYDNEY, "2026-10-03 12:00", ["2026-10-03T16:00", "2026-10-04T15:30"]),
-        ("15 2 * * *", HOWE, "2026-10-03 12:00", ["2026-10-03T15:30", "2026-10-04T15:15"]),  # half an hour is skipped
-        ("0 0 * * *", SANTIAGO, "2026-09-05 12:00", ["2026-09-06T04:00", "2026-09-07T03:00"]),  # midnight is skipped
-        ("0 12 * * *", APIA, "2011-12-28 13:00", ["2011-12-29T22:00", "2011-12-30T10:00", "2011-12-30T22:00"]),  # a day is
+        # half an hour is skipped
+        ("15 2 * * *", HOWE, "2026-10-03 12:00", ["2026-10-03T15:30", "2026-10-04T15:15"]),
+        # midnight is skipped
+        ("0 0 * * *", SANTIAGO, "2026-09-05 12:00", ["2026-09-06T04:00", "2026-09-07T03:00"]),
+        # a day is
+        (
+            "0 12 * * *",
+            APIA,
+            "2011-12-28 13:00",
+            ["2011-12-29T22:00", "2011-12-30T10:00", "2011-12-30T22:00"],
+        ),
         # autumn: what comes twice is due the first time
         ("30 2 * * *", BERLIN, "2026-10-24 12:00", ["2026-10-25T00:30", "2026-10-26T01:30"]),
-        ("*/30 2 * * *", BERLIN, "2026-10-24 12:00", ["2026-10-25T00:00", "2026-10-25T00:30", "2026-10-26T01:00"]),
+        (
+            "*/30 2 * * *",
+            BERLIN,
+            "2026-10-24 12:00",
+            ["2026-10-25T00:00", "2026-10-25T00:30", "2026-10-26T01:00"],
+        ),
         ("30 2 * * *", SYDNEY, "2026-04-04 12:00", ["2026-04-04T15:30", "2026-04-05T16:30"]),
         ("45 1 * * *", HOWE, "2026-04-04 12:00", ["2026-04-04T14:45", "2026-04-05T15:15"]),
         # every hour is every hour, also the one that comes twice
-        ("0 * * * *", BERLIN, "2026-10-25 00:30", ["2026-10-24T23:00", "2026-10-25T00:00", "2026-10-25T01:00", "2026-10-25T02:00"]),
-        ("0 * * * *", BERLIN, "2026-03-29 00:30", ["2026-03-29T00:00", "2026-03-29T01:00", "2026-03-29T02:00"]),
-        ("*/30 * * * *", SYDNEY, "2026-04-05 02:10", ["2026-04-04T15:30", "2026-04-04T16:00", "2026-04-04T16:30", "2026-04-04T17:00"]),
+        (
+            "0 * * * *",
+            BERLIN,
+            "2026-10-25 00:30",
+            ["2026-10-24T23:00", "2026-10-25T00:00", "2026-10-25T01:00", "2026-10-25T02:00"],
+        ),
+        (
+            "0 * * * *",
+            BERLIN,
+            "2026-03-29 00:30",
+            ["2026-03-29T00:00", "2026-03-29T01:00", "2026-03-29T02:00"],
+        ),
+        (
+            "*/30 * * * *",
+            SYDNEY,
+            "2026-04-05 02:10",
+            ["2026-04-04T15:30", "2026-04-04T16:00", "2026-04-04T16:30", "2026-04-04T17:00"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_a_line_names(line: str, zone: str, start: str, expected: list[str]) -> None:
     assert named(line, zone, start, len(expected)) == expected
 
@@ -114,9 +172,17 @@ def test_a_bad_line_names_the_field_and_what_is_allowed(line: str, words: tuple[
 
 @pytest.mark.parametrize(
     ("zone", "hint"),
-    [("europe/berlin", BERLIN), ("Berlin", BERLIN), ("new york", "America/New_York"), ("Europe/Berlni", BERLIN),
-     ("", "UTC"), ("../../etc/passwd", "UTC"), ("Europe", "such as"), ("UTC+3", "such as")],
-)  # fmt: skip
+    [
+        ("europe/berlin", BERLIN),
+        ("Berlin", BERLIN),
+        ("new york", "America/New_York"),
+        ("Europe/Berlni", BERLIN),
+        ("", "UTC"),
+        ("../../etc/passwd", "UTC"),
+        ("Europe", "such as"),
+        ("UTC+3", "such as"),
+    ],
+)
 def test_a_bad_zone_names_the_nearest(zone: str, hint: str) -> None:
     with pytest.raises(ValueError, match="time zone") as told:
         Cron("@daily", zone)
@@ -128,10 +194,14 @@ DAY = st.sampled_from(["*", "1", "29", "31", "L"])
 
 
 @given(
-    FIELD, st.sampled_from(["*", "*/5", "0", "2", "1-3", "0,3,23"]), DAY, st.sampled_from(["*", "3", "oct", "2,4"]),
-    st.sampled_from(["*", "sun", "0,7", "mon#1", "6L"]), st.sampled_from([BERLIN, SYDNEY, HOWE, SANTIAGO, "UTC", "America/New_York"]),
+    FIELD,
+    st.sampled_from(["*", "*/5", "0", "2", "1-3", "0,3,23"]),
+    DAY,
+    st.sampled_from(["*", "3", "oct", "2,4"]),
+    st.sampled_from(["*", "sun", "0,7", "mon#1", "6L"]),
+    st.sampled_from([BERLIN, SYDNEY, HOWE, SANTIAGO, "UTC", "America/New_York"]),
     st.integers(1_700_000_000, 1_900_000_000),
-)  # fmt: skip
+)
 @settings(max_examples=300, deadline=None)
 def test_any_line_goes_forward_and_does_not_depend_on_when_it_is_asked(
     minute: str, hour: str, day: str, month: str, week: str, zone: str, start: int

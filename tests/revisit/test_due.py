@@ -1,4 +1,5 @@
-"""What becomes of due times that passed, as a table; jitter that all schedulers agree on; spread that is even."""
+"""What becomes of due times that passed, as a table; jitter that all schedulers agree on; spread that is
+even."""
 
 from __future__ import annotations
 

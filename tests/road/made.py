@@ -33,7 +33,8 @@ Answer = int | str | bytes | Failure | Exception | tuple[int, dict[str, str], by
 
 
 class Net:
-    """A collector: what each URL answers, in turn (the last answer stays). A text is a page of that body, a number a bare status."""
+    """A collector: what each URL answers, in turn (the last answer stays). A text is a page of that body, a
+    number a bare status."""
 
     name = "net"
 
@@ -43,7 +44,9 @@ class Net:
         self.asked: list[str] = []
         self.times: list[float] = []
 
-    async def collect(self, request: Request, headers: dict[str, str], guise: object = None) -> Page | Failure:
+    async def collect(
+        self, request: Request, headers: dict[str, str], guise: object = None
+    ) -> Page | Failure:
         self.asked.append(request.url)
         self.times.append(time.monotonic())
         if self.wait:
@@ -87,11 +90,26 @@ class Road:
     """One worker's parts, joined as `assemble` does; each may be replaced before `run`."""
 
     def __init__(
-        self, store: Store, folder: Path, net: Net, *, retries: tuple[float, ...] = (), output: str = "out.jsonl",
-        obey: bool = False, fixed: Delay | None = NONE, room: int = 50_000, cap: int = 5000, concurrency: int = 8,
-        seeds: tuple[str, ...] = (SEED,), deadline: float | None = None, tables: tuple[Any, ...] = (), depth: int = 50, at_hand: int = 32 << 20, ledger: Any = None,
+        self,
+        store: Store,
+        folder: Path,
+        net: Net,
+        *,
+        retries: tuple[float, ...] = (),
+        output: str = "out.jsonl",
+        obey: bool = False,
+        fixed: Delay | None = NONE,
+        room: int = 50_000,
+        cap: int = 5000,
+        concurrency: int = 8,
+        seeds: tuple[str, ...] = (SEED,),
+        deadline: float | None = None,
+        tables: tuple[Any, ...] = (),
+        depth: int = 50,
+        at_hand: int = 32 << 20,
+        ledger: Any = None,
         **policy: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.store, self.net, self.folder = store, net, folder
         given = {
             "delay": -1 if fixed is None else round(fixed.low * 1000),
@@ -102,30 +120,62 @@ class Road:
         self.frontier = Frontier(store, "c", Policy(**given))
         own = {urls.host(seed) for seed in seeds}
         self.taker = Taker(
-            Scope.of(list(seeds), "host", depth=depth), seed=store.seed, remainder=self.frontier.remainder, key=urls.key,
-            own=own.__contains__, bucket=lambda host: 0, cap=cap, room=room, depths=depth < DEEP,
-        )  # fmt: skip
+            Scope.of(list(seeds), "host", depth=depth),
+            seed=store.seed,
+            remainder=self.frontier.remainder,
+            key=urls.key,
+            own=own.__contains__,
+            bucket=lambda host: 0,
+            cap=cap,
+            room=room,
+            depths=depth < DEEP,
+        )
         self.reader = Reader([], self.taker, urls.key, pages=True, text=False, links=False)
         self.gate = Gate(
-            self.frontier, only(net), agent="gossamer", obey=obey, retries=retries, fixed=fixed, parse=urls.parse,
+            self.frontier,
+            only(net),
+            agent="gossamer",
+            obey=obey,
+            retries=retries,
+            fixed=fixed,
+            parse=urls.parse,
             opens=self.taker.scope.opens,
-        )  # fmt: skip
+        )
         self.surprises: list[tuple[Claim, Exception]] = []
         self.stop = asyncio.Event()
         self.state = "running"
         self.visitor = Visitor(
-            "c", "w", self.gate, only(net), self.taker, self.reader, parse=urls.parse, retries=retries, fixed=fixed,
-            anchor=self._nothing, anchored=self._nothing,
+            "c",
+            "w",
+            self.gate,
+            only(net),
+            self.taker,
+            self.reader,
+            parse=urls.parse,
+            retries=retries,
+            fixed=fixed,
+            anchor=self._nothing,
+            anchored=self._nothing,
             nearer=Nearer(self.frontier, self.taker, at_hand) if depth < DEEP else None,
-        )  # fmt: skip
+        )
         self.path = folder / output
         files: Any = [open_output(str(self.path), {"page": []}, owner="c")]
         self.outputs = Outputs(self.frontier, lock=folder / "lock", files=files, tables=tables)
-        self.committer = Committer(self.frontier, self.outputs, company=company(1, 1, counted="size_limit" in policy))
+        self.committer = Committer(
+            self.frontier, self.outputs, company=company(1, 1, counted="size_limit" in policy)
+        )
         self.worker = Worker(
-            self.frontier, self.visitor, self.committer, buckets=1, concurrency=concurrency, state=self._state, stop=self.stop,
-            surprise=lambda claim, error: self.surprises.append((claim, error)), deadline=deadline, ledger=ledger,
-        )  # fmt: skip
+            self.frontier,
+            self.visitor,
+            self.committer,
+            buckets=1,
+            concurrency=concurrency,
+            state=self._state,
+            stop=self.stop,
+            surprise=lambda claim, error: self.surprises.append((claim, error)),
+            deadline=deadline,
+            ledger=ledger,
+        )
 
     async def _state(self) -> str:
         return self.state

@@ -29,9 +29,13 @@ def anchored(table: Road) -> None:
 @pytest.mark.parametrize("slow", [OTHER, FRONT])
 async def test_links_met_before_the_redirect_are_followed_after_it(road: Make, slow: str) -> None:
     web = {
-        FRONT: (301, {"location": WWW}, b""), WWW: links("/a"),
-        OTHER: links(f"{WWW}deep", f"{WWW}deep", "http://blog.example.com/", "http://elsewhere.test/", f"{WWW}x/x/x/x/"), OTHER + "2": "",
-    }  # fmt: skip
+        FRONT: (301, {"location": WWW}, b""),
+        WWW: links("/a"),
+        OTHER: links(
+            f"{WWW}deep", f"{WWW}deep", "http://blog.example.com/", "http://elsewhere.test/", f"{WWW}x/x/x/x/"
+        ),
+        OTHER + "2": "",
+    }
     table = road(Uneven(web, {slow: 0.2}), seeds=(FRONT, OTHER))
     anchored(table)
     await table.add(FRONT, OTHER, flags="s")

@@ -1,4 +1,5 @@
-"""The Python door: iterate, asynchronously and not, stop early, run into files; errors come out where rows are read."""
+"""The Python door: iterate, asynchronously and not, stop early, run into files; errors come out where rows
+are read."""
 
 from __future__ import annotations
 
@@ -112,10 +113,12 @@ def test_paths_are_targets_and_outputs(web: Web, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("targets", "options", "says"),
     [
-        ((), {}, "TARGET"), (("word",), {}, "word"), (("https://a.example/",), {"dealy": 1}, "delay"),
+        ((), {}, "TARGET"),
+        (("word",), {}, "word"),
+        (("https://a.example/",), {"dealy": 1}, "delay"),
         (("https://a.example/",), {"delay": "soon"}, "delay"),
     ],
-)  # fmt: skip
+)
 def test_what_is_off_is_said_where_the_rows_are_read(
     targets: tuple[str, ...], options: dict[str, object], says: str
 ) -> None:
@@ -125,7 +128,9 @@ def test_what_is_off_is_said_where_the_rows_are_read(
         gossamer.run(*targets, **options)  # type: ignore[arg-type] # that is the point of it
 
 
-def test_nothing_is_kept_without_a_data_folder(web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_kept_without_a_data_folder(
+    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     list(gossamer.crawl(web.url(), limit=3, **QUICK))
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,5 @@
-"""Which buckets are asked, and for how much: the heaps that a worker serves, the caps that it is under; against a real Valkey."""
+"""Which buckets are asked, and for how much: the heaps that a worker serves, the caps that it is under;
+against a real Valkey."""
 
 from __future__ import annotations
 

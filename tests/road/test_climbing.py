@@ -20,7 +20,10 @@ RUNGS = ("plain", "impersonated", "browser")
 CHALLENGE = b"<title>Just a moment...</title><script>window._cf_chl_opt={}</script>"
 SHELL = b'<title>A shop of many kettles</title><div id="root"></div><script src="/app.js"></script>'
 NOBODYS = b"<title>Welcome to nginx!</title><h1>Welcome to nginx!</h1><p>If you see this page, the nginx web server is installed.</p>"
-WORDS = b"<title>A shop of many kettles</title><script src=/a.js></script>" + b"<p>A kettle boils water.</p>" * 200
+WORDS = (
+    b"<title>A shop of many kettles</title><script src=/a.js></script>"
+    + b"<p>A kettle boils water.</p>" * 200
+)
 
 
 def answer(status: int, body: bytes = b"") -> Page:
@@ -30,11 +33,19 @@ def answer(status: int, body: bytes = b"") -> Page:
 @pytest.mark.parametrize(
     ("status", "body", "kind"),
     [
-        (200, WORDS, ""), (404, b"no", ""), (500, b"no", ""), (503, b"back soon", ""),
-        (403, CHALLENGE, "challenge"), (403, b"<h1>403 Forbidden</h1>", "denied"), (429, b"", "rate-limit"),
-        (451, b"<h1>451</h1>", ""), (401, b"", ""), (200, SHELL, "rendering"), (200, NOBODYS, "decoy"),
+        (200, WORDS, ""),
+        (404, b"no", ""),
+        (500, b"no", ""),
+        (503, b"back soon", ""),
+        (403, CHALLENGE, "challenge"),
+        (403, b"<h1>403 Forbidden</h1>", "denied"),
+        (429, b"", "rate-limit"),
+        (451, b"<h1>451</h1>", ""),
+        (401, b"", ""),
+        (200, SHELL, "rendering"),
+        (200, NOBODYS, "decoy"),
     ],
-)  # fmt: skip
+)
 def test_what_climbs(status: int, body: bytes, kind: str) -> None:
     page = answer(status, body)
     found = block(status, HTML, body, URL)

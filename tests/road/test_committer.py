@@ -35,7 +35,12 @@ async def claimed(road: Road, *found: str) -> list[Visit]:
     claims = await road.claim(len(found))
     assert len(claims) == len(found)
     return [
-        Visit(claim, Settle(claim.token, "d", since=0), rows=[row(claim.request.url)], counts={"pages": 1, "found": 0})
+        Visit(
+            claim,
+            Settle(claim.token, "d", since=0),
+            rows=[row(claim.request.url)],
+            counts={"pages": 1, "found": 0},
+        )
         for claim in claims
     ]
 

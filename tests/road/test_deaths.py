@@ -11,7 +11,9 @@ from road.made import SEED, Make, Net, links
 from road.test_worker import URLS, rows
 
 
-async def test_what_a_dead_process_of_this_machine_held_is_visited_at_once(road: Make, tmp_path: Path) -> None:
+async def test_what_a_dead_process_of_this_machine_held_is_visited_at_once(
+    road: Make, tmp_path: Path
+) -> None:
     gone, mine = Ledger(tmp_path, "gone"), Ledger(tmp_path, "mine")
     table = road(Net({SEED: links(*URLS)}), ledger=mine, lease=3_600_000)
     await table.add(SEED)

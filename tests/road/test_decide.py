@@ -18,7 +18,9 @@ NEARLY = Request(URL, hops=FAR.hops[1:])
 
 
 def page(status: int, **headers: str) -> Page:
-    return Page(URL, status, [(name.replace("_", "-"), value) for name, value in headers.items()], b"", 0.0, 0.1, 0)
+    return Page(
+        URL, status, [(name.replace("_", "-"), value) for name, value in headers.items()], b"", 0.0, 0.1, 0
+    )
 
 
 def failed(reason: str, final: bool = False) -> Failure:
@@ -27,32 +29,68 @@ def failed(reason: str, final: bool = False) -> Failure:
 
 TABLE: list[tuple[Request, Page | Failure, str | None, bool, Verdict]] = [
     *((Request(URL), page(status), None, False, Done()) for status in (200, 201, 204, 206, 226, 304)),
-    *((Request(URL), page(status), None, False, Done("http-4xx")) for status in (400, 401, 403, 404, 410, 418, 451, 499)),
-    *((Request(URL), page(status), None, False, Done()) for status in (300, 305, 301, 302, 100)),  # no Location: a page as it is
+    *(
+        (Request(URL), page(status), None, False, Done("http-4xx"))
+        for status in (400, 401, 403, 404, 410, 418, 451, 499)
+    ),
+    # no Location: a page as it is
+    *((Request(URL), page(status), None, False, Done()) for status in (300, 305, 301, 302, 100)),
     (Request(URL), page(305, location="/"), TO, False, Done()),
-    *((Request(URL), page(status, location="/"), TO, False, Redirected(TO)) for status in (301, 302, 303, 307, 308)),
+    *(
+        (Request(URL), page(status, location="/"), TO, False, Redirected(TO))
+        for status in (301, 302, 303, 307, 308)
+    ),
     (Request(URL), page(302, location="/"), URL, True, Redirected(URL, again=True)),
     (BOUNCED, page(302, location="/"), TO, False, Redirected(TO)),
     (NEARLY, page(302, location="/"), TO, False, Redirected(TO)),
     (FAR, page(302, location="/"), TO, False, Drop(error="redirect-loop", detail="more than 10 redirects")),
     (FAR, page(302, location="/"), URL, True, Redirected(URL, again=True)),  # a bounce is no further hop
-    (BOUNCED, page(301, location="/"), BOUNCED.hops[0], False, Drop(error="redirect-loop", detail=f"it leads back to {BOUNCED.hops[0]}")),
-    (Request(URL), page(301, location="/"), URL, False, Drop(error="redirect-loop", detail=f"it leads back to {URL}")),
-    (Request(URL), page(302, location="file:"), None, False, Drop(skip="filter", detail="redirected to what is no http(s) URL")),
+    (
+        BOUNCED,
+        page(301, location="/"),
+        BOUNCED.hops[0],
+        False,
+        Drop(error="redirect-loop", detail=f"it leads back to {BOUNCED.hops[0]}"),
+    ),
+    (
+        Request(URL),
+        page(301, location="/"),
+        URL,
+        False,
+        Drop(error="redirect-loop", detail=f"it leads back to {URL}"),
+    ),
+    (
+        Request(URL),
+        page(302, location="file:"),
+        None,
+        False,
+        Drop(skip="filter", detail="redirected to what is no http(s) URL"),
+    ),
     (Request(URL), page(429), None, False, Retry("rate-limited", "HTTP 429", 0.0)),
     (Request(URL), page(429, retry_after="7"), None, False, Retry("rate-limited", "HTTP 429", 7.0)),
     (Request(URL), page(408), None, False, Retry("timeout", "HTTP 408")),
-    *((Request(URL), page(status), None, False, Retry("http-5xx", f"HTTP {status}")) for status in (500, 502, 503, 504, 520, 599)),
+    *(
+        (Request(URL), page(status), None, False, Retry("http-5xx", f"HTTP {status}"))
+        for status in (500, 502, 503, 504, 520, 599)
+    ),
     (Request(URL), page(503, retry_after="120"), None, False, Retry("http-5xx", "HTTP 503", 120.0)),
-    *((Request(URL), failed(reason), None, False, Retry(reason, "why")) for reason in ("dns", "connect", "tls", "timeout", "reset")),
+    *(
+        (Request(URL), failed(reason), None, False, Retry(reason, "why"))
+        for reason in ("dns", "connect", "tls", "timeout", "reset")
+    ),
     (Request(URL), failed("dns", final=True), None, False, Drop(error="dns", detail="why")),
     (Request(URL), failed("too-large", final=True), None, False, Drop(error="too-large", detail="why")),
-    *((Request(URL), failed(reason), None, False, Drop(skip=reason, detail="why")) for reason in ("private", "content-type", "filter")),
-]  # fmt: skip
+    *(
+        (Request(URL), failed(reason), None, False, Drop(skip=reason, detail="why"))
+        for reason in ("private", "content-type", "filter")
+    ),
+]
 
 
 @pytest.mark.parametrize(("request_", "result", "target", "same", "verdict"), TABLE)
-def test_verdict(request_: Request, result: Page | Failure, target: str | None, same: bool, verdict: Verdict) -> None:
+def test_verdict(
+    request_: Request, result: Page | Failure, target: str | None, same: bool, verdict: Verdict
+) -> None:
     found = decide(request_, result, target, same)
     assert found == verdict
     match found:
@@ -73,7 +111,7 @@ BLOCKS: list[tuple[int, Block, Verdict]] = [
     (401, Block("generic", "login", ("status 401",)), Done("http-4xx")),
     (429, Block("generic", "rate-limit", ("status 429",)), Retry("rate-limited", "HTTP 429")),
     (200, Block("generic", "empty", ("a",)), Done()),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("status", "block", "verdict"), BLOCKS)
@@ -85,11 +123,23 @@ def test_verdict_of_a_block(status: int, block: Block, verdict: Verdict) -> None
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [
-        (None, 0), ("", 0), ("120", 120), (" 5 ", 5), ("0", 0), ("-5", 0), ("soon", 0), ("1.5", 0), ("9" * 400, 999_999_999),
-        ("Thu, 01 Jan 1970 00:02:00 GMT", 60), ("Thu, 01 Jan 1970 00:00:30 GMT", 0), ("Thu, 99 Jan 1970 00:00:30 GMT", 0),
-        ("Thursday, 01-Jan-70 00:02:00 GMT", 60), ("²", 0), ("Thu, 01 Jan 99999999 00:00:00 GMT", 0),
+        (None, 0),
+        ("", 0),
+        ("120", 120),
+        (" 5 ", 5),
+        ("0", 0),
+        ("-5", 0),
+        ("soon", 0),
+        ("1.5", 0),
+        ("9" * 400, 999_999_999),
+        ("Thu, 01 Jan 1970 00:02:00 GMT", 60),
+        ("Thu, 01 Jan 1970 00:00:30 GMT", 0),
+        ("Thu, 99 Jan 1970 00:00:30 GMT", 0),
+        ("Thursday, 01-Jan-70 00:02:00 GMT", 60),
+        ("²", 0),
+        ("Thu, 01 Jan 99999999 00:00:00 GMT", 0),
     ],
-)  # fmt: skip
+)
 def test_retry_after(value: str | None, seconds: float) -> None:
     assert retry_after(value, now=60.0) == seconds
 

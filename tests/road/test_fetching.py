@@ -1,4 +1,5 @@
-"""The requests of one visit: what a page lacks, rests, a visit's time, a site's hook; on a real store, the network made up."""
+"""The requests of one visit: what a page lacks, rests, a visit's time, a site's hook; on a real store, the
+network made up."""
 
 from __future__ import annotations
 
@@ -42,8 +43,12 @@ REFUSED = (403, {"content-type": "text/html"}, b"<h1>403 Forbidden</h1>")
 class Keyed(Net):
     """It has the page for whoever brings the pass as a cookie, and a header of its own."""
 
-    async def collect(self, request: Request, headers: dict[str, str], guise: object = None) -> Page | Failure:
-        let = "pass=1" in headers.get("Cookie", "") and (request.url != URL or headers.get("X-Proof") == "yes")
+    async def collect(
+        self, request: Request, headers: dict[str, str], guise: object = None
+    ) -> Page | Failure:
+        let = "pass=1" in headers.get("Cookie", "") and (
+            request.url != URL or headers.get("X-Proof") == "yes"
+        )
         self.answers[request.url] = GOODS if let else CHALLENGE
         return await super().collect(request, headers, guise)
 
@@ -56,9 +61,14 @@ def visit(store: Store, road: Make, tmp_path: Path) -> Visit:
     """`visit({rung: answer}, site="...", ...)`: one visit of URL."""
 
     async def one(
-        answers: dict[str, Any], site: str = "", url: str = URL, tried: int = 0, patience: float = 30.0, rungs: tuple[str, ...] = RUNGS,
+        answers: dict[str, Any],
+        site: str = "",
+        url: str = URL,
+        tried: int = 0,
+        patience: float = 30.0,
+        rungs: tuple[str, ...] = RUNGS,
         retries: tuple[float, ...] = (1.0, 1.0),
-    ) -> Fetched:  # fmt: skip
+    ) -> Fetched:
         (tmp_path / "site.py").write_text(
             f"from gossamer import Site\nsite = Site('s', hosts='a.example', must_have='main')\n{site}\n"
         )
@@ -67,16 +77,24 @@ def visit(store: Store, road: Make, tmp_path: Path) -> Visit:
         reader = Reader(sites, table.taker, urls.key, pages=True, text=False, links=False)
         plain = Plain({}, {}, [], urls.registered_domain)
         nets = {name: made if isinstance(made, Net) else Net({url: made}) for name, made in answers.items()}
-        made = {name: Rung(name, net, plain if isinstance(net, Keyed) else Nobody()) for name, net in nets.items()}
+        made = {
+            name: Rung(name, net, plain if isinstance(net, Keyed) else Nobody()) for name, net in nets.items()
+        }
         kept: list[str] = []
         fetching = Fetching(
-            lambda request: made[request.rung or "plain"], lambda _: Treatment(retries, None), parse=urls.parse, same=lambda *_: False,
-            climbing=Climbing(Learning(store), lambda _: rungs, patience) if len(rungs) > 1 else None, lacks=reader.lacks,
+            lambda request: made[request.rung or "plain"],
+            lambda _: Treatment(retries, None),
+            parse=urls.parse,
+            same=lambda *_: False,
+            climbing=Climbing(Learning(store), lambda _: rungs, patience) if len(rungs) > 1 else None,
+            lacks=reader.lacks,
             solve=solver(sites, lambda page, request, why: kept.append(why), 5.0),
-        )  # fmt: skip
+        )
         notes: list[Any] = []
         claim = Claim(1, 0, "a.example", Request(url), attempt=tried)
-        got = await fetching.fetch(claim, lambda result, outcome, why: notes.append((result.rung, outcome, why)) or [])  # type: ignore[func-returns-value]
+        got = await fetching.fetch(
+            claim, lambda result, outcome, why: notes.append((result.rung, outcome, why)) or []
+        )  # type: ignore[func-returns-value]
         got.attempts.extend([*notes, *kept])
         return got
 
@@ -159,20 +177,26 @@ async def test_a_hook_that_fails_or_has_nothing_leaves_it_to_the_ladder(visit: V
         ("raise KeyError('x')", ["s: captcha: KeyError: 'x'"]),
         ("return 5", ["TypeError"]),
     ):
-        got = await visit({"plain": CHALLENGE, "impersonated": GOODS}, f"@site.captcha\ndef f(page):\n    {hook}\n")
+        got = await visit(
+            {"plain": CHALLENGE, "impersonated": GOODS}, f"@site.captcha\ndef f(page):\n    {hook}\n"
+        )
         assert got.attempts[0] == ("plain", "climbed", "blocked")
         assert [one for one in got.attempts[1:] if one in said or "TypeError" in one] == got.attempts[1:]
         assert len(got.attempts) == 1 + len(said)
         await Learning(store).learn("a.example", lambda _: "")
 
 
-async def test_a_page_looked_at_is_parsed_once(road: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_looked_at_is_parsed_once(
+    road: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from gossamer.parsing import html
 
     (tmp_path / "site.py").write_text(
         "from gossamer import Site\nsite = Site('s', hosts='a.example', must_have='main')\n"
     )
-    reader = Reader(load(tmp_path / "site.py"), road(Net()).taker, urls.key, pages=True, text=False, links=False)
+    reader = Reader(
+        load(tmp_path / "site.py"), road(Net()).taker, urls.key, pages=True, text=False, links=False
+    )
     parses, parse = [], html.parse
     monkeypatch.setattr(html, "parse", lambda *words: parses.append(1) or parse(*words))
     page = Page(URL, 200, [("content-type", "text/html")], GOODS.encode(), 0.0, 0.1, 9)

@@ -133,7 +133,9 @@ async def test_no_robots_txt_opens_the_host(road: Make, answer: object) -> None:
         ("User-agent: *\nCrawl-delay: 1000\n", TOO_SLOW, "budget", None),
     ],
 )
-async def test_a_closed_host(road: Make, answer: object, version: int, skip: str | None, error: str | None) -> None:
+async def test_a_closed_host(
+    road: Make, answer: object, version: int, skip: str | None, error: str | None
+) -> None:
     table = road(Net({ROBOTS: answer}), obey=True)
     await table.add("http://a.example/x")
     await table.gate.fetch(await robots_claim(table))
@@ -183,7 +185,9 @@ async def test_429_with_retry_after_holds_the_host(road: Make) -> None:
 
 
 @pytest.mark.parametrize("fresh_worker", [False, True])
-async def test_a_stale_copy_serves_while_the_host_is_down(road: Make, store: Store, fresh_worker: bool) -> None:
+async def test_a_stale_copy_serves_while_the_host_is_down(
+    road: Make, store: Store, fresh_worker: bool
+) -> None:
     net = Net({ROBOTS: [RULES, 500]})
     table = road(net, obey=True)
     await table.add("http://a.example/no", "http://a.example/yes")
@@ -221,7 +225,10 @@ async def test_redirects_are_followed_also_to_other_hosts(road: Make, hops: int)
 async def test_six_redirects_are_as_if_there_were_none(road: Make) -> None:
     table = road(
         net := Net(
-            {ROBOTS: to("/r/"), **{f"http://a.example/r{'/' * k}": to(f"/r{'/' * (k + 1)}") for k in range(1, 9)}}
+            {
+                ROBOTS: to("/r/"),
+                **{f"http://a.example/r{'/' * k}": to(f"/r{'/' * (k + 1)}") for k in range(1, 9)},
+            }
         ),
         obey=True,
     )
@@ -233,9 +240,18 @@ async def test_six_redirects_are_as_if_there_were_none(road: Make) -> None:
 
 @pytest.mark.parametrize(
     "place",
-    ["file:///etc/passwd", "ftp://a.example/", "", "http://", "javascript:1", "http://b.example:6379/", "//b.example:25/x",
-     "http://me:secret@b.example/", "http://me@b.example/"],
-)  # fmt: skip
+    [
+        "file:///etc/passwd",
+        "ftp://a.example/",
+        "",
+        "http://",
+        "javascript:1",
+        "http://b.example:6379/",
+        "//b.example:25/x",
+        "http://me:secret@b.example/",
+        "http://me@b.example/",
+    ],
+)
 async def test_a_redirect_to_what_no_page_may_lead_to_opens_the_host(road: Make, place: str) -> None:
     table = road(net := Net({ROBOTS: to(place)}), obey=True)
     await table.add("http://a.example/x")
@@ -245,7 +261,8 @@ async def test_a_redirect_to_what_no_page_may_lead_to_opens_the_host(road: Make,
 
 
 async def test_a_redirect_to_a_refused_address_is_not_made(road: Make) -> None:
-    """The collector's guard refuses it; the host is closed rather than open, for nobody knows what it forbids."""
+    """The collector's guard refuses it; the host is closed rather than open, for nobody knows what it
+    forbids."""
     net = Net(
         {
             ROBOTS: to("http://169.254.169.254/robots.txt"),

@@ -25,7 +25,11 @@ STORY = "The kettle was put on the stove before dawn, and nobody in the house he
 
 
 def row(
-    url: str, body: str | bytes, nearly: bool = True, status: int = 200, kind: str = "text/html; charset=utf-8"
+    url: str,
+    body: str | bytes,
+    nearly: bool = True,
+    status: int = 200,
+    kind: str = "text/html; charset=utf-8",
 ) -> Row:
     """A page's row as the reader leaves it."""
     data = body.encode("utf-8", "replace") if isinstance(body, str) else body
@@ -41,7 +45,10 @@ def row(
 def visit(*rows: Row) -> Visit:
     request = Request("http://a.example/")
     return Visit(
-        Claim(1, 0, "a.example", request), Settle(1, "d"), rows=list(rows), counts={"pages": 1, "items": len(rows)}
+        Claim(1, 0, "a.example", request),
+        Settle(1, "d"),
+        rows=list(rows),
+        counts={"pages": 1, "items": len(rows)},
     )
 
 
@@ -122,8 +129,13 @@ async def test_copies_are_counted_and_items_wanted_once_are_dropped(store: Store
     def item(key: str, url: str, once: bool) -> Row:
         return Row("book", key, {"title": "Tea", "_url": url}, sketch=Sketch(b"12345678"), once=once)
 
-    visits = [visit(item("1", "http://a.example/1", True)), visit(item("2", "http://a.example/2", True)),
-              visit(item("3", "http://a.example/3", False)), visit(row("http://a.example/4", STORY)), visit(row("http://a.example/5", STORY))]  # fmt: skip
+    visits = [
+        visit(item("1", "http://a.example/1", True)),
+        visit(item("2", "http://a.example/2", True)),
+        visit(item("3", "http://a.example/3", False)),
+        visit(row("http://a.example/4", STORY)),
+        visit(row("http://a.example/5", STORY)),
+    ]
     await Likening(Alike(store, "c", most=2)).mark(visits)
     assert [len(one.rows) for one in visits] == [1, 0, 1, 1, 1]
     assert (visits[1].counts["items"], visits[1].counts["dropped"]) == (0, 1)

@@ -21,7 +21,9 @@ class Uneven(Net):
         super().__init__(answers)
         self.waits = waits
 
-    async def collect(self, request: Request, headers: dict[str, str], guise: object = None) -> Page | Failure:
+    async def collect(
+        self, request: Request, headers: dict[str, str], guise: object = None
+    ) -> Page | Failure:
         await asyncio.sleep(self.waits.get(request.url, 0.0))
         return await super().collect(request, headers)
 
@@ -32,9 +34,13 @@ def url(name: object) -> str:
 
 # The long way is quick: seed -> a -> b -> w -> beyond; the short one is slow: seed -> slow -> w -> beyond.
 SHORT_AND_SLOW = {
-    SEED: links("/a", "/slow"), url("a"): links("/b"), url("b"): links("/w"), url("slow"): links("/w"), url("w"): links("/beyond"),
+    SEED: links("/a", "/slow"),
+    url("a"): links("/b"),
+    url("b"): links("/w"),
+    url("slow"): links("/w"),
+    url("w"): links("/beyond"),
     url("beyond"): links("/too-far"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("at_hand", [32 << 20, 0])
@@ -81,7 +87,8 @@ async def test_one_that_cannot_be_read_again_ends_quietly(road: Make) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 async def test_any_web_in_any_order(road: Make, seed: int) -> None:
-    """Random webs with slow pages, redirects and retries: what is fetched is what breadth-first search says, each once."""
+    """Random webs with slow pages, redirects and retries: what is fetched is what breadth-first search says,
+    each once."""
     rng = random.Random(seed)
     names, limit = list(range(60)), rng.choice((3, 5, 8, 12))
     ways = {n: [(n + 1) % 60, rng.randrange(60)] for n in names}
@@ -91,11 +98,15 @@ async def test_any_web_in_any_order(road: Make, seed: int) -> None:
     answers: dict[str, object] = {SEED: links(*(f"/{n}" for n in names[:2]))}
     for n in names:
         page: object = (
-            links(*(f"/{m}" for m in ways[n])) if n not in hops else (301, {"location": f"/{ways[n][0]}"}, b"")
+            links(*(f"/{m}" for m in ways[n]))
+            if n not in hops
+            else (301, {"location": f"/{ways[n][0]}"}, b"")
         )
         answers[url(n)] = [503, page] if n % 29 == 6 else page
     waits = {url(n): rng.choice((0.02, 0.1)) * (len(ways[n]) > 2) for n in names}  # the short ways are slow
-    table = road(Uneven(answers, waits), depth=limit, retries=(0.05, 0.05), room=rng.choice((1, 50_000)), concurrency=6)
+    table = road(
+        Uneven(answers, waits), depth=limit, retries=(0.05, 0.05), room=rng.choice((1, 50_000)), concurrency=6
+    )
     await table.add(SEED)
     assert await table.run() == "finished"
     least, queue = {0: 1, 1: 1}, deque([0, 1])

@@ -1,4 +1,5 @@
-"""Costly pages are read in a process that can be killed: the same as here, within limits, while the loop goes on."""
+"""Costly pages are read in a process that can be killed: the same as here, within limits, while the loop goes
+on."""
 
 from __future__ import annotations
 
@@ -63,9 +64,13 @@ def book(page):
 
 def reader(folder: Path | None = None, **given: Any) -> Reader:
     taker = Taker(
-        Scope.of([URL], "any"), seed=7, remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF), bucket=lambda _: 0,
-        key=urls.key, own=lambda host: host == "www.example.com",
-    )  # fmt: skip
+        Scope.of([URL], "any"),
+        seed=7,
+        remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF),
+        bucket=lambda _: 0,
+        key=urls.key,
+        own=lambda host: host == "www.example.com",
+    )
     sites = []
     if folder is not None:
         path = folder / "shop.py"
@@ -81,9 +86,21 @@ def reader(folder: Path | None = None, **given: Any) -> Reader:
 
 def order(one: Reader) -> Order:
     return Order(
-        sources(one.sites), [site.name for site in one.sites], {}, list(sys.path), (), one.pages, one.text, one.links,
-        one.duplicates, one.run, one.beside, sorted(one.watched), one.fetches, ("c", "@link"),
-    )  # fmt: skip
+        sources(one.sites),
+        [site.name for site in one.sites],
+        {},
+        list(sys.path),
+        (),
+        one.pages,
+        one.text,
+        one.links,
+        one.duplicates,
+        one.run,
+        one.beside,
+        sorted(one.watched),
+        one.fetches,
+        ("c", "@link"),
+    )
 
 
 @pytest.fixture
@@ -114,13 +131,24 @@ def plain(one: Read, read: Reader, seen: Page) -> Any:
         for row in one.rows
     ]
     return (
-        rows, one.taken.adds, one.taken.skips, one.items, one.counts, one.error, one.infrastructure, seen.block,
+        rows,
+        one.taken.adds,
+        one.taken.skips,
+        one.items,
+        one.counts,
+        one.error,
+        one.infrastructure,
+        seen.block,
         read.kept,  # type: ignore[attr-defined]
-    )  # fmt: skip
+    )
 
 
 async def both(
-    apart: Any, monkeypatch: pytest.MonkeyPatch, bodies: list[bytes], folder: Path | None = None, use: str | None = None
+    apart: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    bodies: list[bytes],
+    folder: Path | None = None,
+    use: str | None = None,
 ) -> None:
     here, there = reader(folder), apart(reader(folder))
     monkeypatch.setattr(there, "is_costly", lambda _: True)
@@ -138,7 +166,11 @@ PAGES = [
     + b"<a href=/%d>x" * 3 % (1, 2, 3),
     b"".join(b"<a href=/p/%d>%d</a>" % (n, n) for n in range(6000)),
     "<title>Größe</title><p>ünï".encode("utf-16"),
-    b"<base href='/" + b"a" * 5000 + b"/'><a href=x>1</a><a href=/y>2</a><a href='" + b"z" * 3000 + b"'>3</a>",
+    b"<base href='/"
+    + b"a" * 5000
+    + b"/'><a href=x>1</a><a href=/y>2</a><a href='"
+    + b"z" * 3000
+    + b"'>3</a>",
 ]
 
 
@@ -160,9 +192,13 @@ async def test_a_sitemap_is_read_as_in_the_worker(apart: Any, monkeypatch: pytes
 
 
 async def test_a_packed_sitemap_of_50_000_entries_is_read_apart(apart: Any) -> None:
-    entries = b"".join(b"<url><loc>https://www.example.com/some/where/else/%d</loc></url>\n" % n for n in range(50_000))
+    entries = b"".join(
+        b"<url><loc>https://www.example.com/some/where/else/%d</loc></url>\n" % n for n in range(50_000)
+    )
     there = apart(reader())
-    read = await there.reads(claim("@sitemap"), page(gzip.compress(b"<urlset>" + entries + b"</urlset>")), None)
+    read = await there.reads(
+        claim("@sitemap"), page(gzip.compress(b"<urlset>" + entries + b"</urlset>")), None
+    )
     assert there.apart.started.is_set()
     assert read.error is None
     assert sum(len(flat) // 3 for flat in read.taken.adds.values()) == 50_000
@@ -184,7 +220,9 @@ async def test_the_loop_goes_on_while_a_tree_explodes(apart: Any) -> None:
     assert good.rows[0].data.title == "after"
 
 
-@pytest.mark.parametrize(("mode", "error"), [(b"die", "crash"), (b"eat", "too-complex"), (b"spin", "too-complex")])
+@pytest.mark.parametrize(
+    ("mode", "error"), [(b"die", "crash"), (b"eat", "too-complex"), (b"spin", "too-complex")]
+)
 async def test_a_site_function_that_takes_too_much(
     apart: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: bytes, error: str
 ) -> None:
@@ -269,7 +307,9 @@ asyncio.run(main(sys.argv[1], sys.argv[2]))
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux ends it, elsewhere the end of a read does")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="the kernel of Linux ends it, elsewhere the end of a read does"
+)
 @pytest.mark.parametrize("body", ["<title>idle", "<meta name=mode content=spin>"])
 async def test_a_process_ends_with_its_worker(tmp_path: Path, body: str) -> None:
     """Also when the worker is killed, and while a site function spins."""

@@ -14,7 +14,25 @@ from gossamer.worker.records import attempt, failed_record, moment, page_record,
 from gossamer.worker.visitor import Visitor
 
 URL = "https://a.example/x?token=secret"
-FIELDS = ["url", "requested_url", "status", "title", "content_type", "language", "depth", "referrer", "fetched_at", "elapsed", "bytes", "collector", "links", "text_hash", "canonical", "redirects", "error"]  # fmt: skip
+FIELDS = [
+    "url",
+    "requested_url",
+    "status",
+    "title",
+    "content_type",
+    "language",
+    "depth",
+    "referrer",
+    "fetched_at",
+    "elapsed",
+    "bytes",
+    "collector",
+    "links",
+    "text_hash",
+    "canonical",
+    "redirects",
+    "error",
+]
 
 
 def test_moments_are_utc_with_milliseconds() -> None:
@@ -22,13 +40,23 @@ def test_moments_are_utc_with_milliseconds() -> None:
 
 
 def test_a_page_s_record_names_the_first_url_asked_for() -> None:
-    request = Request(URL, depth=2, referrer="https://a.example/", hops=("http://a.example/x", "http://a.example/y"))
+    request = Request(
+        URL, depth=2, referrer="https://a.example/", hops=("http://a.example/x", "http://a.example/y")
+    )
     page = Page(URL, 200, [("content-type", "text/html")], b"<p>", 0.0, 0.123456, 10)
     record = page_record(request, page)
     assert list(msgspec.to_builtins(record)) == FIELDS
-    assert (record.url, record.requested_url, record.redirects) == (URL, "http://a.example/x", list(request.hops))
+    assert (record.url, record.requested_url, record.redirects) == (
+        URL,
+        "http://a.example/x",
+        list(request.hops),
+    )
     assert (record.status, record.depth, record.bytes, record.elapsed) == (200, 2, 10, 0.1235)
-    assert (record.fetched_at, record.content_type, record.error) == ("1970-01-01T00:00:00.000Z", "text/html", None)
+    assert (record.fetched_at, record.content_type, record.error) == (
+        "1970-01-01T00:00:00.000Z",
+        "text/html",
+        None,
+    )
     row = page_row(record, "key")
     assert (row.kind, row.key, row.data) == ("page", "key", record)
 
@@ -59,7 +87,10 @@ def test_answers_that_one_climbed_past_are_kept_before_the_one_that_counts() -> 
     high = Page(URL, 200, [], b"yes", 1.0, 0.1, 3, rung="browser")
     visit, visitor = Visit(Claim(1, 0, "a.example", Request(URL)), Settle(1, "d")), SimpleNamespace(raw=True)
     kept: Any = Visitor._kept(visitor, visit, low, high)  # type: ignore[arg-type]
-    told = [(row.data.status, row.data.exchange.body, row.data.asked.rung, row.data.asked.block) for row in kept.rows]
+    told = [
+        (row.data.status, row.data.exchange.body, row.data.asked.rung, row.data.asked.block)
+        for row in kept.rows
+    ]
     assert told == [(403, b"no", "plain", "generic denied (status 403)"), (200, b"yes", "browser", None)]
 
 

@@ -20,16 +20,20 @@ async def domain(host: str) -> str | None:
 
 async def test_the_hosts_of_a_domain_take_turns(road: Make) -> None:
     net = Net(
-        {seed: links("/1", "/2") for seed in SEEDS} | {f"http://{HOSTS[0]}/1": [failure("reset"), "x"]}, wait=0.01
+        {seed: links("/1", "/2") for seed in SEEDS} | {f"http://{HOSTS[0]}/1": [failure("reset"), "x"]},
+        wait=0.01,
     )
     made = [
-        road(net, seeds=SEEDS, obey=True, fixed=Delay(0.05, 0.05), retries=(0.01,), output=f"{n}.jsonl") for n in "ab"
+        road(net, seeds=SEEDS, obey=True, fixed=Delay(0.05, 0.05), retries=(0.01,), output=f"{n}.jsonl")
+        for n in "ab"
     ]
     for one in made:
         one.visitor.sharing = Sharing(Groups(one.store, 1, 5), domain)
     await made[0].add(*SEEDS)
     assert await asyncio.gather(*(one.run() for one in made)) == ["finished", "finished"]
-    assert len(net.asked) == 4 + 12 + 1, "robots.txt, pages, a retry: nothing was asked twice for being refused a turn"
+    assert len(net.asked) == 4 + 12 + 1, (
+        "robots.txt, pages, a retry: nothing was asked twice for being refused a turn"
+    )
     assert min(b - a for a, b in pairwise(sorted(net.times))) >= 0.045
     n = await made[0].counts()
     assert (n["pages"], n["retried"], n.get("dead", 0)) == (12, 1, 0)

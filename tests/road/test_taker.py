@@ -19,14 +19,22 @@ CLAIM = Claim(1, 0, "a.example", Request(SEED, depth=3, priority=7))
 
 def taker(room: int = 50_000, cap: int = 5000, mode: str = "host", depth: int = 50) -> Taker:
     return Taker(
-        Scope.of([SEED], mode, depth=depth), seed=5, remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF), bucket=lambda host: 0,
-        key=urls.key, own=lambda host: host.endswith("a.example"), cap=cap, room=room,
-    )  # fmt: skip
+        Scope.of([SEED], mode, depth=depth),
+        seed=5,
+        remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF),
+        bucket=lambda host: 0,
+        key=urls.key,
+        own=lambda host: host.endswith("a.example"),
+        cap=cap,
+        room=room,
+    )
 
 
 def found(taken: Taken) -> list[Request]:
     return [
-        unpack(group[1], flat[k + 2], group[2]) for group, flat in taken.adds.items() for k in range(0, len(flat), 3)
+        unpack(group[1], flat[k + 2], group[2])
+        for group, flat in taken.adds.items()
+        for k in range(0, len(flat), 3)
     ]
 
 
@@ -36,7 +44,9 @@ def take(one: Taker, *hrefs: str, page: str = SEED, base: str = "") -> Taken:
 
 def test_a_link_keeps_depth_priority_and_referrer() -> None:
     taken = take(taker(), "x/y?q=1", page="http://a.example/d/")
-    assert found(taken) == [Request("http://a.example/d/x/y?q=1", depth=4, priority=7, referrer="http://a.example/d/")]
+    assert found(taken) == [
+        Request("http://a.example/d/x/y?q=1", depth=4, priority=7, referrer="http://a.example/d/")
+    ]
     assert (taken.distinct, taken.skips) == (1, {})
 
 
@@ -56,10 +66,13 @@ def test_writings_of_one_url_are_one_link_and_the_first_is_fetched() -> None:
 @pytest.mark.parametrize(
     ("href", "reason"),
     [
-        ("http://b.example/", "scope"), ("http://u:p@a.example/", "filter"), ("/a/b/a/b/a/b/", "trap"), ("/" + "x" * 3000, "trap"),
+        ("http://b.example/", "scope"),
+        ("http://u:p@a.example/", "filter"),
+        ("/a/b/a/b/a/b/", "trap"),
+        ("/" + "x" * 3000, "trap"),
         ("http://a.example:9999/", "scope"),
     ],
-)  # fmt: skip
+)
 def test_refusals_are_counted_by_reason(href: str, reason: str) -> None:
     one = taker()
     for _ in range(2):  # the second time the worker remembers
@@ -125,7 +138,8 @@ async def test_a_small_memory_finds_the_same(road: Make, store: Store) -> None:
     """However much the worker remembers, the frontier holds the same URLs and the sums are the same."""
     rng = random.Random(4)
     pages = [
-        [f"/{rng.randrange(300)}" for _ in range(40)] + ["http://b.example/", "/x?utm_source=1"] for _ in range(60)
+        [f"/{rng.randrange(300)}" for _ in range(40)] + ["http://b.example/", "/x?utm_source=1"]
+        for _ in range(60)
     ]
     seen: list[tuple[set[str], dict[str, int]]] = []
     for room in (1, 10, 50_000):
@@ -135,7 +149,9 @@ async def test_a_small_memory_finds_the_same(road: Make, store: Store) -> None:
         for hrefs in pages:
             taken = take(table.taker, *hrefs)
             await table.frontier.add(taken.adds)
-            await table.frontier.count({f"skip:{k}": n for k, n in taken.skips.items()} | {"found": taken.found})
+            await table.frontier.count(
+                {f"skip:{k}": n for k, n in taken.skips.items()} | {"found": taken.found}
+            )
         assert await table.adds_up()
         seen.append(({claim.request.url for claim in await table.claim(1000)}, await table.counts()))
     for counts in (n for _, n in seen):

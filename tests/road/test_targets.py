@@ -39,13 +39,25 @@ def test_a_word_is_told_by_its_form(text: str, target: Target) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("ftp://example.com/", "no http(s) URL"), ("mailto://x", "no http(s) URL"), ("https://", "no http(s) URL"),
-        ("http://exa mple.com/", "no http(s) URL"), ("sitemap:s.xml", "no http(s) URL"), ("feed:", "no http(s) URL"),
-        ("missing.txt", "no such file"), ("./missing", "no such file"), ("missing.py", "no such file"), ("word", "no URL, file or folder"),
-        ("x" * 5000, "no URL, file or folder"), ("a\0b", "no URL, file or folder"), ("", "no URL, file or folder"), ("http://256.1.1.1/", "no http(s) URL"),
-        ("mailto:a@b.example", "no URL, file or folder"), ("a@b.example", "no URL, file or folder"), ("/dev/null", "send what it holds to stdin"),
+        ("ftp://example.com/", "no http(s) URL"),
+        ("mailto://x", "no http(s) URL"),
+        ("https://", "no http(s) URL"),
+        ("http://exa mple.com/", "no http(s) URL"),
+        ("sitemap:s.xml", "no http(s) URL"),
+        ("feed:", "no http(s) URL"),
+        ("missing.txt", "no such file"),
+        ("./missing", "no such file"),
+        ("missing.py", "no such file"),
+        ("word", "no URL, file or folder"),
+        ("x" * 5000, "no URL, file or folder"),
+        ("a\0b", "no URL, file or folder"),
+        ("", "no URL, file or folder"),
+        ("http://256.1.1.1/", "no http(s) URL"),
+        ("mailto:a@b.example", "no URL, file or folder"),
+        ("a@b.example", "no URL, file or folder"),
+        ("/dev/null", "send what it holds to stdin"),
     ],
-)  # fmt: skip
+)
 def test_what_is_nothing_we_know_is_said_in_one_line(text: str, says: str) -> None:
     with pytest.raises(UsageError, match=r".") as error:
         read(text)
@@ -81,20 +93,39 @@ def test_two_columns_or_lines_are_no_url(tmp_path: Path) -> None:
         tmp_path, "https://a.example/\thttps://b.example/\nhttps://c.example/\rhttps://d.example/\n"
     )
     assert found == []
-    assert [("a tab or a carriage return" in one.reason, one.line) for one in rejected] == [(True, 1), (True, 2)]
+    assert [("a tab or a carriage return" in one.reason, one.line) for one in rejected] == [
+        (True, 1),
+        (True, 2),
+    ]
 
 
 def test_a_plain_list(tmp_path: Path) -> None:
     text = "\ufeffhttps://a.example\r\n\r\n# a remark\n  HTTPS://B.example/x#y  \nhttps://c.example/\u00e4"
     found, rejected = seeds(tmp_path, text)
-    assert [one.url for one in found] == ["https://a.example/", "https://b.example/x", "https://c.example/%C3%A4"]
+    assert [one.url for one in found] == [
+        "https://a.example/",
+        "https://b.example/x",
+        "https://c.example/%C3%A4",
+    ]
     assert rejected == []
 
 
 FULL = {
-    "url": "https://a.example/x", "priority": 5, "method": "post", "headers": {"X-A": "1"}, "body": "b", "id": "7", "country": "de", "region": "eu",
-    "proxy": "mobile", "rung": "plain", "use": "book", "carry": {"k": [1, None]}, "depth": 3, "added_at": 12.5,
-}  # fmt: skip
+    "url": "https://a.example/x",
+    "priority": 5,
+    "method": "post",
+    "headers": {"X-A": "1"},
+    "body": "b",
+    "id": "7",
+    "country": "de",
+    "region": "eu",
+    "proxy": "mobile",
+    "rung": "plain",
+    "use": "book",
+    "carry": {"k": [1, None]},
+    "depth": 3,
+    "added_at": 12.5,
+}
 
 
 def test_a_json_line_with_every_field(tmp_path: Path) -> None:
@@ -116,15 +147,28 @@ def test_each_field_alone(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "no url", "ftp://a.example/", "https://", "{", "{}", '{"url": 5}', '{"url": "x"}', '{"url": "https://a.example/", "strange": 1}',
-        '{"url": "https://a.example/", "priority": "high"}', '{"url": "https://a.example/", "priority": 1000001}',
-        '{"url": "https://a.example/", "method": "GET /"}', '{"url": "https://a.example/", "headers": {"a": 1}}',
-        '{"url": "https://a.example/", "carry": "' + "x" * CARRY + '"}', '{"url": "https://a.example/"} x', "[]",
-        b"https://a.example/\xff", b'{"url": "https://a.example/\xff"}',
-        '{"url": "https://a.example/", "method": ""}', '{"url": "https://a.example/", "depth": 1.5}',
+        "no url",
+        "ftp://a.example/",
+        "https://",
+        "{",
+        "{}",
+        '{"url": 5}',
+        '{"url": "x"}',
+        '{"url": "https://a.example/", "strange": 1}',
+        '{"url": "https://a.example/", "priority": "high"}',
+        '{"url": "https://a.example/", "priority": 1000001}',
+        '{"url": "https://a.example/", "method": "GET /"}',
+        '{"url": "https://a.example/", "headers": {"a": 1}}',
+        '{"url": "https://a.example/", "carry": "' + "x" * CARRY + '"}',
+        '{"url": "https://a.example/"} x',
+        "[]",
+        b"https://a.example/\xff",
+        b'{"url": "https://a.example/\xff"}',
+        '{"url": "https://a.example/", "method": ""}',
+        '{"url": "https://a.example/", "depth": 1.5}',
         '{"url": "https://a.example/", "depth": -1}',
     ],
-)  # fmt: skip
+)
 def test_a_bad_line_is_kept_aside_and_the_rest_goes_on(tmp_path: Path, line: str | bytes) -> None:
     raw = line.encode() if isinstance(line, str) else line
     found, rejected = seeds(tmp_path, b"https://one.example/\n" + raw + b"\nhttps://two.example/\n")

@@ -1,4 +1,5 @@
-"""The worker over real parts: stops, pauses, limits, surprises, crashes. Times are those that a person would notice."""
+"""The worker over real parts: stops, pauses, limits, surprises, crashes. Times are those that a person would
+notice."""
 
 from __future__ import annotations
 
@@ -70,7 +71,9 @@ async def test_a_graceful_stop_gives_back_what_was_not_begun(road: Make) -> None
     assert sorted(again.net.asked + table.net.asked) == sorted([SEED, *URLS])
 
 
-async def test_a_stop_ends_requests_that_hang_and_gives_them_back(road: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stop_ends_requests_that_hang_and_gives_them_back(
+    road: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(working, "GRACE", 0.3)
     net = slow_site(0.0)
     table = road(net, concurrency=4)
@@ -90,7 +93,12 @@ async def test_a_stop_ends_requests_that_hang_and_gives_them_back(road: Make, mo
 
 @pytest.mark.parametrize(
     ("state", "outcome"),
-    [("stopping", "stopped"), ("cancelling", "cancelled"), ("stopped", "stopped"), ("cancelled", "cancelled")],
+    [
+        ("stopping", "stopped"),
+        ("cancelling", "cancelled"),
+        ("stopped", "stopped"),
+        ("cancelled", "cancelled"),
+    ],
 )
 async def test_a_word_from_elsewhere_ends_it_soon(road: Make, state: str, outcome: str) -> None:
     table = road(slow_site(0.1), concurrency=2)
@@ -145,7 +153,9 @@ async def test_the_limit_of_pages_is_exact_for_two_workers(road: Make) -> None:
 
 
 async def test_what_is_no_page_returns_its_permit(road: Make) -> None:
-    answers: dict[str, Any] = {url: (302, {"location": "http://elsewhere.example/"}, b"") for url in URLS[:20]}
+    answers: dict[str, Any] = {
+        url: (302, {"location": "http://elsewhere.example/"}, b"") for url in URLS[:20]
+    }
     table = road(Net({SEED: links(*URLS), **answers}), limit=10)
     await table.add(SEED)
     assert await table.run() == "pages"
@@ -177,7 +187,9 @@ async def test_a_surprise_leaves_its_claim_to_expire_and_goes_on(road: Make, sto
     net = slow_site(0.0)
     net.answers[URLS[3]] = [ValueError("a bug"), "fine"]
     table = road(net)
-    table.frontier.policy = table.frontier.policy.__class__(delay=0, per_host=100, obey_robots=False, lease=1500)
+    table.frontier.policy = table.frontier.policy.__class__(
+        delay=0, per_host=100, obey_robots=False, lease=1500
+    )
     table.worker._renew = lambda: asyncio.sleep(0)  # type: ignore[method-assign] # so that a short lease may run out
     await table.add(SEED)
     assert await asyncio.wait_for(table.run(), 20) == "finished"
@@ -235,7 +247,9 @@ async def test_leases_are_renewed_while_a_visit_is_long(road: Make, monkeypatch:
     assert (rows(table.path), table.committer.refused) == ([SEED], 0)
 
 
-async def test_a_lost_lease_is_fetched_again_and_written_once(road: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_lost_lease_is_fetched_again_and_written_once(
+    road: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As after a laptop's sleep: the leases are gone, another worker has the claims; the links are not lost."""
     monkeypatch.setattr(keeping, "RENEW", 0.2)
     net = slow_site(0.8)
@@ -279,7 +293,9 @@ async def test_the_visitor_puts_each_claim_once(road: Make) -> None:
             return True
         for claim in claims:
             await table.visitor.visit([claim], put.append)
-        await table.frontier.settle(0, [v.ends(time.monotonic()) for v in put if v.settle.action], {"pages": 0}, {})
+        await table.frontier.settle(
+            0, [v.ends(time.monotonic()) for v in put if v.settle.action], {"pages": 0}, {}
+        )
         put.clear()
         return False
 

@@ -1,4 +1,5 @@
-"""Variants of real pages: what a site changes about a page that stays the same (`benchmarks/alike.py`, `test_likening.py`)."""
+"""Variants of real pages: what a site changes about a page that stays the same (`benchmarks/alike.py`,
+`test_likening.py`)."""
 
 from __future__ import annotations
 
@@ -56,7 +57,9 @@ def wrapped(page: str, chance: random.Random, language: str) -> str:
             f'<li><a href="/{chance.randrange(9999)}">{some(words, chance, 1, 3)}</a></li>' for _ in range(n)
         )
 
-    above = f'<header><div class="logo">{some(words, chance, 3, 3)}</div><nav><ul>{links(20)}</ul></nav></header>'
+    above = (
+        f'<header><div class="logo">{some(words, chance, 3, 3)}</div><nav><ul>{links(20)}</ul></nav></header>'
+    )
     below = (
         f"<footer><ul>{links(20)}</ul><p>{some(words, chance, 25, 25)}.</p></footer>"
         f'<div id="cookie-notice"><p>{some(words, chance, 30, 30)}.</p><button>OK</button></div>'
@@ -85,7 +88,8 @@ def dates(page: str, chance: random.Random) -> str:
         return f"{chance.randint(1, 28)} {chance.choice(MONTHS.split())} {chance.randint(2001, 2025)}"
 
     page = _MONTH.sub(
-        lambda _: f"{chance.choice(MONTHS.split())} {chance.randint(1, 28)}, {chance.randint(2001, 2025)}", page
+        lambda _: f"{chance.choice(MONTHS.split())} {chance.randint(1, 28)}, {chance.randint(2001, 2025)}",
+        page,
     )
     page = re.sub(
         r"\b(?:19|20)\d\d-\d\d-\d\d\b",
@@ -101,19 +105,29 @@ def ads(page: str, chance: random.Random) -> str:
 
     def one() -> str:
         text, n = some(ADS, chance, 8, 25), chance.randrange(99)
-        return chance.choice([
-            f'<div class="ad-slot"><p>{text}</p></div>', f"<aside><p>{text}</p></aside>",
-            f'<div class="q{n}"><a href="/out?{n}">{text}</a></div>', f"<p>{' '.join(text.split()[:10])}</p>",
-        ])  # fmt: skip
+        return chance.choice(
+            [
+                f'<div class="ad-slot"><p>{text}</p></div>',
+                f"<aside><p>{text}</p></aside>",
+                f'<div class="q{n}"><a href="/out?{n}">{text}</a></div>',
+                f"<p>{' '.join(text.split()[:10])}</p>",
+            ]
+        )
 
     return put(page, [one() for _ in range(chance.randint(1, 4))], chance)
 
 
 def related(page: str, chance: random.Random) -> str:
     """With other links to read on."""
-    links = "".join(f'<li><a href="/r{chance.randrange(9999)}">{some(WORDS, chance, 4, 9)}</a></li>' for _ in range(8))
+    links = "".join(
+        f'<li><a href="/r{chance.randrange(9999)}">{some(WORDS, chance, 4, 9)}</a></li>' for _ in range(8)
+    )
     return re.sub(
-        r"</body>|\Z", lambda _: f"<h3>Related</h3><ul>{links}</ul></body>", page, count=1, flags=re.IGNORECASE
+        r"</body>|\Z",
+        lambda _: f"<h3>Related</h3><ul>{links}</ul></body>",
+        page,
+        count=1,
+        flags=re.IGNORECASE,
     )
 
 
@@ -140,8 +154,13 @@ def several(page: str, chance: random.Random) -> str:
 
 
 KINDS: dict[str, Callable[[str, random.Random], str]] = {
-    "tracking": tracking, "dates": dates, "ads": ads, "related": related, "edits": edits, "several": several,
-}  # fmt: skip
+    "tracking": tracking,
+    "dates": dates,
+    "ads": ads,
+    "related": related,
+    "edits": edits,
+    "several": several,
+}
 
 
 def sibling(page: str, chance: random.Random) -> str | None:
@@ -153,9 +172,14 @@ def sibling(page: str, chance: random.Random) -> str | None:
     other = some(WORDS, chance, 2, 5).title()
     page = page.replace(name, other)
     page = re.sub(
-        r"(<title\b[^>]*>).*?(</title>)", lambda m: f"{m[1]}{other}{m[2]}", page, flags=re.DOTALL | re.IGNORECASE
+        r"(<title\b[^>]*>).*?(</title>)",
+        lambda m: f"{m[1]}{other}{m[2]}",
+        page,
+        flags=re.DOTALL | re.IGNORECASE,
     )
-    page = re.sub(r"(<h1\b[^>]*>).*?(</h1>)", lambda m: f"{m[1]}{other}{m[2]}", page, flags=re.DOTALL | re.IGNORECASE)
+    page = re.sub(
+        r"(<h1\b[^>]*>).*?(</h1>)", lambda m: f"{m[1]}{other}{m[2]}", page, flags=re.DOTALL | re.IGNORECASE
+    )
     return re.sub(r"\b\d+[.,]\d\d\b", lambda _: f"{chance.randint(1, 900)}.{chance.randint(10, 99)}", page)
 
 

@@ -1,4 +1,5 @@
-"""A bed for schedulers: one in this process on a real store whose clock moves; its crawls replay a folder of pages."""
+"""A bed for schedulers: one in this process on a real store whose clock moves; its crawls replay a folder of
+pages."""
 
 from __future__ import annotations
 
@@ -53,9 +54,14 @@ class Bed:
         stop = asyncio.Event()
         store = await open_url(self.moved.url, embedded=False)
         one = loop.Scheduler(
-            self.settings, store, None, Here(store, stop, at_once), say=lambda event, **facts: self.events.append((event, facts)),
-            judge=judge, stop=stop,
-        )  # fmt: skip
+            self.settings,
+            store,
+            None,
+            Here(store, stop, at_once),
+            say=lambda event, **facts: self.events.append((event, facts)),
+            judge=judge,
+            stop=stop,
+        )
         task = asyncio.create_task(one.run())
         try:
             yield stop
@@ -68,7 +74,9 @@ class Bed:
         """Wait for so many ended runs; they, in the order of their due times."""
         for _ in range(1000):
             found = await self.schedules.ended(name)
-            if len(found) >= number and not [run for run in await self.schedules.open(name) if run.state != "waiting"]:
+            if len(found) >= number and not [
+                run for run in await self.schedules.open(name) if run.state != "waiting"
+            ]:
                 break
             await asyncio.sleep(0.02)
         return sorted(await self.schedules.ended(name), key=lambda run: (run.due, run.part))

@@ -1,4 +1,5 @@
-"""The steps of a run in the store: one leader at a time, and what a former leader still wants to write is refused."""
+"""The steps of a run in the store: one leader at a time, and what a former leader still wants to write is
+refused."""
 
 from __future__ import annotations
 
@@ -57,7 +58,10 @@ async def test_a_launch_that_nobody_confirmed_is_made_by_the_next_leader(bed: Be
     (run,) = runs(schedule, due, late=False, now=due)
     assert await bed.schedules.due(dead.token, entry, due, [run], [], {}) == 1
     assert (
-        await bed.schedules.turn(dead.token, "s", run, msgspec.structs.replace(run, state="launching", begun=due)) == 1
+        await bed.schedules.turn(
+            dead.token, "s", run, msgspec.structs.replace(run, state="launching", begun=due)
+        )
+        == 1
     )
     bed.moved.move(70)
     async with bed.scheduler():
@@ -80,7 +84,9 @@ async def test_a_record_of_another_version_is_said_and_left_alone(bed: Bed) -> N
     assert await bed.schedules.names() == ["known", "new"]
     client: Any = bed.store.client
     await client.hset("{b:000}@schedule:new", "spec", '{"version": 9, "tune": "a form that nobody knows"}')
-    await client.rpush("{b:000}@runs:new", '{"version": 1, "due": 1, "at": 1, "state": "finished"}', '{"version": 9}')
+    await client.rpush(
+        "{b:000}@runs:new", '{"version": 1, "due": 1, "at": 1, "state": "finished"}', '{"version": 9}'
+    )
     (unread,) = [one for one in await bed.schedules.all() if isinstance(one, Unread)]
     assert "of version 9" in unread.why
     assert await bed.schedules.forget("new", 1e12, dry=False) == (0, 0)

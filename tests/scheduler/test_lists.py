@@ -1,4 +1,5 @@
-"""Runs on a fleet whose targets are long lists: a door that is cut off is gone on with, a scheduler that is to stop stops."""
+"""Runs on a fleet whose targets are long lists: a door that is cut off is gone on with, a scheduler that is
+to stop stops."""
 
 from __future__ import annotations
 
@@ -28,11 +29,15 @@ async def begun(bed: Bed, done: bool) -> Crawls:
     await crawls.begin("run", Spec(JOB.targets), [])
     await crawls.seeded("run")
     client: Any = bed.store.client
-    await client.hset(producer_positions.positions("run"), "list long.txt.gz", json.dumps({"at": None, "done": done}))
+    await client.hset(
+        producer_positions.positions("run"), "list long.txt.gz", json.dumps({"at": None, "done": done})
+    )
     return crawls
 
 
-async def test_a_list_that_a_dead_scheduler_did_not_read_to_its_end_is_gone_on_with(bed: Bed, monkeypatch: Any) -> None:
+async def test_a_list_that_a_dead_scheduler_did_not_read_to_its_end_is_gone_on_with(
+    bed: Bed, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(runs, "LOOK", 0.02)
     crawls, launched, again = await begun(bed, done=False), list[str | None](), asyncio.Event()
     await producer_runner._hold(bed.store, "run", "a door that lives")

@@ -1,4 +1,5 @@
-"""Due times become runs, each exactly once: missed, overlapping, spread, changed and removed while a scheduler runs."""
+"""Due times become runs, each exactly once: missed, overlapping, spread, changed and removed while a
+scheduler runs."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ async def test_a_due_time_is_one_crawl_with_its_own_name_and_output(bed: Bed) ->
         bed.moved.set("2026-11-21T04:00:01Z")
         (run,) = await bed.ended(1)
     assert (run.state, run.crawl, run.reason) == ("finished", "s-20261121T0400", "")
-    assert [json.loads(line)["title"] for line in (bed.folder / "2026-11-21.jsonl").read_text().splitlines()] == ["a"]
+    assert [
+        json.loads(line)["title"] for line in (bed.folder / "2026-11-21.jsonl").read_text().splitlines()
+    ] == ["a"]
     assert len((bed.folder / "20261121T0400.csv").read_text().splitlines()) == 2
     assert (await Crawls(bed.store).need("s-20261121T0400")).state == "finished"
     said = list(dict.fromkeys(event for event, _ in bed.events))  # a lead runs out where the clock is moved
@@ -37,7 +40,8 @@ async def test_a_due_time_is_one_crawl_with_its_own_name_and_output(bed: Bed) ->
     ("missed", "away", "expected"),
     [
         ("run", "03:05", [(2, "missed", 2), (3, "finished", 1)]),
-        ("run", "03:00:20", [(2, "missed", 2), (3, "finished", 1)]),  # the one on time makes up for the others
+        # the one on time makes up for the others
+        ("run", "03:00:20", [(2, "missed", 2), (3, "finished", 1)]),
         ("run", "01:10", [(1, "finished", 1)]),
         ("skip", "03:05", [(3, "missed", 3)]),
         ("skip", "03:00:20", [(2, "missed", 2), (3, "finished", 1)]),
@@ -107,7 +111,10 @@ async def test_spread_and_jitter(bed: Bed) -> None:
     assert [run.crawl for run in runs] == [f"s-20261121T0400-{part}" for part in (1, 2, 3)]
     assert [run.at for run in runs] == times
     assert all(run.begun is not None and 0 <= run.begun - run.at < 10 for run in runs)
-    rows = [json.loads((bed.folder / f"out-20261121T0400-{part}.jsonl").read_text())["title"] for part in (1, 2, 3)]
+    rows = [
+        json.loads((bed.folder / f"out-20261121T0400-{part}.jsonl").read_text())["title"]
+        for part in (1, 2, 3)
+    ]
     assert rows == ["a", "b", "c"]
 
 
@@ -211,7 +218,9 @@ async def test_a_graceful_stop_leaves_the_run_to_the_next_scheduler(bed: Bed) ->
         await bed.heard("taken up")
         (run,) = await bed.ended(1)
     assert run.state == "finished"
-    rows = [json.loads(line)["url"] for line in (bed.folder / "out-20261121T0100.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line)["url"] for line in (bed.folder / "out-20261121T0100.jsonl").read_text().splitlines()
+    ]
     assert len(rows) == len(set(rows)) == 21
 
 
@@ -232,4 +241,7 @@ async def test_one_of_two_leads_and_the_other_takes_over(bed: Bed) -> None:
             bed.moved.set("2026-11-21T02:00:01Z")
             runs = await bed.ended(2)
     assert hours(runs) == [(1, "finished", 1), (2, "finished", 1)]  # type: ignore[arg-type]
-    assert [facts["crawl"] for event, facts in bed.events if event == "begun"] == ["s-20261121T0100", "s-20261121T0200"]
+    assert [facts["crawl"] for event, facts in bed.events if event == "begun"] == [
+        "s-20261121T0100",
+        "s-20261121T0200",
+    ]

@@ -42,17 +42,23 @@ class Desk:
 
     def scheduler(self, **more: str) -> subprocess.Popen[str]:
         """One more scheduler, whose events go to a file."""
-        env = {k: v for k, v in (faked(**more) if more else os.environ).items() if not k.startswith("GOSSAMER_")}
+        env = {
+            k: v for k, v in (faked(**more) if more else os.environ).items() if not k.startswith("GOSSAMER_")
+        }
         with (self.folder / f"log{len(self.schedulers)}").open("w") as log:
             words = [sys.executable, "-m", "gossamer", "scheduler", "--json", "--here", *self.where]
-            process = subprocess.Popen(words, cwd=self.folder, stdout=log, stderr=log, text=True, env=with_path(env))
+            process = subprocess.Popen(
+                words, cwd=self.folder, stdout=log, stderr=log, text=True, env=with_path(env)
+            )
         self.schedulers.append(process)
         return process
 
     def events(self, number: int | None = None) -> list[dict[str, Any]]:
         """What a scheduler said; or all of them."""
         logs = sorted(self.folder.glob("log*")) if number is None else [self.folder / f"log{number}"]
-        return [json.loads(line) for log in logs for line in log.read_text().splitlines() if line.startswith("{")]
+        return [
+            json.loads(line) for log in logs for line in log.read_text().splitlines() if line.startswith("{")
+        ]
 
     def said(self, event: str, number: int | None = None) -> list[dict[str, Any]]:
         return [one for one in self.events(number) if one["event"] == event]
@@ -87,7 +93,18 @@ def web() -> Iterator[Web]:
 
 
 def add(desk: Desk, web: Web, name: str, line: str, *words: str) -> None:
-    desk("schedule", "add", name, line, *web.plan.seeds(), "--allow-private", "127.0.0.0/8", "--delay", "0.05", *words)
+    desk(
+        "schedule",
+        "add",
+        name,
+        line,
+        *web.plan.seeds(),
+        "--allow-private",
+        "127.0.0.0/8",
+        "--delay",
+        "0.05",
+        *words,
+    )
 
 
 def ended(url: str, name: str) -> list[Run]:
@@ -101,7 +118,9 @@ def ended(url: str, name: str) -> list[Run]:
     return asyncio.run(inside())
 
 
-def test_the_leader_is_killed_in_the_middle_of_a_run_and_the_other_goes_on(desk: Desk, moved: Moved, web: Web) -> None:
+def test_the_leader_is_killed_in_the_middle_of_a_run_and_the_other_goes_on(
+    desk: Desk, moved: Moved, web: Web
+) -> None:
     moved.set("2026-11-21T03:58:00Z")
     add(desk, web, "nightly", "0 4 * * *", "-o", "{run}.jsonl")
     first = desk.scheduler()
@@ -152,7 +171,9 @@ def test_a_leader_stopped_for_longer_than_its_lead_writes_nothing_over(
 
 
 @pytest.mark.parametrize("offset", ["-3600", "+3600"])
-def test_a_wrong_clock_of_one_machine_changes_nothing(desk: Desk, moved: Moved, web: Web, offset: str) -> None:
+def test_a_wrong_clock_of_one_machine_changes_nothing(
+    desk: Desk, moved: Moved, web: Web, offset: str
+) -> None:
     moved.set("2026-11-21T03:58:00Z")
     add(desk, web, "nightly", "0 4,5 * * *", "-o", "{run}.jsonl")
     wrong = desk.scheduler(FAKETIME=offset)
@@ -171,7 +192,8 @@ def test_a_wrong_clock_of_one_machine_changes_nothing(desk: Desk, moved: Moved, 
 
 
 def test_schedules_without_a_server_and_the_verbs(tmp_path: Path, web: Web) -> None:
-    """Embedded: the scheduler runs crawls itself; a schedule added while it runs is heard of; it is stopped gracefully."""
+    """Embedded: the scheduler runs crawls itself; a schedule added while it runs is heard of; it is stopped
+    gracefully."""
     desk = Desk(tmp_path)
     assert "no schedules yet" in desk("schedule", "list")
     soon = datetime.fromtimestamp(time.time() + 90, UTC)
@@ -227,7 +249,10 @@ def test_the_store_dies_under_an_embedded_scheduler(tmp_path: Path, web: Web) ->
         (("x", "@daily", "https://a.example", "-o", "-"), "no standard output"),
         (("x", "@daily", "https://a.example", "-o", "{day}.jsonl"), "there are {date} and {run}"),
         (("x", "@daily", "https://a.example", "-o", "out.xyz"), "no format for .xyz"),
-        (("x", "@daily", "https://a.example", "https://b.example", "--spread", "1h", "-o", "out.jsonl"), "put {run}"),
+        (
+            ("x", "@daily", "https://a.example", "https://b.example", "--spread", "1h", "-o", "out.jsonl"),
+            "put {run}",
+        ),
         (("x", "@daily", "https://a.example", "--jitter", "soon"), "--jitter 'soon': it is a time"),
         (("x", "@daily", "https://a.example", "--missed", "some"), "run, skip, all"),
         (("x", "@daily", "https://a.example", "--missed", "all:0"), "from 1 to 1000"),
@@ -255,7 +280,15 @@ def test_a_run_may_watch_for_as_long_as_it_is_told(tmp_path: Path, web: Web) -> 
     scheduler = desk.scheduler()
     try:
         wait(lambda: desk.said("leads"))
-        words = ("sitemap:http://127.0.0.1:1/map.xml", "--watch", "1s", "--time-limit", "4s", "--retries", "none")
+        words = (
+            "sitemap:http://127.0.0.1:1/map.xml",
+            "--watch",
+            "1s",
+            "--time-limit",
+            "4s",
+            "--retries",
+            "none",
+        )
         desk("schedule", "add", "news", "* * * * *", *words)
         wait(lambda: desk.said("ended"), 90)
         (run,) = desk.said("ended")

@@ -9,7 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 @contextmanager
-def answering(handler: type[BaseHTTPRequestHandler], address: str = "127.0.0.1", port: int = 0) -> Iterator[int]:
+def answering(
+    handler: type[BaseHTTPRequestHandler], address: str = "127.0.0.1", port: int = 0
+) -> Iterator[int]:
     """The port at which the handler answers for the length of a `with`."""
     with ThreadingHTTPServer((address, port), handler) as server:
         server.daemon_threads = True

@@ -1,8 +1,9 @@
-"""Machines of their own: network namespaces on one wire, a process that delays, loses and cuts what passes between them.
+"""Machines of their own: network namespaces on one wire, a process that delays, loses and cuts what passes
+between them.
 
-The wire reads the packets of each namespace from a TUN device. So it needs no module of the kernel for delay and loss, and can cut two
-machines apart while each still reaches the others. Addresses: 10.200.0.N each; a machine may answer for a whole network, too.
-`refused()` says why there can be none here.
+The wire reads the packets of each namespace from a TUN device. So it needs no module of the kernel for delay
+and loss, and can cut two machines apart while each still reaches the others. Addresses: 10.200.0.N each; a
+machine may answer for a whole network, too. `refused()` says why there can be none here.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Machine(NamedTuple):
-    """`delay`: seconds that a packet takes to or from it; `network`: one that it answers for, as `10.0.0.0/16`."""
+    """`delay`: seconds that a packet takes to or from it; `network`: one that it answers for, as
+    `10.0.0.0/16`."""
 
     name: str
     delay: float = 0.0
@@ -68,9 +70,11 @@ class Machines:
     def __init__(self, machines: Sequence[Machine], loss: float, seed: int) -> None:
         self.address = {one.name: f"10.200.0.{number}" for number, one in enumerate(machines, 1)}
         self._spaces = {one.name: f"gt{os.getpid()}-{one.name}" for one in machines}
-        given = {"loss": loss, "seed": seed, "machines": [
-            [*one, self._spaces[one.name], self.address[one.name]] for one in machines
-        ]}  # fmt: skip
+        given = {
+            "loss": loss,
+            "seed": seed,
+            "machines": [[*one, self._spaces[one.name], self.address[one.name]] for one in machines],
+        }
         self._wire = subprocess.Popen(
             [sys.executable, Path(__file__).with_name("cable.py"), json.dumps(given)],
             stdin=subprocess.PIPE,

@@ -1,4 +1,5 @@
-"""The wire of `apart`, a process: makes the namespaces, passes packets between them, takes them away when stdin ends."""
+"""The wire of `apart`, a process: makes the namespaces, passes packets between them, takes them away when
+stdin ends."""
 
 from __future__ import annotations
 

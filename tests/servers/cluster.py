@@ -24,11 +24,24 @@ class Cluster:
         self, masters: int = 3, replicas: int = 0, *, node_timeout: int = 2000, words: tuple[str, ...] = ()
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="gt-"))
-        options = ("--cluster-enabled", "yes", "--cluster-node-timeout", str(node_timeout), "--save", "", "--appendonly", "yes",
-                   "--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0", *words)  # fmt: skip
+        options = (
+            "--cluster-enabled",
+            "yes",
+            "--cluster-node-timeout",
+            str(node_timeout),
+            "--save",
+            "",
+            "--appendonly",
+            "yes",
+            "--cluster-require-full-coverage",
+            "no",
+            "--repl-diskless-sync-delay",
+            "0",
+            *words,
+        )
         self.nodes = [
             Process(self.folder, *options, port=free_port(bus=True)) for _ in range(masters * (1 + replicas))
-        ]  # fmt: skip
+        ]
         self.cuts = [round(SLOTS * n / masters) for n in range(masters + 1)]
         clients = [node.ready().client() for node in self.nodes]
         for n, client in enumerate(clients):
@@ -40,7 +53,9 @@ class Cluster:
         until(lambda: all(_fact(client, "cluster_known_nodes") == str(len(clients)) for client in clients))
         names = [client.execute_command("CLUSTER", "MYID") for client in clients[:masters]]
         for n, client in enumerate(clients[masters:]):
-            until(lambda n=n, client=client: client.execute_command("CLUSTER", "REPLICATE", names[n % masters]))
+            until(
+                lambda n=n, client=client: client.execute_command("CLUSTER", "REPLICATE", names[n % masters])
+            )
         self.whole()
         until(lambda: all(followers(client) == replicas for client in clients[:masters]))
         for client in clients:
@@ -80,9 +95,11 @@ class Cluster:
 
 def _fact(client: redis.Redis, name: str) -> str:
     found = client.execute_command("CLUSTER INFO")
-    return str(found[name]) if isinstance(found, dict) else dict(
-        line.split(":", 1) for line in found.decode().split() if ":" in line
-    )[name]  # fmt: skip
+    return (
+        str(found[name])
+        if isinstance(found, dict)
+        else dict(line.split(":", 1) for line in found.decode().split() if ":" in line)[name]
+    )
 
 
 @contextmanager

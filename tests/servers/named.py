@@ -1,4 +1,5 @@
-"""The command line on a machine that knows names which no name server knows: `python named.py NAMES.json crawl ...`.
+"""The command line on a machine that knows names which no name server knows: `python named.py NAMES.json
+crawl ...`.
 
 With STAND_IN=1 the browser rung is a stand-in (`standin`).
 """

@@ -33,9 +33,15 @@ class Process:
     """A server in a folder of its own; it may be killed, stopped, and begun again with what is on its disk."""
 
     def __init__(
-        self, folder: Path, *words: str, port: int = 0, binary: str = "", tls: bool = False, config: str = "",
+        self,
+        folder: Path,
+        *words: str,
+        port: int = 0,
+        binary: str = "",
+        tls: bool = False,
+        config: str = "",
         host: str = "127.0.0.1",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.port, self.host = port or free_port(), host
         self.folder = folder / str(self.port)
         self.folder.mkdir(parents=True)

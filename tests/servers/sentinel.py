@@ -17,8 +17,14 @@ class Watched:
     """A master (the first of `servers`), its replicas, and the Sentinels that watch it."""
 
     def __init__(
-        self, replicas: int = 1, sentinels: int = 3, *, down_after: int = 1000, password: str = "", host: str = "127.0.0.1"
-    ) -> None:  # fmt: skip
+        self,
+        replicas: int = 1,
+        sentinels: int = 3,
+        *,
+        down_after: int = 1000,
+        password: str = "",
+        host: str = "127.0.0.1",
+    ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="gt-"))
         words = ("--save", "", "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
         words += ("--requirepass", password, "--masterauth", password) if password else ()
@@ -26,7 +32,8 @@ class Watched:
         self.servers = [Process(self.folder, *words, host=host)]
         master = self.servers[0].port
         self.servers += [
-            Process(self.folder, *words, "--replicaof", f"{host} {master}", host=host) for _ in range(replicas)
+            Process(self.folder, *words, "--replicaof", f"{host} {master}", host=host)
+            for _ in range(replicas)
         ]
         for server in self.servers:
             server.ready(**self.password)
@@ -34,7 +41,9 @@ class Watched:
         config += f"sentinel down-after-milliseconds {SERVICE} {down_after}\n"
         config += f"sentinel failover-timeout {SERVICE} 5000\n"
         config += f"sentinel auth-pass {SERVICE} {password}\n" if password else ""
-        self.sentinels = [Process(self.folder, "--sentinel", config=config, host=host) for _ in range(sentinels)]
+        self.sentinels = [
+            Process(self.folder, "--sentinel", config=config, host=host) for _ in range(sentinels)
+        ]
         with self.servers[0].client(**self.password) as client:
             until(lambda: followers(client) == replicas)
         for sentinel in self.sentinels:
@@ -50,7 +59,11 @@ class Watched:
     def url(self) -> str:
         """Its address, as gossamer wants it."""
         user = f":{self.password['password']}@" if self.password else ""
-        return f"redis+sentinel://{user}" + ",".join(f"{one.host}:{one.port}" for one in self.sentinels) + f"/{SERVICE}"
+        return (
+            f"redis+sentinel://{user}"
+            + ",".join(f"{one.host}:{one.port}" for one in self.sentinels)
+            + f"/{SERVICE}"
+        )
 
     def close(self) -> None:
         """End all, forget their files."""

@@ -1,5 +1,6 @@
-"""Stands for the browser on a web of walls where a real one would be too slow: the wire of a browser (the impersonated rung's), and the
-little that the walls' scripts do: a sum, a cookie, a page loaded anew, rows fetched. For measurements of many seeds."""
+"""Stands for the browser on a web of walls where a real one would be too slow: the wire of a browser (the
+impersonated rung's), and the little that the walls' scripts do: a sum, a cookie, a page loaded anew, rows
+fetched. For measurements of many seeds."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ class StandIn:
         self._http, self._passes = ImpersonatedCollector(resolver, **options), dict[str, str]()
         self._browser = identity(("chrome",), "stand-in")
 
-    async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
+    async def collect(
+        self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
+    ) -> Page | Failure:
         """A page as it is when its script ran."""
         page = await self._get(request)
         if isinstance(page, Failure) or (found := SUM.search(page.body)) is None:
@@ -55,5 +58,7 @@ class StandIn:
     async def _get(self, request: Request) -> Page | Failure:
         one = self._browser
         cookies = self._passes.get(split(request.url)[1], "")
-        worn = dress(one, request.url, referrer=None, passed=(), domain=lambda host: host, given=None, cookies=cookies)
+        worn = dress(
+            one, request.url, referrer=None, passed=(), domain=lambda host: host, given=None, cookies=cookies
+        )
         return await self._http.collect(request, worn, Guise(one.name, one.target, one.http2, "stand-in"))

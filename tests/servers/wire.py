@@ -40,7 +40,7 @@ class Wire:
 
 async def _back(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hushed: asyncio.Event, done: asyncio.Event
-) -> None:  # fmt: skip
+) -> None:
     try:
         while data := await reader.read(1 << 20):
             if hushed.is_set():

@@ -1,4 +1,5 @@
-"""Workers of a fleet in the test's own process: as the embedded run's, but an outage of the store is waited for."""
+"""Workers of a fleet in the test's own process: as the embedded run's, but an outage of the store is waited
+for."""
 
 from __future__ import annotations
 

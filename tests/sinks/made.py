@@ -37,11 +37,24 @@ class Book(Item, key="upc"):
 
 def page(n: int, **changes: Any) -> Row:
     fields: dict[str, Any] = {
-        "url": f"http://a.test/{n}", "requested_url": f"http://a.test/{n}", "status": 200, "title": f"Page {n}",
-        "content_type": "text/html", "language": "en", "depth": 1, "referrer": "http://a.test/",
-        "fetched_at": "2024-05-01T12:00:00.250Z", "elapsed": 0.25, "bytes": 1234, "collector": "http", "links": 7,
-        "text_hash": "00ff", "canonical": None, "redirects": [], "error": None,
-    }  # fmt: skip
+        "url": f"http://a.test/{n}",
+        "requested_url": f"http://a.test/{n}",
+        "status": 200,
+        "title": f"Page {n}",
+        "content_type": "text/html",
+        "language": "en",
+        "depth": 1,
+        "referrer": "http://a.test/",
+        "fetched_at": "2024-05-01T12:00:00.250Z",
+        "elapsed": 0.25,
+        "bytes": 1234,
+        "collector": "http",
+        "links": 7,
+        "text_hash": "00ff",
+        "canonical": None,
+        "redirects": [],
+        "error": None,
+    }
     return Row("page", f"k{n}", PageRecord(**{**fields, **changes}))
 
 
@@ -67,7 +80,8 @@ class Died(BaseException):
 
 
 class Store:
-    """What the store keeps: committed lengths and settled rows, changed together; every earlier state is remembered."""
+    """What the store keeps: committed lengths and settled rows, changed together; every earlier state is
+    remembered."""
 
     def __init__(self) -> None:
         self.lengths: dict[str, int] = {}
@@ -80,7 +94,8 @@ class Store:
         self.done.extend(keys)
 
     def lose(self, commits: int) -> None:
-        """The store lost its last commits (the tail of its log was cut). That of `prepare` is older and stays."""
+        """The store lost its last commits (the tail of its log was cut). That of `prepare` is older and
+        stays."""
         while commits and len(self.past) > 1:
             self.lengths, self.done = self.past.pop()
             commits -= 1
@@ -108,8 +123,11 @@ def _between() -> None:
 
 
 @contextmanager
-def dying(at: int, monkeypatch: pytest.MonkeyPatch, die: Callable[[], None] | None = None) -> Iterator[list[int]]:
-    """Die at the `at`-th system call that changes the disk: a write is half done then, all else not done at all."""
+def dying(
+    at: int, monkeypatch: pytest.MonkeyPatch, die: Callable[[], None] | None = None
+) -> Iterator[list[int]]:
+    """Die at the `at`-th system call that changes the disk: a write is half done then, all else not done at
+    all."""
     count = [0]
 
     def hook(name: str, real: Callable[..., Any]) -> Callable[..., Any]:

@@ -52,7 +52,9 @@ def test_a_tail_of_others_is_kept(tmp_path: Path, committed: int, foreign: bytes
     assert path.read_bytes() == before
 
 
-def test_what_others_write_between_look_and_write_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_others_write_between_look_and_write_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = made(tmp_path)
     length, real, path = file.append(file.prepare(), ROWS[0]), os.pwrite, tmp_path / "out.jsonl"
 

@@ -26,15 +26,34 @@ class Size(Enum):
 @pytest.mark.parametrize(
     ("annotation", "word"),
     [
-        (int, "int"), (float, "float"), (str, "str"), (bool, "bool"), (Decimal, "decimal"), (datetime, "time"),
-        (Optional[int], "int"), (Decimal | None, "decimal"), (int | float, "float"), (int | str, "json"),  # noqa: UP045
-        (list[str], "strings"), (tuple[str, ...], "strings"), (set[str], "strings"), (list[int], "json"),
-        (dict[str, int], "json"), (Any, "json"), (Literal["a", "b"], "str"), (Literal[1], "json"), (Colour, "str"),
-        (Size, "json"), (Annotated[int, msgspec.Meta(ge=0)], "int"), (list, "json"), (None, "json"), ("Lost", "json"),
+        (int, "int"),
+        (float, "float"),
+        (str, "str"),
+        (bool, "bool"),
+        (Decimal, "decimal"),
+        (datetime, "time"),
+        (Optional[int], "int"),  # noqa: UP045
+        (Decimal | None, "decimal"),
+        (int | float, "float"),
+        (int | str, "json"),
+        (list[str], "strings"),
+        (tuple[str, ...], "strings"),
+        (set[str], "strings"),
+        (list[int], "json"),
+        (dict[str, int], "json"),
+        (Any, "json"),
+        (Literal["a", "b"], "str"),
+        (Literal[1], "json"),
+        (Colour, "str"),
+        (Size, "json"),
+        (Annotated[int, msgspec.Meta(ge=0)], "int"),
+        (list, "json"),
+        (None, "json"),
+        ("Lost", "json"),
         (str | msgspec.UnsetType, "str"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_types_of_columns(annotation: Any, word: str) -> None:
     assert column_type(annotation) == word
 
@@ -42,7 +61,9 @@ def test_types_of_columns(annotation: Any, word: str) -> None:
 def test_classes_of_one_kind_share_the_union_of_their_fields() -> None:
     one = type(Item)("Thing", (Item,), {"__annotations__": {"a": int, "b": str}})
     two = type(Item)("Thing", (Item,), {"__annotations__": {"b": int, "c": float}})
-    assert item_columns([one, two]) == {"thing": (Column("a", "int"), Column("b", "json"), Column("c", "float"), *OURS)}
+    assert item_columns([one, two]) == {
+        "thing": (Column("a", "int"), Column("b", "json"), Column("c", "float"), *OURS)
+    }
 
 
 def test_annotations_that_cannot_be_read_are_json() -> None:
@@ -57,11 +78,22 @@ def test_page_columns_are_the_record() -> None:
 @pytest.mark.parametrize(
     ("value", "found"),
     [
-        (1, 1), ("a", "a"), (None, None), (True, True), (Decimal("1.50"), "1.50"), (Decimal("NaN"), None),
-        ([], "[]"), ([1, "ü"], '[1,"ü"]'), ({"a": None}, '{"a":null}'), (date(2024, 5, 1), "2024-05-01"),
-        (Colour.RED, "red"), (Size.BIG, "3"), (b"\xff", "/w=="), (msgspec.UNSET, None),
+        (1, 1),
+        ("a", "a"),
+        (None, None),
+        (True, True),
+        (Decimal("1.50"), "1.50"),
+        (Decimal("NaN"), None),
+        ([], "[]"),
+        ([1, "ü"], '[1,"ü"]'),
+        ({"a": None}, '{"a":null}'),
+        (date(2024, 5, 1), "2024-05-01"),
+        (Colour.RED, "red"),
+        (Size.BIG, "3"),
+        (b"\xff", "/w=="),
+        (msgspec.UNSET, None),
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_cells(value: Any, found: Any) -> None:
     assert cell(value) == found

@@ -39,7 +39,9 @@ def test_any_text_reads_back_and_is_no_formula(rows: list[list[str]]) -> None:
     assert data == b"" or data.endswith(b"\r\n")
     found = list(csv.reader(io.StringIO(data.decode(), newline=""), strict=True))
     assert [[unguarded(value) for value in row] for row in found] == rows
-    assert not any(value[:1] in tuple(FORMULA) and any(map(str.isalpha, value)) for row in found for value in row)
+    assert not any(
+        value[:1] in tuple(FORMULA) and any(map(str.isalpha, value)) for row in found for value in row
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,18 @@ def test_formulas_are_text(text: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["+49 30 1234", "-5", "+1 (555) 123-45.67", "-1.5", "+2E10", "-1e-5", "+49/30", "-5%", "+02:00", "-1,234.50"],
+    [
+        "+49 30 1234",
+        "-5",
+        "+1 (555) 123-45.67",
+        "-1.5",
+        "+2E10",
+        "-1e-5",
+        "+49/30",
+        "-5%",
+        "+02:00",
+        "-1,234.50",
+    ],
 )
 def test_numbers_and_telephone_numbers_are_left_alone(text: str, tmp_path: Path) -> None:
     """Seen red: each had a quote before it."""
@@ -87,19 +100,28 @@ def test_guard_no_writes_all_text_as_it_is(tmp_path: Path) -> None:
 
 
 def test_numbers_stay_numbers(tmp_path: Path) -> None:
-    row = written(tmp_path / "out.csv", [book(1, price=Decimal("-19.90"), stock=-3, tags=["a", "=b"], more={"x": 1})])[
-        0
-    ]
+    row = written(
+        tmp_path / "out.csv", [book(1, price=Decimal("-19.90"), stock=-3, tags=["a", "=b"], more={"x": 1})]
+    )[0]
     assert (row["price"], row["stock"], row["tags"], row["more"]) == ("-19.90", "-3", '["a","=b"]', '{"x":1}')
     assert (field(True), field(None), field(1.5), field(Decimal("NaN"))) == ("true", None, 1.5, None)
     assert (field(float("nan")), field(float("-inf"))) == (None, None)  # null in JSON
 
 
 def test_pages_have_the_columns_of_the_contract(tmp_path: Path) -> None:
-    rows = written(tmp_path / "out.csv", [page(1), page(2, status=None, title=None, error="dns")], page_columns())
+    rows = written(
+        tmp_path / "out.csv", [page(1), page(2, status=None, title=None, error="dns")], page_columns()
+    )
     assert list(rows[0]) == [column.name for column in page_columns()]
-    assert (rows[0]["status"], rows[0]["redirects"], rows[1]["status"], rows[1]["error"]) == ("200", "[]", "", "dns")
-    full = written(tmp_path / "full.csv", [page(1, text="a\nb", out_links=["u"]), page(2)], page_columns(True, True))
+    assert (rows[0]["status"], rows[0]["redirects"], rows[1]["status"], rows[1]["error"]) == (
+        "200",
+        "[]",
+        "",
+        "dns",
+    )
+    full = written(
+        tmp_path / "full.csv", [page(1, text="a\nb", out_links=["u"]), page(2)], page_columns(True, True)
+    )
     assert (full[0]["text"], full[0]["out_links"], full[1]["text"]) == ("a\nb", '["u"]', "")
 
 
@@ -141,7 +163,19 @@ def test_a_new_column_is_refused_before_the_crawl(tmp_path: Path) -> None:
 def test_untyped_items_have_the_columns_of_the_first_rows(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     rows = written(path, [loose(1, a="=1", b=[1]), loose(2, B=2, c=None)], None)
-    assert list(rows[0]) == ["a", "b", "c", "_url", "_site", "_kind", "_key", "_seen_at", "_version", "_hash", "_extra"]
+    assert list(rows[0]) == [
+        "a",
+        "b",
+        "c",
+        "_url",
+        "_site",
+        "_kind",
+        "_key",
+        "_seen_at",
+        "_version",
+        "_hash",
+        "_extra",
+    ]
     assert [(row["a"], row["b"], row["_extra"]) for row in rows] == [("'=1", "[1]", ""), ("", "", '{"B":2}')]
     later = Csv(str(path), None)  # another run: what comes later has no column
     later.close(later.append(later.prepare(), [loose(3, a=3, d="x")]))
@@ -179,7 +213,8 @@ def test_a_field_that_was_not_declared_is_not_dropped(tmp_path: Path) -> None:
     (found,) = written(tmp_path / "out.csv", [row])
     assert found["_extra"] == '{"colour":"red"}'
     old = tmp_path / "old.csv"
-    old.write_text(",".join(column.name for column in BOOK) + "\r\n")  # of a gossamer whose items had no such column
+    # of a gossamer whose items had no such column
+    old.write_text(",".join(column.name for column in BOOK) + "\r\n")
     assert len(written(old, [book(1)])) == 1
     with pytest.raises(SinkError, match="no column colour"):
         written(old, [row])

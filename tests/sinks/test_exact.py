@@ -64,7 +64,9 @@ def test_a_real_kill_between_write_and_settle(tmp_path: Path) -> None:
         "sink.append(length, [page(1)]); os.kill(os.getpid(), 9)"
     )
     run = subprocess.run(
-        [sys.executable, "-c", code, str(path), str(Path(__file__).parents[1])], stdout=subprocess.PIPE, check=False
+        [sys.executable, "-c", code, str(path), str(Path(__file__).parents[1])],
+        stdout=subprocess.PIPE,
+        check=False,
     )
     assert run.returncode == -9
     assert len(urls(path)) == 2  # the tail is there, and does not count

@@ -42,7 +42,9 @@ def shift(path: Path) -> None:
     path.write_bytes(b"a line more\n" + path.read_bytes())
 
 
-@pytest.mark.parametrize("change", [shorten, replace, edit, shift, Path.unlink], ids=lambda change: change.__name__)
+@pytest.mark.parametrize(
+    "change", [shorten, replace, edit, shift, Path.unlink], ids=lambda change: change.__name__
+)
 def test_a_file_that_somebody_changed_is_exit_20(change: Callable[[Path], None], tmp_path: Path) -> None:
     path = tmp_path / "out"
     sink, length = begun(path)
@@ -121,7 +123,9 @@ def test_mark_names_owner_base_and_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_leaves_nothing_half_written(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_nothing_half_written(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "out"
     sink, length = begun(path)
     real, calls = os.pwrite, []
@@ -153,7 +157,9 @@ def test_a_real_limit_on_the_file_is_a_full_disk(tmp_path: Path) -> None:
     )
     path = tmp_path / "out"
     run = subprocess.run(
-        [sys.executable, "-c", code, str(path), str(Path(__file__).parents[1])], stdout=subprocess.PIPE, check=True
+        [sys.executable, "-c", code, str(path), str(Path(__file__).parents[1])],
+        stdout=subprocess.PIPE,
+        check=True,
     )
     assert int(run.stdout) == path.stat().st_size
 
@@ -172,7 +178,9 @@ def a_pipe(at: Path) -> Path:
 
 
 @pytest.mark.parametrize("where", [no_folder, a_folder, a_pipe])
-def test_a_place_that_cannot_be_written_is_said_before_the_crawl(where: Callable[[Path], Path], tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_said_before_the_crawl(
+    where: Callable[[Path], Path], tmp_path: Path
+) -> None:
     path = where(tmp_path)
     with pytest.raises(UsageError, match=str(path)):
         jsonl(path).prepare()
@@ -187,7 +195,9 @@ def test_a_refused_file_is_a_sink_error(tmp_path: Path, monkeypatch: pytest.Monk
         jsonl(tmp_path / "out").prepare()
 
 
-def test_data_is_on_the_disk_before_the_length_is_returned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_is_on_the_disk_before_the_length_is_returned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sink, length = begun(tmp_path / "out")
     synced: list[int] = []
     monkeypatch.setattr(os, "fdatasync", lambda fd: synced.append(os.fstat(fd).st_size), raising=False)

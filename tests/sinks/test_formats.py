@@ -22,14 +22,31 @@ COLUMNS = {"page": page_columns(), **item_columns([Book])}
 @pytest.mark.parametrize(
     ("spec", "path", "form"),
     [
-        ("out.jsonl", "out.jsonl", "jsonl"), ("a/b.csv", "a/b.csv", "csv"), ("x.parquet/", "x.parquet", "parquet"),
-        ("x.SQLite", "x.SQLite", "sqlite"), ("out:csv", "out", "csv"), ("out.txt:JSONL", "out.txt", "jsonl"),
-        ("a:b.jsonl", "a:b.jsonl", "jsonl"), ("out.jsonl:csv", "out.jsonl", "csv"), ("a.b.c.csv", "a.b.c.csv", "csv"),
-        ("out.warc.gz", "out.warc.gz", "warc"), ("raw/:warc", "raw/", "warc"), ("objects:raw", "raw", "objects"),
-        ("s3://b/p", "s3://b/p", "warc"), ("S3://b/p", "s3://b/p", "warc"), ("X.WARC.GZ/", "X.WARC.GZ", "warc"), ("x.warc/:warc", "x.warc/", "warc"),
-        ("./kafka:x.jsonl", "./kafka:x.jsonl", "jsonl"), ("csv:csv", "csv", "csv"), ("objects:gs://b/p", "gs://b/p", "objects"), ("-", "-", "stdout"), ("-:jsonl", "-", "stdout"), ("/x:y/z.csv", "/x:y/z.csv", "csv"), ("ü ü.csv", "ü ü.csv", "csv"),
+        ("out.jsonl", "out.jsonl", "jsonl"),
+        ("a/b.csv", "a/b.csv", "csv"),
+        ("x.parquet/", "x.parquet", "parquet"),
+        ("x.SQLite", "x.SQLite", "sqlite"),
+        ("out:csv", "out", "csv"),
+        ("out.txt:JSONL", "out.txt", "jsonl"),
+        ("a:b.jsonl", "a:b.jsonl", "jsonl"),
+        ("out.jsonl:csv", "out.jsonl", "csv"),
+        ("a.b.c.csv", "a.b.c.csv", "csv"),
+        ("out.warc.gz", "out.warc.gz", "warc"),
+        ("raw/:warc", "raw/", "warc"),
+        ("objects:raw", "raw", "objects"),
+        ("s3://b/p", "s3://b/p", "warc"),
+        ("S3://b/p", "s3://b/p", "warc"),
+        ("X.WARC.GZ/", "X.WARC.GZ", "warc"),
+        ("x.warc/:warc", "x.warc/", "warc"),
+        ("./kafka:x.jsonl", "./kafka:x.jsonl", "jsonl"),
+        ("csv:csv", "csv", "csv"),
+        ("objects:gs://b/p", "gs://b/p", "objects"),
+        ("-", "-", "stdout"),
+        ("-:jsonl", "-", "stdout"),
+        ("/x:y/z.csv", "/x:y/z.csv", "csv"),
+        ("ü ü.csv", "ü ü.csv", "csv"),
     ],
-)  # fmt: skip
+)
 def test_the_ending_chooses_and_a_format_forces(spec: str, path: str, form: str) -> None:
     assert parse(spec) == Output(path, form)
 
@@ -37,21 +54,51 @@ def test_the_ending_chooses_and_a_format_forces(spec: str, path: str, form: str)
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ("out", "names no format"), ("", "names no format"), (".csv", "names no format"), ("a/.jsonl", "names no format"),
-        ("out.json", "did you mean jsonl"), ("out.xlsx", r"\.jsonl \.csv \.parquet \.sqlite"), ("out.cvs", "did you mean csv"),
-        ("out:jsnol", "did you mean jsonl"), ("out.jsonl:", "no format ''"), ("out.jsonl.gz", r"no format for \.gz"),
-        (".warc.gz", "names no format"), ("postgrsql://h/db", "did you mean postgresql://"), ("kafka://h/", "write kafka://HOST:9092/TOPIC"),
-        ("s3://b/k.jsonl", "whole pages"), ("s3://", "BUCKET"), ("objects:ftp://h/x", "BUCKET"),
-        (":csv", "names no format"), ("/", "names no format"), ("-:csv", "-"),
-        ("x.warc", r"write x\.warc\.gz, or x\.warc/:warc"), ("X.Warc", r"write X\.warc\.gz"), ("x.warc.zst", r"write x\.warc\.gz"),
-        ("out.csv.xz", r"not packed, write out\.csv$"), ("x.db", "did you mean sqlite"), ("x.ndjson", "did you mean jsonl"),
-        ("..", "names no format"), ("out.", "names no format"), ("x\n.foo", "no format for"), ("x.\n", "no format for"), ("x:\n", "no format"),
-        ("postgres:/joe:hunter2@h/x", r"write postgresql://USER@HOST/DATABASE; a file"), ("kafka:h/t", "write kafka://HOST:9092/TOPIC"),
-        ("s3:b", "BUCKET"), ("s3:///k", "BUCKET"), ("S3://b/k.csv/", "whole pages"), ("sqlite:x.sqlite", r"write x\.sqlite:sqlite"),
-        ("parquet:x", "write x:parquet"), ("file:x.jsonl", r"write x\.jsonl;"), ("file:///a/b.csv", r"write /a/b\.csv$"),
-        ("sqlite:///b.db", r"write /b\.db$"), ("d:objects", "write objects:d"), ("objects:", "write objects:FOLDER"), ("ftp://h/x", "s3://"),
+        ("out", "names no format"),
+        ("", "names no format"),
+        (".csv", "names no format"),
+        ("a/.jsonl", "names no format"),
+        ("out.json", "did you mean jsonl"),
+        ("out.xlsx", r"\.jsonl \.csv \.parquet \.sqlite"),
+        ("out.cvs", "did you mean csv"),
+        ("out:jsnol", "did you mean jsonl"),
+        ("out.jsonl:", "no format ''"),
+        ("out.jsonl.gz", r"no format for \.gz"),
+        (".warc.gz", "names no format"),
+        ("postgrsql://h/db", "did you mean postgresql://"),
+        ("kafka://h/", "write kafka://HOST:9092/TOPIC"),
+        ("s3://b/k.jsonl", "whole pages"),
+        ("s3://", "BUCKET"),
+        ("objects:ftp://h/x", "BUCKET"),
+        (":csv", "names no format"),
+        ("/", "names no format"),
+        ("-:csv", "-"),
+        ("x.warc", r"write x\.warc\.gz, or x\.warc/:warc"),
+        ("X.Warc", r"write X\.warc\.gz"),
+        ("x.warc.zst", r"write x\.warc\.gz"),
+        ("out.csv.xz", r"not packed, write out\.csv$"),
+        ("x.db", "did you mean sqlite"),
+        ("x.ndjson", "did you mean jsonl"),
+        ("..", "names no format"),
+        ("out.", "names no format"),
+        ("x\n.foo", "no format for"),
+        ("x.\n", "no format for"),
+        ("x:\n", "no format"),
+        ("postgres:/joe:hunter2@h/x", r"write postgresql://USER@HOST/DATABASE; a file"),
+        ("kafka:h/t", "write kafka://HOST:9092/TOPIC"),
+        ("s3:b", "BUCKET"),
+        ("s3:///k", "BUCKET"),
+        ("S3://b/k.csv/", "whole pages"),
+        ("sqlite:x.sqlite", r"write x\.sqlite:sqlite"),
+        ("parquet:x", "write x:parquet"),
+        ("file:x.jsonl", r"write x\.jsonl;"),
+        ("file:///a/b.csv", r"write /a/b\.csv$"),
+        ("sqlite:///b.db", r"write /b\.db$"),
+        ("d:objects", "write objects:d"),
+        ("objects:", "write objects:FOLDER"),
+        ("ftp://h/x", "s3://"),
     ],
-)  # fmt: skip
+)
 def test_what_is_off_gets_one_line(spec: str, says: str) -> None:
     with pytest.raises(UsageError, match=says) as raised:
         open_output(spec, COLUMNS)
@@ -81,7 +128,9 @@ def test_jsonl_takes_all_kinds_in_order(tmp_path: Path) -> None:
     output = open_output(str(tmp_path / "out.jsonl"), COLUMNS)
     assert isinstance(output, FileOutput)
     rows = [page(1), book(2), page(3)]
-    assert [(sink.target(), list(part)) for sink, part in output.route(rows)] == [(str(tmp_path / "out.jsonl"), rows)]
+    assert [(sink.target(), list(part)) for sink, part in output.route(rows)] == [
+        (str(tmp_path / "out.jsonl"), rows)
+    ]
     assert output.route([]) == []
 
 
@@ -90,11 +139,14 @@ def test_one_file_a_kind(ending: str, tmp_path: Path) -> None:
     output = open_output(str(tmp_path / f"out.{ending}"), COLUMNS)
     assert isinstance(output, FileOutput)
     assert [sink.target() for sink in output.sinks()] == [
-        str(tmp_path / f"out.{ending}"), str(tmp_path / f"out.book.{ending}"),
-    ]  # fmt: skip
+        str(tmp_path / f"out.{ending}"),
+        str(tmp_path / f"out.book.{ending}"),
+    ]
     for sink, part in output.route([page(1), book(2), page(3), loose(4)]):
         sink.close(sink.append(sink.prepare(), part))
-    assert {path.name for path in tmp_path.iterdir()} == {f"out{kind}.{ending}" for kind in ("", ".book", ".note")}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"out{kind}.{ending}" for kind in ("", ".book", ".note")
+    }
     assert len(output.sinks()) == 3
 
 

@@ -1,4 +1,5 @@
-"""Files that are there already and are not ours, or hold something else: told before the first row; a row that they refuse is kept."""
+"""Files that are there already and are not ours, or hold something else: told before the first row; a row
+that they refuse is kept."""
 
 from __future__ import annotations
 
@@ -41,7 +42,11 @@ def base(path: Path, *questions: str) -> list[tuple[Any, ...]]:
             SinkError,
             "book: column title is INT, the items' is TEXT",
         ),
-        ("CREATE TABLE book (_key TEXT PRIMARY KEY, title DECIMAL)", SinkError, "book: column title is DECIMAL"),
+        (
+            "CREATE TABLE book (_key TEXT PRIMARY KEY, title DECIMAL)",
+            SinkError,
+            "book: column title is DECIMAL",
+        ),
         ("CREATE VIEW book AS SELECT 1 AS _key", SinkError, "view"),
     ],
 )
@@ -57,7 +62,8 @@ def test_a_database_of_somebody_else_is_told_at_once(
 
 def test_columns_that_keep_what_comes_are_taken(tmp_path: Path) -> None:
     base(
-        tmp_path / "a.sqlite", "CREATE TABLE book (_key VARCHAR(9) PRIMARY KEY, title CHARACTER(3), price TEXT, stock)"
+        tmp_path / "a.sqlite",
+        "CREATE TABLE book (_key VARCHAR(9) PRIMARY KEY, title CHARACTER(3), price TEXT, stock)",
     )
     sink = Sqlite(str(tmp_path / "a.sqlite"), BOOKS)
     sink.prepare()
@@ -72,11 +78,19 @@ def test_a_row_that_a_rule_of_the_table_refuses_leaves_its_batch_alone(tmp_path:
     sink: Any = open_output(str(path), BOOKS, folder=str(tmp_path))
     sink.prepare()
     sink.upsert(
-        [*[book(n) for n in range(90)], book(7, title="much too long"), book(90, title="x" * 11), loose(1, a=1)]
+        [
+            *[book(n) for n in range(90)],
+            book(7, title="much too long"),
+            book(90, title="x" * 11),
+            loose(1, a=1),
+        ]
     )
     sink.close()
     assert base(path, "SELECT count(*) FROM book", "SELECT count(*) FROM note") == [(90,), (1,)]
-    assert base(path, "SELECT title FROM book WHERE _key = '7'", "SELECT count(*) FROM _history") == [("Book 7",), (0,)]
+    assert base(path, "SELECT title FROM book WHERE _key = '7'", "SELECT count(*) FROM _history") == [
+        ("Book 7",),
+        (0,),
+    ]
     aside = [json.loads(line) for line in (tmp_path / "refused.jsonl").read_text().splitlines()]
     assert [(one["key"], one["row"]["title"]) for one in aside] == [("7", "much too long"), ("90", "x" * 11)]
     assert all(one["reason"].startswith("CHECK constraint failed") for one in aside)
@@ -86,12 +100,17 @@ def test_a_decimal_of_an_untyped_dict_is_a_number_in_sqlite(tmp_path: Path) -> N
     path, long = tmp_path / "a.sqlite", Decimal("0.12345678901234567890")
     sink = Sqlite(str(path), {})
     sink.prepare()
-    sink.upsert([loose(n, v=v) for n, v in enumerate([Decimal("9.90"), long, Decimal("1E+999"), Decimal("NaN")])])
+    sink.upsert(
+        [loose(n, v=v) for n, v in enumerate([Decimal("9.90"), long, Decimal("1E+999"), Decimal("NaN")])]
+    )
     sink.upsert([loose(9, wide=2**70, _extra={"far": Decimal("1E+999")})])
     sink.close()
     assert base(path, "SELECT v, typeof(v) FROM note WHERE _key < '4' ORDER BY _key") == [
-        (9.9, "real"), (str(long), "text"), ("1E+999", "text"), (None, "null"),
-    ]  # fmt: skip
+        (9.9, "real"),
+        (str(long), "text"),
+        ("1E+999", "text"),
+        (None, "null"),
+    ]
     ((extra,),) = base(path, "SELECT _extra FROM note WHERE _key = '9'")
     assert parsed(extra) == {"wide": 2**70, "_extra": {"far": Decimal("1E+999")}}
 
@@ -122,7 +141,8 @@ def test_parts_of_another_type_are_told_at_once(tmp_path: Path) -> None:
         if fine:
             sink.close(length := sink.append(sink.prepare(), [loose(1, v=1)]))
         else:
-            for again in (sink.prepare, lambda sink=sink: sink.append(length, ())):  # a new crawl; one that goes on
+            # a new crawl; one that goes on
+            for again in (sink.prepare, lambda sink=sink: sink.append(length, ())):
                 with pytest.raises(SinkError, match="column v is int64, the items' is string"):
                     again()
     (tmp_path / "b.parquet").mkdir()
@@ -131,7 +151,9 @@ def test_parts_of_another_type_are_told_at_once(tmp_path: Path) -> None:
         Parquet(str(tmp_path / "b.parquet"), BOOKS["book"]).prepare()
 
 
-@pytest.mark.parametrize("there", [b"hi\n", member(b"WARC/1.1\r\n", b"", b"")[:-9], member(b"no WARC", b"", b"")])
+@pytest.mark.parametrize(
+    "there", [b"hi\n", member(b"WARC/1.1\r\n", b"", b"")[:-9], member(b"no WARC", b"", b"")]
+)
 def test_a_file_that_is_no_whole_warc_is_told_at_once(tmp_path: Path, there: bytes) -> None:
     path = tmp_path / "a.warc.gz"
     path.write_bytes(there)

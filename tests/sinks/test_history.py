@@ -33,7 +33,9 @@ ONE = State("a", DAYS[1], DAYS[1], DAYS[1])
         (ONE._replace(deleted_at=DAYS[3]), "b", 4, State("b", DAYS[1], DAYS[4], DAYS[4])),
     ],
 )
-def test_what_seeing_an_item_makes_of_its_state(was: State | None, content: str, day: int, state: State) -> None:
+def test_what_seeing_an_item_makes_of_its_state(
+    was: State | None, content: str, day: int, state: State
+) -> None:
     found = seen(was, content, DAYS[day])
     assert found == state
     assert (found is was) == (state == was)  # nothing to write
@@ -57,9 +59,12 @@ def test_a_batch_is_taken_in_its_order_and_repeating_it_changes_nothing() -> Non
     folded = fold(rows, {})
     ((row, state),) = folded.rows.values()
     assert (row.data["title"], state.first_seen_at, state.changed_at) == ("d", DAYS[1], DAYS[3])
-    assert [(past.row and past.row.data["title"], past.state.seen_at, past.until) for past in folded.past] == [
-        ("a", DAYS[1], DAYS[2]), ("b", DAYS[2], DAYS[3]),
-    ]  # fmt: skip
+    assert [
+        (past.row and past.row.data["title"], past.state.seen_at, past.until) for past in folded.past
+    ] == [
+        ("a", DAYS[1], DAYS[2]),
+        ("b", DAYS[2], DAYS[3]),
+    ]
     again = fold([at(3, title="d")], {name: state for name, (_, state) in folded.rows.items()})
     assert again == ({}, [])
 
@@ -80,9 +85,12 @@ def test_sqlite_writes_nothing_for_what_did_not_change_and_keeps_what_did(tmp_pa
     assert sink._connect().total_changes == before
     sink.upsert([at(3, 1, title="new", price=None)])
     sink.upsert([at(3, 1, title="new", price=None), at(2, 1)])  # said twice, and what is older
-    assert ask(path, "SELECT title, _first_seen_at, _seen_at, _changed_at, _deleted_at FROM book ORDER BY _key") == [
-        ("new", DAYS[1], DAYS[3], DAYS[3], None), ("Book 2", DAYS[1], DAYS[1], DAYS[1], None),
-    ]  # fmt: skip
+    assert ask(
+        path, "SELECT title, _first_seen_at, _seen_at, _changed_at, _deleted_at FROM book ORDER BY _key"
+    ) == [
+        ("new", DAYS[1], DAYS[3], DAYS[3], None),
+        ("Book 2", DAYS[1], DAYS[1], DAYS[1], None),
+    ]
     ((kind, key, began, until, data),) = ask(path, "SELECT _kind, _key, _from, _until, _data FROM _history")
     assert (kind, key, began, until) == ("book", "1", DAYS[1], DAYS[3])
     assert (json.loads(data)["title"], json.loads(data)["price"]) == ("Book 1", 19.9)
@@ -93,7 +101,10 @@ def test_sqlite_writes_nothing_for_what_did_not_change_and_keeps_what_did(tmp_pa
     assert ask(path, "SELECT _seen_at, _changed_at, _deleted_at FROM book WHERE _key = '1'") == [
         (DAYS[6], DAYS[3], None)
     ]
-    assert ask(path, "SELECT _from, _until FROM _history ORDER BY 1") == [(DAYS[1], DAYS[3]), (DAYS[3], DAYS[4])]
+    assert ask(path, "SELECT _from, _until FROM _history ORDER BY 1") == [
+        (DAYS[1], DAYS[3]),
+        (DAYS[3], DAYS[4]),
+    ]
     sink.close()
 
 

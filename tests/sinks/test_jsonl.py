@@ -62,9 +62,24 @@ def same(read: Any, value: Any) -> bool:
 def test_a_page_record_has_the_fields_of_the_contract_in_order() -> None:
     read = json.loads(lines([page(1)]))
     assert list(read) == [
-        "url", "requested_url", "status", "title", "content_type", "language", "depth", "referrer", "fetched_at",
-        "elapsed", "bytes", "collector", "links", "text_hash", "canonical", "redirects", "error",
-    ]  # fmt: skip
+        "url",
+        "requested_url",
+        "status",
+        "title",
+        "content_type",
+        "language",
+        "depth",
+        "referrer",
+        "fetched_at",
+        "elapsed",
+        "bytes",
+        "collector",
+        "links",
+        "text_hash",
+        "canonical",
+        "redirects",
+        "error",
+    ]
     assert list(json.loads(lines([page(1, text="t", out_links=["u"])])))[-2:] == ["text", "out_links"]
 
 
@@ -78,12 +93,19 @@ def test_decimals_are_numbers_and_text_is_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("odd", "read"),
     [
-        (Decimal("NaN"), None), (Decimal("-Infinity"), None), (Decimal("sNaN"), None), (float("inf"), None),
-        ("\ud800x", "\ufffdx"), (10**40, 10**40), ({1, 2}, [1, 2]), (b"\xff", "/w=="), ({(1, 2): 3}, {"(1, 2)": 3}),
+        (Decimal("NaN"), None),
+        (Decimal("-Infinity"), None),
+        (Decimal("sNaN"), None),
+        (float("inf"), None),
+        ("\ud800x", "\ufffdx"),
+        (10**40, 10**40),
+        ({1, 2}, [1, 2]),
+        (b"\xff", "/w=="),
+        ({(1, 2): 3}, {"(1, 2)": 3}),
         ("NaN, [Infinity", "NaN, [Infinity"),
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_odd_values_keep_the_batch_going(odd: Any, read: Any) -> None:
     found = [json.loads(line) for line in lines([page(1), loose(2, odd=odd, ok=1), page(3)]).splitlines()]
     assert found[1]["odd"] == read

@@ -17,22 +17,33 @@ THERE = {"_id": "1", "note": "mine", "old": 1, "odd.name": 2}
     ("one", "there", "ours", "write"),
     [
         ({"_id": "1", "a": 1}, None, (), pymongo.InsertOne({"_id": "1", "a": 1})),
-        ({"_id": "1", "a": 1}, {"_id": "1"}, (), pymongo.UpdateOne({"_id": "1"}, {"$set": {"a": 1}}, upsert=True)),
         (
-            {"_id": "1", "a": 1}, THERE, ("old", "a"),
+            {"_id": "1", "a": 1},
+            {"_id": "1"},
+            (),
+            pymongo.UpdateOne({"_id": "1"}, {"$set": {"a": 1}}, upsert=True),
+        ),
+        (
+            {"_id": "1", "a": 1},
+            THERE,
+            ("old", "a"),
             pymongo.UpdateOne({"_id": "1"}, {"$set": {"a": 1}, "$unset": {"old": ""}}, upsert=True),
         ),
         (
-            {"_id": "1", "a": 1}, THERE, ("old", "odd.name"),
+            {"_id": "1", "a": 1},
+            THERE,
+            ("old", "odd.name"),
             pymongo.ReplaceOne({"_id": "1"}, {"_id": "1", "note": "mine", "a": 1}, upsert=True),
         ),
         (
-            {"_id": "1", "$a": 1}, {"_id": "1", "note": "mine"}, (),
+            {"_id": "1", "$a": 1},
+            {"_id": "1", "note": "mine"},
+            (),
             pymongo.ReplaceOne({"_id": "1"}, {"_id": "1", "note": "mine", "$a": 1}, upsert=True),
         ),
     ],
     ids=["new", "again", "lost a field", "lost an odd one", "has an odd one"],
-)  # fmt: skip
+)
 def test_what_is_not_ours_stays(
     one: dict[str, Any], there: dict[str, Any] | None, ours: tuple[str, ...], write: Any
 ) -> None:

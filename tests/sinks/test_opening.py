@@ -45,28 +45,36 @@ def written(files: Sequence[FileOutput]) -> dict[str, list[str]]:
 @pytest.mark.parametrize("ending", ["jsonl", "csv"])
 def test_page_records_of_a_site_go_to_their_own_file_alone(tmp_path: Path, ending: str) -> None:
     columns = dict(item_columns([Book]))
-    files, _ = open_all([(f"{tmp_path}/i.{ending}", False)], columns, f"{tmp_path}/p.{ending}", {"page": PAGES}, "o")
+    files, _ = open_all(
+        [(f"{tmp_path}/i.{ending}", False)], columns, f"{tmp_path}/p.{ending}", {"page": PAGES}, "o"
+    )
     items = f"i.{'book.' if ending == 'csv' else ''}{ending}"
     assert written(files) == {items: ["book"], f"p.{ending}": ["page"]}
 
 
 def test_tables_are_kept_apart_too(tmp_path: Path) -> None:
     columns = dict(item_columns([Book]))
-    _, tables = open_all([(f"{tmp_path}/i.sqlite", False)], columns, f"{tmp_path}/p.sqlite", {"page": PAGES}, "o")
+    _, tables = open_all(
+        [(f"{tmp_path}/i.sqlite", False)], columns, f"{tmp_path}/p.sqlite", {"page": PAGES}, "o"
+    )
     for table in tables:
         table.prepare()
         table.upsert(ROWS)
         table.close()
     for name, has, lacks in (("i", "book", "page"), ("p", "page", "book")):
         with sqlite3.connect(tmp_path / f"{name}.sqlite") as base:
-            tables_there = {row[0] for row in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            tables_there = {
+                row[0] for row in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            }
             assert base.execute(f"SELECT count(*) FROM {has}").fetchone() == (1,)  # noqa: S608 - a word of ours
             assert lacks not in tables_there
         base.close()
 
 
 def test_a_plain_crawl_has_page_records_in_all_outputs(tmp_path: Path) -> None:
-    files, _ = open_all([(f"{tmp_path}/a.jsonl", False)], {"page": PAGES}, f"{tmp_path}/p.jsonl", {"page": PAGES}, "o")
+    files, _ = open_all(
+        [(f"{tmp_path}/a.jsonl", False)], {"page": PAGES}, f"{tmp_path}/p.jsonl", {"page": PAGES}, "o"
+    )
     assert all("page" in kinds for kinds in written(files).values())
 
 
@@ -103,8 +111,9 @@ def test_items_of_some_sites_go_to_their_own_file(tmp_path: Path) -> None:
     )
     found = {
         Path(sink.target()).name: [row.key for row in rows]
-        for output in files for sink, rows in output.route([*ROWS, other])
-    }  # fmt: skip
+        for output in files
+        for sink, rows in output.route([*ROWS, other])
+    }
     assert found == {"all.jsonl": ["k1", "1", "2"], "own.book.csv": ["1"]}
     table.prepare()
     table.upsert([*ROWS, other])
@@ -114,5 +123,10 @@ def test_items_of_some_sites_go_to_their_own_file(tmp_path: Path) -> None:
     base.close()
     with pytest.raises(UsageError, match="2 outputs write to"):
         open_all(
-            [(f"{tmp_path}/own.jsonl", False)], {}, None, {}, "o", [Own(f"{tmp_path}/own.jsonl", frozenset({"s"}), {})]
+            [(f"{tmp_path}/own.jsonl", False)],
+            {},
+            None,
+            {},
+            "o",
+            [Own(f"{tmp_path}/own.jsonl", frozenset({"s"}), {})],
         )

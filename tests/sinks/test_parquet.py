@@ -155,7 +155,11 @@ def test_an_abandoned_journal_is_closed_by_the_next_crawl(held: str, tmp_path: P
     other.close(other.prepare())
     found = read(path)
     assert [row["url"] for row in found] == ["http://a.test/1", "http://a.test/2", None]
-    assert [row["_extra"] for row in found] == [None, '{"text":"kept"}' if held == "lines" else None, "no json"]
+    assert [row["_extra"] for row in found] == [
+        None,
+        '{"text":"kept"}' if held == "lines" else None,
+        "no json",
+    ]
 
 
 def test_missing_parts_and_foreign_crawls_are_exit_20(tmp_path: Path) -> None:
@@ -210,13 +214,17 @@ def test_a_full_disk_while_closing_a_part(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_page_types(tmp_path: Path) -> None:
-    rows = [page(1, redirects=["u"]), page(2, status=None, elapsed=1.0, fetched_at="2024-05-01T14:00:00+02:00")]
+    rows = [
+        page(1, redirects=["u"]),
+        page(2, status=None, elapsed=1.0, fetched_at="2024-05-01T14:00:00+02:00"),
+    ]
     found = written(tmp_path / "out", rows, page_columns(True, True))
     moment = datetime(2024, 5, 1, 12, tzinfo=UTC)
     assert [row["fetched_at"] for row in found] == [moment.replace(microsecond=250000), moment]
     assert [(row["status"], row["redirects"], row["text"], row["out_links"]) for row in found] == [
-        (200, ["u"], None, None), (None, [], None, None),
-    ]  # fmt: skip
+        (200, ["u"], None, None),
+        (None, [], None, None),
+    ]
     (part,) = (tmp_path / "out").iterdir()
     schema = pa.parquet.read_schema(part)
     assert (schema.field("status").type, schema.field("elapsed").type) == (pa.int64(), pa.float64())
@@ -224,7 +232,9 @@ def test_page_types(tmp_path: Path) -> None:
 
 
 def test_item_types(tmp_path: Path) -> None:
-    found = written(tmp_path / "out", [book(1, price=Decimal("19.90"), tags=["a"], more={"x": [1]}, stock=2)], BOOK)
+    found = written(
+        tmp_path / "out", [book(1, price=Decimal("19.90"), tags=["a"], more={"x": [1]}, stock=2)], BOOK
+    )
     row = found[0]
     assert (row["price"], row["tags"], row["more"], row["stock"]) == (Decimal("19.9"), ["a"], '{"x":[1]}', 2)
     assert row["_seen_at"] == datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -233,26 +243,38 @@ def test_item_types(tmp_path: Path) -> None:
 
 def test_what_does_not_fit_is_kept_in_extra(tmp_path: Path) -> None:
     rows = [
-        book(1, price="dear", stock=2**70), book(2, price=Decimal("0.12345678901"), tags=[1]), book(3, title=5),
-        book(4, price=Decimal("NaN")), book(5, title="a\ud800"), book(6, price=Decimal("1e40")),
-    ]  # fmt: skip
+        book(1, price="dear", stock=2**70),
+        book(2, price=Decimal("0.12345678901"), tags=[1]),
+        book(3, title=5),
+        book(4, price=Decimal("NaN")),
+        book(5, title="a\ud800"),
+        book(6, price=Decimal("1e40")),
+    ]
     rows[2].data["colour"] = "red"
     found = written(tmp_path / "out", rows, BOOK)
     assert [row["_extra"] for row in found] == [
-        '{"price":"dear","stock":1180591620717411303424}', '{"price":0.12345678901,"tags":[1]}',
-        '{"title":5,"colour":"red"}', None, None, '{"price":1E+40}',
-    ]  # fmt: skip
+        '{"price":"dear","stock":1180591620717411303424}',
+        '{"price":0.12345678901,"tags":[1]}',
+        '{"title":5,"colour":"red"}',
+        None,
+        None,
+        '{"price":1E+40}',
+    ]
     assert [row["price"] for row in found][:2] == [None, None]
 
 
-@pytest.mark.parametrize("told", ["12345678901234567890.123456789", "-99999999999999999999999999999.999999999"])
+@pytest.mark.parametrize(
+    "told", ["12345678901234567890.123456789", "-99999999999999999999999999999.999999999"]
+)
 def test_a_decimal_that_fits_its_column_is_there_with_all_its_digits(told: str, tmp_path: Path) -> None:
     (row,) = written(tmp_path / "out", [book(1, price=Decimal(told))], BOOK)
     assert (row["price"], row["_extra"]) == (Decimal(told), None)
 
 
 def test_a_page_value_that_arrow_refuses_does_not_stop_the_part(tmp_path: Path) -> None:
-    found = written(tmp_path / "out", [page(1), page(2, fetched_at="yesterday"), page(3, bytes=2**80)], page_columns())
+    found = written(
+        tmp_path / "out", [page(1), page(2, fetched_at="yesterday"), page(3, bytes=2**80)], page_columns()
+    )
     assert [row["url"] for row in found] == ["http://a.test/1", "http://a.test/2", "http://a.test/3"]
     assert [row["_extra"] for row in found] == [None, '{"fetched_at":"yesterday"}', f'{{"bytes":{2**80}}}']
 

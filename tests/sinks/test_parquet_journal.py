@@ -53,7 +53,11 @@ def put(path: Path, batches: Sequence[list[Row]], columns: Any = None) -> list[d
 
 
 def test_rows_are_the_same_in_the_same_order_however_they_came(tmp_path: Path) -> None:
-    options: list[dict[str, Any]] = [{}, {"status": None, "title": None}, {"redirects": ["a", "b"], "language": "日本"}]
+    options: list[dict[str, Any]] = [
+        {},
+        {"status": None, "title": None},
+        {"redirects": ["a", "b"], "language": "日本"},
+    ]
     rows = [page(n, **options[n % 3]) for n in range(3 * MANY)]
     found = put(tmp_path / "mixed", [rows[:5], rows[5:MANY], rows[MANY : MANY + 1], rows[MANY + 1 :]])
     assert [row["url"] for row in found] == [row.data.url for row in rows]
@@ -74,9 +78,10 @@ def test_many_records_are_a_batch_and_items_lines(tmp_path: Path) -> None:
 
 def test_fields_that_some_pages_lack(tmp_path: Path) -> None:
     rows = [page(n, text="long") if n % 2 else page(n) for n in range(MANY)]
-    assert [row["text"] for row in put(tmp_path / "out", [rows], page_columns(text=True))] == [None, "long"] * (
-        MANY // 2
-    )
+    assert [row["text"] for row in put(tmp_path / "out", [rows], page_columns(text=True))] == [
+        None,
+        "long",
+    ] * (MANY // 2)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +107,8 @@ def test_a_batch_that_is_not_whole_is_left_out_by_the_next_crawl(less: int, tmp_
     out = sink(path)
     first = out.append(out.prepare(), [*pages(0, 3)])
     second = out.append(first, pages(3, MANY))
-    os.truncate(journal(path), second - less if less > 0 else first + 3)  # -1: within the line that says its length
+    # -1: within the line that says its length
+    os.truncate(journal(path), second - less if less > 0 else first + 3)
     later = sink(path, owner="crawl@2")
     later.close(later.prepare())
     assert [row["url"] for row in read(path)] == [f"http://a.test/{n}" for n in range(3)]
@@ -116,7 +122,9 @@ def test_a_batch_made_with_other_columns_is_taken_over_by_the_next_crawl(tmp_pat
     later.close(later.prepare())
     found = read(path)
     assert {row["_extra"] for row in found} == {'{"text":"kept"}'}
-    assert without(found, "_extra") == without(put(tmp_path / "plain", [pages(0, MANY, elapsed=1.5)]), "_extra")
+    assert without(found, "_extra") == without(
+        put(tmp_path / "plain", [pages(0, MANY, elapsed=1.5)]), "_extra"
+    )
 
 
 @pytest.mark.parametrize("at", [20, -3000])
@@ -132,7 +140,9 @@ def test_a_journal_that_lost_bytes_is_said_so(at: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [3, MANY])
-def test_what_was_written_before_with_other_columns_is_kept_when_a_crawl_goes_on(count: int, tmp_path: Path) -> None:
+def test_what_was_written_before_with_other_columns_is_kept_when_a_crawl_goes_on(
+    count: int, tmp_path: Path
+) -> None:
     out = sink(tmp_path / "out", page_columns(text=True))
     length = out.append(out.prepare(), [*pages(0, count - 1, text="kept"), page(count - 1, text=None)])
     later = sink(tmp_path / "out", page_columns(links=True))

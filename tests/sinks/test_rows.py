@@ -13,7 +13,9 @@ from gossamer.sinks.rows import fitted
 
 
 @pytest.mark.parametrize("kind", ["float", "decimal"])
-@pytest.mark.parametrize("value", [float("nan"), float("-inf"), Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity")])
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("-inf"), Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity")]
+)
 def test_what_is_no_number_is_null_and_no_extra(kind: str, value: Any) -> None:
     assert fitted([Column("n", kind), Column(EXTRA)], {"n": value}) == {"n": None, EXTRA: None}
 

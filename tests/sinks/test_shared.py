@@ -1,4 +1,5 @@
-"""Files that several processes of a crawl write in turns, while the store may forget the last commits, of whomever."""
+"""Files that several processes of a crawl write in turns, while the store may forget the last commits, of
+whomever."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ PAGES = page_columns()
 
 def _parts(folder: Path) -> list[str]:
     return [
-        url for part in sorted(folder.glob("part-*.parquet")) for url in parquet.read_table(part)["url"].to_pylist()
+        url
+        for part in sorted(folder.glob("part-*.parquet"))
+        for url in parquet.read_table(part)["url"].to_pylist()
     ]
 
 
@@ -44,7 +47,11 @@ def _loose(path: Path) -> list[str]:
 
 
 def _objects(folder: Path) -> list[str]:
-    return [json.loads(line)["url"] for part in folder.glob("part-*.jsonl") for line in part.read_bytes().splitlines()]
+    return [
+        json.loads(line)["url"]
+        for part in folder.glob("part-*.jsonl")
+        for line in part.read_bytes().splitlines()
+    ]
 
 
 def _name(row: Row) -> str:
@@ -55,7 +62,12 @@ Kind = tuple[str, Callable[[str], FileSink], Callable[[Path], list[str]], Callab
 KINDS: list[Kind] = [
     ("o.jsonl", lambda path: JsonLines(path, owner="a@1"), urls, page),
     ("o.csv", lambda path: Csv(path, PAGES, owner="a@1"), urls, page),
-    ("o.loose.csv", lambda path: Csv(path, None, owner="a@1"), _loose, lambda n: loose(n, **{f"f{n % 5}": n})),
+    (
+        "o.loose.csv",
+        lambda path: Csv(path, None, owner="a@1"),
+        _loose,
+        lambda n: loose(n, **{f"f{n % 5}": n}),
+    ),
     ("o.parquet", lambda path: Parquet(path, PAGES, owner="a@1", part_bytes=2000), _parts, page),
     ("o.warc.gz", lambda path: Warc(path, owner="a@1", most=900), responses, raw),
     ("objects", lambda path: Objects(path, owner="a@1", most=900), _objects, raw),
@@ -85,7 +97,9 @@ def test_what_is_committed_is_there_once(kind: Kind, turns: Sequence[tuple[int, 
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind[3] is page], ids=lambda kind: kind[0])
-def test_rows_as_long_as_those_that_were_lost_are_no_change_by_somebody_else(kind: Kind, tmp_path: Path) -> None:
+def test_rows_as_long_as_those_that_were_lost_are_no_change_by_somebody_else(
+    kind: Kind, tmp_path: Path
+) -> None:
     name, make, read, row = kind
     if not marks(tmp_path):
         return

@@ -45,10 +45,13 @@ def test_rows_are_upserted_by_kind_and_key(tmp_path: Path) -> None:
         sink.upsert([page(1), book(1), page(2)])
         sink.upsert([page(2, title="new"), book(1, title="newer")])
     assert ask(path, "SELECT _key, title, status, redirects, error FROM page ORDER BY 1") == [
-        ("k1", "Page 1", 200, "[]", None), ("k2", "new", 200, "[]", None),
-    ]  # fmt: skip
+        ("k1", "Page 1", 200, "[]", None),
+        ("k2", "new", 200, "[]", None),
+    ]
     assert ask(path, "SELECT _key, upc, title, _site FROM book") == [("1", "1", "newer", "a")]
-    assert [row[1] for row in ask(path, "PRAGMA table_info(page)")][1:-1] == [column.name for column in page_columns()]
+    assert [row[1] for row in ask(path, "PRAGMA table_info(page)")][1:-1] == [
+        column.name for column in page_columns()
+    ]
 
 
 def test_values_have_their_types(tmp_path: Path) -> None:
@@ -56,8 +59,9 @@ def test_values_have_their_types(tmp_path: Path) -> None:
     with opened(path) as sink:
         sink.upsert([book(1, price=Decimal("19.90"), tags=["a"], more={"x": None}), book(2, price=None)])
     assert ask(path, "SELECT price, typeof(price), tags, more, stock FROM book") == [
-        (19.9, "real", '["a"]', '{"x":null}', 0), (None, "null", "[]", "{}", 0),
-    ]  # fmt: skip
+        (19.9, "real", '["a"]', '{"x":null}', 0),
+        (None, "null", "[]", "{}", 0),
+    ]
 
 
 def test_a_batch_is_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -65,7 +69,8 @@ def test_a_batch_is_whole_or_not_at_all(tmp_path: Path) -> None:
     with opened(path) as sink:
         sink.upsert([book(1)])
         ask(
-            path, "CREATE TRIGGER no BEFORE INSERT ON book WHEN NEW.upc = '3' BEGIN INSERT INTO nowhere VALUES (1); END"
+            path,
+            "CREATE TRIGGER no BEFORE INSERT ON book WHEN NEW.upc = '3' BEGIN INSERT INTO nowhere VALUES (1); END",
         )
         with pytest.raises(SinkError, match="nowhere"):
             sink.upsert([book(2), book(3), loose(1)])
@@ -103,8 +108,10 @@ def test_columns_of_untyped_items_come_as_they_come(tmp_path: Path) -> None:
         other.upsert([loose(1, c=1.5)])  # another process: what it does not say is gone
         sink.upsert([loose(3, a=3)])
     assert ask(path, "SELECT _key, a, b, c, _extra FROM note ORDER BY 1") == [
-        ("1", None, None, 1.5, None), ("2", None, None, None, '{"A":"x","=y":2}'), ("3", 3, None, None, None),
-    ]  # fmt: skip
+        ("1", None, None, 1.5, None),
+        ("2", None, None, None, '{"A":"x","=y":2}'),
+        ("3", 3, None, None, None),
+    ]
     with opened(path) as sink:
         sink.upsert([loose(4, **{f"n{n}": n for n in range(MOST)})])
     assert len(ask(path, "SELECT * FROM note")[0]) == MOST + 11
@@ -128,8 +135,10 @@ def test_all_digits_of_a_wide_integer_are_kept(tmp_path: Path) -> None:
     with opened(path) as sink:
         sink.upsert([row, book(2, stock=2**63 - 1), book(3, stock=-(2**63) - 1)])
     assert ask(path, "SELECT stock, _extra FROM book ORDER BY _key") == [
-        (None, f'{{"stock":{2**70},"colour":"\ufffd"}}'), (2**63 - 1, None), (None, f'{{"stock":{-(2**63) - 1}}}'),
-    ]  # fmt: skip
+        (None, f'{{"stock":{2**70},"colour":"\ufffd"}}'),
+        (2**63 - 1, None),
+        (None, f'{{"stock":{-(2**63) - 1}}}'),
+    ]
 
 
 @pytest.mark.parametrize("kind", ['no"te', "sqlite_x", "select", "a; DROP TABLE page", "ü.x", "\0"])

@@ -33,8 +33,10 @@ def test_a_row_that_is_written_again_is_as_its_item_is_now(tmp_path: Path) -> No
         later.data["_seen_at"] = "2024-05-02T12:00:00.000Z"
         sink.upsert([later, book(2), book(3)])  # the second did not change
     assert ask(path, "SELECT upc, old, mine, note, twice FROM book ORDER BY 1") == [
-        ("1", None, "yes", "good", 8), ("2", "x", "yes", "good", 0), ("3", None, "no", None, 0),
-    ]  # fmt: skip
+        ("1", None, "yes", "good", 8),
+        ("2", "x", "yes", "good", 0),
+        ("3", None, "no", None, 0),
+    ]
     ((past,),) = ask(path, "SELECT _data FROM _history")
     assert json.loads(past)["Old"] == "x"
 
@@ -60,5 +62,9 @@ def test_columns_that_others_added_stay_as_they_are(listed: bool, tmp_path: Path
         with opened(path) as sink:
             sink.upsert([later(book(1, title="new")), later(loose(1, a=3)), page(1, title="new")])
             sink.upsert([later(loose(2, b=4))])
-    assert ask(path, "SELECT title, own FROM book") == ask(path, "SELECT title, own FROM page") == [("new", "mine")]
+    assert (
+        ask(path, "SELECT title, own FROM book")
+        == ask(path, "SELECT title, own FROM page")
+        == [("new", "mine")]
+    )
     assert ask(path, "SELECT a, b, own FROM note ORDER BY _key") == [(3, None, "mine"), (None, 4, None)]

@@ -1,4 +1,5 @@
-"""Outputs that an earlier gossamer began go on with its types, and nothing that is the same counts as changed."""
+"""Outputs that an earlier gossamer began go on with its types, and nothing that is the same counts as
+changed."""
 
 from __future__ import annotations
 
@@ -79,8 +80,11 @@ def test_types_of_parquet_are_those_of_the_class(tmp_path: Path) -> None:
     parquet(tmp_path / "a", COLUMNS, pot(1))
     schema = pyarrow.parquet.read_table(tmp_path / "a").schema
     assert [str(schema.field(name).type) for name in ("day", "sizes", "price", "at")] == [
-        "date32[day]", "list<element: int64>", "decimal128(12, 2)", "timestamp[us, tz=UTC]",
-    ]  # fmt: skip
+        "date32[day]",
+        "list<element: int64>",
+        "decimal128(12, 2)",
+        "timestamp[us, tz=UTC]",
+    ]
 
 
 class When(Item, key="sku"):
@@ -91,7 +95,9 @@ class When(Item, key="sku"):
 
 def test_a_moment_without_a_zone_is_utc_and_its_item_did_not_change(tmp_path: Path) -> None:
     was = {"sku": "1", "at": "2026-01-31T12:30:00"}
-    now = with_zone(plain(When(sku="1", at=datetime(2026, 1, 31, 12, 30), more=[datetime(2026, 1, 1)])), fields(When))
+    now = with_zone(
+        plain(When(sku="1", at=datetime(2026, 1, 31, 12, 30), more=[datetime(2026, 1, 1)])), fields(When)
+    )
     assert (now["at"], now["more"]) == ("2026-01-31T12:30:00Z", ["2026-01-01T00:00:00Z"])
     aware = with_zone(plain(When(sku="1", at=datetime(2026, 1, 31, 12, 30, tzinfo=UTC))), fields(When))
     assert aware["at"] == now["at"]
@@ -129,7 +135,9 @@ def test_a_sqlite_decimal_is_never_rounded_in_silence(tmp_path: Path) -> None:
     """Seen red: 0.123456789012346 in the column, and nothing else."""
     price, told = Decimal("0.12345678901234567890"), []
     sink = Sqlite(
-        str(tmp_path / "a.sqlite"), {"pot": (Column("price", "decimal"), *OURS)}, refuse=lambda *one: told.append(one)
+        str(tmp_path / "a.sqlite"),
+        {"pot": (Column("price", "decimal"), *OURS)},
+        refuse=lambda *one: told.append(one),
     )
     sink.prepare()
     sink.upsert(
@@ -155,7 +163,11 @@ def test_export_keeps_types(form: str, tmp_path: Path) -> None:
     (tmp_path / "a.pot.parquet").mkdir()
     parquet(tmp_path / "a.pot.parquet", COLUMNS, pot(1), pot(2))
     count, _ = write(
-        f"{tmp_path}/b.{form}", "items", rows_of(spec), items=inferred(natural_rows_of(spec)), folder=str(tmp_path)
+        f"{tmp_path}/b.{form}",
+        "items",
+        rows_of(spec),
+        items=inferred(natural_rows_of(spec)),
+        folder=str(tmp_path),
     )
     assert count == 2
     if form == "parquet":

@@ -40,14 +40,18 @@ def raw(n: int, body: bytes | None = None, **changes: object) -> Row:
         "asked": Asked(depth=n, carry={"n": n}),
         "address": "127.0.0.1",
     }
-    return Row(RAW, url, Raw(url, 200, "text/html; charset=utf-8", 1700000000.1234567 + n, **{**fields, **changes}))
+    return Row(
+        RAW, url, Raw(url, 200, "text/html; charset=utf-8", 1700000000.1234567 + n, **{**fields, **changes})
+    )
 
 
 ROWS = [raw(n) for n in range(9)]
 
 
 def sink(path: Path, **options: object) -> Warc:
-    return Warc(str(path), **{"owner": "crawl@1", "folder": not path.name.endswith(".gz"), "most": 2500, **options})
+    return Warc(
+        str(path), **{"owner": "crawl@1", "folder": not path.name.endswith(".gz"), "most": 2500, **options}
+    )
 
 
 def files(path: Path) -> list[Path]:
@@ -77,7 +81,9 @@ def test_others_accept_every_file(name: str, tmp_path: Path, capsys: pytest.Capt
     store = Store()
     crawl(sink(tmp_path / name), store, ROWS)
     assert len(files(tmp_path / name)) > 2
-    checker = Checker(type("Args", (), {"inputs": [str(file) for file in files(tmp_path / name)], "verbose": False})())
+    checker = Checker(
+        type("Args", (), {"inputs": [str(file) for file in files(tmp_path / name)], "verbose": False})()
+    )
     assert checker.process_all() == 0, capsys.readouterr()
     found = Counter()
     for file in files(tmp_path / name):
@@ -92,7 +98,9 @@ def test_others_accept_every_file(name: str, tmp_path: Path, capsys: pytest.Capt
     assert found[str(WarcRecordType.warcinfo)] == len(files(tmp_path / name))
 
 
-def test_killed_at_every_step_nothing_is_lost_or_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_at_every_step_nothing_is_lost_or_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     died = 0
     for at in range(1, 300):
         path, store = tmp_path / f"out{at}", Store()
@@ -150,8 +158,14 @@ def test_what_the_journal_lost_with_the_power_is_read_out_of_the_file(lost: str,
             journal = tmp_path / ".o.warc.gz.index"
             lines = journal.read_bytes().splitlines(keepends=True)
             marks = [at for at, line in enumerate(lines) if line[:1] == b"@"]
-            cut = {"@": [marks[1]], "=": [marks[2] - 2], "a line": [marks[1] + 2], "the end": range(marks[3] + 1, len(lines)),
-                   "all but its first": range(marks[1], len(lines)), "all": range(len(lines))}[lost]  # fmt: skip
+            cut = {
+                "@": [marks[1]],
+                "=": [marks[2] - 2],
+                "a line": [marks[1] + 2],
+                "the end": range(marks[3] + 1, len(lines)),
+                "all but its first": range(marks[1], len(lines)),
+                "all": range(len(lines)),
+            }[lost]
             journal.write_bytes(b"".join(line for at, line in enumerate(lines) if at not in cut))
         one.close(length)
     assert told(tmp_path / "o.cdxj") == told(whole / "o.cdxj")
@@ -176,9 +190,13 @@ def test_what_the_store_forgot_is_cut_and_written_again(tmp_path: Path) -> None:
 def test_it_is_read_back_as_it_was(index: str, tmp_path: Path) -> None:
     body = b"a=1"
     rows = [
-        *ROWS, raw(20, b"same"), raw(21, b"same"), raw(22, b""), raw(23, b"x" * 200_000),
+        *ROWS,
+        raw(20, b"same"),
+        raw(21, b"same"),
+        raw(22, b""),
+        raw(23, b"x" * 200_000),
         raw(24, b"posted", asked=Asked(method="POST", body="a=1")),
-    ][: -1 if index else None]  # fmt: skip
+    ][: -1 if index else None]
     path, beside = written(tmp_path / "o.warc.gz", rows), tmp_path / "o.cdxj"
     if index == "wrong":  # lengths that are none
         beside.write_bytes(re.sub(rb'"length":"\d(\d+)"', rb'"length":"\1"', beside.read_bytes()))
@@ -227,21 +245,27 @@ def test_an_answer_304_is_a_revisit_and_the_page_stays(by_index: bool, tmp_path:
     kept = reader.find(ROWS[1].key, 1 << 20)
     reader.close()
     assert kept is not None
-    assert (kept.status, kept.body) == (200, ROWS[1].data.exchange.body), "of several answers the last page counts"
+    assert (kept.status, kept.body) == (200, ROWS[1].data.exchange.body), (
+        "of several answers the last page counts"
+    )
 
 
 def heads(path: Path) -> list[tuple[str, str]]:
     """Kind and URL of all answers."""
     with path.open("rb") as file:
-        return [(row.rec_type, row.rec_headers.get_header("WARC-Target-URI")) for row in ArchiveIterator(file)
-                if row.rec_type in ("response", "revisit")]  # fmt: skip
+        return [
+            (row.rec_type, row.rec_headers.get_header("WARC-Target-URI"))
+            for row in ArchiveIterator(file)
+            if row.rec_type in ("response", "revisit")
+        ]
 
 
 def test_a_body_whose_record_was_cut_is_not_referred_to(tmp_path: Path) -> None:
     one = sink(tmp_path / "o.warc.gz")
     base = one.prepare()
     one.append(base, [raw(1, b"lost"), raw(2, b"kept")])
-    one.close(one.append(base, [raw(2, b"kept"), raw(3, b"lost")]))  # the claim of 1 was somebody else's by then
+    # the claim of 1 was somebody else's by then
+    one.close(one.append(base, [raw(2, b"kept"), raw(3, b"lost")]))
     assert [kind for kind, _ in heads(tmp_path / "o.warc.gz")] == ["response", "response"]
 
 
@@ -254,7 +278,12 @@ def test_another_crawl_appends_and_the_first_may_not_go_on(tmp_path: Path) -> No
         crawl(sink(path), store, [*ROWS[:4], raw(30)])
 
 
-@given(st.binary(max_size=300), st.binary(max_size=300), st.sampled_from([0, 65230, 65531, 131_066]), st.booleans())
+@given(
+    st.binary(max_size=300),
+    st.binary(max_size=300),
+    st.sampled_from([0, 65230, 65531, 131_066]),
+    st.booleans(),
+)
 def test_a_member_unpacks_to_what_went_in(head: bytes, body: bytes, more: int, packed: bool) -> None:
     body += bytes(more)
     assert gzip.decompress(member(b"said", head, body, packed)) == b"said" + head + body + b"\r\n\r\n"
@@ -263,11 +292,19 @@ def test_a_member_unpacks_to_what_went_in(head: bytes, body: bytes, more: int, p
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
-        ("2024", 1704067200), ("2024-02", 1706745600), ("2024-02-01", 1706745600), ("20240201103000", 1706783400),
-        ("2024-02-01T10:30Z", 1706783400), ("2024-02-01T10:30:00", 1706783400), ("2024-02-01T11:30:00.5+01:00", 1706783400.5),
-        ("", 0), ("99", 0), ("yesterday", 0), ("99999999999999999", 0),
+        ("2024", 1704067200),
+        ("2024-02", 1706745600),
+        ("2024-02-01", 1706745600),
+        ("20240201103000", 1706783400),
+        ("2024-02-01T10:30Z", 1706783400),
+        ("2024-02-01T10:30:00", 1706783400),
+        ("2024-02-01T11:30:00.5+01:00", 1706783400.5),
+        ("", 0),
+        ("99", 0),
+        ("yesterday", 0),
+        ("99999999999999999", 0),
     ],
-)  # fmt: skip
+)
 def test_dates_of_other_tools(text: str, seconds: float) -> None:
     assert warc_stream.moment(text) == seconds
 

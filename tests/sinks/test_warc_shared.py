@@ -13,7 +13,8 @@ from sinks.test_warc import files, heads, raw, responses, sink
 
 
 def test_a_body_that_was_cut_is_written_again_where_others_wrote_since(tmp_path: Path) -> None:
-    """No claim of the batch was ours any more, so nothing follows; then comes another process, and only then we again."""
+    """No claim of the batch was ours any more, so nothing follows; then comes another process, and only then
+    we again."""
     path, rows = tmp_path / "o.warc.gz", [raw(n, b"same %d" % (n // 2) * 99) for n in range(1, 5)]
     one, other = sink(path), sink(path)
     length = one.append(one.prepare(), [])
@@ -61,9 +62,12 @@ def test_a_body_is_written_again_where_the_store_forgot_its_commit(tmp_path: Pat
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 2), st.lists(st.integers(0, 5), min_size=1, max_size=4), st.integers(0, 3)), max_size=30),
+    st.lists(
+        st.tuples(st.integers(0, 2), st.lists(st.integers(0, 5), min_size=1, max_size=4), st.integers(0, 3)),
+        max_size=30,
+    ),
     st.sampled_from([900, 1 << 30]),
-)  # fmt: skip
+)
 @settings(max_examples=60, deadline=None)
 def test_a_revisit_names_a_record_that_is_there(turns: list[tuple[int, list[int], int]], most: int) -> None:
     """Three processes take turns; after each the store forgets its last commits, of whomever."""

@@ -1,4 +1,5 @@
-"""What a site says of its hosts acts on the crawl: headers, pace, retries, robots, links, and which hosts are in scope."""
+"""What a site says of its hosts acts on the crawl: headers, pace, retries, robots, links, and which hosts are
+in scope."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ class Asked(http.server.BaseHTTPRequestHandler):
             answer = answer.pop(0) if len(answer) > 1 else answer[0]
         status, body = (answer, b"") if isinstance(answer, int) else (200, answer.encode())
         self.send_response(status)
-        self.send_header("Content-Type", "text/plain" if self.path == "/robots.txt" else "text/html; charset=utf-8")
+        self.send_header(
+            "Content-Type", "text/plain" if self.path == "/robots.txt" else "text/html; charset=utf-8"
+        )
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -68,7 +71,12 @@ async def run(folder: Path, site: str, rest: str = "", **given: Any) -> Summary:
     own = {key: given.pop(key) for key in list(given) if key in Job.__struct_fields__}
     settings = Settings(**({"data": str(folder / "data"), "delay": (0.0, 0.0), "retries": ()} | given))
     return await crawl(
-        Job(targets=[str(folder / "a.py")], settings=settings, outputs=[Output(str(folder / "o.jsonl"))], **own)
+        Job(
+            targets=[str(folder / "a.py")],
+            settings=settings,
+            outputs=[Output(str(folder / "o.jsonl"))],
+            **own,
+        )
     )
 
 
@@ -113,7 +121,9 @@ async def test_a_page_gives_so_many_links_and_each_once(tmp_path: Path, web: tup
 
 async def test_an_item_that_cannot_be_written_is_kept_aside(tmp_path: Path, web: tuple[str, str]) -> None:
     Asked.answers = {"/": "<h1>T</h1>"}
-    rest = "class Bad(Item):\n    what: object\n@site.page()\ndef f(page):\n    yield Bad(what=page.css('h1'))\n"
+    rest = (
+        "class Bad(Item):\n    what: object\n@site.page()\ndef f(page):\n    yield Bad(what=page.css('h1'))\n"
+    )
     summary = await run(tmp_path, f"hosts=['{web[0]}'], seeds=['http://{web[0]}/']", rest)
     assert (summary.state, summary.errors, summary.items) == ("finished", {}, 0)
     assert summary.rejected == 1
@@ -123,9 +133,13 @@ async def test_an_item_that_cannot_be_written_is_kept_aside(tmp_path: Path, web:
 async def test_headers_go_to_the_sites_hosts_alone(tmp_path: Path, web: tuple[str, str]) -> None:
     Asked.answers = {"/": f"<a href='http://{web[1]}/x'>x</a><a href=/y>y</a>", "/x": "x", "/y": "y"}
     await run(
-        tmp_path, f"hosts=['{web[0]}'], seeds=['http://{web[0]}/'], headers={{'X-Key': 'k', 'Cookie': 'c=1', 'accept-language': 'de'}}",
-        scope="any", headers={"Accept-Language": "fr"}, allow_private=("127.0.0.0/8",), retries=(),
-    )  # fmt: skip
+        tmp_path,
+        f"hosts=['{web[0]}'], seeds=['http://{web[0]}/'], headers={{'X-Key': 'k', 'Cookie': 'c=1', 'accept-language': 'de'}}",
+        scope="any",
+        headers={"Accept-Language": "fr"},
+        allow_private=("127.0.0.0/8",),
+        retries=(),
+    )
     seen = {(host, path): headers for host, path, _, headers in Asked.log if path != "/robots.txt"}
     assert set(seen) == {("127.0.0.1", "/"), ("127.0.0.1", "/y"), ("127.0.0.2", "/x")}
     assert [seen["127.0.0.1", path].get("x-key") for path in ("/", "/y")] == ["k", "k"]
@@ -139,7 +153,9 @@ async def test_headers_go_to_the_sites_hosts_alone(tmp_path: Path, web: tuple[st
 async def test_every_host_that_a_site_names_is_in_scope(tmp_path: Path, web: tuple[str, str]) -> None:
     Asked.answers = {"/": f"<a href='http://{web[1]}/x'>x</a><a href='http://127.0.0.3/z'>z</a>", "/x": "x"}
     summary = await run(
-        tmp_path, f"hosts=['{web[0]}', '{web[1]}'], seeds=['http://{web[0]}/']", allow_private=("127.0.0.0/8",)
+        tmp_path,
+        f"hosts=['{web[0]}', '{web[1]}'], seeds=['http://{web[0]}/']",
+        allow_private=("127.0.0.0/8",),
     )
     assert (paths(), paths("127.0.0.2")) == (["/"], ["/x"])
     assert summary.skipped == {"scope": 1}
@@ -242,7 +258,9 @@ def test_the_verbs_from_outside(tmp_path: Path, web: tuple[str, str]) -> None:
     )
     assert code == 0
     assert "('One', Decimal('1.50'))" in out
-    code, out, err = gossamer(tmp_path, "crawl", "shop.py", "--delay", "0", "-o", "out.jsonl", "--json", "--quiet")
+    code, out, err = gossamer(
+        tmp_path, "crawl", "shop.py", "--delay", "0", "-o", "out.jsonl", "--json", "--quiet"
+    )
     assert (code, err) == (0, "")
     assert json.loads(out)["items"] == 2
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]

@@ -29,14 +29,18 @@ def book(page):
 """
 
 
-def shop(folder: Path, html: str = "<h1>One</h1><p class=price>&pound;1.50", url: str = "https://a.example/1") -> Path:
+def shop(
+    folder: Path, html: str = "<h1>One</h1><p class=price>&pound;1.50", url: str = "https://a.example/1"
+) -> Path:
     file = folder / "shop.py"
     file.write_text(SITE)
     for name in ("pages", "expected"):
         (folder / "shop" / name).mkdir(parents=True, exist_ok=True)
     (folder / "shop" / "pages" / "one.html").write_text(html)
     (folder / "shop" / "pages" / "one.json").write_text(json.dumps({"url": url}))
-    (folder / "shop" / "expected" / "one.json").write_text('[{"_kind": "book", "title": "One", "price": 1.50}]')
+    (folder / "shop" / "expected" / "one.json").write_text(
+        '[{"_kind": "book", "title": "One", "price": 1.50}]'
+    )
     return file
 
 
@@ -58,9 +62,13 @@ def test_a_difference_can_be_read(tmp_path: Path) -> None:
 def test_what_is_missing_or_broken_is_said_and_the_rest_is_checked(tmp_path: Path) -> None:
     file, own = shop(tmp_path), tmp_path / "shop"
     for name, meta, expected in (
-        ("bad_meta", "{", "[]"), ("no_url", "{}", "[]"), ("no_meta", None, "[]"), ("no_expected", '{"url": "https://a.example/"}', None),
-        ("bad_expected", '{"url": "https://a.example/"}', "["), ("stranger", '{"url": "https://b.example/"}', "[]"),
-    ):  # fmt: skip
+        ("bad_meta", "{", "[]"),
+        ("no_url", "{}", "[]"),
+        ("no_meta", None, "[]"),
+        ("no_expected", '{"url": "https://a.example/"}', None),
+        ("bad_expected", '{"url": "https://a.example/"}', "["),
+        ("stranger", '{"url": "https://b.example/"}', "[]"),
+    ):
         (own / "pages" / f"{name}.html").write_text("<h1>T</h1>")
         if meta is not None:
             (own / "pages" / f"{name}.json").write_text(meta)
@@ -91,13 +99,16 @@ def test_pages_that_a_crawl_kept_are_read_again(tmp_path: Path) -> None:
     failed = Failed(kept)
     for n in (1, 2):
         failed.keep(
-            page(url=f"https://a.example/{n}"), Request("https://a.example/"), "shop: shop.py:9 in book: KeyError"
+            page(url=f"https://a.example/{n}"),
+            Request("https://a.example/"),
+            "shop: shop.py:9 in book: KeyError",
         )
     failed.keep(page(b"<h1>", url="https://a.example/3"), Request("https://a.example/"), "another")
     (kept / "odd.json").write_text("{")
     assert reasons(kept) == [
-        ("shop: shop.py:9 in book: KeyError", 2, reasons(kept)[0][2]), ("another", 1, "https://a.example/3"),
-    ]  # fmt: skip
+        ("shop: shop.py:9 in book: KeyError", 2, reasons(kept)[0][2]),
+        ("another", 1, "https://a.example/3"),
+    ]
     assert reasons(kept, since=time.time() + 9) == reasons(tmp_path / "nowhere") == []
     results = check(file, kept)
     assert sorted(result.ok for result in results) == [False, True, True]
@@ -121,15 +132,20 @@ HTML = b"""<title>Kettle | Shop</title><meta name=description content="A kettle.
 <a href="/2">2</a>"""
 
 
-def page(body: bytes = HTML, kind: str = "text/html; charset=utf-8", url: str = "https://a.example/kettle") -> Page:
+def page(
+    body: bytes = HTML, kind: str = "text/html; charset=utf-8", url: str = "https://a.example/kettle"
+) -> Page:
     return Page(url, 200, [("content-type", kind)], body, 0.0, 0.0, len(body))
 
 
 def test_a_new_site_passes_its_own_check(tmp_path: Path) -> None:
     files = new("kettles", "https://a.example/kettle", page(), tmp_path)
     assert [file.relative_to(tmp_path).as_posix() for file in files] == [
-        "kettles.py", "kettles/pages/first.html", "kettles/pages/first.json", "kettles/expected/first.json",
-    ]  # fmt: skip
+        "kettles.py",
+        "kettles/pages/first.html",
+        "kettles/pages/first.json",
+        "kettles/expected/first.json",
+    ]
     assert [one.ok for one in check(tmp_path / "kettles.py")] == [True]
     (item,) = json.loads(files[3].read_text())
     assert (item["url"], item["title"], item["price"]) == ("https://a.example/kettle", " Kettle ", "12.00 €")
@@ -139,11 +155,19 @@ def test_a_new_site_passes_its_own_check(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "one",
     [
-        page(b""), page(b"\xff\xfe\x00", "text/html"), page(b'{"a": 1}', "application/json"), page(b"<p>"),
-        page("<title>é\"'\\{}</title>".encode("latin-1"), "text/html; charset=latin-1", "https://a.example/%22%7B?q='\""),
-        page(b"<h1>T</h1>", url="http://127.0.0.1:8080/"), page(b"<h1>T</h1>", url="http://[::1]/"),
+        page(b""),
+        page(b"\xff\xfe\x00", "text/html"),
+        page(b'{"a": 1}', "application/json"),
+        page(b"<p>"),
+        page(
+            "<title>é\"'\\{}</title>".encode("latin-1"),
+            "text/html; charset=latin-1",
+            "https://a.example/%22%7B?q='\"",
+        ),
+        page(b"<h1>T</h1>", url="http://127.0.0.1:8080/"),
+        page(b"<h1>T</h1>", url="http://[::1]/"),
     ],
-)  # fmt: skip
+)
 def test_any_page_makes_a_site(tmp_path: Path, one: Page) -> None:
     new("odd", one.url, one, tmp_path)
     assert [(result.ok, result.detail) for result in check(tmp_path / "odd.py")] == [(True, "")]
@@ -171,7 +195,9 @@ def test_failed_pages_are_kept_bounded(tmp_path: Path, monkeypatch: pytest.Monke
     failed = Failed(tmp_path / "failed")
     for n in (0, 0, 1, 2, 3, 4):
         failed.keep(
-            page(url=f"https://a.example/../{n}"), Request("https://a.example/", use="book", carry={"n": n}), "why"
+            page(url=f"https://a.example/../{n}"),
+            Request("https://a.example/", use="book", carry={"n": n}),
+            "why",
         )
     failed.keep(page(b"x" * (LARGEST + 1)), Request("https://a.example/"), "why")
     kept = sorted((tmp_path / "failed").glob("*.html"))
@@ -192,9 +218,12 @@ def test_a_folder_that_cannot_be_made_stops_no_crawl(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ['http://"""+open("ran","w")+"""/', 'http://example.com/"];open("ran","w");["', "http://example.com/\\"]
+    "url",
+    ['http://"""+open("ran","w")+"""/', 'http://example.com/"];open("ran","w");["', "http://example.com/\\"],
 )
-def test_new_writes_no_code_that_a_url_brings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+def test_new_writes_no_code_that_a_url_brings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     new(
         "shop",

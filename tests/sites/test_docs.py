@@ -24,7 +24,9 @@ FILES = {code.split()[1].rstrip(":"): code for code in re.findall(r"```python\n(
 def test_every_word_of_a_site_is_documented() -> None:
     table = TEXT.partition("## What a Site takes")[2].partition("##")[0]
     words = {
-        word for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for word in re.findall(r"`(\w+)`", cell)
+        word
+        for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+        for word in re.findall(r"`(\w+)`", cell)
     }
     assert words == set(KNOWN)
 
@@ -38,33 +40,65 @@ def test_every_word_of_a_page_is_one() -> None:
 
 PAGES = [
     (
-        "shop.py", "https://shop.example/all", "<li class=product data-group=tea><a href=/p/1>x</a></li><a class=next href='?p=2'>n</a>",
-        None, [], ["https://shop.example/p/1", "https://shop.example/all?p=2"],
+        "shop.py",
+        "https://shop.example/all",
+        "<li class=product data-group=tea><a href=/p/1>x</a></li><a class=next href='?p=2'>n</a>",
+        None,
+        [],
+        ["https://shop.example/p/1", "https://shop.example/all?p=2"],
     ),
     (
-        "shop.py", "https://shop.example/p/1", "<h1>Pot</h1><b itemprop=sku>7</b><i class=price>1.299,00 €</i>",
+        "shop.py",
+        "https://shop.example/p/1",
+        "<h1>Pot</h1><b itemprop=sku>7</b><i class=price>1.299,00 €</i>",
         Request("https://shop.example/p/1", use="product", carry={"group": "tea"}),
-        [{"sku": "7", "name": "Pot", "group": "tea", "price": 1299}], [],
+        [{"sku": "7", "name": "Pot", "group": "tea", "price": 1299}],
+        [],
     ),
     (
-        "api.py", "https://api.example/items?page=1", '{"data": {"items": [{"id": 1, "name": "a", "x": 0}]}, "next": "/items?page=2"}',
-        None, [{"id": 1, "name": "a"}], ["https://api.example/items?page=2"],
+        "api.py",
+        "https://api.example/items?page=1",
+        '{"data": {"items": [{"id": 1, "name": "a", "x": 0}]}, "next": "/items?page=2"}',
+        None,
+        [{"id": 1, "name": "a"}],
+        ["https://api.example/items?page=2"],
     ),
-    ("search.py", "https://search.example/", "<form id=search action=/find method=post><input name=q>", None, [], ["https://search.example/find"]),
     (
-        "search.py", "https://search.example/find", "<table class=results><tr><td>T<td><a href=/t>t</a></table>",
-        None, [{"title": "T", "link": "/t"}], [],
+        "search.py",
+        "https://search.example/",
+        "<form id=search action=/find method=post><input name=q>",
+        None,
+        [],
+        ["https://search.example/find"],
     ),
     (
-        "news.py", "https://news.example/1", "<article><h1>T</h1><time datetime=2024-05-01></article>", None,
-        [{"url": "https://news.example/1", "title": "T", "day": "2024-05-01"}], [],
+        "search.py",
+        "https://search.example/find",
+        "<table class=results><tr><td>T<td><a href=/t>t</a></table>",
+        None,
+        [{"title": "T", "link": "/t"}],
+        [],
     ),
-]  # fmt: skip
+    (
+        "news.py",
+        "https://news.example/1",
+        "<article><h1>T</h1><time datetime=2024-05-01></article>",
+        None,
+        [{"url": "https://news.example/1", "title": "T", "day": "2024-05-01"}],
+        [],
+    ),
+]
 
 
 @pytest.mark.parametrize(("name", "url", "body", "request_", "items", "links"), PAGES)
 def test_its_site_files(
-    name: str, url: str, body: str, request_: Request | None, items: list[object], links: list[str], tmp_path: Path
+    name: str,
+    url: str,
+    body: str,
+    request_: Request | None,
+    items: list[object],
+    links: list[str],
+    tmp_path: Path,
 ) -> None:
     (tmp_path / name).write_text(FILES[name])
     (site,) = load(tmp_path / name)
@@ -83,8 +117,9 @@ def test_the_spider_that_became_a_site_file(tmp_path: Path) -> None:
     body = b"<article><h3><a href=/books/1>a</a></h3></article><li class=next><a href='?page=2'>n</a>"
     parsed = run(site, View(Page("https://shop.example/books", 200, kind, body, 0.0, 0.0, len(body))))
     assert [(one.url, one.use, one.carry) for one in parsed.requests] == [
-        ("https://shop.example/books/1", "book", {"shelf": "new"}), ("https://shop.example/books?page=2", None, None),
-    ]  # fmt: skip
+        ("https://shop.example/books/1", "book", {"shelf": "new"}),
+        ("https://shop.example/books?page=2", None, None),
+    ]
     body = b"<h1>Tea</h1><table><td>7</td></table><p class=price_color>9.50</p>"
     page = Page("https://shop.example/books/1", 200, kind, body, 0.0, 0.0, len(body))
     (book,) = run(site, View(page, request=parsed.requests[0])).items

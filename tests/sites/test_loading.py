@@ -1,4 +1,5 @@
-"""Site files: found, imported, held against one another; what is wrong with one is said with its file and line."""
+"""Site files: found, imported, held against one another; what is wrong with one is said with its file and
+line."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def write(folder: Path, **files: str) -> Path:
 
 def test_a_folder_is_its_files_but_for_underscored_ones(tmp_path: Path) -> None:
     write(
-        tmp_path, b="site = Site('b', hosts=['b.example'])", a="import _shared\nsite = Site('a', hosts=[_shared.HOST])"
+        tmp_path,
+        b="site = Site('b', hosts=['b.example'])",
+        a="import _shared\nsite = Site('a', hosts=[_shared.HOST])",
     )
     write(
         tmp_path,
@@ -103,7 +106,9 @@ def test_names_and_hosts_are_one_sites_alone(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"b\.py: the name 'x' is taken by .*a\.py"):
         load_all([str(same)])
     both = write(
-        tmp_path / "both", a="site = Site('a', hosts=['a.example'])", b="site = Site('b', hosts=['a.example'])"
+        tmp_path / "both",
+        a="site = Site('a', hosts=['a.example'])",
+        b="site = Site('b', hosts=['a.example'])",
     )
     with pytest.raises(ConfigError, match=r"the host a\.example is a's .*paths="):
         load_all([str(both)])
@@ -113,7 +118,10 @@ def test_names_and_hosts_are_one_sites_alone(tmp_path: Path) -> None:
         b="site = Site('b', hosts=['a.example'], paths=['/blog/'])",
     )
     sites = load_all([str(apart)])
-    assert [(match(sites, f"https://a.example/{p}/") or sites[0]).name for p in ("shop", "blog")] == ["a", "b"]
+    assert [(match(sites, f"https://a.example/{p}/") or sites[0]).name for p in ("shop", "blog")] == [
+        "a",
+        "b",
+    ]
     assert match(sites, "https://a.example/") is None
 
 
@@ -140,7 +148,13 @@ def test_the_closer_site_takes_a_page_whatever_the_files_are_called(tmp_path: Pa
         d="default = Site('rest', seeds=['https://shop.a.example/'])",
     )
     sites = load_all([str(tmp_path)])
-    urls = ["https://www.a.example/", "https://shop.a.example/", "https://shop.a.example:8080/x", "https://shop.a.example:8080/y", "https://b.example/"]  # fmt: skip
+    urls = [
+        "https://www.a.example/",
+        "https://shop.a.example/",
+        "https://shop.a.example:8080/x",
+        "https://shop.a.example:8080/y",
+        "https://b.example/",
+    ]
     assert [(match(sites, url) or sites[0]).name for url in urls] == ["all", "shop", "port", "shop", "rest"]
 
 
@@ -163,7 +177,11 @@ def test_where_a_site_keeps_its_items_is_read_before_the_crawl(tmp_path: Path) -
 
 
 def test_a_site_file_hides_no_package(tmp_path: Path) -> None:
-    write(tmp_path, tabnanny="site = Site('tabnanny')", z="import tabnanny\nsite = Site('z')\nassert tabnanny.check\n")
+    write(
+        tmp_path,
+        tabnanny="site = Site('tabnanny')",
+        z="import tabnanny\nsite = Site('z')\nassert tabnanny.check\n",
+    )
     before = list(sys.path)
     assert [site.name for site in load(tmp_path)] == ["tabnanny", "z"]
     assert sys.path == before
@@ -191,7 +209,9 @@ def test_arguments_of_one_run_are_not_those_of_the_next(tmp_path: Path) -> None:
     assert load_all([str(tmp_path)])[0].site.args == {"country": "de"}
 
 
-def test_an_edit_of_one_letter_within_the_second_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edit_of_one_letter_within_the_second_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     path = tmp_path / "shop.py"
     seen = []

@@ -67,15 +67,23 @@ def test_blocks_are_those_of_the_closest_site_that_speaks_of_them() -> None:
 def test_treatment_of_a_host() -> None:
     settings = Settings(delay=(5.0, 10.0), retries=(60.0,))
     assert treatment(Needs(), settings) == ((60.0,), Delay(5.0, 10.0), True, True)
-    assert treatment(Needs(Pace(0.0), {}, (1.0, 2.0), False), settings) == ((1.0, 2.0), Delay(0.0, 0.0), False, True)
+    assert treatment(Needs(Pace(0.0), {}, (1.0, 2.0), False), settings) == (
+        (1.0, 2.0),
+        Delay(0.0, 0.0),
+        False,
+        True,
+    )
     assert treatment(Needs(blocks=False), settings).blocks is False
     assert treatment(Needs(retries=()), settings).retries == ()
-    assert treatment(Needs(retries=(1.0,)), Settings(retries=())).retries == ()  # --retries none is said for all
+    # --retries none is said for all
+    assert treatment(Needs(retries=(1.0,)), Settings(retries=())).retries == ()
     assert not treatment(Needs(), Settings(ignore_robots=True)).obey
 
 
 def test_headers_meet_whatever_their_case() -> None:
-    plain = Plain({"Accept": "crawl"}, {}, [], lambda host: host, lambda host: {"ACCEPT": "site", "X-Site": "1"})
+    plain = Plain(
+        {"Accept": "crawl"}, {}, [], lambda host: host, lambda host: {"ACCEPT": "site", "X-Site": "1"}
+    )
     assert plain.headers(Request("https://a.example/")) == {"X-Site": "1", "Accept": "crawl"}
     own = Request("https://a.example/", headers={"accept": "own"})
     assert plain.headers(own) == {"X-Site": "1", "accept": "own"}

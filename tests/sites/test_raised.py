@@ -99,7 +99,9 @@ def test_values_that_raise_and_errors_that_do_not_say_why(kind: type[BaseExcepti
 @pytest.mark.parametrize("kind", RAISED)
 def test_site_files(kind: type[BaseException], tmp_path: Path) -> None:
     (tmp_path / "s.py").write_text(
-        f"import asyncio\nraise {kind.__module__.partition('.')[0]}.{kind.__name__}('so')\n".replace("builtins.", "")
+        f"import asyncio\nraise {kind.__module__.partition('.')[0]}.{kind.__name__}('so')\n".replace(
+            "builtins.", ""
+        )
     )
     with pytest.raises(ConfigError, match=rf"s.py:2: {kind.__name__}: so"):
         load(tmp_path / "s.py")
@@ -157,7 +159,9 @@ def test_ctrl_c_is_for_who_called(own: bool) -> None:
         with pytest.raises(KeyboardInterrupt):
             run(one, view())
         with pytest.raises(KeyboardInterrupt):
-            Making(site(steps=[lambda item, page: list(pressed_within())])).make(Parsed(items=[Mug(name="a")]), view())
+            Making(site(steps=[lambda item, page: list(pressed_within())])).make(
+                Parsed(items=[Mug(name="a")]), view()
+            )
     finally:
         signal.signal(signal.SIGINT, was)
 
@@ -189,7 +193,8 @@ def test_a_crawl_goes_on(kind: str, processes: str, tmp_path: Path) -> None:
     assert (code, told["state"], told["errors"]) == (0, "finished", {"parse": 1}), err
     assert "Traceback" not in err
     assert (
-        len({json.loads(line)["url"] for line in (tmp_path / "o.jsonl").read_text().splitlines()}) == told["pages"] - 1
+        len({json.loads(line)["url"] for line in (tmp_path / "o.jsonl").read_text().splitlines()})
+        == told["pages"] - 1
     )
     kept = list((tmp_path / ".gossamer" / "s" / "failed").glob("*.json"))
     assert [kind in one.read_text() for one in kept] == [True]

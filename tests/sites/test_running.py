@@ -46,20 +46,30 @@ def test_a_generator_may_give_items_dicts_urls_and_requests() -> None:
     assert parsed.error is None
     assert parsed.items == [Book(n=1), {"free": "form"}]
     assert [(one.url, one.use) for one in parsed.requests] == [
-        ("https://a.example/rel", None), ("https://a.example/x", "f"), ("https://b.example/", None),
-    ]  # fmt: skip
+        ("https://a.example/rel", None),
+        ("https://a.example/x", "f"),
+        ("https://b.example/", None),
+    ]
     assert {(one.depth, one.priority, one.referrer) for one in parsed.requests[:2]} == {(5, 2, URL)}
-    assert (parsed.requests[2].depth, parsed.requests[2].referrer) == (5, URL)  # made by hand: no way around --depth
+    # made by hand: no way around --depth
+    assert (parsed.requests[2].depth, parsed.requests[2].referrer) == (5, URL)
     assert parsed.function == "f"
 
 
 @pytest.mark.parametrize(
     ("given", "items", "requests"),
     [
-        (None, 0, 0), ([], 0, 0), ((), 0, 0), ([Book(n=1), "/x"], 1, 1), (Book(n=1), 1, 0), ({"a": 1}, 1, 0), ("/x", 0, 1),
-        (Request("https://a.example/y", method="POST", body="b"), 0, 1), (iter([Book(n=1)]), 1, 0),
+        (None, 0, 0),
+        ([], 0, 0),
+        ((), 0, 0),
+        ([Book(n=1), "/x"], 1, 1),
+        (Book(n=1), 1, 0),
+        ({"a": 1}, 1, 0),
+        ("/x", 0, 1),
+        (Request("https://a.example/y", method="POST", body="b"), 0, 1),
+        (iter([Book(n=1)]), 1, 0),
     ],
-)  # fmt: skip
+)
 def test_lists_and_single_things_are_as_good(given: Any, items: int, requests: int) -> None:
     parsed = applied(lambda page: given)
     assert (len(parsed.items), len(parsed.requests), parsed.error) == (items, requests, None)

@@ -64,7 +64,10 @@ def test_what_is_refused(given: dict[str, Any], says: str) -> None:
 
 
 def test_secrets_are_in_no_message() -> None:
-    for given in ({"headers": {"Authorization": "secret", "X Y": "a"}}, {"seeds": ["ftp://joe:secret@a.example/"]}):
+    for given in (
+        {"headers": {"Authorization": "secret", "X Y": "a"}},
+        {"seeds": ["ftp://joe:secret@a.example/"]},
+    ):
         with pytest.raises(ConfigError) as caught:
             Site("shop", **given)  # type: ignore[arg-type]
         assert "secret" not in str(caught.value)
@@ -120,7 +123,9 @@ def test_a_loaded_site_is_frozen() -> None:
 
 
 def test_defaults_and_short_forms() -> None:
-    site = Site("a", hosts="a.example", seeds="https://A.example", must_have="h1", paths="/x", pace=2, retries=[1, 2])
+    site = Site(
+        "a", hosts="a.example", seeds="https://A.example", must_have="h1", paths="/x", pace=2, retries=[1, 2]
+    )
     assert site.hosts == ("a.example",)
     assert site.seeds == ("https://a.example/",)
     assert site.must_have == ("h1",)
@@ -169,9 +174,15 @@ def test_whose_url_it_is(host: str, url: str, taken: bool) -> None:
     assert (Site("s", hosts=[host]).claims(urls.host(url)) > 0) is taken
 
 
-@pytest.mark.parametrize(("closer", "wider"), [
-    ("a.example:8080", "a.example"), ("a.example", "*.a.example"), ("x.a.example", "*.a.example"), ("*.x.a.example", "*.a.example"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("closer", "wider"),
+    [
+        ("a.example:8080", "a.example"),
+        ("a.example", "*.a.example"),
+        ("x.a.example", "*.a.example"),
+        ("*.x.a.example", "*.a.example"),
+    ],
+)
 def test_the_closer_host_claims_more(closer: str, wider: str) -> None:
     host = closer.removeprefix("*.")
     assert Site("s", hosts=[closer]).claims(host) > Site("s", hosts=[wider]).claims(host) > 0
@@ -181,7 +192,13 @@ def test_the_closer_host_claims_more(closer: str, wider: str) -> None:
 
 def test_paths_tell_sites_of_one_host_apart() -> None:
     site = Site("s", hosts=["a.example"], paths=["^/shop/", r"\?shop=", re.compile("^/$")])  # type: ignore[list-item]
-    for path, taken in (("", True), ("/x/shop/", False), ("/shop/1", True), ("/?shop=1", True), ("/blog/", False)):
+    for path, taken in (
+        ("", True),
+        ("/x/shop/", False),
+        ("/shop/1", True),
+        ("/?shop=1", True),
+        ("/blog/", False),
+    ):
         assert site.takes_path(f"https://a.example{path}") is taken
 
 
@@ -222,7 +239,9 @@ def two(self: object, response: object) -> None:
 
 @pytest.mark.parametrize("call", [none, two])
 def test_a_page_function_takes_the_page_alone(call: Callable[..., Any]) -> None:
-    with pytest.raises(ConfigError, match=rf"is called with the page alone: write def {call.__name__}\(page\)"):
+    with pytest.raises(
+        ConfigError, match=rf"is called with the page alone: write def {call.__name__}\(page\)"
+    ):
         Site("s").page()(call)
     Site("s").page()(lambda page, more=None: ())
     Site("s").page()(print)

@@ -1,4 +1,5 @@
-"""What somebody hears whose site file cannot read a page: file, line, error, and how to try again without fetching."""
+"""What somebody hears whose site file cannot read a page: file, line, error, and how to try again without
+fetching."""
 
 from __future__ import annotations
 
@@ -48,7 +49,14 @@ def web() -> Iterator[str]:
 
 def gossamer(folder: Path, *words: str) -> tuple[int, str, list[str]]:
     env = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")} | {"PYTHONPATH": str(SRC)}
-    done = subprocess.run([sys.executable, "-m", "gossamer", *words], cwd=folder, env=env, capture_output=True, text=True, timeout=60)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "gossamer", *words],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     return done.returncode, done.stdout, done.stderr.splitlines()
 
 
@@ -62,7 +70,10 @@ def test_a_crawl_a_check_and_a_try_name_the_line(tmp_path: Path, web: str) -> No
     assert [line for line in err if line.startswith("gossamer: shop")] == [
         f"{why} (2 pages, such as {web}/{err[0][-2]})"
     ]
-    assert "gossamer: such pages are kept in .gossamer/shop/failed: gossamer check SITE.py --pages .gossamer/shop/failed" in err  # fmt: skip
+    assert (
+        "gossamer: such pages are kept in .gossamer/shop/failed: gossamer check SITE.py --pages .gossamer/shop/failed"
+        in err
+    )
     assert json.loads(err[-1])["errors"] == {"parse": 2}
     assert gossamer(tmp_path, *words, "--fresh", "--quiet")[2] == []
     code, out, _ = gossamer(tmp_path, "check", "shop.py", "--pages", ".gossamer/shop/failed")
@@ -77,21 +88,31 @@ def test_a_crawl_a_check_and_a_try_name_the_line(tmp_path: Path, web: str) -> No
 def test_how_a_page_differs_stands_in_lines(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(SITE.format(name="shop", web="http://a.example"))
     for folder, name, text in (
-        ("pages", "a.html", "<h1>Te&#27;a"), ("pages", "a.json", '{"url": "http://a.example/"}'), ("expected", "a.json", '[{"title": "T"}]'),
-    ):  # fmt: skip
+        ("pages", "a.html", "<h1>Te&#27;a"),
+        ("pages", "a.json", '{"url": "http://a.example/"}'),
+        ("expected", "a.json", '[{"title": "T"}]'),
+    ):
         (tmp_path / "shop" / folder).mkdir(parents=True, exist_ok=True)
         (tmp_path / "shop" / folder / name).write_text(text)
     code, out, _ = gossamer(tmp_path, "check", "shop.py")
-    lines = [line.partition("--- ")[1] + line.partition("--- ")[2] or line.strip() for line in out.splitlines()[1:]]
+    lines = [
+        line.partition("--- ")[1] + line.partition("--- ")[2] or line.strip() for line in out.splitlines()[1:]
+    ]
     assert (code, lines[:2]) == (4, ["--- expected", "+++ found"])
     assert any(line.startswith("+") and "Te" in line for line in lines)
     assert "\x1b" not in out
 
 
 def test_a_site_keeps_its_items_itself(tmp_path: Path, web: str) -> None:
-    text = SITE.format(name="{name}", web=web).replace(".get()", ".get('')").replace('/"])', '/"], sinks="own.jsonl")')
+    text = (
+        SITE.format(name="{name}", web=web)
+        .replace(".get()", ".get('')")
+        .replace('/"])', '/"], sinks="own.jsonl")')
+    )
     for name, path in (("a", "^/$"), ("b", "^/[12]")):
-        (tmp_path / f"{name}.py").write_text(text.replace("{name}", name).replace("sinks=", f"paths='{path}', sinks="))
+        (tmp_path / f"{name}.py").write_text(
+            text.replace("{name}", name).replace("sinks=", f"paths='{path}', sinks=")
+        )
     code, out, err = gossamer(tmp_path, "crawl", ".", "--delay", "0", "--name", "c")
     assert (code, out) == (0, "")
     assert json.loads(err[-1])["outputs"] == ["own.jsonl"]
@@ -108,7 +129,9 @@ def test_a_site_of_one_letter_is_no_key_of_the_store(tmp_path: Path, web: str, n
     code, _, err = gossamer(tmp_path, "crawl", "site.py", "-o", "out.jsonl", "--delay", "0")
     assert (code, json.loads(err[-1])["pages"]) == (0, 3)
     assert "surprises" not in "".join(err)
-    named = gossamer(tmp_path, "crawl", "site.py", "--name", name, "--data", "other", "--delay", "0", "-o", "o.jsonl")
+    named = gossamer(
+        tmp_path, "crawl", "site.py", "--name", name, "--data", "other", "--delay", "0", "-o", "o.jsonl"
+    )
     assert named[0] == (2 if name in "ho" else 0)
 
 
@@ -129,10 +152,18 @@ def listing(page):
 def test_what_a_site_prints_is_no_data(tmp_path: Path, web: str, processes: str) -> None:
     (tmp_path / "loud.py").write_text(PRINTING.format(web=web))
     code, out, err = gossamer(tmp_path, "crawl", "loud.py", "--delay", "0", "--processes", processes)
-    assert (code, sorted(json.loads(line)["title"] for line in out.splitlines())) == (0, ["T", "none", "none"])
+    assert (code, sorted(json.loads(line)["title"] for line in out.splitlines())) == (
+        0,
+        ["T", "none", "none"],
+    )
     assert sorted(line for line in err if line.startswith(("read", "step"))) == [
-        f"read {web}/", f"read {web}/1", f"read {web}/2", "step T", "step none", "step none",
-    ]  # fmt: skip
+        f"read {web}/",
+        f"read {web}/1",
+        f"read {web}/2",
+        "step T",
+        "step none",
+        "step none",
+    ]
     assert json.loads(err[-1])["state"] == "finished"
 
 
@@ -161,24 +192,33 @@ def test_an_empty_field_says_what_to_do(tmp_path: Path, web: str) -> None:
     text = SITE.format(name="shop", web=web).replace(
         "import Site", "import Item, Site\nclass A(Item):\n    title: str\n"
     )
-    (tmp_path / "shop.py").write_text(text.replace("yield {", "yield A(**{").replace(".get().strip()}", ".get()})"))
+    (tmp_path / "shop.py").write_text(
+        text.replace("yield {", "yield A(**{").replace(".get().strip()}", ".get()})")
+    )
     err = gossamer(tmp_path, "crawl", "shop.py", "-o", "out.jsonl", "--delay", "0")[2]
     assert "gossamer: shop: a: title: Expected `str`, got `null` (2 items)" in err
-    assert "gossamer: `null`: nothing was found there: mend the selector, or annotate a field that may lack as `... | None`" in err  # fmt: skip
+    assert (
+        "gossamer: `null`: nothing was found there: mend the selector, or annotate a field that may lack as `... | None`"
+        in err
+    )
 
 
 @pytest.mark.parametrize("name", ["json", "logging", "asyncio", "random"])
 def test_a_site_file_may_be_called_as_a_module_of_python(tmp_path: Path, web: str, name: str) -> None:
     (tmp_path / f"{name}.py").write_text(SITE.format(name=name, web=web).replace(".get()", ".get('')"))
-    code, _, err = gossamer(tmp_path, "crawl", f"{name}.py", "-o", "out.jsonl", "--delay", "0", "--processes", "2")
+    code, _, err = gossamer(
+        tmp_path, "crawl", f"{name}.py", "-o", "out.jsonl", "--delay", "0", "--processes", "2"
+    )
     assert (code, json.loads(err[-1])["items"]) == (0, 3)
 
 
 def test_a_site_without_seeds_says_where_they_are_written(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("from gossamer import Site\nsite = Site('a')\n")
     assert gossamer(tmp_path, "crawl", "a.py") == (
-        2, "", ["gossamer: a.py names no seeds: write Site(..., seeds=[URL]), or name a URL behind the file"],
-    )  # fmt: skip
+        2,
+        "",
+        ["gossamer: a.py names no seeds: write Site(..., seeds=[URL]), or name a URL behind the file"],
+    )
 
 
 def test_an_export_names_the_files_it_wrote(tmp_path: Path, web: str) -> None:
@@ -190,11 +230,20 @@ def test_an_export_names_the_files_it_wrote(tmp_path: Path, web: str) -> None:
 
 
 WORDS = [
-    (["http://a.example/"], "gossamer: http://a.example/ is no command: to crawl it, gossamer crawl http://a.example/; see gossamer --help"),
-    (["shop.py"], "gossamer: shop.py is no command: to crawl it, gossamer crawl shop.py; see gossamer --help"),
-    (["--data", "x", "status"], "gossamer: --data stands before a command: options follow it, as in gossamer crawl TARGET --data ...; see gossamer --help"),
+    (
+        ["http://a.example/"],
+        "gossamer: http://a.example/ is no command: to crawl it, gossamer crawl http://a.example/; see gossamer --help",
+    ),
+    (
+        ["shop.py"],
+        "gossamer: shop.py is no command: to crawl it, gossamer crawl shop.py; see gossamer --help",
+    ),
+    (
+        ["--data", "x", "status"],
+        "gossamer: --data stands before a command: options follow it, as in gossamer crawl TARGET --data ...; see gossamer --help",
+    ),
     (["craw"], "gossamer: no command 'craw' (did you mean crawl?); see gossamer --help"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("words", "line"), WORDS)

@@ -1,4 +1,5 @@
-"""What stores are given that they cannot take: rows that are hard to hold, and what is wrong with each store as a whole."""
+"""What stores are given that they cannot take: rows that are hard to hold, and what is wrong with each store
+as a whole."""
 
 from __future__ import annotations
 
@@ -27,22 +28,34 @@ def hard() -> list[Row]:
         book(111, title="\udc80", tags=["\ud800", "\0"], more={"\ud800": "\0"}),
     ]
     texts: list[dict[str, Any]] = [
-        {"a": inf, "b": [-inf, float("nan")], "c": {"d": inf}}, {"t": "\ud800", "\udfff": "\udc00"}, {"a\0": "b\0"}, {"deep": deep},
-        {"_id": "other"}, {"_id": "other", "x": 1}, {"a.b": 1, "": 2, "'; DROP TABLE note; --": 3}, {"$set": {"x": 1}},
-        {f"f{n}": n for n in range(3000)}, {"wide": 2**64, "m": [-(2**63), 2**70]}, {"Name": 1, "name": 2},
+        {"a": inf, "b": [-inf, float("nan")], "c": {"d": inf}},
+        {"t": "\ud800", "\udfff": "\udc00"},
+        {"a\0": "b\0"},
+        {"deep": deep},
+        {"_id": "other"},
+        {"_id": "other", "x": 1},
+        {"a.b": 1, "": 2, "'; DROP TABLE note; --": 3},
+        {"$set": {"x": 1}},
+        {f"f{n}": n for n in range(3000)},
+        {"wide": 2**64, "m": [-(2**63), 2**70]},
+        {"Name": 1, "name": 2},
         {'a"b': 1},
-    ]  # fmt: skip
+    ]
     found += [loose(200 + n, kind="hard", **fields) for n, fields in enumerate(texts)]
-    found += [Row("hard", key, {"x": 1, **ours("hard", key, {"x": 1})}) for key in ("", "k" * 100_000, "k\ud800\0")]
+    found += [
+        Row("hard", key, {"x": 1, **ours("hard", key, {"x": 1})}) for key in ("", "k" * 100_000, "k\ud800\0")
+    ]
     return [*found, loose(300, kind="_history", x=1)]
 
 
 ASIDE = {
-    "kafka": {("110", "a message may have")}, "webhook": {("110", "status 413")}, "mongodb": {("206", "invalid key"), ("207", "invalid key"),
-                ("211", "malformed JSON")},
+    "kafka": {("110", "a message may have")},
+    "webhook": {("110", "status 413")},
+    "mongodb": {("206", "invalid key"), ("207", "invalid key"), ("211", "malformed JSON")},
     "cassandra": {("", "Key may not be empty"), ("k", "longer than maximum")},
-}  # fmt: skip
-"""Of those, by place, the beginning of the key and what is said of it: they are kept aside, all others are held."""
+}
+"""Of those, by place, the beginning of the key and what is said of it: they are kept aside, all others are
+held."""
 
 
 class Wrong(NamedTuple):

@@ -1,4 +1,5 @@
-"""One server of each store for all tests of a process, each test with names of its own; and the run's table of stores."""
+"""One server of each store for all tests of a process, each test with names of its own; and the run's table
+of stores."""
 
 from __future__ import annotations
 

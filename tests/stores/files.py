@@ -1,4 +1,5 @@
-"""Outputs that are files, and whole pages in S3, as places: for files what is struck beside the worker is the crawl's own store."""
+"""Outputs that are files, and whole pages in S3, as places: for files what is struck beside the worker is the
+crawl's own store."""
 
 from __future__ import annotations
 
@@ -22,9 +23,12 @@ from stores.places import Place
 SMALL = "; ".join(
     f"from gossamer.sinks.{room} import {name}; {name}.__init__.__kwdefaults__['{what}'] = 200_000"
     for room, name, what in (
-        ("parquet", "Parquet", "part_bytes"), ("archived", "Archived", "most"), ("warc", "Warc", "most"), ("objects", "Objects", "most"),
+        ("parquet", "Parquet", "part_bytes"),
+        ("archived", "Archived", "most"),
+        ("warc", "Warc", "most"),
+        ("objects", "Objects", "most"),
     )
-)  # fmt: skip
+)
 """What a driver process runs first: parts of 200 KB, so that many are closed within a crawl."""
 
 
@@ -104,7 +108,9 @@ class Objects(FilePlace):
         self.spec = f"objects:{folder}/out"
 
     def found(self, kind: str) -> list[dict[str, Any]]:
-        lines = [json.loads(line) for part in Path(self.folder, "out").glob("part-*.jsonl") for line in part.open()]
+        lines = [
+            json.loads(line) for part in Path(self.folder, "out").glob("part-*.jsonl") for line in part.open()
+        ]
         for line in lines:
             body = Path(self.folder, "out", "objects", line["object"][:2], line["object"]).read_bytes()
             assert (len(body), sha256(body).hexdigest()) == (line["size"], line["object"])

@@ -1,4 +1,5 @@
-"""Kafka and Cassandra from Maven Central, and FerretDB built by Go: servers that may be killed and begun again with their disk.
+"""Kafka and Cassandra from Maven Central, and FerretDB built by Go: servers that may be killed and begun
+again with their disk.
 
 `deploy/needs.sh` brings them into the user's cache.
 """
@@ -68,7 +69,8 @@ class Server:
 
 
 class Kafka(Server):
-    """One node that is broker and controller (KRaft). On `guarded` it asks for a password, and joe, who has one, has no rights."""
+    """One node that is broker and controller (KRaft). On `guarded` it asks for a password, and joe, who has
+    one, has no rights."""
 
     name = "Kafka"
 
@@ -97,7 +99,15 @@ transaction.state.log.num.partitions=2
 group.initial.rebalance.delay.ms=0
 """)
         java = ["java", "-Xmx512m", *QUICK, "-cp", f"{jars}/*"]
-        tool = [*java, "kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", f"{folder}/conf"]
+        tool = [
+            *java,
+            "kafka.tools.StorageTool",
+            "format",
+            "-t",
+            "AAAAAAAAAAAAAAAAAAAAAQ",
+            "-c",
+            f"{folder}/conf",
+        ]
         subprocess.run(tool, check=True, capture_output=True, cwd=folder)
         self.words = [*java, "kafka.Kafka", f"{folder}/conf"]
         self.start()
@@ -117,9 +127,12 @@ group.initial.rebalance.delay.ms=0
         import aiokafka
 
         consumer = aiokafka.AIOKafkaConsumer(
-            topic, bootstrap_servers=f"127.0.0.1:{self.port}", isolation_level="read_committed", auto_offset_reset="earliest",
+            topic,
+            bootstrap_servers=f"127.0.0.1:{self.port}",
+            isolation_level="read_committed",
+            auto_offset_reset="earliest",
             enable_auto_commit=False,
-        )  # fmt: skip
+        )
         await consumer.start()
         try:
             parts = [*consumer.assignment()]
@@ -127,7 +140,10 @@ group.initial.rebalance.delay.ms=0
             ends, found = await consumer.end_offsets(parts), []
             while any([await consumer.position(part) < ends[part] for part in parts]):
                 for some in (await consumer.getmany(timeout_ms=500)).values():
-                    found += [((m.key or b"").decode(), m.value, {k: v.decode() for k, v in m.headers}) for m in some]
+                    found += [
+                        ((m.key or b"").decode(), m.value, {k: v.decode() for k, v in m.headers})
+                        for m in some
+                    ]
             return found
         finally:
             await consumer.stop()
@@ -192,11 +208,29 @@ seed_provider: [{{class_name: org.apache.cassandra.locator.SimpleSeedProvider, p
 """)
         opens = [f"--add-{how}={one}=ALL-UNNAMED" for how in ("opens", "exports") for one in OPENS]
         agent = next(jars.glob("jamm-*.jar"), jars)
-        told = ["cassandra.superuser_setup_delay_ms=0", "cassandra.ring_delay_ms=0", "cassandra.skip_wait_for_gossip_to_settle=0",
-                f"cassandra.config=file://{folder}/cassandra.yaml", f"cassandra.storagedir={folder}", "cassandra-foreground=yes",
-                "jdk.attach.allowAttachSelf=true", "io.netty.tryReflectionSetAccessible=true"]  # fmt: skip
-        self.words = ["java", "-Xms256m", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-javaagent:{agent}", *opens,
-                      *[f"-D{one}" for one in told], "-cp", f"{jars}/*", "org.apache.cassandra.service.CassandraDaemon"]  # fmt: skip
+        told = [
+            "cassandra.superuser_setup_delay_ms=0",
+            "cassandra.ring_delay_ms=0",
+            "cassandra.skip_wait_for_gossip_to_settle=0",
+            f"cassandra.config=file://{folder}/cassandra.yaml",
+            f"cassandra.storagedir={folder}",
+            "cassandra-foreground=yes",
+            "jdk.attach.allowAttachSelf=true",
+            "io.netty.tryReflectionSetAccessible=true",
+        ]
+        self.words = [
+            "java",
+            "-Xms256m",
+            "-Xmx1g",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            f"-javaagent:{agent}",
+            *opens,
+            *[f"-D{one}" for one in told],
+            "-cp",
+            f"{jars}/*",
+            "org.apache.cassandra.service.CassandraDaemon",
+        ]
         self.start()
         replication = "{'class': 'SimpleStrategy', 'replication_factor': 1}"
         self.ask(f"CREATE KEYSPACE ks WITH replication = {replication}")
@@ -222,7 +256,10 @@ seed_provider: [{{class_name: org.apache.cassandra.locator.SimpleSeedProvider, p
         from cassandra.cluster import Cluster
 
         cluster = Cluster(
-            ["127.0.0.1"], self.port, auth_provider=PlainTextAuthProvider("cassandra", "cassandra"), connect_timeout=10
+            ["127.0.0.1"],
+            self.port,
+            auth_provider=PlainTextAuthProvider("cassandra", "cassandra"),
+            connect_timeout=10,
         )
         try:
             return [tuple(row) for row in cluster.connect().execute(question, timeout=60)]
@@ -239,9 +276,15 @@ class Ferret(Server):
         self.folder, self.port = folder, free_port()
         (folder / "d").mkdir()
         self.words = [
-            str(brought("ferretdb") / "ferretdb"), "--handler=sqlite", f"--sqlite-url=file:{folder}/d/?_pragma=synchronous(normal)", f"--state-dir={folder}",
-            f"--listen-addr=127.0.0.1:{self.port}", "--debug-addr=-", "--telemetry=disable", "--log-level=warn",
-        ]  # fmt: skip
+            str(brought("ferretdb") / "ferretdb"),
+            "--handler=sqlite",
+            f"--sqlite-url=file:{folder}/d/?_pragma=synchronous(normal)",
+            f"--state-dir={folder}",
+            f"--listen-addr=127.0.0.1:{self.port}",
+            "--debug-addr=-",
+            "--telemetry=disable",
+            "--log-level=warn",
+        ]
         self.start()
 
     @property

@@ -1,4 +1,5 @@
-"""One crawl into one store, under `kill -9` of its worker and of the store itself; what is found in the store after it."""
+"""One crawl into one store, under `kill -9` of its worker and of the store itself; what is found in the store
+after it."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ class Told(NamedTuple):
 
 
 def crawled(place: Place, folder: Path, hosts: int, pages: int, kills: int, rng: random.Random) -> Told:
-    """Crawl `hosts` times `pages` items into the store; kill worker and store `kills` times each, at random moments."""
+    """Crawl `hosts` times `pages` items into the store; kill worker and store `kills` times each, at random
+    moments."""
     began = time.monotonic()
     with serve(preset("tiny", hosts=hosts, pages=pages, latency=0.005)) as web:
         seeds = web.plan.seeds()
@@ -69,14 +71,21 @@ def crawled(place: Place, folder: Path, hosts: int, pages: int, kills: int, rng:
     rows = place.found("thing")
     keys = {web_key(row["url"]) for row in rows}
     return Told(
-        len(want), len(rows), len(keys), len(want ^ keys), *dealt.values(), time.monotonic() - began, said[1][-300:]
+        len(want),
+        len(rows),
+        len(keys),
+        len(want ^ keys),
+        *dealt.values(),
+        time.monotonic() - began,
+        said[1][-300:],
     )
 
 
 def struck(
     web: Web, place: Place, one: Job, strikes: Sequence[tuple[float, str]], rng: random.Random
 ) -> tuple[dict[str, int], tuple[str, str]]:
-    """Run a crawl to its end, struck after so many requests; how often worker and store were, and what it said last."""
+    """Run a crawl to its end, struck after so many requests; how often worker and store were, and what it
+    said last."""
     code = "; ".join(filter(None, [place.code, "from gossamer.cli import main; main()"]))
     dealt, door = dict.fromkeys(("worker", "store"), 0), begin(command(one), code)
 

@@ -36,7 +36,8 @@ class Place(ABC):
 
     @abstractmethod
     def found(self, kind: str) -> list[dict[str, Any]]:
-        """The rows of a kind that are there now, each as often as it is there; values as texts where the store has them so."""
+        """The rows of a kind that are there now, each as often as it is there; values as texts where the
+        store has them so."""
 
     def version(self) -> str:
         return str(self.server.version())
@@ -140,7 +141,9 @@ class KafkaPlace(Place):
         self.spec = f"{self.server.url}/rows"
 
     def found(self, kind: str) -> list[dict[str, Any]]:
-        return [json.loads(value) for _, value, headers in self.server.messages("rows") if headers["kind"] == kind]
+        return [
+            json.loads(value) for _, value, headers in self.server.messages("rows") if headers["kind"] == kind
+        ]
 
 
 class CassandraPlace(Place):
@@ -173,7 +176,11 @@ class Mongo(Place):
         ]
 
     def noted(self, kind: str, key: str) -> bool:
-        return bool(self.server.ask("db", kind, lambda rows: rows.update_one({"_id": key}, {"$set": {"note": "mine"}})))
+        return bool(
+            self.server.ask(
+                "db", kind, lambda rows: rows.update_one({"_id": key}, {"$set": {"note": "mine"}})
+            )
+        )
 
 
 class Receiver(Server):

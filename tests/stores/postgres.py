@@ -92,4 +92,6 @@ class Postgres:
         return found
 
     def _run(self, program: str, *words: str) -> None:
-        subprocess.run([*self._own, str(BIN / program), *words], check=True, stdout=subprocess.DEVNULL, cwd=self.folder)
+        subprocess.run(
+            [*self._own, str(BIN / program), *words], check=True, stdout=subprocess.DEVNULL, cwd=self.folder
+        )

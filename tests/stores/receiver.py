@@ -1,7 +1,8 @@
-"""A receiver of webhooks in a process of its own: `python receiver.py PORT DATABASE SECRET`. Each batch id counts once, on disk.
+"""A receiver of webhooks in a process of its own: `python receiver.py PORT DATABASE SECRET`. Each batch id
+counts once, on disk.
 
-Signatures are judged by the library of the Standard Webhooks project. A row whose kind is `refused` is answered with 422, more than
-8 MB with 413.
+Signatures are judged by the library of the Standard Webhooks project. A row whose kind is `refused` is
+answered with 422, more than 8 MB with 413.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Hook(BaseHTTPRequestHandler):
             base.execute("BEGIN IMMEDIATE")
             base.execute("INSERT INTO batch VALUES (?)", [self.headers["webhook-id"]])
             base.executemany(
-                "INSERT INTO row VALUES (?, ?, ?)", [(r["kind"], r["key"], json.dumps(r["row"])) for r in rows]
+                "INSERT INTO row VALUES (?, ?, ?)",
+                [(r["kind"], r["key"], json.dumps(r["row"])) for r in rows],
             )
             base.execute("COMMIT")
         except sqlite3.IntegrityError:  # it was here already

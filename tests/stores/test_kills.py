@@ -1,4 +1,5 @@
-"""Exactly the right rows in each store after `kill -9` of the worker and of the store. Ten of each: benchmarks/stores.py."""
+"""Exactly the right rows in each store after `kill -9` of the worker and of the store. Ten of each:
+benchmarks/stores.py."""
 
 from __future__ import annotations
 

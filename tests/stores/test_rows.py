@@ -83,14 +83,19 @@ def keys(place: Place, kind: str) -> list[str]:
     return sorted(str(row.get("_key") or row.get("_id") or row["url"]) for row in place.found(kind))
 
 
-def test_every_row_once_whatever_is_in_it(place: Place, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_every_row_once_whatever_is_in_it(
+    place: Place, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     appended = request.node.callspec.params["place"] in APPENDED
     later = book(1, title="newer")
     later.data["_seen_at"] = "2024-05-02T12:00:00.000Z"
     odd = [
-        book(2, title="NUL \0, half \ud83d, \u202e"), book(3, stock=2**70), loose(4, kind="book", upc="4", title=float("nan")),
-        loose(1, **{"$a.b": 1, "'; DROP TABLE book; --": {"x": ["\0"]}, "\ud800": 2}), page(5, title="x" * 300_000),
-    ]  # fmt: skip
+        book(2, title="NUL \0, half \ud83d, \u202e"),
+        book(3, stock=2**70),
+        loose(4, kind="book", upc="4", title=float("nan")),
+        loose(1, **{"$a.b": 1, "'; DROP TABLE book; --": {"x": ["\0"]}, "\ud800": 2}),
+        page(5, title="x" * 300_000),
+    ]
     with opened(place, tmp_path) as sink:
         sink.put([book(1), book(1), page(1), page(2)] if not appended else [book(1), page(1), page(2)])
         sink.put([later, *odd])
@@ -100,7 +105,9 @@ def test_every_row_once_whatever_is_in_it(place: Place, tmp_path: Path, request:
     aside = [json.loads(line) for line in refused.read_text().splitlines()] if refused.exists() else []
     assert all(one["reason"] for one in aside)
     values = {
-        one["key"] for one in aside if "the row has it" in one["reason"] or "the document has it" in one["reason"]
+        one["key"]
+        for one in aside
+        if "the row has it" in one["reason"] or "the document has it" in one["reason"]
     }
     assert values <= {"3"}  # an integer of 71 bits
     kept = {(one["kind"], one["key"]) for one in aside} - {("book", "3")}
@@ -136,7 +143,10 @@ def test_what_is_hard_to_hold_is_held_or_kept_aside_and_leaves_the_others_alone(
     aside = [json.loads(line) for line in refused.read_text().splitlines()] if refused.exists() else []
     assert len(aside) == len(ASIDE.get(name, ()))
     for key, why in ASIDE.get(name, ()):
-        assert [one for one in aside if one["key"][: max(len(key), 1)] == key and why in one["reason"]], (key, aside)
+        assert [one for one in aside if one["key"][: max(len(key), 1)] == key and why in one["reason"]], (
+            key,
+            aside,
+        )
     assert all(one["row"] for one in aside)
     for kind, called in kinds.items():
         put = [row for row in rows if row.kind == kind]
@@ -176,7 +186,8 @@ def test_a_server_that_dies_is_waited_for_and_nothing_is_lost(place: Place, tmp_
             with pytest.raises(SinkAway):
                 sink.table.upsert([loose(99, kind="thing", a=99)])
         else:
-            sink.length = sink.file.append(sink.length, [loose(99, kind="thing", a=99)])  # it waits on the disk
+            # it waits on the disk
+            sink.length = sink.file.append(sink.length, [loose(99, kind="thing", a=99)])
             with pytest.raises(SinkAway):
                 sink.file.ship(sink.length)
         place.server.start()
@@ -195,12 +206,19 @@ def test_what_is_gone_is_marked_and_what_changed_has_a_past(
         return  # such a store holds sightings
     one, other = book(1, title="one"), book(1, title="other")
     for day, row in enumerate((one, other), 5):
-        row.data |= {"_seen_at": f"2024-06-0{day}T00:00:00.000Z", "_url": "http://a.test/9", "_key": "h", "_site": "s9"}
+        row.data |= {
+            "_seen_at": f"2024-06-0{day}T00:00:00.000Z",
+            "_url": "http://a.test/9",
+            "_key": "h",
+            "_site": "s9",
+        }
         row.kind, row.key, row.run = "held", "h", "r1"
     with opened(place, tmp_path) as sink:
         sink.put([one])
         sink.put([other])
-        assert [row.get("_changed_at", "")[:10].replace(" ", "T") for row in place.found("held")] == ["2024-06-06"]
+        assert [row.get("_changed_at", "")[:10].replace(" ", "T") for row in place.found("held")] == [
+            "2024-06-06"
+        ]
         if isinstance(sink.table, HistorySink):
             assert sink.table.unseen("s9", "r1", "2025-01-01T00:00:00.000Z") == 0
             sink.table.gone([("http://a.test/9", "2024-07-01T00:00:00.000Z")])
@@ -269,4 +287,6 @@ def test_what_others_put_into_a_row_stays_when_it_is_written_again(place: Place,
 
 def test_every_place_is_in_the_docs() -> None:
     text = (Path(__file__).parents[2] / "docs" / "outputs.md").read_text()
-    assert [make.name for make, _ in PLACES.values() if make.name.partition(",")[0].partition("'")[0] not in text] == []
+    assert [
+        make.name for make, _ in PLACES.values() if make.name.partition(",")[0].partition("'")[0] not in text
+    ] == []

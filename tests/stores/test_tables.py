@@ -1,4 +1,5 @@
-"""Tables of PostgreSQL: many who make them at once, columns that others added, values that JSON and dates have."""
+"""Tables of PostgreSQL: many who make them at once, columns that others added, values that JSON and dates
+have."""
 
 from __future__ import annotations
 
@@ -28,20 +29,28 @@ def base() -> Iterator[PostgresPlace]:
 
 
 def shed(key: str, at: int = 1, **fields: Any) -> Row:
-    return Row("shed", key, {**fields, **ours("shed", key, fields), "_seen_at": f"2024-05-0{at}T12:00:00.000Z"})
+    return Row(
+        "shed", key, {**fields, **ours("shed", key, fields), "_seen_at": f"2024-05-0{at}T12:00:00.000Z"}
+    )
 
 
-def kept(base: PostgresPlace, called: str, more: list[Column], folder: Path, *rows: Row, spec: str = "") -> None:
+def kept(
+    base: PostgresPlace, called: str, more: list[Column], folder: Path, *rows: Row, spec: str = ""
+) -> None:
     columns = {"shed": (Column("sku"), *more, *OURS)}
     table: Any = open_output(f"{spec or base.spec}?table={called}", columns, folder=str(folder), owner="c@1")
     table.prepare()
     table.upsert(rows)
     table.close()
-    assert not (folder / "refused.jsonl").exists() or '"reason":"day: ' in (folder / "refused.jsonl").read_text()
+    assert (
+        not (folder / "refused.jsonl").exists() or '"reason":"day: ' in (folder / "refused.jsonl").read_text()
+    )
 
 
 @pytest.mark.parametrize("listed", [True, False], ids=["listed", "of an older gossamer"])
-def test_columns_that_others_added_stay_as_they_are(listed: bool, base: PostgresPlace, tmp_path: Path) -> None:
+def test_columns_that_others_added_stay_as_they_are(
+    listed: bool, base: PostgresPlace, tmp_path: Path
+) -> None:
     called, long = f"own{listed}".lower(), "é" * 40
     kept(base, called, [Column("old"), Column(long)], tmp_path, shed("1", sku="a", old="x", **{long: "y"}))
     base.server.ask(f"ALTER TABLE {called} ADD COLUMN note text")
@@ -83,7 +92,10 @@ def test_many_begin_in_an_empty_database_at_once(base: PostgresPlace, tmp_path: 
     for thread in threads:
         thread.join()
     assert failed == []
-    assert base.server.ask("SELECT count(*) FROM many.book UNION ALL SELECT count(*) FROM many.note") == [(6,), (6,)]
+    assert base.server.ask("SELECT count(*) FROM many.book UNION ALL SELECT count(*) FROM many.note") == [
+        (6,),
+        (6,),
+    ]
 
 
 def test_dates_and_texts_in_columns_of_json_are_held(base: PostgresPlace, tmp_path: Path) -> None:

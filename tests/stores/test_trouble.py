@@ -1,4 +1,5 @@
-"""Stores that cannot be written as they are: one clear line at once where waiting is hopeless, else the crawl waits and says so."""
+"""Stores that cannot be written as they are: one clear line at once where waiting is hopeless, else the crawl
+waits and says so."""
 
 from __future__ import annotations
 
@@ -54,7 +55,12 @@ def opened(spec: str, folder: Path) -> Any:
             SinkError,
             "column price of .* is boolean, the rows' is numeric",
         ),
-        ("DROP TABLE book; CREATE TABLE book (_key text)", "u", SinkError, "no unique or exclusion constraint"),
+        (
+            "DROP TABLE book; CREATE TABLE book (_key text)",
+            "u",
+            SinkError,
+            "no unique or exclusion constraint",
+        ),
         ("DROP TABLE book; CREATE TABLE book (id int)", "u", UsageError, "is not gossamer's"),
         (
             "DROP TABLE book; DROP TABLE IF EXISTS _history; CREATE TABLE _history (x int)",
@@ -82,7 +88,9 @@ def test_a_postgresql_that_will_not_do(
 
 
 def test_a_row_that_is_refused_leaves_its_batch_alone(base: PostgresPlace, tmp_path: Path) -> None:
-    base.server.ask("CREATE TABLE shop_book (_key text PRIMARY KEY, title varchar(10), upc text CHECK (upc <> '7'))")
+    base.server.ask(
+        "CREATE TABLE shop_book (_key text PRIMARY KEY, title varchar(10), upc text CHECK (upc <> '7'))"
+    )
     sink = opened(f"{base.spec}?table=shop_{{kind}}", tmp_path)
     sink.prepare()
     sink.upsert([book(n) for n in range(40)] + [book(90, title="x" * 11), page(1, title="t" * 10_000_000)])
@@ -190,17 +198,23 @@ def test_a_crawl_waits_for_its_store_says_so_and_obeys_a_stop(base: PostgresPlac
 
 def test_what_is_no_store() -> None:
     for spec, says in {
-        "postgres1://h/d": "no store postgres1://; |did you mean postgres", "kafka://h/": "write kafka://HOST:9092/TOPIC",
-        "kafka://h/t?x=1": "no parameter x", "valkey://h/0": "hash=NAME", "valkey://h/0?hash=a&list=b": "hash=NAME",
-        "https+webhook://h/": "what is sent is signed", "mongodb://h/": "write mongodb://USER@HOST/DATABASE", "s4://b/k": "no store s4",
-    }.items():  # fmt: skip
+        "postgres1://h/d": "no store postgres1://; |did you mean postgres",
+        "kafka://h/": "write kafka://HOST:9092/TOPIC",
+        "kafka://h/t?x=1": "no parameter x",
+        "valkey://h/0": "hash=NAME",
+        "valkey://h/0?hash=a&list=b": "hash=NAME",
+        "https+webhook://h/": "what is sent is signed",
+        "mongodb://h/": "write mongodb://USER@HOST/DATABASE",
+        "s4://b/k": "no store s4",
+    }.items():
         with pytest.raises(UsageError, match=says):
             read(spec)
 
 
 def test_a_postgresql_on_a_socket_of_this_machine(base: PostgresPlace, tmp_path: Path) -> None:
     sink = opened(
-        f"postgresql:///postgres?host={base.server.folder}&port={base.server.port}&user=u&table=near_{{kind}}", tmp_path
+        f"postgresql:///postgres?host={base.server.folder}&port={base.server.port}&user=u&table=near_{{kind}}",
+        tmp_path,
     )
     sink.prepare()
     sink.upsert([book(1)])
@@ -228,6 +242,7 @@ def test_what_a_fleet_can_share() -> None:
         with pytest.raises(UsageError, match=says):
             shareable([spec])
     assert (
-        part("kafka://h/t?journal=/shared/out", "0123456789ab") == "kafka://h/t?journal=/shared/out/part-0123456789ab"
+        part("kafka://h/t?journal=/shared/out", "0123456789ab")
+        == "kafka://h/t?journal=/shared/out/part-0123456789ab"
     )
     assert part("postgresql://h/db", "0123456789ab") == "postgresql://h/db"

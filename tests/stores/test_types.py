@@ -1,5 +1,5 @@
-"""Each type of an item's field in each output: written, read back by the usual reader, equal; the table in docs/outputs.md says what type it has
-there."""
+"""Each type of an item's field in each output: written, read back by the usual reader, equal; the table in
+docs/outputs.md says what type it has there."""
 
 from __future__ import annotations
 
@@ -83,13 +83,34 @@ class Sample(Item, key="text"):
 
 
 MADE = Sample(
-    text='ünï "x", \n=1+1', whole=-(2**63), real=0.1, flag=True, price=Decimal("19.90"), exact=Decimal("1234567890.01234567890123456789"),
-    day=date(2026, 1, 31), at=datetime(2026, 1, 31, 12, 30, 1, 250_000, tzinfo=timezone(timedelta(hours=2))),
-    naive=datetime(2026, 1, 31, 12, 30), clock=time(8, 30), span=timedelta(days=1, hours=2), raw=b"\0\xff", uuid=UUID(int=7),
-    colour=Colour.RED, size=Size.BIG, word="a", maybe=7, nothing=None, either=5, texts=["a", "ü"], numbers=[1, -2],
-    prices=[Decimal("1.5"), Decimal("2.25")], days=[date(2026, 1, 31)], maker=Maker("Ann", date(2020, 2, 29), datetime(2026, 1, 31, 12)),
-    makers=[Maker("Bob", date(1999, 12, 31))], stock={"x": 1}, free={"a": [1, {"b": None}]},
-)  # fmt: skip
+    text='ünï "x", \n=1+1',
+    whole=-(2**63),
+    real=0.1,
+    flag=True,
+    price=Decimal("19.90"),
+    exact=Decimal("1234567890.01234567890123456789"),
+    day=date(2026, 1, 31),
+    at=datetime(2026, 1, 31, 12, 30, 1, 250_000, tzinfo=timezone(timedelta(hours=2))),
+    naive=datetime(2026, 1, 31, 12, 30),
+    clock=time(8, 30),
+    span=timedelta(days=1, hours=2),
+    raw=b"\0\xff",
+    uuid=UUID(int=7),
+    colour=Colour.RED,
+    size=Size.BIG,
+    word="a",
+    maybe=7,
+    nothing=None,
+    either=5,
+    texts=["a", "ü"],
+    numbers=[1, -2],
+    prices=[Decimal("1.5"), Decimal("2.25")],
+    days=[date(2026, 1, 31)],
+    maker=Maker("Ann", date(2020, 2, 29), datetime(2026, 1, 31, 12)),
+    makers=[Maker("Bob", date(1999, 12, 31))],
+    stock={"x": 1},
+    free={"a": [1, {"b": None}]},
+)
 COLUMNS = item_columns([Sample])
 FIELDS = Sample.__struct_fields__
 
@@ -98,7 +119,9 @@ def row(item: Any = MADE) -> Row:
     """An item's row as the crawl makes it."""
     fields = moments.with_zone(plain(item), moments.fields(type(item)))
     return Row(
-        "sample", item.text, {**fields, **ours("sample", item.text, fields), "_seen_at": "2026-01-31T12:00:00.250Z"}
+        "sample",
+        item.text,
+        {**fields, **ours("sample", item.text, fields), "_seen_at": "2026-01-31T12:00:00.250Z"},
     )
 
 
@@ -160,9 +183,11 @@ def equal(was: Any, now: Any) -> bool:
     if not isinstance(now, str):
         return isinstance(was, UUID) and str(was) == str(now)
     said = ready(was)
-    return now in (said, str(said)) or (isinstance(was, bool) and now == ("true" if was else "false")) or (
-        isinstance(was, Decimal) and Decimal(now) == was
-    )  # fmt: skip
+    return (
+        now in (said, str(said))
+        or (isinstance(was, bool) and now == ("true" if was else "false"))
+        or (isinstance(was, Decimal) and Decimal(now) == was)
+    )
 
 
 def jsonl(path: Path) -> dict[str, Any]:
@@ -189,8 +214,11 @@ def parts(path: Path) -> dict[str, Any]:
 
 
 FILES: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
-    "JSON lines": ("out.jsonl", jsonl), "CSV": ("out.csv", sheet), "SQLite": ("out.sqlite", base), "Parquet": ("out.parquet", parts),
-}  # fmt: skip
+    "JSON lines": ("out.jsonl", jsonl),
+    "CSV": ("out.csv", sheet),
+    "SQLite": ("out.sqlite", base),
+    "Parquet": ("out.parquet", parts),
+}
 
 
 def by_psycopg(place: Any) -> dict[str, Any]:
@@ -224,10 +252,15 @@ def by_json(place: Any) -> dict[str, Any]:
 
 
 STORES: dict[str, tuple[str, Callable[[Any], dict[str, Any]]]] = {
-    "postgresql": ("PostgreSQL", by_psycopg), "mongodb": ("MongoDB", by_pymongo), "cassandra": ("Cassandra", by_cassandra),
-    "hash": ("JSON lines", by_json), "hashes": ("Valkey hashes", by_json), "list": ("JSON lines", by_json), "kafka": ("JSON lines", by_json),
+    "postgresql": ("PostgreSQL", by_psycopg),
+    "mongodb": ("MongoDB", by_pymongo),
+    "cassandra": ("Cassandra", by_cassandra),
+    "hash": ("JSON lines", by_json),
+    "hashes": ("Valkey hashes", by_json),
+    "list": ("JSON lines", by_json),
+    "kafka": ("JSON lines", by_json),
     "webhook": ("JSON lines", by_json),
-}  # fmt: skip
+}
 
 
 def judged(output: str, found: Mapping[str, Any]) -> None:
@@ -273,7 +306,9 @@ def test_every_type_in_every_store(name: str, tmp_path: Path) -> None:
     output, read = STORES[name]
     with running(name) as place:
         aside = patiently(lambda: written(place.spec, tmp_path, [row()]))
-        assert [one["reason"].partition(":")[0] for one in aside] == (["exact"] if output == "MongoDB" else [])
+        assert [one["reason"].partition(":")[0] for one in aside] == (
+            ["exact"] if output == "MongoDB" else []
+        )
         found = read(place)
         if name == "webhook":  # our receiver reads numbers as floats
             found["exact"] = MADE.exact

@@ -22,9 +22,15 @@ from unlockers.providers import KEY, Stub
 URL = "http://192.0.2.1/shop?a=1&b=%C3%A9"
 ZONE = {"brightdata": "zone=z1"}
 SHAPE = (
-    "header=X-Api-Key: {key}", "status=json http.code", "body=json http.html", "url=json http.at", "credits=json price", "forward=true",
-    "errors=403:credit,418:banned", "cost=4",
-)  # fmt: skip
+    "header=X-Api-Key: {key}",
+    "status=json http.code",
+    "body=json http.html",
+    "url=json http.at",
+    "credits=json price",
+    "forward=true",
+    "errors=403:credit,418:banned",
+    "cost=4",
+)
 ALL = [*PROVIDERS, "generic"]
 
 
@@ -55,14 +61,23 @@ async def desk(
     async with serving(stub) as server:
         if stub.provider == "generic":
             one = chosen(
-                server.url("/v2?u={url}&geo={country}&js={render}"), (*SHAPE, *options.split("&")) if options else SHAPE
+                server.url("/v2?u={url}&geo={country}&js={render}"),
+                (*SHAPE, *options.split("&")) if options else SHAPE,
             )
         else:
-            given = "&".join(filter(None, [f"endpoint={server.url('/api')}", ZONE.get(stub.provider, ""), options]))
+            given = "&".join(
+                filter(None, [f"endpoint={server.url('/api')}", ZONE.get(stub.provider, ""), options])
+            )
             one = chosen(f"{stub.provider}?{given}")
         resolver = Resolver((*LOOPBACK, "192.0.2.0/24"))
         http = HttpCollector(
-            resolver, user_agent="", total=one.timeout, first_byte=one.timeout, accept=None, http2=False, once=True
+            resolver,
+            user_agent="",
+            total=one.timeout,
+            first_byte=one.timeout,
+            accept=None,
+            http2=False,
+            once=True,
         )
         store = connect(valkey_url)
         await store.open(1, "test")

@@ -1,4 +1,5 @@
-"""Local servers that answer as the providers' documentation says: `target` is the page that they were asked for."""
+"""Local servers that answer as the providers' documentation says: `target` is the page that they were asked
+for."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ class Target:
     """The page behind the provider."""
 
     status: int = 200
-    headers: dict[str, str] = field(default_factory=lambda: {"Content-Type": "text/html; charset=utf-8", "X-Own": "1"})
+    headers: dict[str, str] = field(
+        default_factory=lambda: {"Content-Type": "text/html; charset=utf-8", "X-Own": "1"}
+    )
     body: bytes = BODY
     final: str | None = None
 
@@ -81,7 +84,9 @@ def zyte(call: Asking, target: Target) -> bytes:
         reply["browserHtml"] = target.body.decode()
     else:
         reply["httpResponseBody"] = base64.b64encode(target.body).decode()
-        reply["httpResponseHeaders"] = [{"name": name, "value": value} for name, value in target.headers.items()]
+        reply["httpResponseHeaders"] = [
+            {"name": name, "value": value} for name, value in target.headers.items()
+        ]
     return answer(json.dumps(reply).encode(), 200, "Content-Type: application/json", "request-id: r1")
 
 
@@ -90,10 +95,14 @@ def scrapfly(call: Asking, target: Target) -> bytes:
     cost = 6 if call.given.get("render_js") == "true" else 1
     good = target.status < 400
     result = {
-        "content": target.body.decode() if text else base64.b64encode(target.body).decode(), "format": "TEXT" if text else "BINARY",
-        "status_code": target.status, "response_headers": target.headers, "url": target.final or call.url, "success": good,
+        "content": target.body.decode() if text else base64.b64encode(target.body).decode(),
+        "format": "TEXT" if text else "BINARY",
+        "status_code": target.status,
+        "response_headers": target.headers,
+        "url": target.final or call.url,
+        "success": good,
         "error": None if good else {"code": "ERR::SCRAPE::BAD_UPSTREAM_RESPONSE", "message": "bad status"},
-    }  # fmt: skip
+    }
     reject = (
         []
         if good
@@ -106,20 +115,32 @@ def scrapfly(call: Asking, target: Target) -> bytes:
 
 
 def generic(call: Asking, target: Target) -> bytes:
-    reply = {"http": {"code": target.status, "html": target.body.decode(), "at": target.final or call.url}, "price": 3}
+    reply = {
+        "http": {"code": target.status, "html": target.body.decode(), "at": target.final or call.url},
+        "price": 3,
+    }
     return answer(json.dumps(reply).encode(), 200, "Content-Type: application/json")
 
 
 PAGES: dict[str, Callable[[Asking, Target], bytes]] = {
-    "scraperapi": scraperapi, "zenrows": zenrows, "brightdata": brightdata, "zyte": zyte, "scrapfly": scrapfly, "generic": generic,
-}  # fmt: skip
+    "scraperapi": scraperapi,
+    "zenrows": zenrows,
+    "brightdata": brightdata,
+    "zyte": zyte,
+    "scrapfly": scrapfly,
+    "generic": generic,
+}
 
 
 class Stub:
     """A provider: each call is answered with the target's page, or with the bytes of `errors`, in turn."""
 
     def __init__(
-        self, provider: str, target: Target | Callable[[str], Target] | None = None, *errors: bytes, slow: float = 0.0
+        self,
+        provider: str,
+        target: Target | Callable[[str], Target] | None = None,
+        *errors: bytes,
+        slow: float = 0.0,
     ) -> None:
         self.provider, self.target, self.errors, self.slow = provider, target or Target(), list(errors), slow
         self.calls: list[Asking] = []

@@ -1,4 +1,5 @@
-"""Each documented error of each provider, said by a server of ours: what becomes of the request, and what it cost."""
+"""Each documented error of each provider, said by a server of ours: what becomes of the request, and what it
+cost."""
 
 from __future__ import annotations
 
@@ -18,7 +19,12 @@ def zen(status: int, code: str, *headers: str) -> bytes:
 
 def brd(status: int, code: str, *headers: str) -> bytes:
     return problem(
-        200, "", f"x-brd-status-code: {status}", f"x-brd-error-code: {code}", f"x-brd-error: {code} so", *headers
+        200,
+        "",
+        f"x-brd-status-code: {status}",
+        f"x-brd-error-code: {code}",
+        f"x-brd-error: {code} so",
+        *headers,
     )
 
 
@@ -32,7 +38,8 @@ def fly(status: int, code: str, again: str = "no", *headers: str) -> bytes:
 
 
 AGAIN, LATER, OVER = "again", "later", "over"
-"""What becomes of a request: tried again on its schedule, given back untried, ended for good with a reason."""
+"""What becomes of a request: tried again on its schedule, given back untried, ended for good with a reason.
+"""
 ERRORS: list[tuple[str, bytes, Any]] = [
     ("scraperapi", problem(400, "bad request"), "http-4xx"),
     ("scraperapi", problem(401, f"Unauthorized request, {KEY}"), ConfigError),
@@ -75,7 +82,13 @@ ERRORS: list[tuple[str, bytes, Any]] = [
     ("brightdata", brd(502, "expect_element"), "blocked"),
     ("brightdata", brd(502, "net_err_cert_date_invalid"), "tls"),
     ("brightdata", problem(200, "", "x-brd-status-code: 502", "x-brd-err-code: peer_x"), AGAIN),
-    ("brightdata", problem(200, "", "x-brd-status-code: 403", 'Proxy-Status: brd; error=http_request_denied; details="x"'), "blocked"),
+    (
+        "brightdata",
+        problem(
+            200, "", "x-brd-status-code: 403", 'Proxy-Status: brd; error=http_request_denied; details="x"'
+        ),
+        "blocked",
+    ),
     ("brightdata", problem(407, "", "Proxy-Status: brd;error=proxy_configuration_error"), ConfigError),
     ("zyte", problem(400, {"title": "Bad Request"}), "http-4xx"),
     ("zyte", problem(401, {"title": "Authentication Key Not Found"}), ConfigError),
@@ -104,13 +117,15 @@ ERRORS: list[tuple[str, bytes, Any]] = [
     ("generic", problem(429), LATER),
     ("generic", problem(500), AGAIN),
     ("generic", problem(400), "blocked"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
     ("provider", "said", "meant"), ERRORS, ids=lambda value: value if isinstance(value, str) else ""
 )
-async def test_each_error_means_what_is_documented(valkey_url: str, provider: str, said: bytes, meant: Any) -> None:
+async def test_each_error_means_what_is_documented(
+    valkey_url: str, provider: str, said: bytes, meant: Any
+) -> None:
     async with desk(Stub(provider, None, said), valkey_url) as one:
         if isinstance(meant, type):
             with pytest.raises(meant) as raised:

@@ -1,4 +1,5 @@
-"""Each provider against a server that behaves as documented: pages come out as if fetched directly, within the credits."""
+"""Each provider against a server that behaves as documented: pages come out as if fetched directly, within
+the credits."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ from unlockers.providers import BODY, KEY, Stub, Target, problem
 
 @pytest.mark.parametrize("provider", ALL)
 @pytest.mark.parametrize("status", [200, 404])
-async def test_a_page_comes_out_as_if_it_had_been_fetched(valkey_url: str, provider: str, status: int) -> None:
+async def test_a_page_comes_out_as_if_it_had_been_fetched(
+    valkey_url: str, provider: str, status: int
+) -> None:
     async with desk(Stub(provider, Target(status)), valkey_url) as one:
         page = good(await one.get())
         assert (page.status, page.url, page.body, page.collector) == (status, URL, BODY, provider)
@@ -25,7 +28,9 @@ async def test_a_page_comes_out_as_if_it_had_been_fetched(valkey_url: str, provi
         if provider != "generic":
             assert page.header("x-own") == "1"
         assert not [
-            name for name, _ in page.headers if name.startswith(("sa-", "zr-", "x-brd", "x-scrapfly", "concurrency"))
+            name
+            for name, _ in page.headers
+            if name.startswith(("sa-", "zr-", "x-brd", "x-scrapfly", "concurrency"))
         ]
         assert page.credits == await one.spent() == (3 if provider == "generic" else 1)
         (call,) = one.stub.calls
@@ -59,19 +64,56 @@ async def test_another_host_at_the_end_is_a_redirect_for_us_to_follow(valkey_url
 
 
 ASKED = {
-    "scraperapi": ("render=true&wait_for=.price&country=de&session=s", {
-        "render": "true", "wait_for_selector": ".price", "country_code": "de", "session_number": "3955384", "max_cost": "10"}, 10),
-    "zenrows": ("render=true&wait_for=.price&country=de&session=s&premium_proxy=true", {
-        "js_render": "true", "wait_for": ".price", "proxy_country": "de", "premium_proxy": "true", "session_id": "3955384",
-        "original_status": "true"}, 25),
-    "brightdata": ("country=de&data_format=markdown", {
-        "zone": "z1", "format": "raw", "method": "GET", "country": "de", "data_format": "markdown"}, 1),
-    "zyte": ("render=true&wait_for=.price&country=de&session=s", {
-        "browserHtml": True, "geolocation": "DE", "actions": [{"action": "waitForSelector", "selector": {"type": "css", "value": ".price"}}]}, 1),
-    "scrapfly": ("render=true&wait_for=.price&country=de&session=s&proxy_pool=public_residential_pool", {
-        "render_js": "true", "wait_for_selector": ".price", "country": "de", "session": "s", "cost_budget": "30"}, 30),
+    "scraperapi": (
+        "render=true&wait_for=.price&country=de&session=s",
+        {
+            "render": "true",
+            "wait_for_selector": ".price",
+            "country_code": "de",
+            "session_number": "3955384",
+            "max_cost": "10",
+        },
+        10,
+    ),
+    "zenrows": (
+        "render=true&wait_for=.price&country=de&session=s&premium_proxy=true",
+        {
+            "js_render": "true",
+            "wait_for": ".price",
+            "proxy_country": "de",
+            "premium_proxy": "true",
+            "session_id": "3955384",
+            "original_status": "true",
+        },
+        25,
+    ),
+    "brightdata": (
+        "country=de&data_format=markdown",
+        {"zone": "z1", "format": "raw", "method": "GET", "country": "de", "data_format": "markdown"},
+        1,
+    ),
+    "zyte": (
+        "render=true&wait_for=.price&country=de&session=s",
+        {
+            "browserHtml": True,
+            "geolocation": "DE",
+            "actions": [{"action": "waitForSelector", "selector": {"type": "css", "value": ".price"}}],
+        },
+        1,
+    ),
+    "scrapfly": (
+        "render=true&wait_for=.price&country=de&session=s&proxy_pool=public_residential_pool",
+        {
+            "render_js": "true",
+            "wait_for_selector": ".price",
+            "country": "de",
+            "session": "s",
+            "cost_budget": "30",
+        },
+        30,
+    ),
     "generic": ("render=true&country=de", {"js": "true", "geo": "de"}, 4),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("provider", ALL)
@@ -105,7 +147,9 @@ async def test_methods_bodies_and_headers_are_passed_on(valkey_url: str) -> None
                 assert call.given["headers[x-shop]"] == "7"
             else:
                 assert call.headers["x-shop"] == "7"
-            assert call.given.get({"scraperapi": "keep_headers", "zenrows": "custom_headers"}.get(provider, "")) in (
+            assert call.given.get(
+                {"scraperapi": "keep_headers", "zenrows": "custom_headers"}.get(provider, "")
+            ) in (
                 "true",
                 None,
             )
@@ -141,7 +185,9 @@ async def test_a_provider_that_is_away_costs_nothing_and_is_left_alone(valkey_ur
         one.collector.chosen = one.collector.chosen._replace(endpoint="http://127.0.0.1:9/")
         for n in range(10):
             found = bad(await one.get())
-            assert (found.reason, found.later is not None) == (("blocked", False) if n < 9 else ("rate-limited", True))
+            assert (found.reason, found.later is not None) == (
+                ("blocked", False) if n < 9 else ("rate-limited", True)
+            )
         assert bad(await one.get()).later
         assert len(one.said) == 1
         for n in range(3):

@@ -1,4 +1,5 @@
-"""Whole crawls on the unlocker rung, as a person runs them: credits, ends, kills, and secrets that are found nowhere."""
+"""Whole crawls on the unlocker rung, as a person runs them: credits, ends, kills, and secrets that are found
+nowhere."""
 
 from __future__ import annotations
 
@@ -52,14 +53,37 @@ async def site() -> AsyncIterator[Server]:
         assert not [line for line in server.lines if "robots.txt" not in line]
 
 
-async def begin(folder: Path, seed: str, api: str, *words: str, key: str | None = KEY) -> asyncio.subprocess.Process:
+async def begin(
+    folder: Path, seed: str, api: str, *words: str, key: str | None = KEY
+) -> asyncio.subprocess.Process:
     env = {name: value for name, value in os.environ.items() if not name.startswith("GOSSAMER_")}
     env |= {"PYTHONPATH": str(SRC)} | ({} if key is None else {"UNLOCK": key})
     line = [
-        "crawl", seed, "--ladder", "unlocker", "--data", str(folder / "data"), "-o", str(folder / "out.jsonl"), "--name", "c", "--json",
-        "--delay", "0", "--per-host", "3", "--retries", "100ms,100ms,100ms", "--allow-private", "127.0.0.0/8",
-        "-s", f"unlocker={api}", "-s", "unlocker_key=${env:UNLOCK}", *words,
-    ]  # fmt: skip
+        "crawl",
+        seed,
+        "--ladder",
+        "unlocker",
+        "--data",
+        str(folder / "data"),
+        "-o",
+        str(folder / "out.jsonl"),
+        "--name",
+        "c",
+        "--json",
+        "--delay",
+        "0",
+        "--per-host",
+        "3",
+        "--retries",
+        "100ms,100ms,100ms",
+        "--allow-private",
+        "127.0.0.0/8",
+        "-s",
+        f"unlocker={api}",
+        "-s",
+        "unlocker_key=${env:UNLOCK}",
+        *words,
+    ]
     return await asyncio.create_subprocess_exec(
         sys.executable, "-m", "gossamer", *line, stdout=-1, stderr=-1, env=env, cwd=folder
     )
@@ -91,9 +115,11 @@ def canaries(folder: Path) -> list[str]:
 
 async def test_a_crawl_runs_on_it_and_no_secret_is_found_anywhere(tmp_path: Path) -> None:
     errors = [
-        problem(422, {"code": "RESP001", "detail": f"with {KEY}"}), problem(429, {"code": "AUTH006", "detail": KEY}, "Retry-After: 1"),
-        problem(404, {"code": "RESP007", "detail": KEY}), b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx",
-    ]  # fmt: skip
+        problem(422, {"code": "RESP001", "detail": f"with {KEY}"}),
+        problem(429, {"code": "AUTH006", "detail": KEY}, "Retry-After: 1"),
+        problem(404, {"code": "RESP007", "detail": KEY}),
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx",
+    ]
     stub = Stub("zenrows", shop)
     async with site() as target, serving(stub) as api:
         stub.errors = [answer(shop("/").body, 200, f"X-Key: {KEY}", "X-Request-Cost: 1"), *errors]
@@ -108,7 +134,9 @@ async def test_a_crawl_runs_on_it_and_no_secret_is_found_anywhere(tmp_path: Path
             f"X-Api-Key: {PASSWORD}",
         )
     assert ran.code == 0, ran.err
-    assert (ran.summary["pages"], ran.summary["dead"], ran.summary["state"]) == (PAGES - 1, 1, "finished"), ran.summary
+    assert (ran.summary["pages"], ran.summary["dead"], ran.summary["state"]) == (PAGES - 1, 1, "finished"), (
+        ran.summary
+    )
     assert stub.calls[0].headers["authorization"].startswith("Basic "), "what people gave goes to the target"
     assert stub.calls[0].key == KEY
     made = [one for one in attempts(tmp_path) if "robots.txt" not in one["url"]]
@@ -125,7 +153,9 @@ async def test_blocks_climb_to_it_and_without_credits_they_wait(tmp_path: Path) 
 
     async def wall(asked: Asked, writer: asyncio.StreamWriter) -> None:
         page = b"<title>Just a moment...</title><script src='/cdn-cgi/challenge-platform/x'></script>"
-        writer.write(answer(b"", 404) if "robots" in asked.line else answer(page, 403, "cf-mitigated: challenge"))
+        writer.write(
+            answer(b"", 404) if "robots" in asked.line else answer(page, 403, "cf-mitigated: challenge")
+        )
 
     async with serving(wall) as target, serving(stub) as api:
         where = f"zenrows?endpoint={api.url('/v1/')}"
@@ -163,7 +193,9 @@ async def test_a_site_says_what_its_pages_need(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reply", "code"), [(problem(401, f"bad key {KEY}"), 4), (problem(403, f"no API credits: {KEY}"), 9)]
 )
-async def test_an_account_that_is_no_good_ends_the_crawl_in_one_line(tmp_path: Path, reply: bytes, code: int) -> None:
+async def test_an_account_that_is_no_good_ends_the_crawl_in_one_line(
+    tmp_path: Path, reply: bytes, code: int
+) -> None:
     stub = Stub("scraperapi", shop, reply)
     async with site() as target, serving(stub) as api:
         ran = await crawl(tmp_path, target.url("/"), f"scraperapi?endpoint={api.url('/')}")
@@ -179,11 +211,21 @@ async def test_credits_are_a_limit_and_a_larger_one_goes_on(tmp_path: Path) -> N
     async with site() as target, serving(stub) as api:
         where = f"scrapfly?endpoint={api.url('/scrape')}"
         ran = await crawl(tmp_path, target.url("/"), where, "-s", "credits=7")
-        assert (ran.code, ran.summary["state"], ran.summary["pages"], len(stub.calls)) == (0, "limited", 7, 7), ran
+        assert (ran.code, ran.summary["state"], ran.summary["pages"], len(stub.calls)) == (
+            0,
+            "limited",
+            7,
+            7,
+        ), ran
         assert ran.summary["pending"] == PAGES - 7
         assert "credits" in ran.summary["reason"]
         ran = await crawl(tmp_path, target.url("/"), where, "-s", "credits=100", "--processes", "2")
-        assert (ran.code, ran.summary["state"], ran.summary["pages"], len(stub.calls)) == (0, "finished", PAGES, PAGES)
+        assert (ran.code, ran.summary["state"], ran.summary["pages"], len(stub.calls)) == (
+            0,
+            "finished",
+            PAGES,
+            PAGES,
+        )
 
 
 async def test_a_kill_in_the_middle_of_calls_never_passes_the_credits(tmp_path: Path) -> None:
@@ -243,7 +285,10 @@ def test_where_a_key_is_does_not_travel_and_no_key_is_shown(tmp_path: Path) -> N
         },
     )
     theirs = job_payload.unpack(kept, mine, "redis://s", "seg", lambda: Seal(None, 1)).job.settings
-    assert (theirs.unlocker, theirs.unlocker_key) == ("zenrows?at_once=9&render=true", "${env:GOSSAMER_UNLOCKER_KEY}")
+    assert (theirs.unlocker, theirs.unlocker_key) == (
+        "zenrows?at_once=9&render=true",
+        "${env:GOSSAMER_UNLOCKER_KEY}",
+    )
     assert theirs.credits_daily == 20
     assert lent("zenrows", "https://evil.example/?u={url}&k={key}") == "zenrows"
     assert lent(None, "zenrows") is None

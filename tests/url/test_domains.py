@@ -11,27 +11,63 @@ from hypothesis import strategies as st
 from gossamer import url
 from gossamer.url import domains
 
-# after https://github.com/publicsuffix/list/blob/main/tests/test_psl.txt (public domain): host, registered domain
+# after https://github.com/publicsuffix/list/blob/main/tests/test_psl.txt (public domain): host, registered
+# domain
 VECTORS = [
-    ("example.com", "example.com"), ("b.example.com", "example.com"), ("a.b.example.com", "example.com"),
-    ("WwW.Example.COM", "example.com"), ("uk.com", "uk.com"), ("b.example.uk.com", "example.uk.com"), ("test.ac", "test.ac"),
-    ("domain.biz", "domain.biz"), ("a.b.domain.biz", "domain.biz"), ("b.c.mm", "b.c.mm"), ("a.b.c.mm", "b.c.mm"),
-    ("www.test.ac.jp", "test.ac.jp"), ("test.kyoto.jp", "test.kyoto.jp"), ("b.ide.kyoto.jp", "b.ide.kyoto.jp"),
-    ("a.b.ide.kyoto.jp", "b.ide.kyoto.jp"), ("c.kobe.jp", "c.kobe.jp"), ("b.c.kobe.jp", "b.c.kobe.jp"),
-    ("a.b.c.kobe.jp", "b.c.kobe.jp"), ("city.kobe.jp", "city.kobe.jp"), ("www.city.kobe.jp", "city.kobe.jp"),
-    ("b.test.ck", "b.test.ck"), ("a.b.test.ck", "b.test.ck"), ("www.ck", "www.ck"), ("www.www.ck", "www.ck"),
-    ("test.us", "test.us"), ("www.test.k12.ak.us", "test.k12.ak.us"), ("xn--85x722f.com.cn", "xn--85x722f.com.cn"),
-    ("www.xn--85x722f.xn--55qx5d.cn", "xn--85x722f.xn--55qx5d.cn"), ("shishi.xn--55qx5d.cn", "shishi.xn--55qx5d.cn"),
-    ("a.b.xn--fiqs8s", "b.xn--fiqs8s"), ("食狮.公司.cn", "食狮.公司.cn"), ("www.食狮.公司.cn", "食狮.公司.cn"),
-    ("a.b.c.example.example", "example.example"), ("someone.github.io", "someone.github.io"),
-    ("www.someone.github.io", "someone.github.io"), ("deep.a.b.c.d.e.f.g.h.i.example.co.uk", "example.co.uk"),
-]  # fmt: skip
+    ("example.com", "example.com"),
+    ("b.example.com", "example.com"),
+    ("a.b.example.com", "example.com"),
+    ("WwW.Example.COM", "example.com"),
+    ("uk.com", "uk.com"),
+    ("b.example.uk.com", "example.uk.com"),
+    ("test.ac", "test.ac"),
+    ("domain.biz", "domain.biz"),
+    ("a.b.domain.biz", "domain.biz"),
+    ("b.c.mm", "b.c.mm"),
+    ("a.b.c.mm", "b.c.mm"),
+    ("www.test.ac.jp", "test.ac.jp"),
+    ("test.kyoto.jp", "test.kyoto.jp"),
+    ("b.ide.kyoto.jp", "b.ide.kyoto.jp"),
+    ("a.b.ide.kyoto.jp", "b.ide.kyoto.jp"),
+    ("c.kobe.jp", "c.kobe.jp"),
+    ("b.c.kobe.jp", "b.c.kobe.jp"),
+    ("a.b.c.kobe.jp", "b.c.kobe.jp"),
+    ("city.kobe.jp", "city.kobe.jp"),
+    ("www.city.kobe.jp", "city.kobe.jp"),
+    ("b.test.ck", "b.test.ck"),
+    ("a.b.test.ck", "b.test.ck"),
+    ("www.ck", "www.ck"),
+    ("www.www.ck", "www.ck"),
+    ("test.us", "test.us"),
+    ("www.test.k12.ak.us", "test.k12.ak.us"),
+    ("xn--85x722f.com.cn", "xn--85x722f.com.cn"),
+    ("www.xn--85x722f.xn--55qx5d.cn", "xn--85x722f.xn--55qx5d.cn"),
+    ("shishi.xn--55qx5d.cn", "shishi.xn--55qx5d.cn"),
+    ("a.b.xn--fiqs8s", "b.xn--fiqs8s"),
+    ("食狮.公司.cn", "食狮.公司.cn"),
+    ("www.食狮.公司.cn", "食狮.公司.cn"),
+    ("a.b.c.example.example", "example.example"),
+    ("someone.github.io", "someone.github.io"),
+    ("www.someone.github.io", "someone.github.io"),
+    ("deep.a.b.c.d.e.f.g.h.i.example.co.uk", "example.co.uk"),
+]
 OWN = [
-    ("com", "com"), ("co.uk", "co.uk"), ("github.io", "github.io"), ("localhost", "localhost"), ("localhost:8000", "localhost"),
-    ("127.0.0.1", "127.0.0.1"), ("127.0.0.1:8080", "127.0.0.1"), ("[::1]", "[::1]"), ("[2001:db8::1]:443", "[2001:db8::1]"),
-    ("www.example.com:8443", "example.com"), ("www.example.com.", "example.com"), ("", ""), (".", ""), ("xn--", "xn--"),
+    ("com", "com"),
+    ("co.uk", "co.uk"),
+    ("github.io", "github.io"),
+    ("localhost", "localhost"),
+    ("localhost:8000", "localhost"),
+    ("127.0.0.1", "127.0.0.1"),
+    ("127.0.0.1:8080", "127.0.0.1"),
+    ("[::1]", "[::1]"),
+    ("[2001:db8::1]:443", "[2001:db8::1]"),
+    ("www.example.com:8443", "example.com"),
+    ("www.example.com.", "example.com"),
+    ("", ""),
+    (".", ""),
+    ("xn--", "xn--"),
     ("a.xn--\udcff", "a.xn--\udcff"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("host", "wanted"), VECTORS + OWN)
@@ -40,7 +76,9 @@ def test_registered_domain(host: str, wanted: str) -> None:
     assert url.registered_domain(wanted) == wanted
 
 
-@pytest.mark.parametrize("host", ["com", "co.uk", "github.io", "c.kobe.jp", "kyoto.jp", "localhost", "xn--55qx5d.cn"])
+@pytest.mark.parametrize(
+    "host", ["com", "co.uk", "github.io", "c.kobe.jp", "kyoto.jp", "localhost", "xn--55qx5d.cn"]
+)
 def test_public_suffixes(host: str) -> None:
     assert url.is_public_suffix(host)
 

@@ -32,25 +32,47 @@ def refuse(scope: Scope, url: str, depth: int = 1) -> str | None:
             "prefix",
             "https://e.com/docs/index.html?x",
             ["https://e.com/docs/", "https://e.com/docs/a/b", "http://e.com/docs/a"],
-            ["https://e.com/", "https://e.com/docs", "https://e.com/docs2/", "https://f.com/docs/", "https://e.com:8443/docs/"],
+            [
+                "https://e.com/",
+                "https://e.com/docs",
+                "https://e.com/docs2/",
+                "https://f.com/docs/",
+                "https://e.com:8443/docs/",
+            ],
         ),
         ("prefix", "https://e.com/", ["https://e.com/a"], ["https://e.com.evil.org/"]),
         (
             "host",
             "https://e.com/a",
             ["https://e.com/", "http://e.com/b"],
-            ["https://www.e.com/", "https://e.com:8443/", "https://e.com.evil.org/", "ftp://e.com/", "mailto:a@e.com"],
+            [
+                "https://www.e.com/",
+                "https://e.com:8443/",
+                "https://e.com.evil.org/",
+                "ftp://e.com/",
+                "mailto:a@e.com",
+            ],
         ),
-        ("host", "http://127.0.0.1:8000/", ["http://127.0.0.1:8000/b"], ["http://127.0.0.1/", "http://127.0.0.2:8000/"]),
+        (
+            "host",
+            "http://127.0.0.1:8000/",
+            ["http://127.0.0.1:8000/b"],
+            ["http://127.0.0.1/", "http://127.0.0.2:8000/"],
+        ),
         (
             "domain",
             "https://www.e.co.uk/",
             ["https://e.co.uk/", "https://a.b.e.co.uk/", "https://e.co.uk:8443/"],
             ["https://f.co.uk/", "https://co.uk/", "https://e.com/"],
         ),
-        ("any", "https://e.com/", ["https://f.org/", "http://f.org:8080/"], ["ftp://e.com/", "file:///etc/passwd"]),
+        (
+            "any",
+            "https://e.com/",
+            ["https://f.org/", "http://f.org:8080/"],
+            ["ftp://e.com/", "file:///etc/passwd"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_modes(mode: str, seed: str, inside: list[str], outside: list[str]) -> None:
     scope = Scope.of([seed], mode)
     for url in inside:
@@ -101,7 +123,9 @@ def test_credentials_length_and_traps() -> None:
     assert refuse(scope, "https://e.com/" + "a" * (2084 - 14)) == "trap"
     assert refuse(scope, "https://e.com/a/a/a/") == "trap"
     assert refuse(scope, "https://e.com/calendar/2031/05/") == "trap"
-    assert any(rule.startswith("calendar: ") for _, _, rule in scope.explain("https://e.com/calendar/2031/05/", 1))
+    assert any(
+        rule.startswith("calendar: ") for _, _, rule in scope.explain("https://e.com/calendar/2031/05/", 1)
+    )
 
 
 def test_explain_takes_what_a_person_types() -> None:
@@ -126,8 +150,12 @@ def test_a_redirected_seed_widens_the_scope(mode: str) -> None:
 
 def test_the_order_of_redirects_does_not_matter() -> None:
     scope = Scope.of(["https://a.com/"])
-    one = scope.re_anchored("https://a.com/", "https://b.com/").re_anchored("https://b.com/", "https://c.com/")
-    two = scope.re_anchored("https://b.com/", "https://c.com/").re_anchored("https://a.com/", "https://b.com/")
+    one = scope.re_anchored("https://a.com/", "https://b.com/").re_anchored(
+        "https://b.com/", "https://c.com/"
+    )
+    two = scope.re_anchored("https://b.com/", "https://c.com/").re_anchored(
+        "https://a.com/", "https://b.com/"
+    )
     assert one == two
 
 
@@ -139,12 +167,30 @@ def test_mistakes_are_named() -> None:
 
 
 @given(
-    st.sampled_from(MODES), st.integers(0, 4),
+    st.sampled_from(MODES),
+    st.integers(0, 4),
     st.lists(
-        st.sampled_from(["http://", "e.com", "/", "a", "?", "@", ":22", ":8080", "b/b/b/", ".pdf", "https://", "#", "[::1]", "x" * 2100]),
+        st.sampled_from(
+            [
+                "http://",
+                "e.com",
+                "/",
+                "a",
+                "?",
+                "@",
+                ":22",
+                ":8080",
+                "b/b/b/",
+                ".pdf",
+                "https://",
+                "#",
+                "[::1]",
+                "x" * 2100,
+            ]
+        ),
         max_size=6,
     ).map("".join),
-)  # fmt: skip
+)
 def test_explain_always_agrees_with_refuse(mode: str, depth: int, text: str) -> None:
     scope = Scope.of(["http://e.com/a"], mode, exclude=[r"\.pdf"], depth=3, today=TODAY)
     url = urls.Resolver("http://e.com/").resolve(text)

@@ -1,4 +1,5 @@
-"""URLs: conformance over the shared data, properties over any text, and the differences of parsers that attacks live on."""
+"""URLs: conformance over the shared data, properties over any text, and the differences of parsers that
+attacks live on."""
 
 from __future__ import annotations
 
@@ -42,19 +43,51 @@ def test_resolver_agrees_with_parse_on_all_rows() -> None:
 
 
 def test_canonical_drops_what_clearurls_drops() -> None:
-    wrong = [row["id"] for row in rows("tracking-clearurls") if url.canonical(row["input"]) != row["expected"]]
+    wrong = [
+        row["id"] for row in rows("tracking-clearurls") if url.canonical(row["input"]) != row["expected"]
+    ]
     assert wrong == []
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        "utm_source", "UTM_Campaign", "utm%5Fmedium", "%3Futm_term", "ga_source", "fb_action_ids", "hmb_source", "itm_medium",
-        "__cft__[0]", "pf_rd_p", "_trksid", "algo_pvid", "guce_referrer", "at_medium", "elqTrackId", "cm_mmc", "xtor", "wprov", "utmcsr",
-        "mc_eid", "mc_cid", "otm_source", "gclid", "GCLID", "gbraid", "ttclid", "_hsmi", "mtm_campaign", "pk_kwd", "wt_zmc",
-        "PHPSESSID", "JSESSIONID", "ASPSESSIONIDQQABCDEF", "CFTOKEN",
+        "utm_source",
+        "UTM_Campaign",
+        "utm%5Fmedium",
+        "%3Futm_term",
+        "ga_source",
+        "fb_action_ids",
+        "hmb_source",
+        "itm_medium",
+        "__cft__[0]",
+        "pf_rd_p",
+        "_trksid",
+        "algo_pvid",
+        "guce_referrer",
+        "at_medium",
+        "elqTrackId",
+        "cm_mmc",
+        "xtor",
+        "wprov",
+        "utmcsr",
+        "mc_eid",
+        "mc_cid",
+        "otm_source",
+        "gclid",
+        "GCLID",
+        "gbraid",
+        "ttclid",
+        "_hsmi",
+        "mtm_campaign",
+        "pk_kwd",
+        "wt_zmc",
+        "PHPSESSID",
+        "JSESSIONID",
+        "ASPSESSIONIDQQABCDEF",
+        "CFTOKEN",
     ],
-)  # fmt: skip
+)
 def test_tracking_parameters_are_dropped_in_any_place_and_case(name: str) -> None:
     for query in (
         f"{name}=x&a=1&b=2",
@@ -70,10 +103,30 @@ def test_tracking_parameters_are_dropped_in_any_place_and_case(name: str) -> Non
 @pytest.mark.parametrize(
     "query",
     [
-        "id=7", "at=noon", "medium=oil", "trk=3", "utmost2=1", "page=2", "ref=x", "source=rss", "s=windows10drivers2024", "mc=3", "utmost=1", "gclids=1", "sid=42", "sid=1234567",
-        "session=react-conf-2024-keynote", "session_id=12", "sid=chapter1", "a=", "a", "q=utm_source", "lang=de", "tag=fbclid",
+        "id=7",
+        "at=noon",
+        "medium=oil",
+        "trk=3",
+        "utmost2=1",
+        "page=2",
+        "ref=x",
+        "source=rss",
+        "s=windows10drivers2024",
+        "mc=3",
+        "utmost=1",
+        "gclids=1",
+        "sid=42",
+        "sid=1234567",
+        "session=react-conf-2024-keynote",
+        "session_id=12",
+        "sid=chapter1",
+        "a=",
+        "a",
+        "q=utm_source",
+        "lang=de",
+        "tag=fbclid",
     ],
-)  # fmt: skip
+)
 def test_parameters_that_choose_a_page_stay(query: str) -> None:
     assert url.canonical(f"http://example.com/?{query}") == f"http://example.com/?{query}"
 
@@ -100,7 +153,7 @@ def test_parameters_that_choose_a_page_stay(query: str) -> None:
         ("http://", None),
         ("", None),
     ],
-)  # fmt: skip
+)
 def test_canonical(text: str, wanted: str | None) -> None:
     assert url.canonical(text) == wanted
 
@@ -122,11 +175,47 @@ def test_dropping_remembers_a_bounded_number_of_names() -> None:
 
 PIECES = st.sampled_from(
     [
-        "http://", "https://", "//", "/", "\\", "?", "#", "&", "=", ";", "@", ":", "..", ".", "%2e", "%", " ", "\t", "\n", "a", "b",
-        "example.com", "EXAMPLE.com", "utm_source", "sid=deadbeef01", ";jsessionid=1", "/(S(x))/", "mailto:", "data:", "127.1", "[::1]",
-        "ü", "\ud800", "\U0001f600", ":80", ":443", "0x7f", "xn--", "file:",
+        "http://",
+        "https://",
+        "//",
+        "/",
+        "\\",
+        "?",
+        "#",
+        "&",
+        "=",
+        ";",
+        "@",
+        ":",
+        "..",
+        ".",
+        "%2e",
+        "%",
+        " ",
+        "\t",
+        "\n",
+        "a",
+        "b",
+        "example.com",
+        "EXAMPLE.com",
+        "utm_source",
+        "sid=deadbeef01",
+        ";jsessionid=1",
+        "/(S(x))/",
+        "mailto:",
+        "data:",
+        "127.1",
+        "[::1]",
+        "ü",
+        "\ud800",
+        "\U0001f600",
+        ":80",
+        ":443",
+        "0x7f",
+        "xn--",
+        "file:",
     ]
-)  # fmt: skip
+)
 TEXTS = st.one_of(st.text(), st.lists(PIECES, max_size=12).map("".join))
 
 
@@ -177,12 +266,17 @@ def test_resolver_keeps_the_order_and_each_link_once() -> None:
         "http://[bad",
     ]
     assert url.Resolver("http://e.com/d/").links(hrefs) == [
-        "http://e.com/d/b", "http://e.com/d/a", "http://e.com/d/", "http://o.org/", "http://e.com/d/b?utm_source=1",
-    ]  # fmt: skip
+        "http://e.com/d/b",
+        "http://e.com/d/a",
+        "http://e.com/d/",
+        "http://o.org/",
+        "http://e.com/d/b?utm_source=1",
+    ]
     assert url.Resolver("no base").links(["/a", "http://e.com/a"]) == ["http://e.com/a"]
 
 
-# What the parsers of servers, proxies and clients read differently (security row 4): text, the one host that all must see.
+# What the parsers of servers, proxies and clients read differently (security row 4): text, the one host that
+# all must see.
 DIFFERENTIAL = [
     ("http://127.0.0.1:8888\\@example.com/", "127.0.0.1:8888"),
     ("http://example.com\\.evil.org/", "example.com"),

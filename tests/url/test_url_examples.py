@@ -14,7 +14,9 @@ from gossamer.url import domains, scope, tracking, traps
 
 
 @pytest.mark.parametrize(
-    "module", [url, tracking, domains, scope, traps, encodings, encoding_labels, cookies], ids=lambda m: m.__name__
+    "module",
+    [url, tracking, domains, scope, traps, encodings, encoding_labels, cookies],
+    ids=lambda m: m.__name__,
 )
 def test_examples(module: ModuleType) -> None:
     result = doctest.testmod(module)

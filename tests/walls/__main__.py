@@ -1,7 +1,8 @@
 """A web of walls as a process: `python -m walls FOLDER --seed N [--hosts 60]`.
 
-It writes into the folder: `ca.pem`, `web.json` (the port, names and addresses, the unlocker's address, the key's hash for Chromium), and
-`log.jsonl`, a line a request. It says `ready` on stdout when it listens, and ends with its stdin.
+It writes into the folder: `ca.pem`, `web.json` (the port, names and addresses, the unlocker's address, the
+key's hash for Chromium), and `log.jsonl`, a line a request. It says `ready` on stdout when it listens, and
+ends with its stdin.
 """
 
 from __future__ import annotations
@@ -68,9 +69,12 @@ async def serve(folder: Path, seed: int, hosts: int, pages: tuple[int, int], pha
         listeners.append(await asyncio.start_server(partial(sell, walls=walls), API, 0))
         api = listeners[-1].sockets[0].getsockname()[1]
         said = {
-            "port": port, "names": {one.name: one.address for one in made}, "unlocker": f"http://{API}:{api}/get?u={{url}}",
-            "spki": certificate.spki, "began": time.time(),
-        }  # fmt: skip
+            "port": port,
+            "names": {one.name: one.address for one in made},
+            "unlocker": f"http://{API}:{api}/get?u={{url}}",
+            "spki": certificate.spki,
+            "began": time.time(),
+        }
         (folder / "web.json").write_text(json.dumps(said))
         print("ready", flush=True)
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
@@ -78,7 +82,9 @@ async def serve(folder: Path, seed: int, hosts: int, pages: tuple[int, int], pha
 
 def main() -> None:
     """Serve."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("folder", type=Path)
     options.add_argument("--seed", type=int, required=True)
     options.add_argument("--hosts", type=int, default=60)

@@ -28,9 +28,13 @@ def make(folder: Path, names: list[str]) -> Certificate:
     root = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "walls")])
     now = datetime.datetime.now(datetime.UTC)
 
-    def signed(subject: x509.Name, public: ec.EllipticCurvePublicKey, *more: x509.ExtensionType) -> x509.Certificate:
+    def signed(
+        subject: x509.Name, public: ec.EllipticCurvePublicKey, *more: x509.ExtensionType
+    ) -> x509.Certificate:
         made = x509.CertificateBuilder().subject_name(subject).issuer_name(root).public_key(public)
-        made = made.serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=1))
+        made = made.serial_number(x509.random_serial_number()).not_valid_before(
+            now - datetime.timedelta(days=1)
+        )
         made = made.not_valid_after(now + datetime.timedelta(days=30))
         for one in more:
             made = made.add_extension(one, isinstance(one, x509.BasicConstraints))
@@ -38,14 +42,17 @@ def make(folder: Path, names: list[str]) -> Certificate:
 
     ca = signed(root, authority.public_key(), x509.BasicConstraints(True, None))
     leaf = signed(
-        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0])]), key.public_key(),
+        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0])]),
+        key.public_key(),
         x509.SubjectAlternativeName([x509.DNSName(name) for name in names]),
-    )  # fmt: skip
+    )
     pem = serialization.Encoding.PEM
     (folder / "ca.pem").write_bytes(ca.public_bytes(pem))
     (folder / "leaf.pem").write_bytes(leaf.public_bytes(pem))
     private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     (folder / "leaf.key").write_bytes(private)
-    public = key.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    public = key.public_key().public_bytes(
+        serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
     spki = base64.b64encode(hashlib.sha256(public).digest()).decode()
     return Certificate(folder / "leaf.pem", folder / "leaf.key", spki)

@@ -50,7 +50,9 @@ async def walls(folder: Path, seed: int, size: Size) -> AsyncIterator[dict[str, 
     """A web that serves until the block ends; what it says of itself."""
     hosts, pages, phase = size
     words = ["--seed", f"{seed}", "--hosts", f"{hosts}", "--pages", *map(str, pages), "--phase", f"{phase:g}"]
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"PYTHONPATH": str(TESTS)}
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
+        "PYTHONPATH": str(TESTS)
+    }
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "walls", str(folder), *words, stdin=-1, stdout=-1, env=env
     )
@@ -65,9 +67,17 @@ async def walls(folder: Path, seed: int, size: Size) -> AsyncIterator[dict[str, 
 
 
 async def crawl(
-    folder: Path, seed: int, size: Size, *, costs: Mapping[str, float], delay: float = 1.0, retries: str = "3s,6s,12s,24s",
-    ladder: str = "plain,impersonated,browser,unlocker", stand_in: bool = False, more: tuple[str, ...] = (),
-) -> Ran:  # fmt: skip
+    folder: Path,
+    seed: int,
+    size: Size,
+    *,
+    costs: Mapping[str, float],
+    delay: float = 1.0,
+    retries: str = "3s,6s,12s,24s",
+    ladder: str = "plain,impersonated,browser,unlocker",
+    stand_in: bool = False,
+    more: tuple[str, ...] = (),
+) -> Ran:
     """Crawl the web of a seed into a folder. `stand_in`: without a real browser."""
     (folder / "site.py").write_text(SITE)
     (folder / "gossamer.toml").write_text(f"unlocker_shape = {SHAPE}\n")
@@ -77,11 +87,34 @@ async def crawl(
         (folder / "chromium").write_text(f"#!/bin/sh\n{chromium}\n")
         (folder / "chromium").chmod(0o755)
         words = [
-            sys.executable, str(TESTS / "servers" / "named.py"), "web.json", "crawl", "site.py",
-            *(f"https://{one.name}:{said['port']}/" for one in made), "--ladder", ladder, "--name", "c", "--json", "--quiet",
-            "--delay", f"{delay:g}", "--retries", retries, "--allow-private", "127.0.0.0/8", "-o", "out.jsonl", "-s", "ca_file=ca.pem",
-            "-s", f"unlocker={said['unlocker']}", "-s", f"chromium={folder / 'chromium'}", *more,
-        ]  # fmt: skip
+            sys.executable,
+            str(TESTS / "servers" / "named.py"),
+            "web.json",
+            "crawl",
+            "site.py",
+            *(f"https://{one.name}:{said['port']}/" for one in made),
+            "--ladder",
+            ladder,
+            "--name",
+            "c",
+            "--json",
+            "--quiet",
+            "--delay",
+            f"{delay:g}",
+            "--retries",
+            retries,
+            "--allow-private",
+            "127.0.0.0/8",
+            "-o",
+            "out.jsonl",
+            "-s",
+            "ca_file=ca.pem",
+            "-s",
+            f"unlocker={said['unlocker']}",
+            "-s",
+            f"chromium={folder / 'chromium'}",
+            *more,
+        ]
         env = {name: value for name, value in os.environ.items() if not name.startswith("GOSSAMER_")}
         env |= {"STAND_IN": "1"} if stand_in else {}
         env["PYTHONPATH"] = os.pathsep.join([str(TESTS.parent / "src"), str(TESTS)])
@@ -90,7 +123,9 @@ async def crawl(
         _, err = await process.communicate()
         took = time.monotonic() - began
     (folder / "ran.json").write_text(
-        json.dumps({"code": process.returncode, "seconds": took, "size": size, "delay": delay, "said": err.decode()})
+        json.dumps(
+            {"code": process.returncode, "seconds": took, "size": size, "delay": delay, "said": err.decode()}
+        )
     )
     return ran(folder, seed, costs)
 
@@ -100,7 +135,11 @@ def ran(folder: Path, seed: int, costs: Mapping[str, float]) -> Ran:
     said = json.loads((folder / "ran.json").read_text())
     log, attempts, items = (
         lines(path) if path.exists() else []
-        for path in (folder / "log.jsonl", folder / ".gossamer" / "c" / "attempts.jsonl", folder / "out.jsonl")
+        for path in (
+            folder / "log.jsonl",
+            folder / ".gossamer" / "c" / "attempts.jsonl",
+            folder / "out.jsonl",
+        )
     )
     hosts, pages, phase = said["size"]
     found = judge(seed, web(seed, hosts, tuple(pages), phase), log, attempts, items, costs, said["delay"])

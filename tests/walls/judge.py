@@ -1,4 +1,5 @@
-"""What a crawl of a web of walls was: pages got, what they cost beside an oracle's choice, whether it was polite. By what the hosts saw."""
+"""What a crawl of a web of walls was: pages got, what they cost beside an oracle's choice, whether it was
+polite. By what the hosts saw."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ Line = dict[str, Any]
 
 @dataclass
 class Judged:
-    """A crawl's figures. `ours` and `oracle` are costs; `curve`: (ours, oracle) after each page that was got, in order."""
+    """A crawl's figures. `ours` and `oracle` are costs; `curve`: (ours, oracle) after each page that was got,
+    in order."""
 
     due: int
     got: int = 0
@@ -65,9 +67,16 @@ def place(url: str) -> tuple[str, str]:
 
 
 def judge(
-    seed: int, web: list[Host], log: list[Line], attempts: list[Line], items: list[Line], costs: Mapping[str, float], delay: float
-) -> Judged:  # fmt: skip
-    """Judge. `log`: what the hosts wrote; `attempts`: the crawl's own log; `items`: `url` and `token` of each page; `costs` of the rungs."""
+    seed: int,
+    web: list[Host],
+    log: list[Line],
+    attempts: list[Line],
+    items: list[Line],
+    costs: Mapping[str, float],
+    delay: float,
+) -> Judged:
+    """Judge. `log`: what the hosts wrote; `attempts`: the crawl's own log; `items`: `url` and `token` of each
+    page; `costs` of the rungs."""
     asked = [one for one in log if one["kind"] == "page"]
     first: dict[tuple[str, str], Line] = {}
     for one in asked:
@@ -97,7 +106,9 @@ def judge(
     return out
 
 
-def _curve(out: Judged, made: list[Line], first: dict[tuple[str, str], Line], costs: Mapping[str, float]) -> None:
+def _curve(
+    out: Judged, made: list[Line], first: dict[tuple[str, str], Line], costs: Mapping[str, float]
+) -> None:
     ours = oracle = 0.0
     for one in sorted(made, key=lambda one: one["ts"]):
         ours += costs[one["rung"]]
@@ -108,7 +119,8 @@ def _curve(out: Judged, made: list[Line], first: dict[tuple[str, str], Line], co
 
 
 def _polite(out: Judged, web: list[Host], asked: list[Line], delay: float) -> None:
-    """No page that robots.txt forbids, and from one page to the next no less than the delay. A page may load itself anew: that is one."""
+    """No page that robots.txt forbids, and from one page to the next no less than the delay. A page may load
+    itself anew: that is one."""
     slow = {host.name: max(delay, host.crawl_delay) for host in web}
     by_host: dict[str, list[Line]] = defaultdict(list)
     for one in asked:
@@ -125,7 +137,8 @@ def _agree(out: Judged, made: list[Line], asked: list[Line]) -> None:
     """What the crawl says of itself is what the hosts saw."""
     said = Counter(one["rung"] for one in made if one["status"] is not None)
     seen = Counter(
-        "unlocker" if one["by"] == "provider" else "browserlike" if one["browserlike"] else "plain" for one in asked
+        "unlocker" if one["by"] == "provider" else "browserlike" if one["browserlike"] else "plain"
+        for one in asked
     )
     if said["plain"] != seen["plain"] or said["unlocker"] != seen["unlocker"]:
         out.odd.append(f"it says {dict(said)}, the hosts saw {dict(seen)}")

@@ -1,4 +1,5 @@
-"""What the hosts say: pages, and the pages in their place. Written after those of vendors, with none of their code."""
+"""What the hosts say: pages, and the pages in their place. Written after those of vendors, with none of their
+code."""
 
 from __future__ import annotations
 
@@ -35,12 +36,18 @@ def page(inner: str, title: str = "A shop of many kettles") -> Answer:
 
 def shell(path: str, nonce: int) -> Answer:
     """A page that scripts fill."""
-    script = f"{WORK % nonce}fetch('/rows?p='+encodeURIComponent('{path}')+'&n={nonce}&x='+x).then(r=>r.text())"
+    script = (
+        f"{WORK % nonce}fetch('/rows?p='+encodeURIComponent('{path}')+'&n={nonce}&x='+x).then(r=>r.text())"
+    )
     fill = ".then(t=>{document.getElementById('root').innerHTML=t})"
-    return 200, HTML, (
-        "<!doctype html><html><head><title>A shop of many kettles</title></head><body><div id=root></div>"
-        f"<noscript>You need to enable JavaScript to run this app.</noscript><script>{script}{fill}</script></body></html>"
-    )  # fmt: skip
+    return (
+        200,
+        HTML,
+        (
+            "<!doctype html><html><head><title>A shop of many kettles</title></head><body><div id=root></div>"
+            f"<noscript>You need to enable JavaScript to run this app.</noscript><script>{script}{fill}</script></body></html>"
+        ),
+    )
 
 
 def _pass(nonce: int) -> str:
@@ -55,7 +62,9 @@ def cookie(nonce: int) -> Answer:
 def lure(nonce: int) -> Answer:
     """A page that looks like one: who runs its script sees another."""
     poor = "".join(f"<p>All about tea, part {n}. {WORDS}</p>" for n in range(6))
-    return page(f"<div class=text>{poor}</div><script>{_pass(nonce)}</script>", "Tea and how it is made at home")
+    return page(
+        f"<div class=text>{poor}</div><script>{_pass(nonce)}</script>", "Tea and how it is made at home"
+    )
 
 
 def decoy() -> Answer:
@@ -69,7 +78,11 @@ def challenge(nonce: int, manner: int) -> Answer:
     if manner % 3 == 0:
         head = HTML | {"server": "cloudflare", "cf-mitigated": "challenge"}
         body = f"<script>window._cf_chl_opt={{}};{_pass(nonce)}</script><noscript>Enable JavaScript and cookies to continue</noscript>"
-        return 403, head, f"<!doctype html><html><head><title>Just a moment...</title></head><body>{body}</body></html>"
+        return (
+            403,
+            head,
+            f"<!doctype html><html><head><title>Just a moment...</title></head><body>{body}</body></html>",
+        )
     if manner % 3 == 1:
         body = f"<h1>Checking your browser before accessing this site.</h1><script>{_pass(nonce)}</script>"
         return 503, HTML, f"<html><head><title>DDoS protection</title></head><body>{body}</body></html>"
@@ -97,12 +110,18 @@ def refused(manner: int) -> Answer:
             "<html><head><title>403 Forbidden</title></head><h1>403 Forbidden</h1></html>",
         )
     body = "<h1>Sorry, you have been blocked</h1><p>Cloudflare Ray ID: 8f00ba</p>"
-    return 403, HTML | {"server": "cloudflare"}, f"<html><title>Attention Required! | Cloudflare</title>{body}</html>"
+    return (
+        403,
+        HTML | {"server": "cloudflare"},
+        f"<html><title>Attention Required! | Cloudflare</title>{body}</html>",
+    )
 
 
 def captcha() -> Answer:
     """A captcha for those who come from the wrong place."""
-    script = "<script>var dd={'rt':'c','cid':'x','hsh':'y','t':'fe','host':'geo.captcha-delivery.com'}</script>"
+    script = (
+        "<script>var dd={'rt':'c','cid':'x','hsh':'y','t':'fe','host':'geo.captcha-delivery.com'}</script>"
+    )
     body = f"<html><head><title>shop</title></head><body><p>Please enable JS</p>{script}</body></html>"
     return 403, HTML | {"x-datadome": "protected", "server": "DataDome"}, body
 

@@ -1,7 +1,8 @@
-"""The hosts of a web of walls, drawn from a seed: their pages, what each defends itself with and when, and how it says no.
+"""The hosts of a web of walls, drawn from a seed: their pages, what each defends itself with and when, and
+how it says no.
 
-A defence lets in from a rung on: `open` 0; `tls`, `h2`, `decoy` 1 (who shakes hands as a browser does); `challenge`, `cookie`, `shell`,
-`lure` 2 (who runs scripts); `address` 3 (who does not come from here).
+A defence lets in from a rung on: `open` 0; `tls`, `h2`, `decoy` 1 (who shakes hands as a browser does);
+`challenge`, `cookie`, `shell`, `lure` 2 (who runs scripts); `address` 3 (who does not come from here).
 """
 
 from __future__ import annotations
@@ -12,8 +13,17 @@ import random
 from dataclasses import dataclass
 
 NEEDS = {
-    "open": 0, "tls": 1, "h2": 1, "decoy": 1, "challenge": 2, "cookie": 2, "shell": 2, "lure": 2, "address": 3, "forbidden": 9,
-}  # fmt: skip
+    "open": 0,
+    "tls": 1,
+    "h2": 1,
+    "decoy": 1,
+    "challenge": 2,
+    "cookie": 2,
+    "shell": 2,
+    "lure": 2,
+    "address": 3,
+    "forbidden": 9,
+}
 SCRIPTED = ("challenge", "cookie", "shell", "lure")
 USUAL = {
     "open": 23,
@@ -44,7 +54,8 @@ class Rate:
 
 @dataclass(frozen=True)
 class Host:
-    """One host. `phases`: (seconds since its first page, defence); `classes`: defence of a folder, whatever the time."""
+    """One host. `phases`: (seconds since its first page, defence); `classes`: defence of a folder, whatever
+    the time."""
 
     name: str
     address: str
@@ -93,16 +104,28 @@ def web(seed: int, hosts: int = 60, pages: tuple[int, int] = (28, 40), phase: fl
             more = {"phases": tuple((since, both[i % 2]) for i, since in enumerate([0.0, *ends]))}
         elif kind in ("classes", "forbidden"):
             folder = "b" if kind == "classes" else "q"
-            more = {"classes": ((folder, ("challenge", "tls", "shell")[n % 3] if kind == "classes" else "forbidden"),)}
+            more = {
+                "classes": (
+                    (folder, ("challenge", "tls", "shell")[n % 3] if kind == "classes" else "forbidden"),
+                )
+            }
             paths += tuple(f"/q/{i}" for i in range(4)) if kind == "forbidden" else ()
         elif kind != "open":
             more = {"phases": ((0.0, scripts[n % 4] if kind == "script" else kind),)}
         guards = kind == "tls" and draw.random() < 0.5
         slow = 1.5 if kind in ("open", "tls") and draw.random() < 0.1 else 0.0
         made.append(
-            Host(f"{kind}{n}.test", f"127.1.0.{n + 1}", kind, ("/", *paths), manner=draw.randrange(6), guards_robots=guards,
-                 crawl_delay=slow, **more)  # type: ignore[arg-type]
-        )  # fmt: skip
+            Host(
+                f"{kind}{n}.test",
+                f"127.1.0.{n + 1}",
+                kind,
+                ("/", *paths),
+                manner=draw.randrange(6),
+                guards_robots=guards,
+                crawl_delay=slow,
+                **more,
+            )  # type: ignore[arg-type]
+        )
     return made
 
 

@@ -1,4 +1,5 @@
-"""TLS at each host's own address, HTTP/1.1 and HTTP/2: reads how a client introduces itself, asks the wall, answers."""
+"""TLS at each host's own address, HTTP/1.1 and HTTP/2: reads how a client introduces itself, asks the wall,
+answers."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def browserlike(hello: Hello) -> bool:
     return any(map(grease, hello.raw)) or 34 in hello.raw
 
 
-async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, context: ssl.SSLContext, wall: Wall) -> None:
+async def talk(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, context: ssl.SSLContext, wall: Wall
+) -> None:
     """One connection until its end."""
     seen, pipe = Seen(), Pipe(reader, writer, context)
     try:

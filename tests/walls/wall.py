@@ -1,4 +1,5 @@
-"""The wall of one host: who comes (by address, ClientHello, HTTP/2 settings, cookies), what is answered, what is written down."""
+"""The wall of one host: who comes (by address, ClientHello, HTTP/2 settings, cookies), what is answered, what
+is written down."""
 
 from __future__ import annotations
 
@@ -61,10 +62,20 @@ class Wall:
         defence = self.host.defence(bare, age)
         passed, made = self._made(client, path, bare, headers, defence if kind != "part" else "", now)
         line = {
-            "t": now, "host": self.host.name, "path": bare, "kind": kind, "needs": NEEDS[defence], "status": made[0], "passed": passed,
-            "ja4": client.ja4, "browserlike": client.browserlike, "h2": client.settings is not None, "by": client.address,
-            "agent": headers.get("user-agent", "")[:160], "script": "pass=" in headers.get("cookie", ""),
-        }  # fmt: skip
+            "t": now,
+            "host": self.host.name,
+            "path": bare,
+            "kind": kind,
+            "needs": NEEDS[defence],
+            "status": made[0],
+            "passed": passed,
+            "ja4": client.ja4,
+            "browserlike": client.browserlike,
+            "h2": client.settings is not None,
+            "by": client.address,
+            "agent": headers.get("user-agent", "")[:160],
+            "script": "pass=" in headers.get("cookie", ""),
+        }
         self.note(line)
         return made
 
@@ -134,7 +145,11 @@ class Wall:
         for one in headers.get("cookie", "").split("; "):
             name, _, value = one.partition("=")
             nonce, _, x = value.partition(".")
-            if name == "pass" and nonce.isdigit() and self.nonces.get(int(nonce)) == headers.get("user-agent", ""):
+            if (
+                name == "pass"
+                and nonce.isdigit()
+                and self.nonces.get(int(nonce)) == headers.get("user-agent", "")
+            ):
                 return x == str(pages.worked(int(nonce)))
         return False
 

@@ -1,4 +1,5 @@
-"""`python -m web --plan small --port 0`: serve a web until stdin ends; one JSON line on stdout when it is ready."""
+"""`python -m web --plan small --port 0`: serve a web until stdin ends; one JSON line on stdout when it is
+ready."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ NUMBERS = ("port", "hosts", "pages", "size", "seed")
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m web", description=__doc__)
-    parser.add_argument("--plan", default="small", help=f"a JSON file, JSON itself, or one of {', '.join(PRESETS)}")
+    parser.add_argument(
+        "--plan", default="small", help=f"a JSON file, JSON itself, or one of {', '.join(PRESETS)}"
+    )
     for name in NUMBERS:
         parser.add_argument(f"--{name}", type=int)
     parser.add_argument("--folder", help="serve this directory as the only host")
@@ -70,7 +73,12 @@ async def main(args: argparse.Namespace, folder: Path, file: IO[str] | None) -> 
         loop.add_signal_handler(number, over.set)
     if not args.stay:
         loop.add_reader(0, lambda: None if os.read(0, 1024) else over.set())
-    ready = {"port": plan.port, "control": listening.sockets[0].getsockname()[1], "ca": ca, "seeds": plan.seeds()[:50]}
+    ready = {
+        "port": plan.port,
+        "control": listening.sockets[0].getsockname()[1],
+        "ca": ca,
+        "seeds": plan.seeds()[:50],
+    }
     print(json.dumps(ready), flush=True)
     while not over.is_set():
         if file:

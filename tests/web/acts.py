@@ -1,4 +1,5 @@
-"""The odd answers: one function an act. It sends at once, or returns a coroutine that the connection runs and cancels."""
+"""The odd answers: one function an act. It sends at once, or returns a coroutine that the connection runs and
+cancels."""
 
 from __future__ import annotations
 
@@ -72,9 +73,7 @@ def encoding(trip: Trip) -> None:
     shown = trip.odd.title if codec != "utf-8" or trip.odd.title.isascii() else _original(trip.odd.title)
     said = {"meta": declared, "both": "iso-8859-1"}.get(where, "")
     meta = f'<meta charset="{said}">' if said else ""
-    text = (
-        f"<!DOCTYPE html><html><head>{meta}<title>{shown or 'Größe'}</title></head><body><p>{shown}</p></body></html>"
-    )
+    text = f"<!DOCTYPE html><html><head>{meta}<title>{shown or 'Größe'}</title></head><body><p>{shown}</p></body></html>"
     kind = f"text/html; charset={declared}" if where in ("header", "both") else "text/html"
     trip.send(200, text.encode(codec), (("Content-Type", kind),))
 
@@ -114,11 +113,19 @@ def lie(trip: Trip) -> None:
         "not-gzip": lambda: kind + b"Content-Encoding: gzip\r\n" + n % len(body) + b"\r\n" + body,
         "not-brotli": lambda: kind + b"Content-Encoding: br\r\n" + n % len(body) + b"\r\n" + body,
         "gzip-cut": lambda: (
-            kind + b"Content-Encoding: gzip\r\n" + n % (len(packed) // 2) + b"\r\n" + packed[: len(packed) // 2]
+            kind
+            + b"Content-Encoding: gzip\r\n"
+            + n % (len(packed) // 2)
+            + b"\r\n"
+            + packed[: len(packed) // 2]
         ),
-        "bad-header": lambda: kind + b"this line has no colon\r\nX-Nul: a\0b\r\n" + n % len(body) + b"\r\n" + body,
+        "bad-header": lambda: (
+            kind + b"this line has no colon\r\nX-Nul: a\0b\r\n" + n % len(body) + b"\r\n" + body
+        ),
         "bad-status": lambda: b"HTTQ/9 fine\r\n\r\n" + body,
-        "header-bomb": lambda: kind + b"X-Filler: 0123456789abcdef\r\n" * 370_000 + n % len(body) + b"\r\n" + body,
+        "header-bomb": lambda: (
+            kind + b"X-Filler: 0123456789abcdef\r\n" * 370_000 + n % len(body) + b"\r\n" + body
+        ),
         "until-close": lambda: kind + b"Connection: close\r\n\r\n" + body,
     }
     trip.write(forms[trip.odd.act]())
@@ -128,7 +135,11 @@ def lie(trip: Trip) -> None:
 def chunked(trip: Trip) -> None:
     body = html.odd_page(trip.plan, trip.host, trip.odd)
     pieces = b"".join(wire.chunk(body[k : k + 7]) for k in range(0, len(body), 7))
-    trip.write(wire.head(200, (("Content-Type", wire.HTML), ("Transfer-Encoding", "chunked"))) + pieces + b"0\r\n\r\n")
+    trip.write(
+        wire.head(200, (("Content-Type", wire.HTML), ("Transfer-Encoding", "chunked")))
+        + pieces
+        + b"0\r\n\r\n"
+    )
     trip.done(200)
 
 
@@ -155,7 +166,9 @@ async def endless(trip: Trip) -> None:
     if act in ("endless-chunks", "tiny-chunks"):
         trip.write(wire.head(200, (*headers, ("Transfer-Encoding", "chunked"))))
     else:
-        trip.write(wire.head(200, (*headers, ("Connection", "close")), 10**10 if act == "huge-length" else None))
+        trip.write(
+            wire.head(200, (*headers, ("Connection", "close")), 10**10 if act == "huge-length" else None)
+        )
     block = {"endless-chunks": wire.chunk(BLOCK), "tiny-chunks": wire.chunk(b"x") * 4000}.get(act, BLOCK)
     for _ in range(10**10 // len(BLOCK)):
         trip.write(block)
@@ -179,14 +192,38 @@ def many_links(trip: Trip) -> None:
 
 
 _LIES = (
-    "truncated", "short-length", "twice-length", "bad-chunk", "chunk-cut", "not-gzip", "not-brotli", "gzip-cut", "bad-header",
-    "bad-status", "header-bomb", "until-close",
-)  # fmt: skip
+    "truncated",
+    "short-length",
+    "twice-length",
+    "bad-chunk",
+    "chunk-cut",
+    "not-gzip",
+    "not-brotli",
+    "gzip-cut",
+    "bad-header",
+    "bad-status",
+    "header-bomb",
+    "until-close",
+)
 ACTS: dict[str, Act] = {
-    "page": page, "copy": copy, "status": status, "redirect": redirect, "bounce": bounce, "flaky": flaky, "slow": slow,
-    "slow-body": slow_body, "type": typed, "encoding": encoding, "close-kept": close_kept, "x-robots": x_robots,
-    "chunked": chunked, "bomb": bomb, "deep": deep, "many-links": many_links,
-    **dict.fromkeys(_LIES, lie), **dict.fromkeys(("hang", "hang-head", "hang-body"), hang),
+    "page": page,
+    "copy": copy,
+    "status": status,
+    "redirect": redirect,
+    "bounce": bounce,
+    "flaky": flaky,
+    "slow": slow,
+    "slow-body": slow_body,
+    "type": typed,
+    "encoding": encoding,
+    "close-kept": close_kept,
+    "x-robots": x_robots,
+    "chunked": chunked,
+    "bomb": bomb,
+    "deep": deep,
+    "many-links": many_links,
+    **dict.fromkeys(_LIES, lie),
+    **dict.fromkeys(("hang", "hang-head", "hang-body"), hang),
     **dict.fromkeys(("drip", "drip-head"), drip),
     **dict.fromkeys(("endless", "endless-chunks", "tiny-chunks", "huge-length"), endless),
-}  # fmt: skip
+}

@@ -32,7 +32,8 @@ commonName=supplied
 
 
 def make(plan: Plan, folder: Path) -> tuple[Path, Path, Path]:
-    """Files of a CA, a certificate for all hosts of the plan with the fault that `plan.tls` names, and its key."""
+    """Files of a CA, a certificate for all hosts of the plan with the fault that `plan.tls` names, and its
+    key."""
     wrong = plan.tls == "wrong-host"
     kind = "DNS" if plan.names else "IP"
     own = ",".join(f"{kind}:{plan.name_of(number)}" for number in plan.all_hosts()[:500])
@@ -58,11 +59,35 @@ def make(plan: Plan, folder: Path) -> tuple[Path, Path, Path]:
         _run(*new, "-x509", "-days", "30", "-extensions", "leaf", "-keyout", str(key), "-out", str(cert))
         return ca, cert, key
     _run(*new, "-keyout", str(key), "-out", str(folder / "leaf.csr"))
-    years = ("20200101000000Z", "20210101000000Z") if plan.tls == "expired" else ("20200101000000Z", "20491231000000Z")
+    years = (
+        ("20200101000000Z", "20210101000000Z")
+        if plan.tls == "expired"
+        else ("20200101000000Z", "20491231000000Z")
+    )
     _run(
-        "openssl", "ca", "-batch", "-notext", "-config", str(conf), "-name", "own", "-cert", str(ca), "-keyfile", str(ca_key),
-        "-extensions", "leaf", "-startdate", years[0], "-enddate", years[1], "-in", str(folder / "leaf.csr"), "-out", str(cert),
-    )  # fmt: skip
+        "openssl",
+        "ca",
+        "-batch",
+        "-notext",
+        "-config",
+        str(conf),
+        "-name",
+        "own",
+        "-cert",
+        str(ca),
+        "-keyfile",
+        str(ca_key),
+        "-extensions",
+        "leaf",
+        "-startdate",
+        years[0],
+        "-enddate",
+        years[1],
+        "-in",
+        str(folder / "leaf.csr"),
+        "-out",
+        str(cert),
+    )
     return ca, cert, key
 
 

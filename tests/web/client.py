@@ -21,7 +21,8 @@ _opener = urllib.request.ProxyHandler({})
 
 @dataclass(frozen=True)
 class Web:
-    """A running web. `plan` has the real port, so that its URLs are right; `ca` is the file of its CA when it speaks TLS."""
+    """A running web. `plan` has the real port, so that its URLs are right; `ca` is the file of its CA when it
+    speaks TLS."""
 
     plan: Plan
     control: str
@@ -77,7 +78,10 @@ def _ready(plan: Plan, process: subprocess.Popen[bytes]) -> Web:
         raise RuntimeError(f"the web did not start (exit {process.wait()}); its words are on stderr")
     said: dict[str, Any] = json.loads(line)
     return Web(
-        replace(plan, port=said["port"]), f"http://{plan.first}.0.0.1:{said['control']}", process.pid, said["ca"]
+        replace(plan, port=said["port"]),
+        f"http://{plan.first}.0.0.1:{said['control']}",
+        process.pid,
+        said["ca"],
     )
 
 

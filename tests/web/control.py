@@ -1,4 +1,5 @@
-"""The control server: `/__control/log`, `/stats`, `/reset`, on a port of its own so that it never shows in the log."""
+"""The control server: `/__control/log`, `/stats`, `/reset`, on a port of its own so that it never shows in
+the log."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ class Control:
 
     def answer(self, path: str) -> bytes:
         if path == "/__control/log":
-            return wire.answer(200, "".join(self.record.lines()).encode(), (("Content-Type", "application/jsonl"),))
+            return wire.answer(
+                200, "".join(self.record.lines()).encode(), (("Content-Type", "application/jsonl"),)
+            )
         if path == "/__control/reset":
             self.record.reset()
             for host in self.hosts.values():
@@ -38,10 +41,13 @@ class Control:
         """Requests and bytes since the reset; CPU seconds and peak RSS (MiB) of the process since its start."""
         done = self.record.done
         return {
-            "requests": len(done), "open": len(self.record.open), "sent": sum(hit.sent for hit in done),
-            "cpu": time.process_time(), "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            "requests": len(done),
+            "open": len(self.record.open),
+            "sent": sum(hit.sent for hit in done),
+            "cpu": time.process_time(),
+            "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
             "lag": max((hit.lag for hit in done), default=0) / 1e9,
-        }  # fmt: skip
+        }
 
 
 class _Connection(asyncio.Protocol):

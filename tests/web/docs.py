@@ -11,7 +11,8 @@ Headers = tuple[tuple[str, str], ...]
 
 
 def answer(folder: str, path: str) -> tuple[int, bytes, Headers, str] | None:
-    """The file at a URL path: (status, body, headers, kind); a folder without slash redirects; None where nothing is."""
+    """The file at a URL path: (status, body, headers, kind); a folder without slash redirects; None where
+    nothing is."""
     where = urlsplit(path).path
     root = Path(folder).resolve()
     file = (root / unquote(where).lstrip("/")).resolve()
@@ -39,7 +40,8 @@ class Reach(NamedTuple):
 
 
 def reachable(folder: str, start: str = "/") -> Reach:
-    """Walk the folder from `start` by the links of its pages (`a` and `area`, base obeyed, nofollow left out).
+    """Walk the folder from `start` by the links of its pages (`a` and `area`, base obeyed, nofollow left
+    out).
 
     Shares no code with the crawler: lxml reads the pages, urllib joins the links, the file system answers.
     """

@@ -1,7 +1,8 @@
 """The link tree of a host: page i, its path, its depth and its links, each computed from the plan alone.
 
-Page 0 is `/`. Page i links for the first time to pages i*fanout+1 .. i*fanout+fanout, so every page is reachable; all its other
-links go to pages up to there, so the tree's depth is the true depth. Nothing is stored: 200,000 pages cost no memory.
+Page 0 is `/`. Page i links for the first time to pages i*fanout+1 .. i*fanout+fanout, so every page is
+reachable; all its other links go to pages up to there, so the tree's depth is the true depth. Nothing is
+stored: 200,000 pages cost no memory.
 """
 
 from __future__ import annotations
@@ -13,13 +14,54 @@ from web import odd, traps
 from web.plan import TRACKERS, Link, Plan
 
 SECTIONS = (
-    "guide", "reference", "news", "history", "tutorial", "library", "people", "places", "science", "music", "garden", "kitchen",
-)  # fmt: skip
+    "guide",
+    "reference",
+    "news",
+    "history",
+    "tutorial",
+    "library",
+    "people",
+    "places",
+    "science",
+    "music",
+    "garden",
+    "kitchen",
+)
 WORDS = (
-    "river", "lantern", "harbour", "meadow", "copper", "winter", "signal", "orchard", "granite", "ribbon", "compass", "thunder",
-    "violet", "anchor", "paper", "falcon", "market", "timber", "pepper", "silver", "window", "saddle", "mirror", "garnet",
-    "island", "bottle", "candle", "marble", "tunnel", "velvet", "cotton", "bridge", "summer",
-)  # fmt: skip
+    "river",
+    "lantern",
+    "harbour",
+    "meadow",
+    "copper",
+    "winter",
+    "signal",
+    "orchard",
+    "granite",
+    "ribbon",
+    "compass",
+    "thunder",
+    "violet",
+    "anchor",
+    "paper",
+    "falcon",
+    "market",
+    "timber",
+    "pepper",
+    "silver",
+    "window",
+    "saddle",
+    "mirror",
+    "garnet",
+    "island",
+    "bottle",
+    "candle",
+    "marble",
+    "tunnel",
+    "velvet",
+    "cotton",
+    "bridge",
+    "summer",
+)
 CARRIERS = 25  # odd URLs and traps are linked from the first pages of a host, one after the other
 WAYS = 6
 
@@ -48,7 +90,9 @@ def index(plan: Plan, where: str) -> int | None:
 
 
 def title(host: int, i: int) -> str:
-    return f"{WORDS[i % 33].title()} & {WORDS[i * 7 // 5 % 33]} \N{EN DASH} №\N{NO-BREAK SPACE}{i} of web {host}"
+    return (
+        f"{WORDS[i % 33].title()} & {WORDS[i * 7 // 5 % 33]} \N{EN DASH} №\N{NO-BREAK SPACE}{i} of web {host}"
+    )
 
 
 def depth(plan: Plan, i: int) -> int:
@@ -114,7 +158,8 @@ def _part(origin: str, link: Link) -> Link:
 
 
 def write(origin: str, to: str, own: str, way: int) -> str:
-    """One of the ways to write a link: absolute, without scheme, from the root, from the page, with a fragment or spaces."""
+    """One of the ways to write a link: absolute, without scheme, from the root, from the page, with a
+    fragment or spaces."""
     if way == 0:
         return origin + to
     if way == 1:
@@ -158,5 +203,7 @@ def _elsewhere(plan: Plan, host: int, i: int) -> list[Link]:
         url = plan.url((host + 1 + i) % plan.hosts)
         out.append(Link(url, url))
     if plan.has("external"):
-        out += [Link(url, url) for url in (f"https://elsewhere.example/page-{i}", "http://other.example/?q=1&a=2")]
+        out += [
+            Link(url, url) for url in (f"https://elsewhere.example/page-{i}", "http://other.example/?q=1&a=2")
+        ]
     return [one for one in out if one.url != plan.url(host)]

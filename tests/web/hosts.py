@@ -23,7 +23,8 @@ class Host:
         self.tries: dict[str, int] = {}
 
     def plain(self, path: str, gz: bool) -> Ready | None:
-        """The answer to a path that is always the same: pages, traps, sitemaps, files; kept while there is room."""
+        """The answer to a path that is always the same: pages, traps, sitemaps, files; kept while there is
+        room."""
         found = self.ready.get((path, gz))
         if found is None and (made := self._make(path)) is not None:
             status, pieces, headers, kind = made

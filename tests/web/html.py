@@ -26,7 +26,24 @@ _TEXTS = tuple(graph.WORDS[n % 33] + " " * (n > 50) + graph.WORDS[n * 5 % 33] * 
 _END = "<!-- <a href='/in-a-comment.html'>not a link</a> -->\n</article>\n</main>\n<footer><ul>\n"
 _ONSETS = ("b", "br", "c", "d", "f", "g", "l", "m", "n", "p", "r", "s", "st", "t", "v")
 _RHYMES = ("a", "e", "i", "o", "u", "an", "er", "il", "or", "un")
-_SHORT = ("the", "of", "and", "to", "in", "is", "it", "was", "for", "on", "with", "as", "by", "at", "from", "that")
+_SHORT = (
+    "the",
+    "of",
+    "and",
+    "to",
+    "in",
+    "is",
+    "it",
+    "was",
+    "for",
+    "on",
+    "with",
+    "as",
+    "by",
+    "at",
+    "from",
+    "that",
+)
 _MEAN = 318  # bytes of a paragraph with its end
 
 

@@ -16,7 +16,8 @@ OPEN = 1 << 62
 
 
 class Violation(NamedTuple):
-    """What was wrong: `kind` is gap or at-once; for a gap seconds found and asked, else requests found and allowed."""
+    """What was wrong: `kind` is gap or at-once; for a gap seconds found and asked, else requests found and
+    allowed."""
 
     kind: str
     host: str
@@ -42,21 +43,25 @@ class Stall(NamedTuple):
 
 def held_up(hit: Hit, by: float, stalls: Iterable[Stall]) -> bool:
     """Whether a request may have been on its way for so many seconds because its process stood still."""
-    return any(s.end - s.begin >= by * 1e9 and s.begin <= hit.seen and s.end >= hit.start - 50_000_000 for s in stalls)
+    return any(
+        s.end - s.begin >= by * 1e9 and s.begin <= hit.seen and s.end >= hit.start - 50_000_000
+        for s in stalls
+    )
 
 
 def gaps(log: Iterable[Hit], host: str) -> list[float]:
     """Seconds between the starts of the host's requests, one after the other.
 
-    The kernel's stamp is coarse and the server's is late when the machine is busy: the larger gap of the two counts, so that what
-    is too short is short by both clocks.
+    The kernel's stamp is coarse and the server's is late when the machine is busy: the larger gap of the two
+    counts, so that what is too short is short by both clocks.
     """
     hits = sorted((hit for hit in log if hit.host == host), key=lambda hit: hit.seen)
     return [max(b.start - a.start, b.seen - a.seen) / 1e9 for a, b in pairwise(hits)]
 
 
 def at_once(log: Iterable[Hit], host: str) -> int:
-    """Most requests of a host that were open at the same time, as the server saw it; an end within 20 ms is an end."""
+    """Most requests of a host that were open at the same time, as the server saw it; an end within 20 ms is
+    an end."""
     events: list[tuple[int, int]] = []
     for hit in log:
         if hit.host == host:
@@ -70,14 +75,18 @@ def at_once(log: Iterable[Hit], host: str) -> int:
 
 
 def violations(
-    log: Iterable[Hit], delay_by_host: Mapping[str, float], per_host: int = 1, closed: bool = True,
+    log: Iterable[Hit],
+    delay_by_host: Mapping[str, float],
+    per_host: int = 1,
+    closed: bool = True,
     stalls: Sequence[Stall] = (),
-) -> list[Violation]:  # fmt: skip
+) -> list[Violation]:
     """Starts that came too soon and hosts with too many requests at once.
 
-    `delay_by_host` gives seconds by authority; hosts not in it are judged by `per_host` alone. Without `closed`, requests that
-    got no answer because the server closed a kept connection are left out (the GET sent again is their second half). A start is not too
-    soon where a stall of the crawler (`e2e.runs.stalls`) held the one before it up for what is missing.
+    `delay_by_host` gives seconds by authority; hosts not in it are judged by `per_host` alone. Without
+    `closed`, requests that got no answer because the server closed a kept connection are left out (the GET
+    sent again is their second half). A start is not too soon where a stall of the crawler (`e2e.runs.stalls`)
+    held the one before it up for what is missing.
     """
     found = []
     kept = [hit for hit in log if closed or hit.kind != "close-kept" or hit.status]
@@ -117,8 +126,13 @@ def robots_first(log: Iterable[Hit], plan: Plan, crawls: int = 1) -> list[str]:
         if hits[0].path != "/robots.txt":
             wrong.append(f"{host}: {hits[0].path} was requested before robots.txt")
         if not least <= count <= most * crawls:
-            wrong.append(f"{host}: robots.txt was requested {count} times, right are {least} to {most * crawls}")
-        said = min((hit.end for hit in hits if hit.path == "/robots.txt" and hit.status == 200 and hit.end), default=0)
+            wrong.append(
+                f"{host}: robots.txt was requested {count} times, right are {least} to {most * crawls}"
+            )
+        said = min(
+            (hit.end for hit in hits if hit.path == "/robots.txt" and hit.status == 200 and hit.end),
+            default=0,
+        )
         if said and (
             early := [hit.path for hit in hits if "robots" not in hit.path and hit.start < said - SLACK * 1e9]
         ):
@@ -133,11 +147,14 @@ def wasted(log: Iterable[Hit], plan: Plan) -> float:
     return sum(traps.is_trap(plan, numbers[hit.host], hit.path) for hit in hits) / max(1, len(hits))
 
 
-def faults(log: Iterable[Hit], plan: Plan, hosts: Iterable[int] | None = None, orphans: bool = True) -> list[str]:
+def faults(
+    log: Iterable[Hit], plan: Plan, hosts: Iterable[int] | None = None, orphans: bool = True
+) -> list[str]:
     """Every URL of the web that was not requested as often as it must be; one line each.
 
-    `hosts` are those the crawl was to visit (default: all); `orphans`: sitemaps were read. `failing` URLs may be tried any number
-    of times, traps are judged by `wasted`, and a page that is linked under trap writings, too, is right under any of them.
+    `hosts` are those the crawl was to visit (default: all); `orphans`: sitemaps were read. `failing` URLs may
+    be tried any number of times, traps are judged by `wasted`, and a page that is linked under trap writings,
+    too, is right under any of them.
     """
     hits = list(log)
     scheme = "https" if plan.tls else "http"
@@ -153,7 +170,9 @@ def faults(log: Iterable[Hit], plan: Plan, hosts: Iterable[int] | None = None, o
                 wrong.append(f"{fault}: {url}")
     known = {plan.authority(host) for host in plan.all_hosts()}
     wrong += [f"unknown host: {hit.host}" for hit in hits if hit.host not in known]
-    missing = {url_of(hit, scheme) for hit in hits if hit.kind == "missing" and hit.path not in sitemaps.PATHS}
+    missing = {
+        url_of(hit, scheme) for hit in hits if hit.kind == "missing" and hit.path not in sitemaps.PATHS
+    }
     return wrong + [f"never linked: {url}" for url in sorted(missing)]
 
 
@@ -165,7 +184,11 @@ def _fault(plan: Plan, url: str, fate: str, count: int, good: set[str]) -> str:
     if fate == "failing":
         return "" if count else "never tried"
     if fate == "any":
-        return "" if any(one.partition("?")[0] == url for one in good) else "not fetched under any of its writings"
+        return (
+            ""
+            if any(one.partition("?")[0] == url for one in good)
+            else "not fetched under any of its writings"
+        )
     expected = truth.expected(plan, url)
     most = expected.most if expected else 99
     if fate == "again" and url not in good:

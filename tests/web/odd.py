@@ -1,4 +1,5 @@
-"""The odd URLs of a host: what each feature of the plan adds, as data. `acts` serves them, `truth` judges them."""
+"""The odd URLs of a host: what each feature of the plan adds, as data. `acts` serves them, `truth` judges
+them."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from web.plan import Plan, page_of
 
 @dataclass(frozen=True, slots=True)
 class Odd:
-    """One odd URL of a host. `act` names what the server does, `fate` what the crawler must do (see `Expected`)."""
+    """One odd URL of a host. `act` names what the server does, `fate` what the crawler must do (see
+    `Expected`)."""
 
     path: str
     act: str = "page"
@@ -38,7 +40,8 @@ class Odd:
 
 
 def private(plan: Plan, host: int) -> list[Odd]:
-    """A section that robots.txt closes where its variant closes one (`truth` decides), with an open page inside."""
+    """A section that robots.txt closes where its variant closes one (`truth` decides), with an open page
+    inside."""
     rows = [Odd(f"/private/page-{k}.html", links=("/private/deep.html",)) for k in range(4)]
     return [
         *rows,
@@ -56,9 +59,16 @@ def sitemaps(plan: Plan, host: int) -> list[Odd]:
 def tracking(plan: Plan, host: int) -> list[Odd]:
     """A page with a query of its own that is linked in many writings; its neighbours must stay apart from it."""
     variants = (
-        "/list.html?b=2&a=1", "/list.html?a=1&b=2&utm_source=x", "/list.html?gclid=9&a=1&b=2", "/list.html?a=1&b=2#x",
-    )  # fmt: skip
-    rows = [Odd("/list.html?a=1&b=2", variants=variants), Odd("/list.html?a=1&b=3"), Odd("/list.html?a=2&b=2")]
+        "/list.html?b=2&a=1",
+        "/list.html?a=1&b=2&utm_source=x",
+        "/list.html?gclid=9&a=1&b=2",
+        "/list.html?a=1&b=2#x",
+    )
+    rows = [
+        Odd("/list.html?a=1&b=2", variants=variants),
+        Odd("/list.html?a=1&b=3"),
+        Odd("/list.html?a=2&b=2"),
+    ]
     return [*rows, Odd("/list.html", variants=("/./list.html", "/guide/../list.html?fbclid=abc"))]
 
 
@@ -76,7 +86,10 @@ def redirects(plan: Plan, host: int) -> list[Odd]:
     ends[0] = replace(ends[0], also="/r/relative")
     loop = ("redirect-loop",)
     return [
-        *chain, *long, *codes, *ends,
+        *chain,
+        *long,
+        *codes,
+        *ends,
         _hop("/r/known", "/"),
         _hop("/r/relative", "../r/end-301"),
         _hop("/r/to-private", "/private/page-1.html"),
@@ -89,13 +102,16 @@ def redirects(plan: Plan, host: int) -> list[Odd]:
         _hop("/r/self", "/r/self", fate="may", most=2, errors=loop),
         Odd("/r/nowhere", act="status", status=302),
         Odd("/r/bounce", act="bounce", fate="again", most=2),
-    ]  # fmt: skip
+    ]
 
 
 def _row(name: str, count: int, **more: object) -> list[Odd]:
     """Redirects from /r/name-0 on, each to the next; only the first is linked."""
     before = ["", *(f"/r/{name}-{k}" for k in range(count))]
-    return [_hop(f"/r/{name}-{k}", f"/r/{name}-{k + 1}", linked=k == 0, via=before[k], **more) for k in range(count)]  # type: ignore[arg-type]
+    return [
+        _hop(f"/r/{name}-{k}", f"/r/{name}-{k + 1}", linked=k == 0, via=before[k], **more)
+        for k in range(count)
+    ]  # type: ignore[arg-type]
 
 
 def _hop(path: str, to: str, status: int = 302, fate: str = "once", **more: object) -> Odd:
@@ -121,10 +137,14 @@ def nofollow(plan: Plan, host: int) -> list[Odd]:
 def statuses(plan: Plan, host: int) -> list[Odd]:
     """Answers that are final the first time, and one that never gets better."""
     final = [
-        Odd(f"/s/{code}.html", act="status", status=code, errors=("http-4xx",)) for code in (401, 403, 404, 410, 451)
+        Odd(f"/s/{code}.html", act="status", status=code, errors=("http-4xx",))
+        for code in (401, 403, 404, 410, 451)
     ]
     final.append(Odd("/s/204.html", act="status", status=204))
-    return [*final, Odd("/s/500.html", act="status", fate="failing", status=500, errors=("http-5xx",), most=99)]
+    return [
+        *final,
+        Odd("/s/500.html", act="status", fate="failing", status=500, errors=("http-5xx",), most=99),
+    ]
 
 
 def flaky(plan: Plan, host: int) -> list[Odd]:
@@ -141,27 +161,40 @@ def slow(plan: Plan, host: int) -> list[Odd]:
 def types(plan: Plan, host: int) -> list[Odd]:
     """Bodies that are no HTML: at most one request each."""
     kinds = (
-        ("report.pdf", "application/pdf"), ("photo.png", "image/png"), ("data.zip", "application/zip"),
-        ("app.json", "application/json"), ("style.css", "text/css"), ("clip.mp4", "video/mp4"), ("notes.txt", "text/plain"),
-    )  # fmt: skip
+        ("report.pdf", "application/pdf"),
+        ("photo.png", "image/png"),
+        ("data.zip", "application/zip"),
+        ("app.json", "application/json"),
+        ("style.css", "text/css"),
+        ("clip.mp4", "video/mp4"),
+        ("notes.txt", "text/plain"),
+    )
     return [Odd(f"/t/{name}", act="type", fate="may", arg=kind, title="") for name, kind in kinds]
 
 
 def encodings(plan: Plan, host: int) -> list[Odd]:
-    """Pages whose bytes and declarations differ; the title is what a browser shows, or empty where browsers guess."""
+    """Pages whose bytes and declarations differ; the title is what a browser shows, or empty where browsers
+    guess."""
     rows = (
-        ("latin1-header", "header iso-8859-1 cp1252", "Größe café"), ("sjis-meta", "meta shift_jis shift_jis", "日本語のページ"),
-        ("euc-header", "header euc-jp euc-jp", "日本語のページ"), ("win1251-meta", "meta windows-1251 cp1251", "Привет, мир"),
-        ("bom-wins", "header windows-1252 utf-8-sig", "Größe 日本"), ("utf16-bom", "header utf-8 utf-16", "Größe 日本"),
-        ("koi8-meta", "meta koi8-r koi8-r", "Привет"), ("header-beats-meta", "both utf-8 utf-8", "Größe 日本"),
+        ("latin1-header", "header iso-8859-1 cp1252", "Größe café"),
+        ("sjis-meta", "meta shift_jis shift_jis", "日本語のページ"),
+        ("euc-header", "header euc-jp euc-jp", "日本語のページ"),
+        ("win1251-meta", "meta windows-1251 cp1251", "Привет, мир"),
+        ("bom-wins", "header windows-1252 utf-8-sig", "Größe 日本"),
+        ("utf16-bom", "header utf-8 utf-16", "Größe 日本"),
+        ("koi8-meta", "meta koi8-r koi8-r", "Привет"),
+        ("header-beats-meta", "both utf-8 utf-8", "Größe 日本"),
         ("lying-latin1", "header iso-8859-1 utf-8", "Größe".encode().decode("cp1252")),
-        ("gb-meta", "meta gb2312 gb18030", "中文网页"), ("none", "none - utf-8", ""), ("unknown", "header x-nonsense utf-8", ""),
-    )  # fmt: skip
+        ("gb-meta", "meta gb2312 gb18030", "中文网页"),
+        ("none", "none - utf-8", ""),
+        ("unknown", "header x-nonsense utf-8", ""),
+    )
     return [Odd(f"/e/{name}.html", act="encoding", arg=arg, title=shown) for name, arg, shown in rows]
 
 
 def keepalive(plan: Plan, host: int) -> list[Odd]:
-    """A kept connection is closed when its next request arrives: the request has to be sent again on a new one."""
+    """A kept connection is closed when its next request arrives: the request has to be sent again on a new
+    one."""
     return [Odd(f"/ka/{k}.html", act="close-kept", fate="again", most=2) for k in range(3)]
 
 
@@ -178,21 +211,28 @@ def lies(plan: Plan, host: int) -> list[Odd]:
 def hang(plan: Plan, host: int) -> list[Odd]:
     """Answers that never end by themselves (the server lets go after ten minutes)."""
     acts = ("hang", "hang-head", "hang-body", "drip", "drip-head")
-    return [Odd(f"/h/{act}.html", act=act, fate="failing", errors=("timeout",), most=99, title="") for act in acts]
+    return [
+        Odd(f"/h/{act}.html", act=act, fate="failing", errors=("timeout",), most=99, title="") for act in acts
+    ]
 
 
 def endless(plan: Plan, host: int) -> list[Odd]:
     """Bodies without end, and one that announces 10 GB."""
     too = ("too-large", "timeout")
     acts = ("endless", "endless-chunks", "tiny-chunks", "huge-length")
-    return [Odd(f"/endless/{act}.html", act=act, fate="failing", errors=too, most=99, title="") for act in acts]
+    return [
+        Odd(f"/endless/{act}.html", act=act, fate="failing", errors=too, most=99, title="") for act in acts
+    ]
 
 
 def bombs(plan: Plan, host: int) -> list[Odd]:
     """Small bodies that decode to 64 MiB or more, and deep HTML."""
     kinds = ("gzip", "gzip2", "br", "zstd", "deflate")
     wrong = ("too-large", "parse", "reset")
-    rows = [Odd(f"/bomb/{k}.html", act="bomb", arg=k, fate="failing", errors=wrong, most=99, title="") for k in kinds]
+    rows = [
+        Odd(f"/bomb/{k}.html", act="bomb", arg=k, fate="failing", errors=wrong, most=99, title="")
+        for k in kinds
+    ]
     return [
         *rows,
         Odd("/bomb/deep.html", act="deep", fate="may"),
@@ -201,10 +241,23 @@ def bombs(plan: Plan, host: int) -> list[Odd]:
 
 
 GROUPS: dict[str, Callable[[Plan, int], list[Odd]]] = {
-    "private": private, "sitemaps": sitemaps, "tracking": tracking, "duplicates": duplicates, "redirects": redirects,
-    "nofollow": nofollow, "status": statuses, "flaky": flaky, "slow": slow, "types": types, "encodings": encodings,
-    "keepalive": keepalive, "lies": lies, "hang": hang, "endless": endless, "bombs": bombs,
-}  # fmt: skip
+    "private": private,
+    "sitemaps": sitemaps,
+    "tracking": tracking,
+    "duplicates": duplicates,
+    "redirects": redirects,
+    "nofollow": nofollow,
+    "status": statuses,
+    "flaky": flaky,
+    "slow": slow,
+    "types": types,
+    "encodings": encodings,
+    "keepalive": keepalive,
+    "lies": lies,
+    "hang": hang,
+    "endless": endless,
+    "bombs": bombs,
+}
 
 
 @lru_cache(maxsize=512)
@@ -215,7 +268,9 @@ def odds(plan: Plan, host: int) -> tuple[Odd, ...]:
 
 def kind(plan: Plan, host: int, path: str) -> str:
     """The feature that an odd path belongs to."""
-    return next((n for n in plan.features if n in GROUPS for one in GROUPS[n](plan, host) if one.path == path), "page")
+    return next(
+        (n for n in plan.features if n in GROUPS for one in GROUPS[n](plan, host) if one.path == path), "page"
+    )
 
 
 def writings(plan: Plan, host: int, one: Odd) -> list[tuple[str, str]]:

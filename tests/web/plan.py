@@ -10,9 +10,26 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 FEATURES = (
-    "private", "sitemaps", "tracking", "duplicates", "redirects", "nofollow", "status", "flaky", "slow", "types",
-    "encodings", "keepalive", "lies", "hang", "endless", "bombs", "traps", "external", "seed-redirect",
-)  # fmt: skip
+    "private",
+    "sitemaps",
+    "tracking",
+    "duplicates",
+    "redirects",
+    "nofollow",
+    "status",
+    "flaky",
+    "slow",
+    "types",
+    "encodings",
+    "keepalive",
+    "lies",
+    "hang",
+    "endless",
+    "bombs",
+    "traps",
+    "external",
+    "seed-redirect",
+)
 TRACKERS = ("utm_source", "utm_medium", "utm_campaign", "fbclid", "gclid")
 
 
@@ -28,8 +45,9 @@ class Link(NamedTuple):
 class Expected:
     """What is true of one URL of the web.
 
-    `fate`: `once` (exactly one request), `again` (good in the end, at most `most` requests), `failing` (ends in one of
-    `errors`), `may` (free, at most `most` requests), `never`, `trap`, `aid` (robots.txt and sitemaps).
+    `fate`: `once` (exactly one request), `again` (good in the end, at most `most` requests), `failing` (ends
+    in one of `errors`), `may` (free, at most `most` requests), `never`, `trap`, `aid` (robots.txt and
+    sitemaps).
     """
 
     url: str
@@ -49,7 +67,8 @@ class Expected:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything about a web. Times in seconds, sizes in bytes; `robots` and `crawl_delay` are dealt out to hosts in turn."""
+    """Everything about a web. Times in seconds, sizes in bytes; `robots` and `crawl_delay` are dealt out to
+    hosts in turn."""
 
     name: str = "plan"
     seed: int = 1
@@ -59,7 +78,8 @@ class Plan:
     links: int = 41
     hrefs: int = 119
     fanout: int = 10
-    """Links of a page to pages that nobody above it links to: a page's share of new links is about fanout / links."""
+    """Links of a page to pages that nobody above it links to: a page's share of new links is about fanout /
+    links."""
     size: int = 46_000
     gzip: bool = True
     latency: float = 0.0
@@ -89,7 +109,9 @@ class Plan:
     def __post_init__(self) -> None:
         unknown = set(self.features) - set(FEATURES)
         if unknown:
-            raise ValueError(f"no such feature: {', '.join(sorted(unknown))}; there are {', '.join(FEATURES)}")
+            raise ValueError(
+                f"no such feature: {', '.join(sorted(unknown))}; there are {', '.join(FEATURES)}"
+            )
         if not 1 <= self.hosts <= 10_000 or self.pages < 1 or self.fanout < 2:
             raise ValueError("a web has 1 to 10,000 hosts, at least 1 page each and a fanout of at least 2")
 
@@ -100,7 +122,8 @@ class Plan:
         return feature in self.features
 
     def authority(self, host: int) -> str:
-        """`127.0.1.1:8000` of host 0; spam hosts have negative numbers, -1 is the first; `hosts` is the seed's front door."""
+        """`127.0.1.1:8000` of host 0; spam hosts have negative numbers, -1 is the first; `hosts` is the
+        seed's front door."""
         return f"{self.name_of(host)}:{self.port}"
 
     def name_of(self, host: int) -> str:
@@ -131,7 +154,8 @@ class Plan:
         return truth.expected(self, url)
 
     def must_fetch(self, sitemaps: bool = True, hosts: Iterable[int] | None = None) -> set[str]:
-        """URLs that a whole crawl requests exactly once. Without `sitemaps`: not those that only a sitemap names."""
+        """URLs that a whole crawl requests exactly once. Without `sitemaps`: not those that only a sitemap
+        names."""
         from web import truth
 
         return truth.with_fate(self, ("once", "orphan") if sitemaps else ("once",), hosts)

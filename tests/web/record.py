@@ -22,7 +22,8 @@ class Hit(NamedTuple):
     status: int
     """As sent; 0: the connection ended without an answer."""
     start: int
-    """When the kernel had the request's last bytes (it counts in ticks of some ms), however late the server saw them."""
+    """When the kernel had the request's last bytes (it counts in ticks of some ms), however late the server
+    saw them."""
     end: int
     """Just before the last bytes went to the kernel, or when the connection was lost; 0: still open."""
     wall: float
@@ -44,9 +45,17 @@ class Hit(NamedTuple):
 
 
 KEPT = (
-    "user-agent", "referer", "cookie", "authorization", "proxy-authorization", "accept-encoding", "if-none-match",
-    "if-modified-since", "from", "range",
-)  # fmt: skip
+    "user-agent",
+    "referer",
+    "cookie",
+    "authorization",
+    "proxy-authorization",
+    "accept-encoding",
+    "if-none-match",
+    "if-modified-since",
+    "from",
+    "range",
+)
 
 
 class Record:
@@ -58,15 +67,30 @@ class Record:
         self.open: dict[int, Hit] = {}
         self.count = 0
 
-    def begin(self, conn: tuple[int, str], host: str, request: tuple[str, str, dict[str, str]], lag: int) -> int:
+    def begin(
+        self, conn: tuple[int, str], host: str, request: tuple[str, str, dict[str, str]], lag: int
+    ) -> int:
         """Note that a request came on a connection (its number, the reader's address); its number."""
         method, path, headers = request
         self.count += 1
         kept = {name: headers[name] for name in KEPT if name in headers}
         now = time.monotonic_ns()
         hit = Hit(
-            self.count, conn[0], host, method, path, 0, now - lag, 0, time.time() - lag / 1e9, lag, 0, "", kept, conn[1]
-        )  # fmt: skip
+            self.count,
+            conn[0],
+            host,
+            method,
+            path,
+            0,
+            now - lag,
+            0,
+            time.time() - lag / 1e9,
+            lag,
+            0,
+            "",
+            kept,
+            conn[1],
+        )
         self.open[self.count] = hit
         return self.count
 
@@ -94,6 +118,7 @@ def line(hit: Hit) -> str:
 
 
 def read(lines: Iterable[str]) -> list[Hit]:
-    """Hits of JSON lines, in the order in which the server saw them; a torn last line of a killed server is left out."""
+    """Hits of JSON lines, in the order in which the server saw them; a torn last line of a killed server is
+    left out."""
     hits = [Hit(**json.loads(text)) for text in lines if text.endswith("\n")]
     return sorted(hits, key=lambda hit: hit.seen)

@@ -1,4 +1,5 @@
-"""A slow, straightforward crawler to check the web's ground truth with: urllib, lxml and Protego, one request at a time."""
+"""A slow, straightforward crawler to check the web's ground truth with: urllib, lxml and Protego, one request
+at a time."""
 
 from __future__ import annotations
 
@@ -15,11 +16,14 @@ Answer = tuple[int, http.client.HTTPMessage, bytes]
 
 
 def get(url: str, headers: dict[str, str] | None = None) -> Answer | None:
-    """One request on a connection of its own, nothing followed; None when no whole answer came within a second."""
+    """One request on a connection of its own, nothing followed; None when no whole answer came within a
+    second."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.netloc, timeout=1)
     try:
-        connection.request("GET", parts.path + (f"?{parts.query}" if parts.query else ""), headers=headers or {})
+        connection.request(
+            "GET", parts.path + (f"?{parts.query}" if parts.query else ""), headers=headers or {}
+        )
         reply = connection.getresponse()
         body = reply.read()
         if reply.headers.get("Content-Encoding") == "gzip":
@@ -33,7 +37,8 @@ def get(url: str, headers: dict[str, str] | None = None) -> Answer | None:
 
 @dataclass
 class Seen:
-    """A URL that the reference crawler asked for: its last answer, the links that it offers, how it was reached."""
+    """A URL that the reference crawler asked for: its last answer, the links that it offers, how it was
+    reached."""
 
     url: str
     depth: int
@@ -123,7 +128,12 @@ class Reference:
             if answer is None or answer[0] in (429, 500, 502, 503):
                 continue
             target = urljoin(seen.url, answer[1].get("Location") or "")
-            if answer[0] // 100 == 3 and target == seen.url and "Location" in answer[1] and seen.requests == 1:
+            if (
+                answer[0] // 100 == 3
+                and target == seen.url
+                and "Location" in answer[1]
+                and seen.requests == 1
+            ):
                 continue
             break
         if answer is None:
@@ -138,7 +148,8 @@ class Reference:
         from lxml import html
 
         tree = html.fromstring(
-            body, parser=html.HTMLParser(encoding="utf-8" if headers.get_content_charset() == "utf-8" else None)
+            body,
+            parser=html.HTMLParser(encoding="utf-8" if headers.get_content_charset() == "utf-8" else None),
         )
         seen.title = tree.findtext(".//title")
         robots = " ".join(tree.xpath("//meta[translate(@name,'ROBTS','robts')='robots']/@content")).lower()

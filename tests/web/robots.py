@@ -22,9 +22,23 @@ class Answer:
 
 
 VARIANTS = (
-    "missing", "allow", "empty", "part", "none", "agent", "delay", "rate", "403", "500", "500-once", "hang", "chain",
-    "big", "html", "bom",
-)  # fmt: skip
+    "missing",
+    "allow",
+    "empty",
+    "part",
+    "none",
+    "agent",
+    "delay",
+    "rate",
+    "403",
+    "500",
+    "500-once",
+    "hang",
+    "chain",
+    "big",
+    "html",
+    "bom",
+)
 
 
 def variant(plan: Plan, host: int) -> str:
@@ -53,7 +67,14 @@ def closed(plan: Plan, host: int, path: str) -> bool:
 
 def names_sitemaps(plan: Plan, host: int) -> bool:
     """Whether the host's robots.txt says where its sitemaps are."""
-    return plan.has("sitemaps") and variant(plan, host) not in ("missing", "403", "500", "hang", "html", "big")
+    return plan.has("sitemaps") and variant(plan, host) not in (
+        "missing",
+        "403",
+        "500",
+        "hang",
+        "html",
+        "big",
+    )
 
 
 def requests(plan: Plan, host: int) -> tuple[int, int]:
@@ -108,7 +129,8 @@ def _first(plan: Plan, host: int, what: str, tries: int) -> Answer:
         return Answer(200, page, (("Content-Type", "text/html"),))
     if what == "big":
         junk = (
-            b"# nothing to see in this line, nor in the ten thousand that follow it, it is all for the size\n" * 11_000
+            b"# nothing to see in this line, nor in the ten thousand that follow it, it is all for the size\n"
+            * 11_000
         )
         return Answer(200, RULES.encode() + junk + b"User-agent: *\nDisallow: /late/\n")
     return _text(plan, host, text[what], b"\xef\xbb\xbf" if what == "bom" else b"")

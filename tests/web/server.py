@@ -40,7 +40,12 @@ class Trip:
         names = {name for name, _ in headers}
         if "Content-Type" not in names:
             headers = (*headers, ("Content-Type", wire.HTML))
-        if self.plan.gzip and "Content-Encoding" not in names and len(body) > 500 and takes_gzip(self.headers):
+        if (
+            self.plan.gzip
+            and "Content-Encoding" not in names
+            and len(body) > 500
+            and takes_gzip(self.headers)
+        ):
             body, headers = wire.zipped(body), (*headers, ("Content-Encoding", "gzip"))
         self.write(wire.answer(status, body, headers))
         self.done(status)
@@ -106,7 +111,9 @@ class Conn(asyncio.Protocol):
             return False
         lines = self.buffer[:at].decode("latin-1").split("\r\n")
         first = lines[0].split(" ")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+        headers = {
+            name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])
+        }
         end = at + 4 + int(headers.get("content-length") or 0)
         if len(self.buffer) < end:
             return False
@@ -138,9 +145,13 @@ class Conn(asyncio.Protocol):
             return
         status, data = shaped(found, method, headers)
         close = headers.get("connection", "").lower() == "close"
-        wait = plan.latency + (plan.spread * (zlib.crc32(path.encode()) % 1000) / 1000 if plan.spread else 0.0)
+        wait = plan.latency + (
+            plan.spread * (zlib.crc32(path.encode()) % 1000) / 1000 if plan.spread else 0.0
+        )
         if wait:
-            self.timer = asyncio.get_running_loop().call_later(wait, self._send, status, data, found[3], close)
+            self.timer = asyncio.get_running_loop().call_later(
+                wait, self._send, status, data, found[3], close
+            )
         else:
             self._send(status, data, found[3], close)
 
@@ -206,7 +217,11 @@ def lag_of(sock: socket.socket | None) -> int:
 
 def bind(plan: Plan) -> tuple[Plan, list[tuple[socket.socket, int | None]]]:
     """One socket a host, all on the same port; a free one is looked for when the plan has none."""
-    wanted = [("127.0.0.1", None)] if plan.names else [(plan.name_of(number), number) for number in plan.all_hosts()]
+    wanted = (
+        [("127.0.0.1", None)]
+        if plan.names
+        else [(plan.name_of(number), number) for number in plan.all_hosts()]
+    )
     for _ in range(50):
         socks: list[tuple[socket.socket, int | None]] = []
         port = plan.port
@@ -227,7 +242,9 @@ def bind(plan: Plan) -> tuple[Plan, list[tuple[socket.socket, int | None]]]:
     raise OSError("no port is free on all addresses of the web")
 
 
-async def start(plan: Plan, record: Record, tls: Any = None) -> tuple[Plan, dict[str, Host], list[asyncio.Server]]:
+async def start(
+    plan: Plan, record: Record, tls: Any = None
+) -> tuple[Plan, dict[str, Host], list[asyncio.Server]]:
     """Listen on all hosts; the plan with its port, the hosts by authority, the servers."""
     plan, socks = bind(plan)
     hosts = {plan.authority(number): Host(plan, number, record) for number in plan.all_hosts()}

@@ -21,7 +21,9 @@ def body(plan: Plan, host: int, path: str) -> tuple[bytes, str] | None:
         return f"{_XML}<sitemapindex {_NS}>{maps}</sitemapindex>".encode(), "application/xml"
     if path == "/sitemap-pages.xml":
         paths = [graph.path(i) for i in range(min(plan.pages, 1000))]
-        return _urlset(plan, host, [*paths, "/private/page-0.html"] if plan.has("private") else paths), "text/xml"
+        return _urlset(
+            plan, host, [*paths, "/private/page-0.html"] if plan.has("private") else paths
+        ), "text/xml"
     if path == "/sitemap-orphans.xml.gz":
         paths = [one.path for one in odd.sitemaps(plan, host)]
         return gzip.compress(_urlset(plan, host, paths), mtime=0), "application/gzip"
@@ -29,5 +31,7 @@ def body(plan: Plan, host: int, path: str) -> tuple[bytes, str] | None:
 
 
 def _urlset(plan: Plan, host: int, paths: list[str]) -> bytes:
-    rows = (f"<url>\n<loc>\n {plan.url(host, path)} </loc><lastmod>2024-05-01</lastmod></url>" for path in paths)
+    rows = (
+        f"<url>\n<loc>\n {plan.url(host, path)} </loc><lastmod>2024-05-01</lastmod></url>" for path in paths
+    )
     return f"{_XML}<urlset {_NS}>{''.join(rows)}</urlset>".encode()

@@ -1,4 +1,5 @@
-"""The endless spaces of a web: a calendar, session ids, growing paths, and spam hosts that link to one another."""
+"""The endless spaces of a web: a calendar, session ids, growing paths, and spam hosts that link to one
+another."""
 
 from __future__ import annotations
 
@@ -74,11 +75,15 @@ def _calendar(path: str) -> list[str]:
     after, before = divmod(year * 12 + month, 12), divmod(year * 12 + month - 2, 12)
     out = [f"/cal/{y:04d}/{m + 1:02d}/" for y, m in (after, before)]
     out += [f"/cal/{year + 1}/", f"/cal/{max(year - 1, 0)}/"]
-    return out + [f"/cal/{year:04d}/{month:02d}/{day:02d}/" for day in range(1, 29)] if len(parts) == 2 else out
+    return (
+        out + [f"/cal/{year:04d}/{month:02d}/{day:02d}/" for day in range(1, 29)] if len(parts) == 2 else out
+    )
 
 
 def _events(path: str) -> list[str]:
-    year, month, day = (int(part) if part.isdecimal() else 1 for part in (*path[13:23].split("-"), "1", "1", "1")[:3])
+    year, month, day = (
+        int(part) if part.isdecimal() else 1 for part in (*path[13:23].split("-"), "1", "1", "1")[:3]
+    )
     days = year * 336 + (month - 1) * 28 + day - 1
     ahead = [(n // 336, n // 28 % 12 + 1, n % 28 + 1) for n in (days + 1, days - 1, days + 28, days + 336)]
     return [f"/events?date={y:04d}-{m:02d}-{d:02d}" for y, m, d in ahead]

@@ -13,7 +13,9 @@ from web.plan import Expected, Link, Plan, page_of
 
 def with_fate(plan: Plan, fates: tuple[str, ...], hosts: Iterable[int] | None = None) -> set[str]:
     """All URLs of the plain hosts (or of some of them) that have one of these fates; traps are not listed."""
-    front = {plan.url(plan.hosts)} if plan.has("seed-redirect") and "once" in fates and hosts is None else set()
+    front = (
+        {plan.url(plan.hosts)} if plan.has("seed-redirect") and "once" in fates and hosts is None else set()
+    )
     chosen = range(plan.hosts) if hosts is None else hosts
     return front | {plan.url(h, path) for h in chosen for path, fate in fates_of(plan, h) if fate in fates}
 
@@ -30,7 +32,8 @@ def fates_of(plan: Plan, host: int) -> Iterator[tuple[str, str]]:
 
 
 def fate(plan: Plan, host: int, one: Odd) -> str:
-    """The fate of an odd URL on this host: its own, unless robots.txt or a refused page before it stands in the way."""
+    """The fate of an odd URL on this host: its own, unless robots.txt or a refused page before it stands in
+    the way."""
     if robots.closed(plan, host, one.path):
         return "never"
     before = odd.table(plan, host).get(one.via)
@@ -56,7 +59,9 @@ def canonical_pairs(plan: Plan, host: int = 0) -> list[tuple[str, str]]:
 
 def home(url: str) -> str:
     """`page_of` with dot segments folded: the one URL under which the truth knows a page."""
-    return page_of(urljoin(url, urlsplit(url)._replace(scheme="", netloc="").geturl()) if "/." in url else url)
+    return page_of(
+        urljoin(url, urlsplit(url)._replace(scheme="", netloc="").geturl()) if "/." in url else url
+    )
 
 
 def host_of(plan: Plan, url: str) -> int | None:
@@ -107,9 +112,17 @@ def _odd(plan: Plan, host: int, one: Odd, url: str) -> Expected:
     title = odd_title(host, one) if one.status == 200 else None
     found = fate(plan, host, one)
     return Expected(
-        url, "once" if found == "orphan" else found, one.status, title, targets(links, url), (), odd_depth(plan, host, one),
-        one.errors, one.most, name,
-    )  # fmt: skip
+        url,
+        "once" if found == "orphan" else found,
+        one.status,
+        title,
+        targets(links, url),
+        (),
+        odd_depth(plan, host, one),
+        one.errors,
+        one.most,
+        name,
+    )
 
 
 def _trap(plan: Plan, host: int, path: str, url: str) -> Expected | None:
@@ -119,9 +132,16 @@ def _trap(plan: Plan, host: int, path: str, url: str) -> Expected | None:
     clean = not traps.is_trap(plan, host, path)
     depth = 1 + graph.depth(plan, int(path[11:-5]) % min(4, plan.pages)) if clean else None
     return Expected(
-        url, "any" if clean else "trap", 200, trap_title(host, path), targets(links, url), (), depth,
-        most=99, kind="shop" if clean else "trap",
-    )  # fmt: skip
+        url,
+        "any" if clean else "trap",
+        200,
+        trap_title(host, path),
+        targets(links, url),
+        (),
+        depth,
+        most=99,
+        kind="shop" if clean else "trap",
+    )
 
 
 def targets(links: list[Link], own: str) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""The test web: the same plan is the same web, and a straightforward crawler finds what the ground truth says."""
+"""The test web: the same plan is the same web, and a straightforward crawler finds what the ground truth
+says."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ def body(url: str) -> bytes:
 @pytest.fixture(scope="module")
 def crawled() -> Iterator[tuple[Web, Reference]]:
     """A web with all features that end by themselves, crawled by the reference."""
-    with serve(preset("all", features=QUICK, slow=0.05, hosts=4, robots=("part", "delay", "missing", "agent"))) as web:
+    with serve(
+        preset("all", features=QUICK, slow=0.05, hosts=4, robots=("part", "delay", "missing", "agent"))
+    ) as web:
         numbers = {web.plan.authority(host): host for host in web.plan.all_hosts()}
 
         def trap(url: str) -> bool:
@@ -77,7 +80,9 @@ def test_the_truth_tells_apart_what_was_done_wrong(crawled: tuple[Web, Reference
     assert judge.faults([hit for hit in log if hit.path != page.path], web.plan)
     assert judge.faults([*log, page], web.plan)
     assert judge.faults([*log, page._replace(path=page.path + "?utm_source=again")], web.plan)
-    assert judge.faults([*log, page._replace(host=web.plan.authority(0), path="/private/page-0.html")], web.plan)
+    assert judge.faults(
+        [*log, page._replace(host=web.plan.authority(0), path="/private/page-0.html")], web.plan
+    )
     assert judge.faults([*log, page._replace(path="/never-linked.html", kind="missing")], web.plan)
     assert judge.faults([*log, page._replace(host="10.0.0.1:80")], web.plan)
     assert judge.wasted([*log, page._replace(path="/cal/2031/04/")], web.plan) > 0
@@ -249,7 +254,7 @@ def test_documentation_folder(tmp_path: Path) -> None:
         "sub/b.html": '<meta name="robots" content="nofollow"><a href="/alone.html">no</a>',
         "sub/c d.html": '<a href="http://elsewhere.example/">out</a><a href="../../../etc/passwd">up</a>',
         "alone.html": "nobody links here",
-    }  # fmt: skip
+    }
     (tmp_path / "sub").mkdir()
     for name, body in pages.items():
         (tmp_path / name).write_text(f"<!DOCTYPE html><title>{name}</title>{body}")

@@ -19,7 +19,9 @@ HOST = "127.0.1.1:80"
 
 def hit(start: float, end: float, path: str = "/", host: str = HOST, lag: float = 0.0, **more: object) -> Hit:
     """A hit with times in seconds."""
-    made = Hit(1, 1, host, "GET", path, 200, int(start * 1e9), int(end * 1e9), 0.0, int(lag * 1e9), 100, "page", {})
+    made = Hit(
+        1, 1, host, "GET", path, 200, int(start * 1e9), int(end * 1e9), 0.0, int(lag * 1e9), 100, "page", {}
+    )
     return made._replace(**more)  # type: ignore[arg-type]  # a test's own fields
 
 
@@ -147,8 +149,11 @@ def test_the_record_keeps_what_was_sent_with_a_request() -> None:
         (one,) = web.log()
         assert (one.method, one.path, one.status, one.kind) == ("GET", "/nothing?x=1", 404, "missing")
         assert one.headers == {
-            "user-agent": "me", "referer": "http://r/", "authorization": "s", "accept-encoding": "identity",
-        }  # fmt: skip
+            "user-agent": "me",
+            "referer": "http://r/",
+            "authorization": "s",
+            "accept-encoding": "identity",
+        }
 
 
 def test_an_answer_that_nobody_waited_for() -> None:

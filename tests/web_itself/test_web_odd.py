@@ -113,7 +113,11 @@ def test_bombs(web: Web) -> None:
             plain = zlib.decompress(body, 15 if kind == "deflate" else 31)
             plain = zlib.decompress(plain, 31) if kind == "gzip2" else plain
         else:
-            plain = brotli.decompress(body) if kind == "br" else zstandard.ZstdDecompressor().decompress(body, size)
+            plain = (
+                brotli.decompress(body)
+                if kind == "br"
+                else zstandard.ZstdDecompressor().decompress(body, size)
+            )
         assert len(plain) == size
 
 
@@ -157,9 +161,17 @@ def test_cookie_bounce(web: Web) -> None:
 
 
 def test_encodings_are_what_a_browser_would_show(web: Web) -> None:
-    readers = {"latin1-header": "cp1252", "sjis-meta": "shift_jis", "win1251-meta": "cp1251", "lying-latin1": "cp1252"}
+    readers = {
+        "latin1-header": "cp1252",
+        "sjis-meta": "shift_jis",
+        "win1251-meta": "cp1251",
+        "lying-latin1": "cp1252",
+    }
     for name, codec in readers.items():
-        answer, expected = get(web.url(0, f"/e/{name}.html")), web.plan.expected(web.url(0, f"/e/{name}.html"))
+        answer, expected = (
+            get(web.url(0, f"/e/{name}.html")),
+            web.plan.expected(web.url(0, f"/e/{name}.html")),
+        )
         assert answer is not None
         assert expected is not None
         assert f"<title>{expected.title}</title>" in answer[2].decode(codec)
@@ -171,7 +183,9 @@ def test_encodings_are_what_a_browser_would_show(web: Web) -> None:
 
 def test_every_odd_url_answers_as_expected_or_not_at_all(web: Web) -> None:
     web.reset()
-    loud = [one for one in odd.odds(web.plan, 0) if not one.path.startswith(("/l/", "/h/", "/endless/", "/bomb/"))]
+    loud = [
+        one for one in odd.odds(web.plan, 0) if not one.path.startswith(("/l/", "/h/", "/endless/", "/bomb/"))
+    ]
     for one in loud:
         if one.fate == "once":
             answer = get(web.url(0, one.path))

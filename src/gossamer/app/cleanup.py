@@ -1,4 +1,5 @@
-"""Cleaning as a whole: what is removed at which age, in the store and in the data folder; by hand, or hourly by the scheduler.
+"""Cleaning as a whole: what is removed at which age, in the store and in the data folder; by hand, or hourly
+by the scheduler.
 
 A part that another room adds (what is left in a broker) is handed in by the doors.
 """
@@ -90,7 +91,9 @@ async def _cache(scene: Scene, age: float) -> Found:
     root = Path(scene.settings.cache)
 
     def entries() -> Found:
-        return _remove([path for path in root.glob("??/*") if entry.fullmatch(str(path.relative_to(root)))], scene, age)
+        return _remove(
+            [path for path in root.glob("??/*") if entry.fullmatch(str(path.relative_to(root)))], scene, age
+        )
 
     return await asyncio.to_thread(entries)
 
@@ -113,7 +116,9 @@ PARTS: dict[str, Part] = {
     ),
     "dead": Part("dead letters of such crawls", 30 * DAY, lambda s, age: cleanup.dead(s.broom, age, s.crawl)),
     "leases": Part("leases that ran out, of crawls that ended", 0, lambda s, _: cleanup.leases(s.broom)),
-    "hosts": Part("states of hosts that no crawl asks for", 2 * DAY, lambda s, age: cleanup.hosts(s.broom, age)),
+    "hosts": Part(
+        "states of hosts that no crawl asks for", 2 * DAY, lambda s, age: cleanup.hosts(s.broom, age)
+    ),
     "keys": Part("keys of crawls that are gone", DAY, lambda s, age: cleanup.remains(s.broom, age)),
     "runs": Part("records of the runs of schedules", 30 * DAY, lambda s, age: cleanup.runs(s.broom, age)),
     "workers": Part("records of workers that are gone", DAY, lambda s, age: cleanup.workers(s.broom, age)),
@@ -126,11 +131,17 @@ OF_A_CRAWL = ("crawls", "dead")
 
 
 async def clean(
-    settings: Settings, store: Store, *, what: list[str] | None = None, older: float | None = None, crawl: str | None = None,
-    dry: bool = False, more: Mapping[str, Part] = {},
-) -> list[Cleaned]:  # fmt: skip
-    """Clean; `older` stands for the age of each part, `crawl` bounds it to one (whose dead letters go whatever its state), `more`
-    are parts of other rooms, done first."""
+    settings: Settings,
+    store: Store,
+    *,
+    what: list[str] | None = None,
+    older: float | None = None,
+    crawl: str | None = None,
+    dry: bool = False,
+    more: Mapping[str, Part] = {},
+) -> list[Cleaned]:
+    """Clean; `older` stands for the age of each part, `crawl` bounds it to one (whose dead letters go
+    whatever its state), `more` are parts of other rooms, done first."""
     parts = {**more, **PARTS}
     for name in what or ():
         if name not in parts:
@@ -141,7 +152,9 @@ async def clean(
         await Crawls(store).need(crawl)
     wanted = what or (list(parts) if crawl is None else ["crawls"])
     if crawl is not None and (foreign := [name for name in wanted if name not in OF_A_CRAWL]):
-        raise UsageError(f"--what {foreign[0]} is of no one crawl; with --crawl it is {' or '.join(OF_A_CRAWL)}")
+        raise UsageError(
+            f"--what {foreign[0]} is of no one crawl; with --crawl it is {' or '.join(OF_A_CRAWL)}"
+        )
     scene = Scene(settings, store, Broom(store, await Census(store).now(), dry=dry), crawl, what is not None)
     done = []
     for name in wanted:
@@ -156,7 +169,7 @@ class Hourly:
 
     def __init__(
         self, settings: Settings, store: Store, say: Callable[..., None], more: Mapping[str, Part] = {}
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._settings, self._store, self._say, self._more = settings, store, say, more
         self._next = 0.0
 

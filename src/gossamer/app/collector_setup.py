@@ -1,4 +1,5 @@
-"""Settings -> the ways to get a page: for each rung its collector behind the guard, and the identity lent to it."""
+"""Settings -> the ways to get a page: for each rung its collector behind the guard, and the identity lent to
+it."""
 
 from __future__ import annotations
 
@@ -45,26 +46,35 @@ class Lender(Proxies, Protocol):
 
 
 class Dialling:
-    """The rungs of a crawl: `pages(request)`, `robots(request)`. `guard`: the resolver; `seed`: a secret of the store.
+    """The rungs of a crawl: `pages(request)`, `robots(request)`. `guard`: the resolver; `seed`: a secret of
+    the store.
 
-    A request is made on the rung that it names, else on the cheapest of its site's ladder, else of the crawl's. Raises ConfigError
-    where a site or the crawl wants what is not installed or has no such name. `unlocker` makes the collector of that rung
-    from what the site of a host wants of it. `others`: what the browser rung needs may be missing here, for other workers have it.
+    A request is made on the rung that it names, else on the cheapest of its site's ladder, else of the
+    crawl's. Raises ConfigError where a site or the crawl wants what is not installed or has no such name.
+    `unlocker` makes the collector of that rung from what the site of a host wants of it. `others`: what the
+    browser rung needs may be missing here, for other workers have it.
     """
 
     name = "rungs"
 
     def __init__(
-        self, setup: Setup, sites: Sequence[Any], guard: Resolver | Single, seed: int,
-        unlocker: Callable[[Callable[[str], str]], UnlockerCollector] | None = None, proxies: Lender | None = None,
+        self,
+        setup: Setup,
+        sites: Sequence[Any],
+        guard: Resolver | Single,
+        seed: int,
+        unlocker: Callable[[Callable[[str], str]], UnlockerCollector] | None = None,
+        proxies: Lender | None = None,
         others: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._others = others
         self._settings, self._guard, self._archive = setup.job.settings, guard, setup.job.archive
         needs = lru_cache(10_000)(partial(host_rules.needs, sites))
         self._needs, self._sites, self._proxies = needs, sites, proxies
         of_host = (lambda host: needs(host).headers) if any(one.site.headers for one in sites) else None
-        self._plain = Plain(setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host)
+        self._plain = Plain(
+            setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host
+        )
         self._seed, self._keep = f"{seed} {setup.crawl}", whole([one.spec for one in setup.job.outputs])
         self._types = (lambda host: needs(host).types) if any(one.site.types for one in sites) else None
         self._folder = Path(self._settings.data) / setup.crawl / "screenshots"
@@ -77,9 +87,14 @@ class Dialling:
         self.given: Given = self._plain.given
         """The headers of a request that people gave."""
         self.held = {
-            one.site.name: held(one.site.name, one.site.ladder if one.site.says_ladder else self._settings.ladder, self.disguised)
-            for one in sites if one.site.session is not None
-        }  # fmt: skip
+            one.site.name: held(
+                one.site.name,
+                one.site.ladder if one.site.says_ladder else self._settings.ladder,
+                self.disguised,
+            )
+            for one in sites
+            if one.site.session is not None
+        }
         """Site -> the rungs of those who are logged in; on the first they log in."""
         self.climbs = any(len(ladder) > 1 for ladder in ladders)
         """Whether there is any choice."""
@@ -116,7 +131,9 @@ class Dialling:
         """Seconds that a request may take."""
         return max([self._settings.timeout, *(one.timeout for one in self._unlocked)])
 
-    async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
+    async def collect(
+        self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
+    ) -> Page | Failure:
         """Fetch what is no page of the crawl but named by its owner, as the lists that are watched."""
         rung = self.pages(request)
         if rung.name == BROWSER:
@@ -124,7 +141,9 @@ class Dialling:
 
         async def go(proxy: str | None = None, _: Callable[[], bool] = lambda: True) -> Page | Failure:
             lent = Lent({}) if rung.name == PLAIN else rung.identity.lend(request)
-            worn = lent.guise if proxy is None else msgspec.structs.replace(lent.guise or Guise(), proxy=proxy)
+            worn = (
+                lent.guise if proxy is None else msgspec.structs.replace(lent.guise or Guise(), proxy=proxy)
+            )
             return await rung.collector.collect(request, lent.headers | dict(headers), worn)
 
         return await (go() if rung.proxies is None else rung.proxies.through(request, go, 0.0))
@@ -143,12 +162,25 @@ class Dialling:
         if (rung := self._rungs.get((name, robots))) is None:
             try:
                 made = collector(
-                    self._settings, self._guard, self._archive, self._plain.given, rung=name, robots=robots,
-                    unlocker=self._unlock, keep=self._keep, more=self._types,
+                    self._settings,
+                    self._guard,
+                    self._archive,
+                    self._plain.given,
+                    rung=name,
+                    robots=robots,
+                    unlocker=self._unlock,
+                    keep=self._keep,
+                    more=self._types,
                     browser=partial(
-                        chromium, self._settings, self._guard, self._needs, self.disguised, self._folder, self._proxies
+                        chromium,
+                        self._settings,
+                        self._guard,
+                        self._needs,
+                        self.disguised,
+                        self._folder,
+                        self._proxies,
                     ),
-                )  # fmt: skip
+                )
             except ConfigError as error:
                 if not self._running and not (self._others and name == BROWSER):
                     raise
@@ -160,7 +192,9 @@ class Dialling:
                 identity = Driven(self._rung(IMPERSONATED, False).identity, self._plain.given)
             elif name == IMPERSONATED:
                 given = None if robots else self._plain.given
-                identity = sessions(self._settings, self._needs, self._sites, self._seed, given, self._of_host)
+                identity = sessions(
+                    self._settings, self._needs, self._sites, self._seed, given, self._of_host
+                )
             proxies = None if name == UNLOCKER else self._proxies  # its calls are its own way
             elsewhere = self._others and name == BROWSER and isinstance(made, Missing)
             rung = self._rungs[name, robots] = Rung(name, made, identity, proxies, elsewhere)
@@ -197,11 +231,15 @@ def ladder_of(needs: host_rules.Needs, settings: Settings) -> tuple[str, ...]:
 
 
 def held(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str, ...]:
-    """The rungs on which a site's accounts are logged in, one of HTTP at most: a log-in belongs to one identity, which the browser wears,
-    too. Raises ConfigError."""
-    rungs = tuple(rung for rung in (IMPERSONATED, PLAIN) if rung in ladder)[:1] + (BROWSER,) * (BROWSER in ladder)
+    """The rungs on which a site's accounts are logged in, one of HTTP at most: a log-in belongs to one
+    identity, which the browser wears, too. Raises ConfigError."""
+    rungs = tuple(rung for rung in (IMPERSONATED, PLAIN) if rung in ladder)[:1] + (BROWSER,) * (
+        BROWSER in ladder
+    )
     if not rungs:
-        raise ConfigError(f"site {site}: session: who is logged in is got on the rung plain, impersonated or browser")
+        raise ConfigError(
+            f"site {site}: session: who is logged in is got on the rung plain, impersonated or browser"
+        )
     if disguised and rungs == (PLAIN, BROWSER):
         raise ConfigError(
             f"site {site}: session: the browser is disguised in this crawl, its rung plain is not: ladder=['impersonated', 'browser']"
@@ -210,10 +248,15 @@ def held(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str
 
 
 def sessions(
-    settings: Settings, needs: Callable[[str], host_rules.Needs], sites: Sequence[Any], seed: str, given: Given | None,
+    settings: Settings,
+    needs: Callable[[str], host_rules.Needs],
+    sites: Sequence[Any],
+    seed: str,
+    given: Given | None,
     of_host: Callable[[str], tuple[str, ...]],
-) -> Sessions:  # fmt: skip
-    """The sessions of the impersonated rung; where the browser rung may follow, of a browser that this can be.
+) -> Sessions:
+    """The sessions of the impersonated rung; where the browser rung may follow, of a browser that this can
+    be.
 
     Raises ConfigError for a browser that there is not, or that Chromium cannot be.
     """
@@ -227,7 +270,9 @@ def sessions(
     for where, ladder, names in of_all:
         if BROWSER in ladder and not drivable(names):
             told = ", ".join(names)
-            raise ConfigError(f"{where}: the browser rung is Chromium, which is none of {told}: add chrome or edge")
+            raise ConfigError(
+                f"{where}: the browser rung is Chromium, which is none of {told}: add chrome or edge"
+            )
     domain = lru_cache(10_000)(urls.registered_domain)
 
     def wanted(host: str) -> Sequence[str]:
@@ -238,9 +283,13 @@ def sessions(
 
 
 def chromium(
-    settings: Settings, guard: Resolver | Single, needs: Callable[[str], host_rules.Needs], disguised: bool, folder: Path | None = None,
+    settings: Settings,
+    guard: Resolver | Single,
+    needs: Callable[[str], host_rules.Needs],
+    disguised: bool,
+    folder: Path | None = None,
     proxies: Lender | None = None,
-) -> Collector:  # fmt: skip
+) -> Collector:
     """The collector of the browser rung: with the own user agent, unless `disguised`."""
     from gossamer.collectors.browser.collector import BrowserCollector
     from gossamer.collectors.browser.fingerprint import Worn
@@ -250,11 +299,19 @@ def chromium(
         return Worn(one.agent, one.language, one.hints)
 
     return BrowserCollector(
-        guard, agent=None if disguised else settings.agent, render=lambda host: needs(host).render,
-        domain=lru_cache(10_000)(urls.registered_domain), program=settings.chromium, pages=settings.browser_pages,
-        total=settings.timeout, wire=settings.max_size, ca_file=settings.ca_file, folder=folder, worn=worn,
+        guard,
+        agent=None if disguised else settings.agent,
+        render=lambda host: needs(host).render,
+        domain=lru_cache(10_000)(urls.registered_domain),
+        program=settings.chromium,
+        pages=settings.browser_pages,
+        total=settings.timeout,
+        wire=settings.max_size,
+        ca_file=settings.ca_file,
+        folder=folder,
+        worn=worn,
         country=proxies.country if proxies is not None else lambda _: "",
-    )  # fmt: skip
+    )
 
 
 def checked(where: str, names: Iterable[str]) -> None:
@@ -267,21 +324,36 @@ def checked(where: str, names: Iterable[str]) -> None:
 
 
 def collector(
-    settings: Settings, resolver: Resolver | Single, archive: str | None, given: Given | None = None, *, rung: str = PLAIN,
-    robots: bool = False, unlocker: Callable[[], Collector] | None = None, browser: Callable[[], Collector] | None = None,
-    keep: bool = False, more: Callable[[str], tuple[str, ...]] | None = None,
-) -> Collector:  # fmt: skip
-    """The collector of a rung, or an archive: pages, or (robots) robots.txt of which only the first 500 KiB are read."""
+    settings: Settings,
+    resolver: Resolver | Single,
+    archive: str | None,
+    given: Given | None = None,
+    *,
+    rung: str = PLAIN,
+    robots: bool = False,
+    unlocker: Callable[[], Collector] | None = None,
+    browser: Callable[[], Collector] | None = None,
+    keep: bool = False,
+    more: Callable[[str], tuple[str, ...]] | None = None,
+) -> Collector:
+    """The collector of a rung, or an archive: pages, or (robots) robots.txt of which only the first 500 KiB
+    are read."""
     if archive is not None:
         from gossamer.collectors.archive.collector import archive_collector
 
         return archive_collector(archive, truncate=robots)
     options: dict[str, Any] = {
-        "total": settings.timeout, "wire": ROBOTS_SIZE if robots else settings.max_size,
-        "decoded": ROBOTS_SIZE if robots else 2 * settings.max_size, "truncate": robots, "accept": None if robots else ACCEPT,
-        "ca_file": settings.ca_file, "connections": max(1, min(max(256, settings.concurrency), room_for_visits() // 2)), "keep": keep,
-        "folder": None if robots or keep or settings.cache else settings.data, "more": None if robots else more,
-    }  # fmt: skip
+        "total": settings.timeout,
+        "wire": ROBOTS_SIZE if robots else settings.max_size,
+        "decoded": ROBOTS_SIZE if robots else 2 * settings.max_size,
+        "truncate": robots,
+        "accept": None if robots else ACCEPT,
+        "ca_file": settings.ca_file,
+        "connections": max(1, min(max(256, settings.concurrency), room_for_visits() // 2)),
+        "keep": keep,
+        "folder": None if robots or keep or settings.cache else settings.data,
+        "more": None if robots else more,
+    }
     made: Collector
     if rung == IMPERSONATED:
         from gossamer.collectors.impersonated import ImpersonatedCollector

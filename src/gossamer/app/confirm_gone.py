@@ -1,4 +1,5 @@
-"""`gossamer items CRAWL --confirm-gone`: marks the items that the last run of a crawl did not meet, where the run itself did not dare."""
+"""`gossamer items CRAWL --confirm-gone`: marks the items that the last run of a crawl did not meet, where the
+run itself did not dare."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class Gone(NamedTuple):
 async def confirm_gone(settings: Settings, crawl: str, *, dry_run: bool = False) -> dict[str, Gone]:
     """Mark them in each store of the crawl that keeps items; what came of it, by site.
 
-    Raises UsageError where the crawl is under way, ConfigError where no site of it says `complete=True` or no output keeps items.
+    Raises UsageError where the crawl is under way, ConfigError where no site of it says `complete=True` or no
+    output keeps items.
     """
     folder = Path(settings.data) / crawl
     note = noted(folder)
@@ -47,10 +49,14 @@ async def confirm_gone(settings: Settings, crawl: str, *, dry_run: bool = False)
             sites = load_all(note.sites, {})
             complete = [site.name for site in sites if site.site.complete]
             if not complete:
-                raise ConfigError(f"no site of {crawl} says complete=True: no run says that it sees all items")
+                raise ConfigError(
+                    f"no site of {crawl} says complete=True: no run says that it sees all items"
+                )
             tables = [table for table in outputs(setup, sites)[1] if isinstance(table, HistorySink)]
             if not tables:
-                raise ConfigError(f"{crawl} has no output that keeps one row an item (SQLite, PostgreSQL, MongoDB)")
+                raise ConfigError(
+                    f"{crawl} has no output that keeps one row an item (SQLite, PostgreSQL, MongoDB)"
+                )
             now, run = moment(await clock(store)), f"{crawl}@{record.started_at}"
             found = {}
             try:

@@ -55,7 +55,8 @@ class Kept:
 
 
 async def try_one(job: Job, url: str) -> Trial:
-    """Visit one URL and the redirects it leads through, with robots.txt, limits and guards as in a crawl; no retries.
+    """Visit one URL and the redirects it leads through, with robots.txt, limits and guards as in a crawl; no
+    retries.
 
     The site files among the job's targets read the page; their seeds are not visited.
     """
@@ -85,4 +86,6 @@ async def try_one(job: Job, url: str) -> Trial:
         attempts = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
         unread = [why for why, _, _ in reasons(Path(folder) / "try" / "failed")]
     claim, page = pages[-1] if pages else (None, None)
-    return Trial(summary, page, claim, kept.rows, attempts, sorted(summary.errors) + sorted(summary.skipped), unread)
+    return Trial(
+        summary, page, claim, kept.rows, attempts, sorted(summary.errors) + sorted(summary.skipped), unread
+    )

@@ -1,4 +1,5 @@
-"""Settings -> the gates of a crawl in one worker: what is looked at while it runs, and what a gate that is not met does."""
+"""Settings -> the gates of a crawl in one worker: what is looked at while it runs, and what a gate that is
+not met does."""
 
 from __future__ import annotations
 
@@ -44,8 +45,8 @@ LOOK = 1.0
 
 
 class Judge:
-    """Looks at the last pages of the crawl, those of all processes. `hold` is called when nothing more is to begin, before the store
-    knows of it."""
+    """Looks at the last pages of the crawl, those of all processes. `hold` is called when nothing more is to
+    begin, before the store knows of it."""
 
     def __init__(self, setup: Setup, sites: Sequence[LoadedSite], store: Store) -> None:
         self._setup, self._sites, self._store = setup, sites, store
@@ -121,13 +122,17 @@ class Judge:
         first = await Tasks(self._store).turn(crawl, "running", STATES[trip.gate.action], trip.reason)
         self._pending = None
         if first:
-            go_on = f"; mend the site file, then: gossamer resume {crawl}" if trip.gate.action == "pause" else ""
+            go_on = (
+                f"; mend the site file, then: gossamer resume {crawl}" if trip.gate.action == "pause" else ""
+            )
             self._say(f"{STATES[trip.gate.action]}: {trip.reason}{go_on}")
-            if trip.gate.action == "pause":  # also those hear of it that look again only when somebody has resumed it
+            # also those hear of it that look again only when somebody has resumed it
+            if trip.gate.action == "pause":
                 await self._lately.share(Part(self._me, 0, {}))
 
     async def state(self, state: str) -> str:
-        """The crawl's state once what a gate asks for is written down; `mended`: it goes on with another version of a site file."""
+        """The crawl's state once what a gate asks for is written down; `mended`: it goes on with another
+        version of a site file."""
         if self._tripped:
             self._tripped = False
             await self._act()
@@ -199,9 +204,12 @@ Each = Callable[[Callable[[HistorySink], None]], Awaitable[None]]
 """Has each store that keeps items do some work."""
 
 
-async def conclude(setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each, *, whole: bool) -> None:
-    """What follows from a run for the stores that keep items (docs/absence.md): held rows are judged, items that a `whole` run did not
-    meet are marked as gone where that is sure, and what became of all of them is counted."""
+async def conclude(
+    setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each, *, whole: bool
+) -> None:
+    """What follows from a run for the stores that keep items (docs/absence.md): held rows are judged, items
+    that a `whole` run did not meet are marked as gone where that is sure, and what became of all of them is
+    counted."""
     if not sites:
         return
     record = await Crawls(store).need(setup.crawl)
@@ -272,7 +280,9 @@ async def _judge_held(setup: Setup, store: Store, sites: Sequence[LoadedSite], e
 
 
 def _keep(path: Path, rejected: Sequence[tuple[Row, str]]) -> None:
-    lines = [{"kind": row.kind, "key": row.key, "reason": reason, "item": row.data} for row, reason in rejected]
+    lines = [
+        {"kind": row.kind, "key": row.key, "reason": reason, "item": row.data} for row, reason in rejected
+    ]
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     with open(file, "wb") as out:
         out.write(encode(lines))
@@ -280,7 +290,9 @@ def _keep(path: Path, rejected: Sequence[tuple[Row, str]]) -> None:
 
 async def _set_counts(store: Store, crawl: str, counts: dict[str, int]) -> None:
     """Counts that a run's end knows, in the place of what they were."""
-    await store.guard(cast(Awaitable[Any], store.client.hset(f"{tag(0)}{crawl}:n", mapping=cast(Any, counts))))
+    await store.guard(
+        cast(Awaitable[Any], store.client.hset(f"{tag(0)}{crawl}:n", mapping=cast(Any, counts)))
+    )
 
 
 def _say(crawl: str, line: str) -> None:
@@ -288,8 +300,9 @@ def _say(crawl: str, line: str) -> None:
 
 
 async def seen_whole(setup: Setup, store: Store, sites: Sequence[LoadedSite]) -> list[Seen]:
-    """The sites that say `complete=True`, of a crawl that has nothing left to do, each with the reason why it was not seen whole, if there
-    is one. None of a crawl that was to see a part: with filters or a depth, or that passed over pages that had not changed."""
+    """The sites that say `complete=True`, of a crawl that has nothing left to do, each with the reason why it
+    was not seen whole, if there is one. None of a crawl that was to see a part: with filters or a depth, or
+    that passed over pages that had not changed."""
     spec = setup.spec
     sites = [site for site in sites if site.site.complete]
     if not sites or setup.job.refresh or spec.include or spec.exclude or spec.depth < Spec([]).depth:

@@ -20,12 +20,14 @@ KEPT, OWN = 16 << 20, 4 << 20
 
 
 def settle_in() -> None:
-    """Call when everything is imported: what is there now is no garbage, and pages make little that reference counts miss.
+    """Call when everything is imported: what is there now is no garbage, and pages make little that reference
+    counts miss.
 
-    Python's collector looks through all young objects after 700 new ones; a page makes thousands, hardly any in cycles. With
-    these bounds a crawl spends a tenth less CPU. The memory of a page's tree and texts is kept for the next page: given back
-    to the system after each and taken again, it costs 30 page faults a page. Arrow takes its memory from there, too: its own pool
-    would be fresh, and to clear that costs as much as to make a Parquet file in it.
+    Python's collector looks through all young objects after 700 new ones; a page makes thousands, hardly any
+    in cycles. With these bounds a crawl spends a tenth less CPU. The memory of a page's tree and texts is
+    kept for the next page: given back to the system after each and taken again, it costs 30 page faults a
+    page. Arrow takes its memory from there, too: its own pool would be fresh, and to clear that costs as much
+    as to make a Parquet file in it.
     """
     raise_descriptor_limit()
     logging.getLogger("asyncio").addFilter(_broken)
@@ -44,10 +46,12 @@ _handlers: dict[int, int] = {}
 
 
 def end_at_next(*signals: int) -> None:
-    """Let the kernel end the process at the next but one of these signals, unless Python has heard of the first by then.
+    """Let the kernel end the process at the next but one of these signals, unless Python has heard of the
+    first by then.
 
-    A C function that keeps the interpreter (`re` does) keeps Python's handlers from running, too. So the handler is one that the kernel
-    replaces by the default action when it calls it; a handler in Python that runs calls this again. Only glibc can do this.
+    A C function that keeps the interpreter (`re` does) keeps Python's handlers from running, too. So the
+    handler is one that the kernel replaces by the default action when it calls it; a handler in Python that
+    runs calls this again. Only glibc can do this.
     """
     install = getattr(ctypes.CDLL(None), "sysv_signal", None)
     if install is None:
@@ -61,7 +65,8 @@ def end_at_next(*signals: int) -> None:
 
 
 def end_after_parent() -> None:
-    """Let the kernel end the process 12 s after its parent, also if a C function keeps the interpreter. Only Linux can do this."""
+    """Let the kernel end the process 12 s after its parent, also if a C function keeps the interpreter. Only
+    Linux can do this."""
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "prctl"):
         return
@@ -72,5 +77,6 @@ def end_after_parent() -> None:
 
 
 def _broken(record: logging.LogRecord) -> bool:
-    """Whether a record is of use: a TLS connection that broke has a caller, who says so in a line; uvloop adds a traceback."""
+    """Whether a record is of use: a TLS connection that broke has a caller, who says so in a line; uvloop
+    adds a traceback."""
     return not record.getMessage().startswith("Fatal error on SSL protocol")

@@ -1,4 +1,5 @@
-"""What a crawl was given (`Job`), and that made ready for all of its workers (`Setup`): values that travel as JSON."""
+"""What a crawl was given (`Job`), and that made ready for all of its workers (`Setup`): values that travel as
+JSON."""
 
 from __future__ import annotations
 
@@ -79,7 +80,8 @@ class Setup(msgspec.Struct, kw_only=True):
     segment: str = ""
     """On a fleet: the part of the outputs that this process alone writes."""
     open: bool = False
-    """Producers give seeds that nobody knows beforehand: what a page links to is inside when its own host (or domain) is."""
+    """Producers give seeds that nobody knows beforehand: what a page links to is inside when its own host (or
+    domain) is."""
     deadline: float | None = None
     """When `--time-limit` is reached, on the monotonic clock that all processes of a machine share."""
 

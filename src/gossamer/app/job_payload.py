@@ -1,4 +1,5 @@
-"""What travels with a submitted crawl, through the store, to the workers; and the outputs that many of them write."""
+"""What travels with a submitted crawl, through the store, to the workers; and the outputs that many of them
+write."""
 
 from __future__ import annotations
 
@@ -33,14 +34,15 @@ class Stored(msgspec.Struct):
     version: int
     setup: Setup
     uses: list[str] = []
-    """What was asked for beyond the defaults, as `settings.limit`: who does not know one of these cannot run the crawl."""
+    """What was asked for beyond the defaults, as `settings.limit`: who does not know one of these cannot run
+    the crawl."""
     sealed: bytes = b""
     """The headers and passwords that were typed, where there is a key."""
 
 
 def pack(setup: Setup, seal: Seal) -> bytes:
-    """A setup for the store. In it lie neither the address and passwords of the store nor where a key is; what the crawl itself needs
-    does, headers and passwords sealed where there is a key."""
+    """A setup for the store. In it lie neither the address and passwords of the store nor where a key is;
+    what the crawl itself needs does, headers and passwords sealed where there is a key."""
     lists = tuple(str(Path(path).expanduser().absolute()) for path in setup.job.settings.proxies)
     kept = msgspec.structs.replace(
         setup.job.settings, store=None, broker=(), unlocker_key=None, session_key=None, proxies=lists
@@ -57,25 +59,40 @@ def pack(setup: Setup, seal: Seal) -> bytes:
 
 
 def unpack(raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[[], Seal]) -> Setup:
-    """The setup for one process of a worker with settings of its own. ConfigError when another version wrote it, or its key is
-    not ours."""
+    """The setup for one process of a worker with settings of its own. ConfigError when another version wrote
+    it, or its key is not ours."""
     setup = _opened(_read(raw), seal)
     registered(setup)
     given = setup.job.settings
     daily = [most for most in (mine.credits_daily, given.credits_daily) if most is not None]
     settings = msgspec.structs.replace(
-        given, store=store, data=mine.data, ca_file=mine.ca_file or given.ca_file, processes=1, broker=(),
-        unlocker=lent(mine.unlocker, given.unlocker), unlocker_key=mine.unlocker_key, unlocker_shape=mine.unlocker_shape,
-        session_key=mine.session_key, chromium=mine.chromium or given.chromium,
-        credits_daily=min(daily, default=None), proxies=mine.proxies or given.proxies,
-    )  # fmt: skip
+        given,
+        store=store,
+        data=mine.data,
+        ca_file=mine.ca_file or given.ca_file,
+        processes=1,
+        broker=(),
+        unlocker=lent(mine.unlocker, given.unlocker),
+        unlocker_key=mine.unlocker_key,
+        unlocker_shape=mine.unlocker_shape,
+        session_key=mine.session_key,
+        chromium=mine.chromium or given.chromium,
+        credits_daily=min(daily, default=None),
+        proxies=mine.proxies or given.proxies,
+    )
     outputs = [Output(part(one.spec, segment), one.overwrite, one.sites) for one in setup.job.outputs]
     pages = part(setup.job.pages, segment) if setup.job.pages else None
     attempts = part(setup.job.attempts, segment) if setup.job.attempts else None
     graph = part(setup.job.graph, segment) if setup.job.graph else None
     targets = [str(found) for text in setup.job.targets if (found := local(text, mine.sites))]
     job = msgspec.structs.replace(
-        setup.job, settings=settings, outputs=outputs, pages=pages, attempts=attempts, graph=graph, targets=targets
+        setup.job,
+        settings=settings,
+        outputs=outputs,
+        pages=pages,
+        attempts=attempts,
+        graph=graph,
+        targets=targets,
     )
     return msgspec.structs.replace(setup, job=job, store=store, segment=segment)
 
@@ -166,7 +183,8 @@ def shareable(specs: list[str]) -> None:
 
 
 def folder_of(spec: str) -> tuple[str | None, str]:
-    """The folder that an output names, and its format: `out/`, `out/:csv`, `out.parquet`; None for a single file.
+    """The folder that an output names, and its format: `out/`, `out/:csv`, `out.parquet`; None for a single
+    file.
 
     >>> folder_of("out/:csv"), folder_of("out.jsonl")
     (('out', 'csv'), (None, 'jsonl'))
@@ -197,7 +215,8 @@ def part(spec: str, segment: str) -> str:
 
 
 def segment(process: str, crawl: str) -> str:
-    """What the parts of outputs are called that a process writes of a crawl: several crawls may share a folder."""
+    """What the parts of outputs are called that a process writes of a crawl: several crawls may share a
+    folder."""
     return xxh3_64_hexdigest(f"{process} {crawl}".encode())[:12]
 
 
@@ -212,12 +231,16 @@ def folders(setup: Setup) -> None:
         *(one.spec for one in setup.job.outputs),
         *filter(None, [setup.job.pages, setup.job.attempts, setup.job.graph]),
     ]
-    found = {Path(path).parent for spec in specs if not kind_of(spec) and "://" not in (path := parse(spec).path)}
+    found = {
+        Path(path).parent for spec in specs if not kind_of(spec) and "://" not in (path := parse(spec).path)
+    }
     for folder in sorted(found | ({setup.known_at} if setup.known_at is not None else set())):
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ConfigError(f"{folder} cannot be made here for the crawl's output: {error.strerror}") from None
+            raise ConfigError(
+                f"{folder} cannot be made here for the crawl's output: {error.strerror}"
+            ) from None
 
 
 def _stem(spec: str) -> str:

@@ -1,4 +1,5 @@
-"""Settings -> the accounts of sites in one worker: secrets put in, log-ins kept in the store, each bound to one identity and proxy."""
+"""Settings -> the accounts of sites in one worker: secrets put in, log-ins kept in the store, each bound to
+one identity and proxy."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ LOOKS = 0.0, 0.1, 0.3, 0.6
 
 
 class Holding(msgspec.Struct):
-    """An account as this worker knows it. `bound`: the proxy that it goes through; `stale`: the store is to hear of it."""
+    """An account as this worker knows it. `bound`: the proxy that it goes through; `stale`: the store is to
+    hear of it."""
 
     member: Member
     version: int
@@ -54,13 +56,20 @@ class Holding(msgspec.Struct):
 
 
 class Club:
-    """The accounts of one site. `rungs`: on which its pages are got, on the first one logs in; `made`: account, version -> its identity,
-    which is nobody yet; `lent`: a rung as an account has it."""
+    """The accounts of one site. `rungs`: on which its pages are got, on the first one logs in; `made`:
+    account, version -> its identity, which is nobody yet; `lent`: a rung as an account has it."""
 
     def __init__(
-        self, site: str, login: Login, hosts: Sequence[str], rungs: tuple[str, ...], logins: Logins, proxies: Proxies | None,
-        made: Callable[[str, str], Member], lent: Callable[[Rung, Member, Any], Rung],
-    ) -> None:  # fmt: skip
+        self,
+        site: str,
+        login: Login,
+        hosts: Sequence[str],
+        rungs: tuple[str, ...],
+        logins: Logins,
+        proxies: Proxies | None,
+        made: Callable[[str, str], Member],
+        lent: Callable[[Rung, Member, Any], Rung],
+    ) -> None:
         self.site, self.login, self.hosts, self.rungs = site, login, hosts, rungs
         names = [host.removeprefix("*.") for host in hosts] + ([split(login.url)[1]] if login.url else [])
         self.domains = frozenset(map(urls.registered_domain, names))
@@ -84,10 +93,13 @@ class Club:
                 self._seal.open(kept, f"{self.site}/{name}")
 
     async def turn(self, host: str, rung: Rung, only: str = "") -> Seat | Failure:
-        """Whose turn it is; a failure for later when all are busy. Raises ConfigError when all were refused, NoProxyLeft."""
+        """Whose turn it is; a failure for later when all are busy. Raises ConfigError when all were refused,
+        NoProxyLeft."""
         while True:
             me = secrets.token_hex(8)
-            turn = await self._logins.turn(self.site, me, self.login.every, [self._known(n) for n in self._names(only)])
+            turn = await self._logins.turn(
+                self.site, me, self.login.every, [self._known(n) for n in self._names(only)]
+            )
             if turn.what == "wait":
                 return _later(turn.ms / 1000)
             if turn.what == "refused":
@@ -144,7 +156,8 @@ class Club:
             print(f"gossamer: site {self.site}: the log-in as {name} was refused: {why}", file=sys.stderr)
 
     async def keep(self, seat: Seat) -> None:
-        """Let all workers know of the cookies that answers set: one after the other, what is on its way stays news until it is there."""
+        """Let all workers know of the cookies that answers set: one after the other, what is on its way stays
+        news until it is there."""
         name, member = seat.account.name, _member(seat)
         if (holding := self._holdings.get(name)) is None or holding.member is not member:
             return
@@ -163,8 +176,8 @@ class Club:
                 member.load(self._seal.open(kept, f"{self.site}/{name}"))
 
     async def changed(self, seat: Seat, request: Request, sent: str) -> bool:
-        """Whether its cookies are others by now than those that were sent: another answer changed them meanwhile, and may be about to
-        be told where answers have done so before."""
+        """Whether its cookies are others by now than those that were sent: another answer changed them
+        meanwhile, and may be about to be told where answers have done so before."""
         for wait in LOOKS:
             await asyncio.sleep(wait)
             version, revision, kept = await self._logins.state(self.site, seat.account.name)
@@ -199,7 +212,8 @@ class Club:
         return Known(name, self._told[name], *((held.version, held.revision) if held is not None else (0, 0)))
 
     def _taken(self, name: str, version: int, revision: int, kept: bytes) -> Holding | None:
-        """The account as the store has it now; None when it was somebody else who logged in, by rung or browser."""
+        """The account as the store has it now; None when it was somebody else who logged in, by rung or
+        browser."""
         held = self._holdings.get(name)
         if not kept:
             return held
@@ -226,7 +240,7 @@ class Clubs:
 
     def __init__(
         self, setup: Setup, sites: Sequence[Any], store: Store, ways: Ways, proxies: Proxies | None
-    ) -> None:  # fmt: skip
+    ) -> None:
         settings, domain = setup.job.settings, lru_cache(10_000)(urls.registered_domain)
         self._rung, rungs, given = ways.pages, ways.held, ways.given
         logins, self._crawl, self._seal = Logins(store), setup.crawl, partial(seal_of, settings, store)
@@ -241,13 +255,23 @@ class Clubs:
             as_one = rungs[name][0] == IMPERSONATED or (ways.disguised and BROWSER in rungs[name])
 
             def made(
-                account: str, version: str, name: str = name, browsers: Sequence[str] = browsers if as_one else ()
+                account: str,
+                version: str,
+                name: str = name,
+                browsers: Sequence[str] = browsers if as_one else (),
             ) -> Member:
                 browser = identity(browsers, f"{store.seed} {name} {account}") if browsers else None
                 return Member(account, f"{name}/{account}/{version}", browser, given, domain)
 
             self._clubs[name] = Club(
-                name, one.site.session, one.site.hosts, rungs[name], logins, proxies, made, partial(_lent, given)
+                name,
+                one.site.session,
+                one.site.hosts,
+                rungs[name],
+                logins,
+                proxies,
+                made,
+                partial(_lent, given),
             )
         self._of = lru_cache(10_000)(lambda host: self._clubs.get(host_rules.needs(sites, host).session))
 
@@ -260,7 +284,9 @@ class Clubs:
         if not self._clubs:
             return None
         entering = Entering(self._crawl, worker, gate, urls.parse, urls.registered_domain)
-        blocks: Callable[[str], Blocks] = (lambda host: True) if treat is None else (lambda host: treat(host).blocks)
+        blocks: Callable[[str], Blocks] = (
+            (lambda host: True) if treat is None else (lambda host: treat(host).blocks)
+        )
         return Members(self._crawl, worker, self.of, entering, blocks, urls.parse, self._rung)
 
     async def open(self) -> None:

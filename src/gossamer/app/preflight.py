@@ -1,4 +1,5 @@
-"""What can be told before a crawl forgets or overwrites anything: whether its parts can be made and its files written."""
+"""What can be told before a crawl forgets or overwrites anything: whether its parts can be made and its files
+written."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ HERE = ("jsonl", "csv", "sqlite", "parquet", *WHOLE)
 
 
 async def rehearse(setup: Setup, store: Store) -> None:
-    """Leaves all as it is; raises what would else end the crawl when its past is gone (UsageError, ConfigError, SinkError)."""
+    """Leaves all as it is; raises what would else end the crawl when its past is gone (UsageError,
+    ConfigError, SinkError)."""
     for path, parts in places(setup.job):
         look(path, parts)
         spare(path, setup.job.targets)
@@ -48,7 +50,8 @@ def files(job: Job) -> list[str]:
 
 
 async def alone(setup: Setup, store: Store) -> None:
-    """Raises UsageError when another crawl of this store is writing a file of this one: they would cut each other's rows."""
+    """Raises UsageError when another crawl of this store is writing a file of this one: they would cut each
+    other's rows."""
     wanted = _whole(setup.job)
     for name in await writing(store, wanted) if wanted else ():
         record = await Crawls(store).get(name)
@@ -58,7 +61,8 @@ async def alone(setup: Setup, store: Store) -> None:
 
 
 def _whole(job: Job) -> dict[str, str]:
-    """What the job must have for itself, by absolute path. Many may write one SQLite file, but none may have it emptied under it."""
+    """What the job must have for itself, by absolute path. Many may write one SQLite file, but none may have
+    it emptied under it."""
     emptied = {parse(output.spec).path for output in job.outputs if output.overwrite}
     found = [path for path, form in map(parse, specs(job)) if form != "sqlite" or path in emptied]
     return {os.path.realpath(path): path for path in found}

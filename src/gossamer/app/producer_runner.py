@@ -1,7 +1,9 @@
-"""Producers at work: their URLs are added in batches, beside the workers or without any, and the crawl does not end before them.
+"""Producers at work: their URLs are added in batches, beside the workers or without any, and the crawl does
+not end before them.
 
-A producer's position is kept after its batch is in the frontier: after a kill at most one batch is offered again, and the seen-set
-knows it. While more than HIGH URLs are pending, or the store's memory is nearly used up, producers wait.
+A producer's position is kept after its batch is in the frontier: after a kill at most one batch is offered
+again, and the seen-set knows it. While more than HIGH URLs are pending, or the store's memory is nearly used
+up, producers wait.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ ADDED_TO = ("running", "paused")
 ENDS_WITH = {"limited": 0, "ending": 0, "finished": 0, "failed": 9}
 """Exit codes of a `submit` whose crawl came into such a state while it added to it; else 11."""
 LOOK, WAIT, TELL = 1.0, 0.5, 10.0
-"""Seconds between looks at what is pending, between looks while it is too much, and between lines of progress."""
+"""Seconds between looks at what is pending, between looks while it is too much, and between lines of
+progress."""
 
 Say = Callable[[str], None]
 
@@ -205,10 +208,14 @@ async def feeding(
 
 
 async def feed(
-    setup: Setup, store: Store, sources: Sequence[Source], say: Say = silent,
+    setup: Setup,
+    store: Store,
+    sources: Sequence[Source],
+    say: Say = silent,
     begun: Callable[[], Awaitable[None]] | None = None,
-) -> None:  # fmt: skip
-    """Add all that producers give, while nobody need be at work; `begun` is called when the crawl cannot end before them."""
+) -> None:
+    """Add all that producers give, while nobody need be at work; `begun` is called when the crawl cannot end
+    before them."""
     async with feeding(setup, store, sources, say) as work:
         if begun is not None:
             await begun()
@@ -281,7 +288,8 @@ async def _hold(store: Store, crawl: str, name: str) -> None:
 
 
 def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb", *, again: bool = False) -> None:
-    """Write bad seed lines beside the crawl, so that none is lost. `again`: they may have been written before."""
+    """Write bad seed lines beside the crawl, so that none is lost. `again`: they may have been written
+    before."""
     try:
         make_folder(folder)
         lines = [msgspec.json.encode(line) + b"\n" for line in rejected]

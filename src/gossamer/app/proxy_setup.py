@@ -1,4 +1,5 @@
-"""Settings -> the proxies of a crawl in one worker: lists read, sites' wishes checked, health checks joined with the guard."""
+"""Settings -> the proxies of a crawl in one worker: lists read, sites' wishes checked, health checks joined
+with the guard."""
 
 from __future__ import annotations
 
@@ -55,14 +56,17 @@ def lists(settings: Settings) -> Lists:
         bad += [(path, one.line, one.reason) for one in aside]
     if settings.proxies and not found:
         path, line, reason = bad[0] if bad else (settings.proxies[0], 0, "")
-        raise NoProxyLeft(f"no proxy left: there is none in {path}" + (f" (line {line}: {reason})" if bad else ""))
+        raise NoProxyLeft(
+            f"no proxy left: there is none in {path}" + (f" (line {line}: {reason})" if bad else "")
+        )
     return Lists(list(found.values()), bad)
 
 
 def proxies(
     setup: Setup, sites: Sequence[Any], guard: Resolver | Single, store: Store, forget: Callable[[str], None]
 ) -> Proxies | None:
-    """The proxies of a crawl, None where neither it nor a site of it wants any. Raises ConfigError, NoProxyLeft."""
+    """The proxies of a crawl, None where neither it nor a site of it wants any. Raises ConfigError,
+    NoProxyLeft."""
     settings = setup.job.settings
     wishes = {one.site.name: one.site.proxies for one in sites if one.site.proxies is not None}
     if setup.job.archive is not None or not (settings.proxies or wishes):
@@ -83,7 +87,9 @@ def proxies(
     pool = Pool(found, checked=settings.proxy_check is not None)
     upkeep = Upkeep(pool, Proving(store, setup.crawl), Check(settings, guard, pool))
     domain = lru_cache(10_000)(urls.registered_domain)
-    return Proxies(pool, upkeep, wants=lru_cache(10_000)(wants), domain=domain, length=settings.session, forget=forget)
+    return Proxies(
+        pool, upkeep, wants=lru_cache(10_000)(wants), domain=domain, length=settings.session, forget=forget
+    )
 
 
 def checked(name: str, wish: Wanted, found: Sequence[Proxy]) -> None:
@@ -92,22 +98,32 @@ def checked(name: str, wish: Wanted, found: Sequence[Proxy]) -> None:
     for provider in wish.providers:
         if provider not in providers:
             there = f"; there are {', '.join(providers)}" if providers else "; the lists name none"
-            raise ConfigError(f"site {name}: proxies: no provider {provider!r}{nearest(provider, providers)}{there}")
+            raise ConfigError(
+                f"site {name}: proxies: no provider {provider!r}{nearest(provider, providers)}{there}"
+            )
     if not any(wish.suits(one) for one in found):
         raise ConfigError(f"site {name}: proxies: there is none in the lists that is {wish}")
 
 
 class Check:
-    """The health check: the page of `proxy_check` with its text; without one whether the proxy takes a connection."""
+    """The health check: the page of `proxy_check` with its text; without one whether the proxy takes a
+    connection."""
 
     def __init__(self, settings: Settings, guard: Resolver | Single, pool: Pool) -> None:
         self._guard, self._pool = guard, pool
         url, _, text = (settings.proxy_check or "").partition(" ")
         self._url, self._text = url, text.strip().encode()
         self._collector = HttpCollector(
-            guard, user_agent=settings.agent, total=min(PATIENCE, settings.timeout), wire=64 << 10, decoded=1 << 20, accept=None,
-            truncate=True, ca_file=settings.ca_file, connections=32,
-        )  # fmt: skip
+            guard,
+            user_agent=settings.agent,
+            total=min(PATIENCE, settings.timeout),
+            wire=64 << 10,
+            decoded=1 << 20,
+            accept=None,
+            truncate=True,
+            ca_file=settings.ca_file,
+            connections=32,
+        )
 
     async def seconds(self, place: int) -> float | None:
         """How long it took; None: it failed."""

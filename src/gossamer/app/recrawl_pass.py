@@ -1,4 +1,5 @@
-"""A pass that visits again what a crawl knows: when it may begin, and how its requests come into the frontier."""
+"""A pass that visits again what a crawl knows: when it may begin, and how its requests come into the
+frontier."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ TELL = 10.0
 async def passes(setup: Setup, store: Store, record: Record | None) -> bool:
     """Whether a pass of `--refresh` is to begin: its log is made ready. One that is under way goes on.
 
-    What a crawl that begins anew without it knew is forgotten. Raises UsageError while URLs still wait, or nothing is known.
+    What a crawl that begins anew without it knew is forgotten. Raises UsageError while URLs still wait, or
+    nothing is known.
     """
     job, folder = setup.job, setup.known_at
     assert folder is not None, "only processes of a fleet have none"
@@ -48,14 +50,19 @@ async def passes(setup: Setup, store: Store, record: Record | None) -> bool:
                     f"crawl {setup.crawl} is just ending on the fleet: run the same command again in a moment"
                 )
         if not await asyncio.to_thread(known_pages.settle, folder):
-            raise UsageError(f"crawl {setup.crawl} knows no page yet: run the same command without --refresh first")
+            raise UsageError(
+                f"crawl {setup.crawl} knows no page yet: run the same command without --refresh first"
+            )
     except OSError as error:
         raise _unfit(setup, error) from error
     return True
 
 
-async def visit_again(setup: Setup, store: Store, record: Record, say: Callable[[str], None] = lambda _: None) -> None:
-    """Add what is known; adding it again, after a kill in the middle, changes nothing. `say` hears how far it is."""
+async def visit_again(
+    setup: Setup, store: Store, record: Record, say: Callable[[str], None] = lambda _: None
+) -> None:
+    """Add what is known; adding it again, after a kill in the middle, changes nothing. `say` hears how far it
+    is."""
     if not record.refreshing or record.seeded:
         return
     bench = Bench(setup, store, "door", asyncio.Event())
@@ -68,10 +75,14 @@ async def visit_again(setup: Setup, store: Store, record: Record, say: Callable[
             taken = Taken()
             for request in batch:
                 seed = request.depth == 0 and request.referrer is None
-                bench.taker.request(request, taken, flags="ors" if seed else "or", beside="*" if setup.open else "")
+                bench.taker.request(
+                    request, taken, flags="ors" if seed else "or", beside="*" if setup.open else ""
+                )
             await bench.frontier.add(taken.adds)
             if taken.skips:
-                await bench.frontier.count({**{f"skip:{k}": n for k, n in taken.skips.items()}, "found": taken.found})
+                await bench.frontier.count(
+                    {**{f"skip:{k}": n for k, n in taken.skips.items()}, "found": taken.found}
+                )
             added += len(batch)
             if time.monotonic() - told >= TELL:
                 told = time.monotonic()

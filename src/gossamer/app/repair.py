@@ -1,7 +1,9 @@
-"""`gossamer doctor --repair`: mends the store of a data folder, and rebuilds crawls that the store lost from their outputs.
+"""`gossamer doctor --repair`: mends the store of a data folder, and rebuilds crawls that the store lost from
+their outputs.
 
-A page that has a row in the outputs is done: it is in the seen-set again, and it is requested once more for its links alone (no
-second row), because links that were found and not yet followed are written down nowhere else. docs/decisions/0036.
+A page that has a row in the outputs is done: it is in the seen-set again, and it is requested once more for
+its links alone (no second row), because links that were found and not yet followed are written down nowhere
+else. docs/decisions/0036.
 """
 
 from __future__ import annotations
@@ -75,17 +77,21 @@ def write_crawl_file(setup: Setup) -> None:
     plain = not (setup.sites or more or job.refresh)
     folder = Path(job.settings.data) / setup.crawl
     new = folder / f"{NAME}.new"
-    with contextlib.suppress(OSError):  # the crawl itself needs no such file, and says what is wrong with the folder
+    # the crawl itself needs no such file, and says what is wrong with the folder
+    with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         new.unlink(missing_ok=True)
         fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with open(fd, "wb") as file:
-            file.write(msgspec.json.encode(CrawlFile(setup.crawl, setup.spec, outputs + more, setup.sites, plain)))
+            file.write(
+                msgspec.json.encode(CrawlFile(setup.crawl, setup.spec, outputs + more, setup.sites, plain))
+            )
         os.replace(new, folder / NAME)
 
 
 async def repair(settings: Settings, crawl: str | None, say: Say, *, dry: bool = False) -> None:
-    """Mend the store, then rebuild a crawl, or all whose outputs the store does not agree with. Raises GossamerError."""
+    """Mend the store, then rebuild a crawl, or all whose outputs the store does not agree with. Raises
+    GossamerError."""
     if settings.store is not None:
         raise UsageError("--repair is for the store of a data folder: leave --store away")
     data = Path(settings.data)
@@ -100,7 +106,9 @@ async def repair(settings: Settings, crawl: str | None, say: Say, *, dry: bool =
         store, embedded = await open_store(settings)
     except GossamerError as error:
         if dry:
-            say(f"the store does not start: {error}; it would be set aside, and all crawls rebuilt from their outputs")
+            say(
+                f"the store does not start: {error}; it would be set aside, and all crawls rebuilt from their outputs"
+            )
             return
         if (aside := Embedded(data).set_aside()) is not None:
             say(f"the store's files cannot be used; they are kept in {aside}")
@@ -144,24 +152,32 @@ def _crawls(data: Path, crawl: str | None) -> list[CrawlFile]:
     if crawl is None:
         return found
     if not (named := [one for one in found if one.name == crawl]):
-        raise ConfigError(f"{data / crawl} has no {NAME}: an older gossamer wrote it; begin again with --fresh and -O")
+        raise ConfigError(
+            f"{data / crawl} has no {NAME}: an older gossamer wrote it; begin again with --fresh and -O"
+        )
     return named
 
 
 def _tell_crawls(data: Path, crawl: str | None, say: Say) -> None:
     for known in _crawls(data, crawl):
         pages = _done(known, _tables(known), set(), say, dry=True) if known.plain else {}
-        say(f"crawl {known.name}: {len(pages)} pages have rows; what the store lost would be rebuilt from them")
+        say(
+            f"crawl {known.name}: {len(pages)} pages have rows; what the store lost would be rebuilt from them"
+        )
 
 
-async def _rebuild(settings: Settings, store: Store, known: CrawlFile, say: Say, *, dry: bool, asked: bool) -> None:
+async def _rebuild(
+    settings: Settings, store: Store, known: CrawlFile, say: Say, *, dry: bool, asked: bool
+) -> None:
     crawls, frontier = Crawls(store), _frontier(settings, store, known)
     record, lengths = await crawls.get(known.name), await frontier.all_lengths()
     tables = _tables(known)
     if record is not None and not asked and _sizes(tables).items() <= lengths.items():
         say(f"crawl {known.name}: the store and the outputs agree; nothing to do")
         return
-    rebuilt = known.plain and bool(tables) and len(tables) == sum(not _upserts(spec) for spec in known.outputs)
+    rebuilt = (
+        known.plain and bool(tables) and len(tables) == sum(not _upserts(spec) for spec in known.outputs)
+    )
     done = _done(known, tables, set(), say, dry=dry) if rebuilt else {}
     links = f"{len(done)} pages are done, and are to be visited again for their links (no second row)"
     if dry:
@@ -200,9 +216,15 @@ async def _enter(store: Store, frontier: Frontier, known: CrawlFile, done: dict[
     pages = list(done.values())
     hosts = {f"{origin(page.url)}/" for page in pages}  # they were asked for: their ports are open
     taker = Taker(
-        Scope.of(hosts, "any"), seed=store.seed, remainder=frontier.remainder, key=key(known.spec),
-        own=lambda host: True, bucket=bucket, depths=frontier.policy.depths, lane=lambda host: "http",
-    )  # fmt: skip
+        Scope.of(hosts, "any"),
+        seed=store.seed,
+        remainder=frontier.remainder,
+        key=key(known.spec),
+        own=lambda host: True,
+        bucket=bucket,
+        depths=frontier.policy.depths,
+        lane=lambda host: "http",
+    )
     for first in range(0, len(pages), BATCH):
         taken, counts = Taken(), dict[str, int]()
         for page in pages[first : first + BATCH]:
@@ -248,7 +270,11 @@ def _sizes(tables: list[str]) -> dict[str, int]:
 def _tables(known: CrawlFile) -> list[str]:
     """The outputs whose rows say which pages are done."""
     found = [parse(spec) for spec in known.outputs if "://" not in spec]
-    return [kind_path(one.path, "page") for one in found if one.format in ("jsonl", "csv") and os.path.exists(one.path)]
+    return [
+        kind_path(one.path, "page")
+        for one in found
+        if one.format in ("jsonl", "csv") and os.path.exists(one.path)
+    ]
 
 
 def _upserts(spec: str) -> bool:
@@ -256,8 +282,8 @@ def _upserts(spec: str) -> bool:
 
 
 def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry: bool) -> dict[str, Done]:
-    """The pages that have a row in every output. Rows that another output lacks are removed and kept aside: their pages are visited
-    again."""
+    """The pages that have a row in every output. Rows that another output lacks are removed and kept aside:
+    their pages are visited again."""
     canonical = key(known.spec)
     rows = {path: [(canonical(page.url), page, end) for page, end in _rows(path)] for path in tables}
     common = set.intersection(*({name for name, _, _ in found} for found in rows.values())) if rows else seen
@@ -274,7 +300,9 @@ def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry:
                 _cut(path, keep, say)
         single = {end for name, _, end in found[: last + 1] if name not in common}
         if single:
-            say(f"{path}: {len(single)} rows that another output lacks are removed; their pages are visited again")
+            say(
+                f"{path}: {len(single)} rows that another output lacks are removed; their pages are visited again"
+            )
             if not dry:
                 _remove(path, single, say)
         done |= {name: page for name, page, _ in found[: last + 1] if name in common}
@@ -282,7 +310,8 @@ def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry:
 
 
 def _remove(path: str, ends: set[int], say: Say) -> None:
-    """Rewrite an output without the rows that end at `ends`, which are kept in a file beside it. Nothing is lost by a kill in between."""
+    """Rewrite an output without the rows that end at `ends`, which are kept in a file beside it. Nothing is
+    lost by a kill in between."""
     aside, new = f"{path}.removed-{_now()}", f"{path}.repaired-{_now()}"
     starts = _starts(path, ends)
     at = 0
@@ -384,7 +413,9 @@ def _csv_rows(path: str) -> Iterator[tuple[Done, int]]:
 
 def _page(row: dict[str, Any]) -> Done:
     status = row.get("status")
-    return Done(str(row["url"]), int(row.get("depth") or 0), int(status) if status else None, row.get("error") or None)
+    return Done(
+        str(row["url"]), int(row.get("depth") or 0), int(status) if status else None, row.get("error") or None
+    )
 
 
 def _set_log_aside(folder: Path) -> None:
@@ -404,7 +435,9 @@ def _move_rows_aside(spec: str, say: Say) -> None:
         ours = found.name == name or (
             dot and found.name.startswith((f"{stem}.", f"{stem}-")) and found.name.endswith(ending)
         )
-        if (ours or (form == "warc" and found.name == f"{stem}.cdxj")) and ".before-repair-" not in found.name:
+        if (
+            ours or (form == "warc" and found.name == f"{stem}.cdxj")
+        ) and ".before-repair-" not in found.name:
             aside = found.with_name(f"{found.name}.before-repair-{_now()}")
             found.rename(aside)
             say(f"{found} is kept as {aside}")

@@ -1,4 +1,5 @@
-"""What every door to a crawl does: make the store ready, seed, start workers, watch, end. The same for CLI and Python."""
+"""What every door to a crawl does: make the store ready, seed, start workers, watch, end. The same for CLI
+and Python."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ from gossamer.worker.stall_hint import Silence
 
 
 class Live(msgspec.Struct):
-    """For a progress display. `rate`: pages a second now; `left`: seconds, or None; `silent`: a host and its error while no page came."""
+    """For a progress display. `rate`: pages a second now; `left`: seconds, or None; `silent`: a host and its
+    error while no page came."""
 
     summary: Summary
     queue: int
@@ -60,7 +62,8 @@ LOOK, RATE = 0.5, 10
 
 
 class Taps(msgspec.Struct):
-    """What a caller in the same process wants to hear beside the outputs; the crawl then runs in this process."""
+    """What a caller in the same process wants to hear beside the outputs; the crawl then runs in this
+    process."""
 
     tables: list[Any] = []
     """More sinks."""
@@ -75,7 +78,8 @@ class Taps(msgspec.Struct):
 async def crawl(
     job: Job, watch: Watch | None = None, stop: asyncio.Event | None = None, taps: Taps | None = None
 ) -> Summary:
-    """Run a crawl to its end, or until `stop` is set (then within 10 s); returns its summary. Raises GossamerError."""
+    """Run a crawl to its end, or until `stop` is set (then within 10 s); returns its summary. Raises
+    GossamerError."""
     taps, stop = taps or Taps(), stop or asyncio.Event()
     ready(job.settings)
     setup, given = prepare(job, taps.only)
@@ -145,7 +149,8 @@ class Place:
 
 
 def _in_data(place: Place, raised: GossamerError | OSError) -> GossamerError | None:
-    """The error to end with: a data folder that is gone explains all others. None for an OSError of another subject."""
+    """The error to end with: a data folder that is gone explains all others. None for an OSError of another
+    subject."""
     if (lost := place.lost()) is not None:
         return lost
     if isinstance(raised, GossamerError):
@@ -159,7 +164,9 @@ def _in_data(place: Place, raised: GossamerError | OSError) -> GossamerError | N
     return None
 
 
-async def begin(setup: Setup, store: Store, job: Job, state: str = "running") -> tuple[Record, Summary | None]:
+async def begin(
+    setup: Setup, store: Store, job: Job, state: str = "running"
+) -> tuple[Record, Summary | None]:
     """Create the crawl or take it up, in this state; the summary when it is finished already."""
     crawls = Crawls(store)
     known = await crawls.get(setup.crawl)
@@ -174,10 +181,18 @@ async def begin(setup: Setup, store: Store, job: Job, state: str = "running") ->
     if known is not None and (job.fresh or anew):
         await forget(store, setup.crawl, cold(job.settings, setup.crawl)[0])
         known = None
-        await asyncio.gather(*(reopen(store, host) for host in {urls.host(seed) for seed in setup.seeds[:1000]}))
-    elif known is not None and known.state in ("finished", "cancelled") and known.spec == setup.spec and not more:
+        await asyncio.gather(
+            *(reopen(store, host) for host in {urls.host(seed) for seed in setup.seeds[:1000]})
+        )
+    elif (
+        known is not None
+        and known.state in ("finished", "cancelled")
+        and known.spec == setup.spec
+        and not more
+    ):
         summary = await Census(store).summary(setup.crawl)
-        if not summary.pending and not await unread(store, setup.crawl):  # requeued dead letters open it again
+        # requeued dead letters open it again
+        if not summary.pending and not await unread(store, setup.crawl):
             return known, summary
     outputs = [output.spec for output in setup.job.outputs]
     record = await crawls.begin(setup.crawl, setup.spec, outputs, setup.sites, limits, state, anew)
@@ -193,7 +208,8 @@ async def begin(setup: Setup, store: Store, job: Job, state: str = "running") ->
 
 
 async def everybody_died(setup: Setup, store: Store) -> None:
-    """The folder's lock proves that nobody lives: all leases return at once; blamed are the pages that were being read."""
+    """The folder's lock proves that nobody lives: all leases return at once; blamed are the pages that were
+    being read."""
     for crawl in await Crawls(store).names():
         frontier = Frontier(store, crawl, policy(setup.job.settings))
         last = last_read(Path(setup.job.settings.data) / crawl)
@@ -204,13 +220,26 @@ async def everybody_died(setup: Setup, store: Store) -> None:
 
 
 class Run:
-    """One run of a crawl's workers, here and in children, watched; the embedded store is started again when it dies."""
+    """One run of a crawl's workers, here and in children, watched; the embedded store is started again when
+    it dies."""
 
     def __init__(
-        self, setup: Setup, store: Store, embedded: Embedded | None, watch: Watch | None, stop: asyncio.Event, taps: Taps,
+        self,
+        setup: Setup,
+        store: Store,
+        embedded: Embedded | None,
+        watch: Watch | None,
+        stop: asyncio.Event,
+        taps: Taps,
         place: Place,
-    ) -> None:  # fmt: skip
-        self.setup, self.store, self.embedded, self._silence, self._place = setup, store, embedded, Silence(), place
+    ) -> None:
+        self.setup, self.store, self.embedded, self._silence, self._place = (
+            setup,
+            store,
+            embedded,
+            Silence(),
+            place,
+        )
         self.watch, self.stop, self.taps = watch, stop, taps
         self.processes = (os.cpu_count() or 1) if (n := setup.job.settings.processes) == "auto" else int(n)
         self._census = Census(store)
@@ -249,7 +278,9 @@ class Run:
 
     async def _together(self) -> str:
         """This process is one of the workers, the others are its children; their outcome."""
-        bench = Bench(self.setup, self.store, f"{os.uname().nodename}:{os.getpid()}", self.stop, self.taps.tables)
+        bench = Bench(
+            self.setup, self.store, f"{os.uname().nodename}:{os.getpid()}", self.stop, self.taps.tables
+        )
         telling(bench).reader.tap, bench.silence = self.taps.page, self._silence
         work: list[Coroutine[Any, Any, str]] = [bench.run()]
         if self.processes > 1:

@@ -1,4 +1,5 @@
-"""Targets -> seeds in the frontier: reads them, joins them to sites, adds them in batches; what is no request is kept aside."""
+"""Targets -> seeds in the frontier: reads them, joins them to sites, adds them in batches; what is no request
+is kept aside."""
 
 from __future__ import annotations
 
@@ -31,14 +32,16 @@ BATCH = 5000
 
 
 class Given(msgspec.Struct):
-    """What the targets hold: seeds that were read, and producers that give theirs while the crawl is at work (`feeding`)."""
+    """What the targets hold: seeds that were read, and producers that give theirs while the crawl is at work
+    (`feeding`)."""
 
     seeds: list[Request]
     sources: list[Source] = []
 
 
 def prepare(job: Job, only: str | None = None) -> tuple[Setup, Given]:
-    """Read the targets: what every worker shares, and the seeds (or `only` one). Raises UsageError, ConfigError."""
+    """Read the targets: what every worker shares, and the seeds (or `only` one). Raises UsageError,
+    ConfigError."""
     if not job.targets and only is None:
         raise UsageError("no TARGET: name a URL, a site file, a list, sitemap:URL, feed:URL or - for stdin")
     read = [targets.read(text) for text in job.targets]
@@ -54,7 +57,8 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Given]:
     if only is not None:
         wanted = list(targets.requests(targets.read(only), rejected))
     given, credentials = bared(wanted, job.priority)
-    entries = any(target.kind in ("sitemap", "feed") for target in read)  # they are seeds, met when it is read
+    # they are seeds, met when it is read
+    entries = any(target.kind in ("sitemap", "feed") for target in read)
     watched = [target.text for target in read if job.watch is not None and target.kind in ("sitemap", "feed")]
     if rejected:
         keep_aside(Path(job.settings.data) / name, rejected)
@@ -66,16 +70,27 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Given]:
             "--scope prefix needs its seeds beforehand, a long list or stream has them later: use host or page"
         )
     spec = Spec(
-        sorted(map(nameless, job.targets)), s.scope, sorted(s.include), sorted(s.exclude), s.depth, s.agent, s.seen,
+        sorted(map(nameless, job.targets)),
+        s.scope,
+        sorted(s.include),
+        sorted(s.exclude),
+        s.depth,
+        s.agent,
+        s.seen,
         sorted(s.drop_parameters),
-    )  # fmt: skip
+    )
     return Setup(
-        job=job, crawl=name, spec=spec, store="", seeds=[*anchors(given, s.scope), *watched, *site_hosts(sites, s.scope)],
+        job=job,
+        crawl=name,
+        spec=spec,
+        store="",
+        seeds=[*anchors(given, s.scope), *watched, *site_hosts(sites, s.scope)],
         credentials=credentials,
         sites={site.name: site.version for site in sites},
         allowed=sorted({urls.host(url) for url in (*(request.url for request in given), *watched)}),
-        alone=s.processes == 1, open=bool(sources) or (s.scope == "page" and (job.sitemaps or entries)),
-    ), Given(given, sources)  # fmt: skip
+        alone=s.processes == 1,
+        open=bool(sources) or (s.scope == "page" and (job.sitemaps or entries)),
+    ), Given(given, sources)
 
 
 def bared(wanted: list[Request], priority: int) -> tuple[list[Request], dict[str, tuple[str, str]]]:
@@ -135,7 +150,8 @@ def site_hosts(sites: list[site_files.LoadedSite], scope: str) -> list[str]:
 
 
 async def seed(setup: Setup, store: Store, given: Given, record: Record) -> None:
-    """Add the seeds that were read, in batches; adding them again changes nothing. `feeding` adds those of producers."""
+    """Add the seeds that were read, in batches; adding them again changes nothing. `feeding` adds those of
+    producers."""
     bench_stop = asyncio.Event()
     bench = Bench(setup, store, "door", bench_stop)
     outputs = [*(one.spec for one in setup.job.outputs), *filter(None, [setup.job.pages])]
@@ -166,9 +182,13 @@ async def seed(setup: Setup, store: Store, given: Given, record: Record) -> None
 
 def _no_seeds(rejected: list[targets.Rejected], files: list[str]) -> str:
     if not rejected and files:
-        return f"{', '.join(files)} names no seeds: write Site(..., seeds=[URL]), or name a URL behind the file"
+        return (
+            f"{', '.join(files)} names no seeds: write Site(..., seeds=[URL]), or name a URL behind the file"
+        )
     if not rejected:
         return "the targets hold no seeds: give URLs, one a line, or JSON lines with a url"
     first = rejected[0]
-    where = f"{first.source} line {first.line}: {first.reason}; write URLs, one a line, or JSON lines with a url"
+    where = (
+        f"{first.source} line {first.line}: {first.reason}; write URLs, one a line, or JSON lines with a url"
+    )
     return f"none of the {len(rejected)} lines is a request; {where}" if len(rejected) > 1 else where

@@ -34,39 +34,66 @@ Outputs = tuple[list[FileOutput], list[TableSink]]
 
 
 def outputs(setup: Setup, sites: Sequence[LoadedSite], aside: str = "", store: str | None = None) -> Outputs:
-    """The sinks of a job: files and tables; `aside`: the file of the items that something is wrong with; `store`: the identity of the
-    store, None to close outputs that other processes wrote."""
+    """The sinks of a job: files and tables; `aside`: the file of the items that something is wrong with;
+    `store`: the identity of the store, None to close outputs that other processes wrote."""
     job = setup.job
-    pages = {"page": columns.page_columns(text=job.text, links=job.links, duplicates=job.settings.duplicates != "off")}
+    pages = {
+        "page": columns.page_columns(
+            text=job.text, links=job.links, duplicates=job.settings.duplicates != "off"
+        )
+    }
     compared = compares(sites)
     declared = [(site.name, item) for site in sites for items in site.items.values() for item in items]
     taken = {"page", "attempt", LINK}
     if any(marks(item) for _, item in declared):
         taken |= {FILES, REFERENCES}
     if names := taken & {item.__name__.lower() for _, item in declared}:
-        raise ConfigError(f"an item class may not be called {names.pop().title()} here: that kind is the records'")
+        raise ConfigError(
+            f"an item class may not be called {names.pop().title()} here: that kind is the records'"
+        )
     kinds = item_columns([item for _, item in declared], compared) if sites else pages
     here = {site.name for site in sites}
     specs = [(output.spec, output.overwrite) for output in job.outputs if not output.sites]
     own = [
-        Own(one.spec, frozenset(one.sites), item_columns([item for name, item in declared if name in one.sites], compared))
-        for one in job.outputs if not here.isdisjoint(one.sites)
-    ]  # fmt: skip
+        Own(
+            one.spec,
+            frozenset(one.sites),
+            item_columns([item for name, item in declared if name in one.sites], compared),
+        )
+        for one in job.outputs
+        if not here.isdisjoint(one.sites)
+    ]
     folder = str(Path(job.settings.data) / setup.crawl)
     log = (
         None
         if store is None
         else AppendLog(
-            log_path(folder, setup.segment), setup.owner, store, fresh=job.fresh, finished=lambda: setup.finished
+            log_path(folder, setup.segment),
+            setup.owner,
+            store,
+            fresh=job.fresh,
+            finished=lambda: setup.finished,
         )
     )
     return open_all(
-        specs, kinds, job.pages, pages, setup.owner, own, aside, job.refresh, folder, job.attempts, job.graph, log
+        specs,
+        kinds,
+        job.pages,
+        pages,
+        setup.owner,
+        own,
+        aside,
+        job.refresh,
+        folder,
+        job.attempts,
+        job.graph,
+        log,
     )
 
 
 def item_columns(items: Iterable[type], compared: bool = False) -> columns.Columns:
-    """The columns of items by kind, those of the files and of what they name included. `compared`: as of `columns.item_columns`."""
+    """The columns of items by kind, those of the files and of what they name included. `compared`: as of
+    `columns.item_columns`."""
     items = list(items)
     kinds: dict[str, Sequence[columns.Column]] = dict(columns.item_columns(items, compared))
     named = [mark for item in items for _, mark in marks(item)]
@@ -80,11 +107,16 @@ def item_columns(items: Iterable[type], compared: bool = False) -> columns.Colum
 def likening(settings: Settings, sites: Sequence[LoadedSite], store: Store, crawl: str) -> Likening | None:
     """What marks pages and items that say the same, where they are compared."""
     _, _, most = settings.duplicates.partition("?most=")
-    return Likening(Alike(store, crawl, int(most or MOST))) if settings.duplicates != "off" or compares(sites) else None
+    return (
+        Likening(Alike(store, crawl, int(most or MOST)))
+        if settings.duplicates != "off" or compares(sites)
+        else None
+    )
 
 
 def keep(setup: Setup, reader: Reader, folder: Path, say: Say, stop: asyncio.Event) -> Keeping | None:
-    """What keeps the files of a crawl (None: they are not wanted), and what its reader is to note. Raises UsageError, ConfigError."""
+    """What keeps the files of a crawl (None: they are not wanted), and what its reader is to note. Raises
+    UsageError, ConfigError."""
     job = setup.job
     if job.graph is not None:
         reader.graph = partial(edges, setup.crawl, reader.key, graph.kind(parse(job.graph).format))
@@ -92,7 +124,11 @@ def keep(setup: Setup, reader: Reader, folder: Path, say: Say, stop: asyncio.Eve
     if not reader.fetches:
         return None
     named = [
-        mark for site in reader.sites for items in site.items.values() for item in items for _, mark in marks(item)
+        mark
+        for site in reader.sites
+        for items in site.items.values()
+        for item in items
+        for _, mark in marks(item)
     ]
     if setup.segment and job.files is None and any(isinstance(mark, File) for mark in named):
         raise ConfigError(

@@ -34,8 +34,8 @@ Say = Callable[[str], None]
 
 
 async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: None) -> str:
-    """Put a crawl on the fleet, or take it up again; its name. `say` hears how far long lists are, `begun` the name, once workers may
-    take the crawl up: long lists follow. Raises GossamerError."""
+    """Put a crawl on the fleet, or take it up again; its name. `say` hears how far long lists are, `begun`
+    the name, once workers may take the crawl up: long lists follow. Raises GossamerError."""
     if job.settings.store is None:
         raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")
     if job.refresh and not job.known:
@@ -58,7 +58,9 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
                 setup, job=msgspec.structs.replace(job, outputs=[], pages=None, attempts=None, graph=None)
             )
             packed = job_payload.pack(setup, seal_of(job.settings, store))
-            reaches = {site.name: msgspec.json.encode(reach_of(site)) for site in load_all(job.targets, job.args)}
+            reaches = {
+                site.name: msgspec.json.encode(reach_of(site)) for site in load_all(job.targets, job.args)
+            }
 
             async def begin_now() -> None:
                 await tasks.submit(setup.crawl, packed, reaches)
@@ -116,7 +118,8 @@ async def wait(
 
 
 class Looking:
-    """A store that is looked at for a long time. Its outages are waited for, however long they are, as workers do; each is told once."""
+    """A store that is looked at for a long time. Its outages are waited for, however long they are, as
+    workers do; each is told once."""
 
     def __init__(self, settings: Settings, say: Say) -> None:
         self._settings, self._say = settings, say
@@ -126,7 +129,8 @@ class Looking:
         self._told = False
 
     async def store(self) -> Store:
-        """The store; waits until it can be opened, when it could be before. Raises StoreChanged where another one is there now."""
+        """The store; waits until it can be opened, when it could be before. Raises StoreChanged where another
+        one is there now."""
         while self._store is None:
             try:
                 self._store, _ = await open_store(self._settings)

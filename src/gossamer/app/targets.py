@@ -105,7 +105,9 @@ def _path(text: str) -> Target | None:
     if is_file:
         return Target("list", str(Path(text)))
     if os.path.exists(text):
-        raise UsageError(f"{text} is no plain file: send what it holds to stdin, as in gossamer crawl - < {text}")
+        raise UsageError(
+            f"{text} is no plain file: send what it holds to stdin, as in gossamer crawl - < {text}"
+        )
     return None
 
 
@@ -116,7 +118,8 @@ def _bare(text: str) -> Target:
             f"{shown(text)}: no such file or folder; a TARGET is a URL, a site file, a folder of them, a list, or -"
         )
     host = text.split("/", maxsplit=1)[0]
-    if "@" not in host and ("." in host or host.split(":", maxsplit=1)[0] == "localhost"):  # mail's addresses have one
+    # mail's addresses have one
+    if "@" not in host and ("." in host or host.split(":", maxsplit=1)[0] == "localhost"):
         return Target("url", _url(f"https://{text}", text))
     raise UsageError(f"{shown(text)!r} is no URL, file or folder; write a URL as https://example.com/")
 
@@ -169,7 +172,8 @@ def parsed(raw: bytes, source: str, number: int) -> Request | Rejected | None:
         if line.startswith(b"{"):
             return seed(_decode(line))
         text = line.decode("utf-8")
-        if "\t" in text or "\r" in text:  # a URL's parser would drop them, and make one URL of two columns or lines
+        # a URL's parser would drop them, and make one URL of two columns or lines
+        if "\t" in text or "\r" in text:
             raise UsageError(
                 f"{shown(text)!r} has a tab or a carriage return in it: write one URL a line, ended by a line feed"
             )

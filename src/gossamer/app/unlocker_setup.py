@@ -1,4 +1,5 @@
-"""Settings -> the unlocker rung: which provider, its key from the environment, the credits that all workers share."""
+"""Settings -> the unlocker rung: which provider, its key from the environment, the credits that all workers
+share."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ MARGIN = 5.0
 def chosen_of(settings: Settings) -> Chosen:
     """The unlocker of the settings. Raises ConfigError in one line."""
     if settings.unlocker is None:
-        raise ConfigError("the unlocker rung needs the setting unlocker, as in -s unlocker=zenrows (docs/unlockers.md)")
+        raise ConfigError(
+            "the unlocker rung needs the setting unlocker, as in -s unlocker=zenrows (docs/unlockers.md)"
+        )
     return chosen(settings.unlocker, settings.unlocker_shape)
 
 
@@ -53,7 +56,11 @@ def credits_of(settings: Settings, crawl: str, store: Store, one: Chosen) -> Cre
 
 
 def unlocker(
-    settings: Settings, crawl: str, store: Store, guard: Resolver | Single, wanted: Callable[[str], str] = lambda _: ""
+    settings: Settings,
+    crawl: str,
+    store: Store,
+    guard: Resolver | Single,
+    wanted: Callable[[str], str] = lambda _: "",
 ) -> UnlockerCollector:
     """The collector of the rung; `wanted`: options that the site of a host has.
 
@@ -63,10 +70,24 @@ def unlocker(
     key = key_of(settings, one)
     wire = 3 * settings.max_size + (1 << 20)  # a body may come as base64 in JSON
     options: dict[str, Any] = {
-        "user_agent": "", "total": one.timeout, "first_byte": one.timeout, "wire": wire, "decoded": 2 * wire, "accept": None,
-        "http2": False, "once": True, "ca_file": settings.ca_file, "connections": one.at_once,
-    }  # fmt: skip
+        "user_agent": "",
+        "total": one.timeout,
+        "first_byte": one.timeout,
+        "wire": wire,
+        "decoded": 2 * wire,
+        "accept": None,
+        "http2": False,
+        "once": True,
+        "ca_file": settings.ca_file,
+        "connections": one.at_once,
+    }
     return UnlockerCollector(
-        one, key, HttpCollector(guard, **options), credits_of(settings, crawl, store, one), guard,
-        most=2 * settings.max_size, say=lambda line: print(f"gossamer: {line}", file=sys.stderr), wanted=wanted,
-    )  # fmt: skip
+        one,
+        key,
+        HttpCollector(guard, **options),
+        credits_of(settings, crawl, store, one),
+        guard,
+        most=2 * settings.max_size,
+        say=lambda line: print(f"gossamer: {line}", file=sys.stderr),
+        wanted=wanted,
+    )

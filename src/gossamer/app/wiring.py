@@ -100,7 +100,8 @@ async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
 
 
 def limiter_of(concurrency: int) -> Limiter:
-    """How many visits a process may have under way: as many as wanted, or fewer where its open files do not allow them."""
+    """How many visits a process may have under way: as many as wanted, or fewer where its open files do not
+    allow them."""
     fit = min(concurrency, room_for_visits())
     few = f"open files: {descriptors()[1]} allowed (ulimit -n), so {fit} pages at once instead of {concurrency}: raise it for more"
     return Limiter(
@@ -121,7 +122,8 @@ async def started(embedded: Embedded) -> str:
 
 
 async def open_url(url: str, *, embedded: bool, patience: float = 0.0) -> Store:
-    """A checked store by URL: a data folder's own, or a shared one; `patience`: seconds for which its outages are waited for."""
+    """A checked store by URL: a data folder's own, or a shared one; `patience`: seconds for which its outages
+    are waited for."""
     store = connect(url, patience=patience, embedded=embedded)
     try:
         await reach(store, 5.0)
@@ -142,37 +144,55 @@ def policy(settings: Settings, lanes: tuple[str, ...] | None = None) -> Policy:
     delay = -1 if settings.delay is None else round(settings.delay[0] * 1000)
     first = min([30.0, *settings.retries[:1]]) if settings.retries else 1.0
     return Policy(
-        lanes=lanes, open_first=max(1, round(first * 1000)),
-        delay=delay, per_host=settings.per_host, obey_robots=not settings.ignore_robots,
-        limit=-1 if settings.limit is None else settings.limit, host_bytes=-1 if settings.host_bytes is None else settings.host_bytes,
+        lanes=lanes,
+        open_first=max(1, round(first * 1000)),
+        delay=delay,
+        per_host=settings.per_host,
+        obey_robots=not settings.ignore_robots,
+        limit=-1 if settings.limit is None else settings.limit,
+        host_bytes=-1 if settings.host_bytes is None else settings.host_bytes,
         size_limit=-1 if settings.size_limit is None else settings.size_limit,
         host_time=-1 if settings.host_time is None else round(settings.host_time * 1000),
-        rate=settings.rate or 0.0, seen=settings.seen, host_pages=settings.page_cap, depths=settings.depth < DEEP,
-    )  # fmt: skip
+        rate=settings.rate or 0.0,
+        seen=settings.seen,
+        host_pages=settings.page_cap,
+        depths=settings.depth < DEEP,
+    )
 
 
 class Bench:
     """The parts of one worker process, joined: `worker.run()` does the work, `close` lets all go."""
 
     def __init__(
-        self, setup: Setup, store: Store, name: str, stop: asyncio.Event, tables: Sequence[TableSink] = (),
-        room: Room | None = None, lanes: Sequence[str] | None = None, region: str = "",
-        ours: Callable[[], Awaitable[None]] | None = None, limiter: Limiter | None = None,
-    ) -> None:  # fmt: skip
-        """`lanes`, `region`: those of a worker of a fleet; without them it serves all that the crawl has. `ours`: as of `Outputs`.
-        `limiter`: that of the process, where several crawls share it."""
+        self,
+        setup: Setup,
+        store: Store,
+        name: str,
+        stop: asyncio.Event,
+        tables: Sequence[TableSink] = (),
+        room: Room | None = None,
+        lanes: Sequence[str] | None = None,
+        region: str = "",
+        ours: Callable[[], Awaitable[None]] | None = None,
+        limiter: Limiter | None = None,
+    ) -> None:
+        """`lanes`, `region`: those of a worker of a fleet; without them it serves all that the crawl has.
+        `ours`: as of `Outputs`. `limiter`: that of the process, where several crawls share it."""
         self.setup, self.store, self.name, self.surprises = setup, store, name, 0
         settings = setup.job.settings
         self.limiter = limiter or limiter_of(settings.concurrency)
         self.crawls = Crawls(store)
-        self.frontier = Frontier(store, setup.crawl, policy(settings, None if lanes is None else heaps(lanes, region)))
+        self.frontier = Frontier(
+            store, setup.crawl, policy(settings, None if lanes is None else heaps(lanes, region))
+        )
         self.folder = Path(settings.data) / setup.crawl
         make_folder(self.folder)
         self.cold, self.hot = cold(settings, setup.crawl)
         self.key = key(setup.spec)
         domain = lru_cache(10_000)(urls.registered_domain)
         self._widened = {domain(urls.host(seed)) for seed in setup.seeds}
-        anywhere = setup.spec.scope == "any"  # in a narrower scope whatever is inside was asked for: it has no budget
+        # in a narrower scope whatever is inside was asked for: it has no budget
+        anywhere = setup.spec.scope == "any"
         self.scope = scope(setup.spec, settings, setup.seeds, setup.open)
         without = (setup.lacks or ()) if setup.segment else None
         self.sites = site_files.load_all(setup.job.targets, setup.job.args, without)
@@ -180,15 +200,28 @@ class Bench:
         patterns.watch((*self.scope.include, *self.scope.exclude, *watched), partial(_report, self.name))
         self._all = [*self.sites, *stand_ins(setup.lacks or {})]
         self.taker = Taker(
-            self.scope, seed=store.seed, remainder=self.frontier.remainder, key=self.key,
+            self.scope,
+            seed=store.seed,
+            remainder=self.frontier.remainder,
+            key=self.key,
             own=lambda host: not anywhere or domain(host) in self._widened,
-            bucket=lru_cache(10_000)(lambda host: bucket_of(host, store.buckets)), depths=self.frontier.policy.depths,
-            lane=lru_cache(10_000)(lambda host: host_rules.heap(self._all, host, settings.lane, settings.region)),
-        )  # fmt: skip
+            bucket=lru_cache(10_000)(lambda host: bucket_of(host, store.buckets)),
+            depths=self.frontier.policy.depths,
+            lane=lru_cache(10_000)(
+                lambda host: host_rules.heap(self._all, host, settings.lane, settings.region)
+            ),
+        )
         self.taker.open = setup.open
         self._dial(setup, settings, lanes)
-        self.reader = Reader(self.sites, self.taker, self.key, text=setup.job.text, links=setup.job.links,
-                                 pages=setup.job.pages is not None or not self.sites, duplicates=settings.duplicates)  # fmt: skip
+        self.reader = Reader(
+            self.sites,
+            self.taker,
+            self.key,
+            text=setup.job.text,
+            links=setup.job.links,
+            pages=setup.job.pages is not None or not self.sites,
+            duplicates=settings.duplicates,
+        )
         self._write(setup, tables, ours, stop)
         self.reader.apart = PageReader(self._page_order)
         self._visits = self._visitor(settings)
@@ -200,31 +233,59 @@ class Bench:
     def _page_order(self) -> Order:
         """What a process that reads costly pages must know."""
         reader, job = self.reader, self.setup.job
-        graph = None if reader.graph is None else (self.setup.crawl, graph_kind(parse(job.graph or "").format))
+        graph = (
+            None if reader.graph is None else (self.setup.crawl, graph_kind(parse(job.graph or "").format))
+        )
         return Order(
-            site_files.sources(self.sites), [site.name for site in self.sites], dict(job.args or {}), list(sys.path),
-            tuple(self.setup.spec.drop), reader.pages, reader.text, reader.links, reader.duplicates, reader.run, reader.beside,
-            sorted(reader.watched), reader.fetches, graph, [(*name, dict(fields)) for name, fields in reader.usual.items()],
-        )  # fmt: skip
+            site_files.sources(self.sites),
+            [site.name for site in self.sites],
+            dict(job.args or {}),
+            list(sys.path),
+            tuple(self.setup.spec.drop),
+            reader.pages,
+            reader.text,
+            reader.links,
+            reader.duplicates,
+            reader.run,
+            reader.beside,
+            sorted(reader.watched),
+            reader.fetches,
+            graph,
+            [(*name, dict(fields)) for name, fields in reader.usual.items()],
+        )
 
     def _write(
-        self, setup: Setup, tables: Sequence[TableSink], ours: Callable[[], Awaitable[None]] | None, stop: asyncio.Event
-    ) -> None:  # fmt: skip
+        self,
+        setup: Setup,
+        tables: Sequence[TableSink],
+        ours: Callable[[], Awaitable[None]] | None,
+        stop: asyncio.Event,
+    ) -> None:
         """What it leaves behind, and the gates that judge it."""
         self.reader.keep, self.reader.run = Failed(self.folder / "failed").keep, setup.owner
         self.reader.beside = "*" if setup.spec.scope == "page" else ""
         self.judge = Judge(setup, self.sites, self.store)
         self.reader.watched = self.judge.watched
-        aside = self.folder / f"rejected-items{setup.segment and '-'}{setup.segment}.jsonl" if self.sites else ""
+        aside = (
+            self.folder / f"rejected-items{setup.segment and '-'}{setup.segment}.jsonl" if self.sites else ""
+        )
         files, own_tables = outputs(setup, self.sites, str(aside), self.store.identity)
         at, say = setup.known_at, partial(_told, self.store, setup.crawl)
         self.keeping = keep(setup, self.reader, self.folder, say, stop)
         self.outputs = Outputs(
-            self.frontier, lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
-            files=files, tables=[*own_tables, *usual_rows(tables)], log=AttemptsLog(self.folder / "attempts.jsonl"),
-            alone=setup.alone, ours=ours, known=AttemptsLog(at / known_pages.name_of(setup.segment), known_pages.MODE) if at else None,
-            say=say, stop=stop, deadline=setup.deadline, hold=partial(hold, Held(self.store, setup.crawl)) if self.sites else None,
-        )  # fmt: skip
+            self.frontier,
+            lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
+            files=files,
+            tables=[*own_tables, *usual_rows(tables)],
+            log=AttemptsLog(self.folder / "attempts.jsonl"),
+            alone=setup.alone,
+            ours=ours,
+            known=AttemptsLog(at / known_pages.name_of(setup.segment), known_pages.MODE) if at else None,
+            say=say,
+            stop=stop,
+            deadline=setup.deadline,
+            hold=partial(hold, Held(self.store, setup.crawl)) if self.sites else None,
+        )
 
     def _visitor(self, settings: Settings) -> Visitor:
         fixed = None if settings.delay is None else Delay(*settings.delay)
@@ -234,23 +295,49 @@ class Bench:
             needs = lru_cache(10_000)(partial(host_rules.needs, self.sites))
             treat = lru_cache(10_000)(lambda host: treatment(needs(host), settings))
         gate = Gate(
-            self.frontier, self.dialling.robots, agent=agent, obey=not settings.ignore_robots, retries=settings.retries, fixed=fixed,
-            parse=urls.parse, treat=treat, opens=lambda host: self.scope.opens(host), ladder=self.dialling.free,
-        )  # fmt: skip
+            self.frontier,
+            self.dialling.robots,
+            agent=agent,
+            obey=not settings.ignore_robots,
+            retries=settings.retries,
+            fixed=fixed,
+            parse=urls.parse,
+            treat=treat,
+            opens=lambda host: self.scope.opens(host),
+            ladder=self.dialling.free,
+        )
         gate.files = self.keeping is not None
         tell = partial(Tasks(self.store).apart, self.setup.crawl)
         lacks = self.setup.lacks
         self.apart = None if lacks is None else Apart(self.frontier, self._all, lacks, tell, gate.give_back)
         return Visitor(
-            self.setup.crawl, self.name, gate, self.dialling.pages, self.taker, self.reader, parse=urls.parse,
-            retries=settings.retries, fixed=fixed, anchor=self._anchor, anchored=self.anchored,
-            sitemaps=self.setup.job.sitemaps, treat=treat, solve=solver(self.sites, self.reader.keep, settings.timeout),
-            nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None, sharing=self._sharing(settings),
-            climbing=Climbing(Learning(self.store), self.dialling.ladder, settings.timeout, self.lanes) if self.dialling.climbs else None,
-            by=None if self.setup.known_at is None else versions(self.setup.sites), raw=whole([one.spec for one in self.setup.job.outputs]),
-            members=self.clubs.members(self.name, gate, treat), keeping=self.keeping, lanes=self.lanes, apart=self.apart,
+            self.setup.crawl,
+            self.name,
+            gate,
+            self.dialling.pages,
+            self.taker,
+            self.reader,
+            parse=urls.parse,
+            retries=settings.retries,
+            fixed=fixed,
+            anchor=self._anchor,
+            anchored=self.anchored,
+            sitemaps=self.setup.job.sitemaps,
+            treat=treat,
+            solve=solver(self.sites, self.reader.keep, settings.timeout),
+            nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None,
+            sharing=self._sharing(settings),
+            climbing=Climbing(Learning(self.store), self.dialling.ladder, settings.timeout, self.lanes)
+            if self.dialling.climbs
+            else None,
+            by=None if self.setup.known_at is None else versions(self.setup.sites),
+            raw=whole([one.spec for one in self.setup.job.outputs]),
+            members=self.clubs.members(self.name, gate, treat),
+            keeping=self.keeping,
+            lanes=self.lanes,
+            apart=self.apart,
             short=self.limiter.short,
-        )  # fmt: skip
+        )
 
     def _dial(self, setup: Setup, settings: Settings, lanes: Sequence[str] | None) -> None:
         """The guard, and the rungs behind it; the browser may be other workers' alone."""
@@ -258,8 +345,12 @@ class Bench:
         self.single = Single(self.resolver) if settings.polite_by == "ip" else None
         guard = self.single or self.resolver
         unlocked = partial(unlocker, settings, setup.crawl, self.store, guard)
-        self.proxies = proxies(setup, self.sites, guard, self.store, lambda domain: self.dialling.forget(domain))
-        self.lanes = None if lanes is None else moving(self.frontier, self._all, settings.lane, settings.ladder)
+        self.proxies = proxies(
+            setup, self.sites, guard, self.store, lambda domain: self.dialling.forget(domain)
+        )
+        self.lanes = (
+            None if lanes is None else moving(self.frontier, self._all, settings.lane, settings.ladder)
+        )
         others = self.lanes is not None and BROWSER not in (lanes or ())
         self.dialling = Dialling(setup, self.sites, guard, self.store.seed, unlocked, self.proxies, others)
         self.clubs = Clubs(setup, self.sites, self.store, self.dialling, self.proxies)
@@ -267,9 +358,12 @@ class Bench:
     def _fleet(self, lanes: Sequence[str] | None) -> None:
         """What this worker has to do with the others: its score, the caps it is under."""
         self.merit = Merit(
-            f"{self.name}.{os.getpid()}", Scores(self.store, self.setup.crawl), partial(setattr, self.frontier, "waits"),
-            lambda line: print(f"gossamer: {self.name}: {line}", file=sys.stderr), serves=self.frontier.policy.heaps((0, 0)),
-        )  # fmt: skip
+            f"{self.name}.{os.getpid()}",
+            Scores(self.store, self.setup.crawl),
+            partial(setattr, self.frontier, "waits"),
+            lambda line: print(f"gossamer: {self.name}: {line}", file=sys.stderr),
+            serves=self.frontier.policy.heaps((0, 0)),
+        )
         self._caps = Caps(self.store, lanes if lanes is not None else (self.setup.job.settings.lane,))
 
     def _sharing(self, settings: Settings) -> Sharing | None:
@@ -285,7 +379,9 @@ class Bench:
             return address and f"ip:{address}"
 
         hold = (8 if self.clubs else 2) * self.dialling.longest + 10
-        return Sharing(Groups(self.store, settings.per_host, hold), group, self.single.failed if self.single else None)
+        return Sharing(
+            Groups(self.store, settings.per_host, hold), group, self.single.failed if self.single else None
+        )
 
     async def _state(self) -> str:
         """The crawl's state, or that it may spend no more."""
@@ -303,7 +399,8 @@ class Bench:
         return state
 
     async def _anchor(self, source: str, target: str) -> None:
-        if (source, target) not in self._anchors and not self.setup.open:  # else the child is inside of itself
+        # else the child is inside of itself
+        if (source, target) not in self._anchors and not self.setup.open:
             await self.crawls.anchor(self.setup.crawl, source, target)
             await self._widen(source, target)
 
@@ -326,7 +423,10 @@ class Bench:
         with open(path, "a", opener=open_file) as log:
             print(mask("\n".join((claim.request.url, *traceback.format_exception(error)))), file=log)
         if self.surprises == 1 and not isinstance(error, GossamerError):  # those are told by whoever ends
-            print(f"gossamer: a bug was met on {claim.request.url}; it is tried again, see {path}", file=sys.stderr)
+            print(
+                f"gossamer: a bug was met on {claim.request.url}; it is tried again, see {path}",
+                file=sys.stderr,
+            )
 
     async def run(self) -> str:
         """A slice: work until the crawl ends or the stop is set; the outcome. May be called again.
@@ -351,16 +451,30 @@ class Bench:
         paces = [one.site.pace.per_host for one in self.sites if one.site.pace is not None]
         slots = min(filter(None, [settings.per_host, *paces]))
         committer = Committer(
-            self.frontier, self.outputs, likening(settings, self.sites, self.store, self.setup.crawl),
-            company=company(slots, settings.concurrency, counted=max(usual.size_limit, usual.host_bytes) >= 0),
-        )  # fmt: skip
+            self.frontier,
+            self.outputs,
+            likening(settings, self.sites, self.store, self.setup.crawl),
+            company=company(
+                slots, settings.concurrency, counted=max(usual.size_limit, usual.host_bytes) >= 0
+            ),
+        )
         committer.on_put = [attempts_as_rows(self.setup.job.attempts), self.judge.saw, self.silence]
         worker = Worker(
-            self.frontier, self._visits, committer, buckets=self.store.buckets,
-            concurrency=settings.concurrency, state=self._state, stop=self._stop, surprise=self._surprise,
-            deadline=self.setup.deadline, room=self._room, caps=self._caps, merit=self.merit, ledger=self._ledger,
+            self.frontier,
+            self._visits,
+            committer,
+            buckets=self.store.buckets,
+            concurrency=settings.concurrency,
+            state=self._state,
+            stop=self._stop,
+            surprise=self._surprise,
+            deadline=self.setup.deadline,
+            room=self._room,
+            caps=self._caps,
+            merit=self.merit,
+            ledger=self._ledger,
             limiter=self.limiter,
-        )  # fmt: skip
+        )
         self.judge.hold = partial(setattr, worker, "paused", True)
         keeping = asyncio.create_task(self.merit.keep(lambda: worker.busy < settings.concurrency))
         try:
@@ -399,7 +513,10 @@ def telling(bench: Bench) -> Bench:
 
 
 def _report(worker: str, line: str) -> None:
-    print(f"gossamer: {worker}: {line}; such links are skipped as filter, such pages are parse errors", file=sys.stderr)
+    print(
+        f"gossamer: {worker}: {line}; such links are skipped as filter, such pages are parse errors",
+        file=sys.stderr,
+    )
 
 
 async def _told(store: Store, crawl: str, line: str, away: bool) -> None:
@@ -415,25 +532,35 @@ def attempts_as_rows(spec: str | None) -> Callable[[Visit], None]:
 
     def also(visit: Visit) -> None:
         if form and visit.attempts:
-            visit.rows = visit.rows + [attempt_row(msgspec.structs.asdict(one), form) for one in visit.attempts]
+            visit.rows = visit.rows + [
+                attempt_row(msgspec.structs.asdict(one), form) for one in visit.attempts
+            ]
 
     return also
 
 
 def treatment(needs: host_rules.Needs, settings: Settings) -> Treatment:
-    """How a host is treated, by its sites first; `--retries none` and `--ignore-robots` are said for all of them."""
+    """How a host is treated, by its sites first; `--retries none` and `--ignore-robots` are said for all of
+    them."""
     delay = needs.pace.delay
     usual = None if settings.delay is None else Delay(*settings.delay)
     return Treatment(
         needs.retries if needs.retries is not None and settings.retries else settings.retries,
-        usual if delay is None else Delay(delay, delay), needs.robots and not settings.ignore_robots, needs.blocks,
-    )  # fmt: skip
+        usual if delay is None else Delay(delay, delay),
+        needs.robots and not settings.ignore_robots,
+        needs.blocks,
+    )
 
 
 def scope(spec: Spec, settings: Settings, seeds: list[str], open: bool = False) -> Scope:  # noqa: A002 - as in Setup
     """The pure filters of a crawl."""
     rules = Scope.of(
-        seeds, spec.scope, include=spec.include, exclude=spec.exclude, depth=spec.depth, ports=settings.allow_port
+        seeds,
+        spec.scope,
+        include=spec.include,
+        exclude=spec.exclude,
+        depth=spec.depth,
+        ports=settings.allow_port,
     )
     return msgspec.structs.replace(rules, open=open)
 

@@ -1,7 +1,7 @@
 """Worker processes of one door: spawned with the setup on their standard input, ended by its end.
 
-The pipe is the leash: when the door dies, however it dies, its children read the end of the pipe, stop gracefully and are gone
-within ten seconds. They share the output files under the crawl's output lock.
+The pipe is the leash: when the door dies, however it dies, its children read the end of the pipe, stop
+gracefully and are gone within ten seconds. They share the output files under the crawl's output lock.
 """
 
 from __future__ import annotations
@@ -23,13 +23,26 @@ from gossamer.app.job import Setup, registered
 from gossamer.app.wiring import Bench, open_url
 from gossamer.config.data_files import open_file
 from gossamer.config.redaction import MaskedStderr
-from gossamer.errors import ConfigError, CrawlFailed, DiskFull, GossamerError, NoProxyLeft, SinkError, StoreError
+from gossamer.errors import (
+    ConfigError,
+    CrawlFailed,
+    DiskFull,
+    GossamerError,
+    NoProxyLeft,
+    SinkError,
+    StoreError,
+)
 
 LEASH = 10.0
 """Seconds that a child has to stop."""
 ERRORS: dict[int, type[GossamerError]] = {
-    4: ConfigError, 8: StoreError, 9: CrawlFailed, 16: DiskFull, 20: SinkError, 21: NoProxyLeft,
-}  # fmt: skip
+    4: ConfigError,
+    8: StoreError,
+    9: CrawlFailed,
+    16: DiskFull,
+    20: SinkError,
+    21: NoProxyLeft,
+}
 REPLACED = 20
 """Children that die by themselves (a kill, a crash) are replaced this often in one run."""
 
@@ -62,14 +75,22 @@ class Children:
                 raise ERRORS[code](said.splitlines()[-1] if said else "a worker process gave up")
             self._died += 1
             if self._died > REPLACED:
-                raise GossamerError(f"worker processes died {self._died} times; the last one said: {said[-500:]}")
+                raise GossamerError(
+                    f"worker processes died {self._died} times; the last one said: {said[-500:]}"
+                )
 
     async def _one(self) -> tuple[int, str]:
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", "gossamer.app.worker_processes",  # -P: a site file here may be called as a module that we import
-            stdin=pipe, stdout=pipe, start_new_session=True,
-        )  # fmt: skip
+            # -P: a site file here may be called as a module that we import
+            sys.executable,
+            "-P",
+            "-m",
+            "gossamer.app.worker_processes",
+            stdin=pipe,
+            stdout=pipe,
+            start_new_session=True,
+        )
         assert process.stdin is not None
         assert process.stdout is not None
         said = asyncio.create_task(process.stdout.read())

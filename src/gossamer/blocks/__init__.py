@@ -1,7 +1,9 @@
-"""Block detection: whether an answer shuts us out, whose work that is, what it wants, and by which signs we know (docs/blocks.md).
+"""Block detection: whether an answer shuts us out, whose work that is, what it wants, and by which signs we
+know (docs/blocks.md).
 
-One small pure function a vendor (`vendors`), some for what has no name (`walls`); the first that recognises an answer decides. An answer
-with a good status, text enough and no telling header costs a few microseconds; without its tree some tens, whatever its size.
+One small pure function a vendor (`vendors`), some for what has no name (`walls`); the first that recognises
+an answer decides. An answer with a good status, text enough and no telling header costs a few microseconds;
+without its tree some tens, whatever its size.
 """
 
 from __future__ import annotations
@@ -17,15 +19,28 @@ from gossamer.model.media_types import Body, octets
 __all__ = ["KINDS", "NAMES", "Block", "block", "needs_rendering"]
 
 NAMES = (
-    "cloudflare", "datadome", "akamai", "perimeterx", "imperva", "aws-waf", "cloudfront", "distil", "kasada", "recaptcha", "hcaptcha",
-    "turnstile", "anubis", "generic",
-)  # fmt: skip
+    "cloudflare",
+    "datadome",
+    "akamai",
+    "perimeterx",
+    "imperva",
+    "aws-waf",
+    "cloudfront",
+    "distil",
+    "kasada",
+    "recaptcha",
+    "hcaptcha",
+    "turnstile",
+    "anubis",
+    "generic",
+)
 KINDS = ("challenge", "captcha", "denied", "rate-limit", "login", "empty", "decoy")
 
 _FIRST, _LAST = 6 << 10, 1 << 10
 """Bytes of a page with a good status in which a word must stand for the detectors to look closer."""
 SAID = 400
-"""Characters of visible text beyond which words alone tell no notice, unless its title or address does; twice that with a password."""
+"""Characters of visible text beyond which words alone tell no notice, unless its title or address does; twice
+that with a password."""
 LARGE = 24 << 10
 """Bytes beyond which a page with a usual title is no notice."""
 _TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))
@@ -82,11 +97,17 @@ _ASKS = re.compile(rb"<noscript[^<>]{0,100}>[^<]{0,300}(?:<[^<>]{0,200}>[^<]{0,3
 
 
 def block(
-    status: int | None, headers: Headers | None, body: Body, url: str | None, shows: Callable[[], int] | None = None
-) -> Block | None:  # fmt: skip
-    """The block that an answer is, or None for a page. Never fails; headers are a mapping or pairs, their names in any case.
+    status: int | None,
+    headers: Headers | None,
+    body: Body,
+    url: str | None,
+    shows: Callable[[], int] | None = None,
+) -> Block | None:
+    """The block that an answer is, or None for a page. Never fails; headers are a mapping or pairs, their
+    names in any case.
 
-    `shows`: how many letters of text an HTML page surely shows, where a tree of it can tell; else its bytes are looked through.
+    `shows`: how many letters of text an HTML page surely shows, where a tree of it can tell; else its bytes
+    are looked through.
 
     >>> block(403, {"Server": "AkamaiGHost"}, b"", "https://example.com/")
     Block(vendor='akamai', kind='denied', signs=('header server: akamaighost', 'status 403'))
@@ -134,11 +155,14 @@ def needs_rendering(status: int, headers: Headers, body: bytes, url: str) -> boo
 def _text(headers: dict[str, str], body: bytes) -> bool:
     """Whether the answer is a page for people."""
     kind = headers.get("content-type", "")
-    return "html" in kind or (not kind.strip() and (not body or body.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"<"))
+    return "html" in kind or (
+        not kind.strip() and (not body or body.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"<")
+    )
 
 
 def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Callable[[], int] | None) -> bool:
-    """Whether a page with a good status is worth a closer look: of few words, and without a usual title or with a word of blocks."""
+    """Whether a page with a good status is worth a closer look: of few words, and without a usual title or
+    with a word of blocks."""
     if len(body) > HEAD + TAIL:
         return False
     if len(body) < 512 or status == 202 or any(word in url for word in _PLACES):
@@ -162,17 +186,23 @@ def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Calla
 
 
 def _word(page: bytes) -> bool:
-    """Whether a page has a word of challenges. Names of scripts only where there is a script: a brace is found at once, a word is not."""
+    """Whether a page has a word of challenges. Names of scripts only where there is a script: a brace is
+    found at once, a word is not."""
     return (
-        b"aptcha" in page or b"hallenge" in page or b"APTCHA" in page or b"_Incapsula_Resource" in page or b"bm-verify" in page
+        b"aptcha" in page
+        or b"hallenge" in page
+        or b"APTCHA" in page
+        or b"_Incapsula_Resource" in page
+        or b"bm-verify" in page
         or b"sec-if-cpt" in page
         or (b"{" in page and (b"gokuProps" in page or b"ProtectionInitialized" in page))
         or (b"K" in page and b"KPSDK" in page)
-    )  # fmt: skip
+    )
 
 
 def _plain(page: Answer, shows: Callable[[], int] | None) -> bool:
-    """Whether a page says too much for what is told by its words alone, its title and address say nothing, and its code has no mark."""
+    """Whether a page says too much for what is told by its words alone, its title and address say nothing,
+    and its code has no mark."""
     from gossamer.blocks.notice_words import TITLES
 
     low, title, url = page.low, page.title, page.url.lower()

@@ -1,4 +1,5 @@
-"""One answer as the detectors look at it: each view of it is made once, and only when a detector asks. All in linear time."""
+"""One answer as the detectors look at it: each view of it is made once, and only when a detector asks. All in
+linear time."""
 
 from __future__ import annotations
 
@@ -39,11 +40,13 @@ class Block(msgspec.Struct, frozen=True):
     """What shuts us out: whose it is, what it wants, and what told it."""
 
     vendor: str
-    """cloudflare datadome akamai perimeterx imperva aws-waf cloudfront distil kasada recaptcha hcaptcha turnstile anubis generic"""
+    """cloudflare datadome akamai perimeterx imperva aws-waf cloudfront distil kasada recaptcha hcaptcha
+    turnstile anubis generic"""
     kind: str
     """challenge captcha denied rate-limit login empty decoy"""
     signs: tuple[str, ...] = ()
-    """What decided: `status 403`, `header cf-mitigated: challenge`, `page: cf_chl_opt`, `text: ...`, `title: ...`, `url: ...`."""
+    """What decided: `status 403`, `header cf-mitigated: challenge`, `page: cf_chl_opt`, `text: ...`, `title:
+    ...`, `url: ...`."""
 
     @property
     def bare(self) -> bool:
@@ -63,7 +66,8 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class Answer:
-    """A response. Header names in lower case, values of one name joined by a line end. whole: all of its body is looked at."""
+    """A response. Header names in lower case, values of one name joined by a line end. whole: all of its body
+    is looked at."""
 
     def __init__(self, status: int, headers: Headers, body: bytes, url: str, whole: bool = False) -> None:
         self.status, self.body, self.url, self.whole = status, body, url, whole or len(body) <= HEAD + TAIL
@@ -95,7 +99,8 @@ class Answer:
 
     @property
     def alone(self) -> bool:
-        """Whether what we see is all there is: a refusal, or a page of hardly any text. Marks of vendors on others are part of a page."""
+        """Whether what we see is all there is: a refusal, or a page of hardly any text. Marks of vendors on
+        others are part of a page."""
         return self.refuses or self.thin
 
     @cached_property
@@ -119,8 +124,8 @@ class Answer:
         return self.refuses or CODE.search(self.low) is not None
 
     def marks(self, *marks: bytes) -> tuple[str, ...]:
-        """Those of the marks (in lower case) that the page's code has, as signs. What a page with a good status shows to readers is
-        its text: an article on blocks; unless that text is code, as JSON is."""
+        """Those of the marks (in lower case) that the page's code has, as signs. What a page with a good
+        status shows to readers is its text: an article on blocks; unless that text is code, as JSON is."""
         return code(self, marks) if self.marked else ()
 
     def decode(self, raw: bytes) -> str:
@@ -130,7 +135,11 @@ class Answer:
         )
         name = declared[1].decode("latin-1") if declared else "utf-8"
         try:
-            return codecs.lookup(name).decode(raw, "replace")[0] if name != "utf-8" else raw.decode("utf-8", "replace")
+            return (
+                codecs.lookup(name).decode(raw, "replace")[0]
+                if name != "utf-8"
+                else raw.decode("utf-8", "replace")
+            )
         except (LookupError, UnicodeError, AssertionError, TypeError):
             return raw.decode("utf-8", "replace")
 
@@ -138,7 +147,9 @@ class Answer:
 def code(page: Answer, marks: Iterable[bytes]) -> tuple[str, ...]:
     """As `Answer.marks`, of what other pages have too."""
     found = [mark.decode() for mark in marks if mark in page.low]
-    return tuple(f"page: {mark}" for mark in found if page.refuses or mark not in page.text or page.text[0] in "{[")
+    return tuple(
+        f"page: {mark}" for mark in found if page.refuses or mark not in page.text or page.text[0] in "{["
+    )
 
 
 def flat(headers: Headers) -> dict[str, str]:
@@ -155,7 +166,8 @@ def flat(headers: Headers) -> dict[str, str]:
 
 
 def wordy(body: bytes, most: int = THIN) -> bool:
-    """Whether a page's start surely shows more characters than that: cheap, for most pages are nothing but that.
+    """Whether a page's start surely shows more characters than that: cheap, for most pages are nothing but
+    that.
 
     >>> wordy(b"<p>" + b"word " * 500), wordy(b"<script>" + b"word<word>" * 500 + b"</script>")
     (True, False)

@@ -1,4 +1,5 @@
-"""What is no vendor's own page: captchas that stand alone, notices of smaller vendors and of sites, log-in walls, empty and decoy pages."""
+"""What is no vendor's own page: captchas that stand alone, notices of smaller vendors and of sites, log-in
+walls, empty and decoy pages."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from gossamer.blocks.notice_words import (
     VERDICTS,
 )
 from gossamer.blocks.phrases import ALIKE, BARE, FAMILIES, TOLD, WEB, composed
-from gossamer.blocks.signs import (  # fmt: skip
+from gossamer.blocks.signs import (
     AGAIN,
     ASKED,
     BOX,
@@ -47,7 +48,12 @@ from gossamer.blocks.signs import (  # fmt: skip
 
 def captcha(page: Answer) -> Block | None:
     """A captcha that is the whole page; one in a form that asks for something else is the form's."""
-    if not page.alone or page.status in (404, 410) or not page.marked or not any(word in page.low for word in SIGHTS):
+    if (
+        not page.alone
+        or page.status in (404, 410)
+        or not page.marked
+        or not any(word in page.low for word in SIGHTS)
+    ):
         return None
     if page.fields or page.links > 25:
         return None
@@ -72,7 +78,9 @@ def captcha(page: Answer) -> Block | None:
 def notice(page: Answer) -> Block | None:
     """Pages of smaller vendors, and of big sites."""
     if page.alone and (found := URL.search(page.url.lower())):
-        return Block("generic", "rate-limit" if "queue-it" in found[0] else "captcha", (f"url: {clip(found[0])}",))
+        return Block(
+            "generic", "rate-limit" if "queue-it" in found[0] else "captcha", (f"url: {clip(found[0])}",)
+        )
     if found := CONSENT_URL.match(page.url.lower()):
         return Block("generic", "challenge", (f"url: {found[0]}",))
     if mitigated := page.headers.get("x-vercel-mitigated"):
@@ -100,9 +108,16 @@ def notice(page: Answer) -> Block | None:
 
 
 def _reloads(page: Answer) -> bool:
-    """Whether it is a script that sets a cookie and loads the page again, and nothing else: a shell has styles, roots, more scripts."""
+    """Whether it is a script that sets a cookie and loads the page again, and nothing else: a shell has
+    styles, roots, more scripts."""
     low = page.low
-    if len(low) > 8192 or len(page.text) > 60 or b"<link" in low or b"<img" in low or low.count(b"<script") > 2:
+    if (
+        len(low) > 8192
+        or len(page.text) > 60
+        or b"<link" in low
+        or b"<img" in low
+        or low.count(b"<script") > 2
+    ):
         return False
     return bool(COOKIE.search(low) and AGAIN.search(low)) and not page.fields and b"<div id=" not in low
 
@@ -110,9 +125,13 @@ def _reloads(page: Answer) -> bool:
 def _typed(page: Answer) -> bool:
     """Whether to type what an image shows is all that it asks for."""
     return (
-        page.thin and len(page.text) < 400 and TYPED.search(page.text) is not None and PICTURE.search(page.low) is not None
-        and len(INPUT.findall(page.low)) == 1 and not page.password
-    )  # fmt: skip
+        page.thin
+        and len(page.text) < 400
+        and TYPED.search(page.text) is not None
+        and PICTURE.search(page.low) is not None
+        and len(INPUT.findall(page.low)) == 1
+        and not page.password
+    )
 
 
 def login(page: Answer) -> Block | None:
@@ -127,7 +146,12 @@ def login(page: Answer) -> Block | None:
     wanted = LOGIN.search(page.text) if len(page.text) < 800 else None
     if wanted and len(page.text) < (800 if page.password else 400) and not (page.title and _article(page)):
         return Block("generic", "login", (f"text: {clip(wanted[0])}",))
-    if page.password and len(page.text) < 600 and _path(url) not in ("", "/") and LOGIN_TITLE.fullmatch(page.title):
+    if (
+        page.password
+        and len(page.text) < 600
+        and _path(url) not in ("", "/")
+        and LOGIN_TITLE.fullmatch(page.title)
+    ):
         return Block("generic", "login", (f"title: {clip(page.title)}", "page: asks for a password"))
     return None
 
@@ -169,13 +193,20 @@ def told(page: Answer) -> Block | None:
         and (not page.title or PERSONAL.match(verdict[0]))
         and (not BARE.match(verdict[0]) or WEB.search(page.text))
     )
-    if (title and (verdict or check)) or plain or personal or (check and boxed and short) or (direct and short):
+    if (
+        (title and (verdict or check))
+        or plain
+        or personal
+        or (check and boxed and short)
+        or (direct and short)
+    ):
         return Block("generic", kind, signs)
     return None
 
 
 def spoken(page: Answer) -> Block | None:
-    """A short page that speaks to this visitor of a check, a limit or a refusal, and whose title speaks of nothing else."""
+    """A short page that speaks to this visitor of a check, a limit or a refusal, and whose title speaks of
+    nothing else."""
     if page.refuses or page.status in (404, 410) or not page.thin or len(page.text) > 400 or page.links > 12:
         return None
     if page.fields or _article(page) or ABOUT.search(page.title):
@@ -185,7 +216,9 @@ def spoken(page: Answer) -> Block | None:
         return None
     for kind, family in FAMILIES:
         found = family.search(page.text)
-        if found and not TOLD.search(page.text[max(0, found.start() - 40) : found.start()].rpartition(". ")[2]):
+        if found and not TOLD.search(
+            page.text[max(0, found.start() - 40) : found.start()].rpartition(". ")[2]
+        ):
             return _by_text(page, kind, found[0])
     if made := composed(page.text):
         return _by_text(page, *made)
@@ -208,7 +241,8 @@ def _said(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None]:
 
 
 def _names(page: Answer) -> bool:
-    """Whether the title of a notice is a name here: the page repeats it, and then speaks to nobody (a film, a game)."""
+    """Whether the title of a notice is a name here: the page repeats it, and then speaks to nobody (a film, a
+    game)."""
     name = NAME_ENDS.split(page.title)[0].strip()
     rest = page.text.removeprefix(name).lstrip(" .!?…")
     if (

@@ -1,7 +1,7 @@
 """What notices say to the visitor in whole sentences, by families of words, each family in many languages.
 
-A sentence counts where it is about this visitor (your address, your country, you are in the queue): on a short page that says little else.
-All in lower case; gaps end with the sentence and are bounded.
+A sentence counts where it is about this visitor (your address, your country, you are in the queue): on a
+short page that says little else. All in lower case; gaps end with the sentence and are bounded.
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ WEB = re.compile(
     r"\bip\b|\bsite|web|server|url|browser|your|page|firewall|сайт|страниц|адрес|stron|serwis|sito|pagina|página|seite|サイト"
     r"|ページ|ip|사이트|페이지|网|页"
 )
-"""What a verdict that addresses nobody speaks of, where it is about the web; others are about roads and parks."""
+"""What a verdict that addresses nobody speaks of, where it is about the web; others are about roads and
+parks."""
 ALIKE = re.compile(
     r"\bro?bots?\b|robô|робот|human|mens\b|mensch|\bip\b|\bvpn\b|access|accès|acceso|acesso|доступ|zugriff|identity|unavailable"
     r"|restricted|blocked"
@@ -214,7 +215,8 @@ ENDS = re.compile(r"[.!?](?: |$)|[。！？؟]")
 
 
 def composed(text: str) -> tuple[str, str] | None:
-    """A kind, and a sentence that is about this visitor: what is the visitor's, and what befell it; or who is asked to prove what.
+    """A kind, and a sentence that is about this visitor: what is the visitor's, and what befell it; or who is
+    asked to prove what.
 
     >>> composed("ihre ip-adresse 203.0.113.7 ist für 24 stunden gesperrt.")
     ('denied', 'ihre ip-adresse 203.0.113.7 ist für 24 stunden gesperrt')

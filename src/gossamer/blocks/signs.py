@@ -1,4 +1,5 @@
-"""Marks in the code and the addresses of captchas, of notices of smaller vendors, of pages that are not there. Bytes in lower case."""
+"""Marks in the code and the addresses of captchas, of notices of smaller vendors, of pages that are not
+there. Bytes in lower case."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ CODE = re.compile(
     rb"|v(?:isitor system|icepipe|erification(?<=human verification))|x5sec|y(?:360|(?<=human security))|geetest"
     rb"|2(?:d206a39|(?<=edet=12))|\xe7\x99\xbe\xe5\xba\xa6"
 )
-"""What all marks on pages with a good status have one of: a pass that tells of most pages that they have none. Each alternative begins
-with a byte that pages rarely have."""
+"""What all marks on pages with a good status have one of: a pass that tells of most pages that they have
+none. Each alternative begins with a byte that pages rarely have."""
 SIGHTS = (b"aptcha", b"altcha", b"turnstile", b"arkose", b"geetest")
 """What every page with a captcha has one of."""
 WIDGETS = (
@@ -175,7 +176,9 @@ BOX = re.compile(rb"(?:class|id)=[\"'][^\"'<>]{0,80}captcha")
 """A part of the page that is named after a captcha."""
 PICTURE = re.compile(rb"(?:class|id|name|src|action)=[\"']?[^\"'<>\s]{0,80}captcha")
 TO_CAPTCHA = re.compile(rb"http-equiv=[\"']?refresh[^<>]{0,200}captcha")
-INPUT = re.compile(rb"<(?:input(?![^<>]{0,400}(?:hidden|submit|button|image|checkbox|radio))|textarea|select)")
+INPUT = re.compile(
+    rb"<(?:input(?![^<>]{0,400}(?:hidden|submit|button|image|checkbox|radio))|textarea|select)"
+)
 """What a person fills in."""
 COOKIE = re.compile(rb"document\.cookie ?=")
 AGAIN = re.compile(rb"location\.reload|location\.replace|location\.assign|location(?:\.href)? ?=")

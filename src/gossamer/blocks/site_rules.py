@@ -14,13 +14,13 @@ MOST = 256 << 10
 """Bytes of a page that a site's own signs are looked for in."""
 
 Blocks = bool | Sequence[Searcher]
-"""True: as we know them; False: nothing is one; or patterns of the page's text that are blocks besides. A pattern that begins with `!`
-names what is none: a vendor, a kind, or both (`!login`, `!generic login`)."""
+"""True: as we know them; False: nothing is one; or patterns of the page's text that are blocks besides. A
+pattern that begins with `!` names what is none: a vendor, a kind, or both (`!login`, `!generic login`)."""
 
 
 def seen_by(
     own: Blocks, status: int, headers: Headers, body: bytes, url: str, shows: Callable[[], int] | None = None
-) -> Block | None:  # fmt: skip
+) -> Block | None:
     """The block that an answer is, for a site that has its own word on it. `shows` as in `block`.
 
     >>> import re

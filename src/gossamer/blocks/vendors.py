@@ -1,7 +1,7 @@
 """The vendors' own pages: one pure function each. It takes an Answer and gives a Block, or None.
 
-A header that only a refusal has decides at once. Marks of a page decide where the answer is a refusal or has hardly any text: the same
-vendors put sensors and widgets on the pages that they protect.
+A header that only a refusal has decides at once. Marks of a page decide where the answer is a refusal or has
+hardly any text: the same vendors put sensors and widgets on the pages that they protect.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ _CF_CODE = re.compile(
 _CF_BLOCKS = (b"1005", b"1006", b"1007", b"1008", b"1009", b"1010", b"1011", b"1012", b"1015", b"1020")
 """Cloudflare's errors that speak of the visitor; the others of the site."""
 _AKAMAI_REFERENCE = re.compile(r"reference ?#\s?[0-9a-f]+\.[0-9a-f]+\.|errors\.edgesuite\.net")
-_DATADOME = re.compile(rb"(?:ct|geo)\.captcha-delivery\.com|captcha-delivery\.com\\?/(?:captcha|interstitial|[ci]\.js)")
+_DATADOME = re.compile(
+    rb"(?:ct|geo)\.captcha-delivery\.com|captcha-delivery\.com\\?/(?:captcha|interstitial|[ci]\.js)"
+)
 _INCAPSULA_SCRIPT = re.compile(rb"_incapsula_resource\?swjiylwa=[0-9a-f]+,")
 _ANUBIS = re.compile(
     rb"<script[^<>]{0,80}id=[\"']?anubis_(?:challenge|version)|within\.website/x/cmd/anubis/(?:static/js|api/)"
@@ -36,9 +38,18 @@ def cloudflare(page: Answer) -> Block | None:
     if signs := page.marks(b"/cdn-cgi/l/chk_captcha", b"cf-captcha-container", b'id="captcha-bypass"'):
         return Block("cloudflare", "captcha", signs)
     signs = page.marks(
-        b"cf_chl_opt", b"__cf_chl_", b"cf-chl-", b"/cdn-cgi/l/chk_jschl", b"jschl_vc", b"jschl-answer", b"cf-browser-verification",
-        b"cf-challenge-running", b"cf-please-wait", b"challenge-platform/h/b/orchestrate", b"challenge-platform/h/g/orchestrate",
-    )  # fmt: skip
+        b"cf_chl_opt",
+        b"__cf_chl_",
+        b"cf-chl-",
+        b"/cdn-cgi/l/chk_jschl",
+        b"jschl_vc",
+        b"jschl-answer",
+        b"cf-browser-verification",
+        b"cf-challenge-running",
+        b"cf-please-wait",
+        b"challenge-platform/h/b/orchestrate",
+        b"challenge-platform/h/g/orchestrate",
+    )
     if not signs and page.title == "just a moment...":
         signs = ("title: just a moment...",)
     if signs:
@@ -55,7 +66,9 @@ def _cloudflare_refusal(page: Answer) -> Block | None:
         kind = "rate-limit" if code[1] == b"1015" else "denied"
         return Block("cloudflare", kind, (f"page: error {code[1].decode()}",))
     signs = page.marks(
-        b'data-translate="block_headline"', b"used cloudflare to restrict access", b"cf-wrapper cf-error-overview"
+        b'data-translate="block_headline"',
+        b"used cloudflare to restrict access",
+        b"cf-wrapper cf-error-overview",
     )
     if page.title == "attention required! | cloudflare":
         signs = ("title: attention required! | cloudflare", *signs)
@@ -68,11 +81,17 @@ def datadome(page: Answer) -> Block | None:
     """DataDome: its captcha, its device check, its hard block; as a page or as JSON."""
     signs: tuple[str, ...] = ()
     if page.status in (401, 403, 405, 429):
-        signs = tuple(f"header {name}" for name in ("x-dd-b", "x-datadome", "x-datadome-cid") if name in page.headers)
+        signs = tuple(
+            f"header {name}" for name in ("x-dd-b", "x-datadome", "x-datadome-cid") if name in page.headers
+        )
         if "datadome=" in page.headers.get("set-cookie", ""):
             signs += ("cookie datadome",)
     named = page.alone and page.marked and b"captcha-delivery.com" in page.low
-    if named and (found := _DATADOME.search(page.low)) and (page.refuses or found[0].decode() not in page.text):
+    if (
+        named
+        and (found := _DATADOME.search(page.low))
+        and (page.refuses or found[0].decode() not in page.text)
+    ):
         signs += (f"page: {found[0].decode()}",)
     if not signs:
         return None
@@ -104,7 +123,8 @@ def akamai(page: Answer) -> Block | None:
             else None
         )
         if found and (
-            page.status in (403, 429) or "denied" in (page.text if page.refuses else page.title or page.text[:40])
+            page.status in (403, 429)
+            or "denied" in (page.text if page.refuses else page.title or page.text[:40])
         ):
             return Block("akamai", _limit(page), (f"text: {clip(found[0])}",))
     server = page.headers.get("server", "").lower()
@@ -120,15 +140,23 @@ def perimeterx(page: Answer) -> Block | None:
     if not page.alone:
         return None
     signs = page.marks(
-        b"px-captcha", b"captcha.px-cdn.net", b"captcha.px-cloud.net", b"captcha.perimeterx.net", b"pxcaptchasrc", b"pxcaptchauisrc",
-        b"_pxoncaptchasuccess", b"_pxblockedurl",
-    )  # fmt: skip
+        b"px-captcha",
+        b"captcha.px-cdn.net",
+        b"captcha.px-cloud.net",
+        b"captcha.perimeterx.net",
+        b"pxcaptchasrc",
+        b"pxcaptchauisrc",
+        b"_pxoncaptchasuccess",
+        b"_pxblockedurl",
+    )
     if signs:
         return Block("perimeterx", "captcha", signs)
     if page.marked and b'"blockscript"' in page.low and b'"appid":"px' in page.low.replace(b" ", b""):
         return Block("perimeterx", "captcha", ("page: blockScript",))
     if page.title.startswith("access to this page has been denied"):
-        signs = page.marks(b"_pxappid", b"_pxuuid", b"_pxvid", b"perimeterx", b"px-cloud.net", b"human security")
+        signs = page.marks(
+            b"_pxappid", b"_pxuuid", b"_pxvid", b"perimeterx", b"px-cloud.net", b"human security"
+        )
     if signs:
         return Block("perimeterx", "denied", signs)
     if page.status in (403, 429) and re.search(r"\b_px(?:hd|3|2|vid)=", page.headers.get("set-cookie", "")):
@@ -137,10 +165,13 @@ def perimeterx(page: Answer) -> Block | None:
 
 
 def imperva(page: Answer) -> Block | None:
-    """Imperva, once Incapsula: its JavaScript challenge, its incident page, Advanced Bot Protection's interruption."""
+    """Imperva, once Incapsula: its JavaScript challenge, its incident page, Advanced Bot Protection's
+    interruption."""
     if not page.alone:
         return None
-    incident = page.marks(b"incapsula incident id", b"incident_id=", b"powered by imperva", b"protected by imperva")
+    incident = page.marks(
+        b"incapsula incident id", b"incident_id=", b"powered by imperva", b"protected by imperva"
+    )
     if page.text.startswith("request unsuccessful. incapsula incident id"):
         incident += ("text: request unsuccessful. incapsula incident id",)
     if incident and (page.refuses or b"_incapsula_resource" in page.low or incident[-1].startswith("text")):
@@ -161,7 +192,9 @@ def imperva(page: Answer) -> Block | None:
 
 def _lone_script(page: Answer) -> re.Match[bytes] | None:
     """Incapsula's script where there is nothing else: on other pages it is a sensor."""
-    return re.search(rb"_incapsula_resource", page.low) if len(page.low) < 3000 and len(page.text) < 60 else None
+    return (
+        re.search(rb"_incapsula_resource", page.low) if len(page.low) < 3000 and len(page.text) < 60 else None
+    )
 
 
 def _imperva_edge(page: Answer) -> str:
@@ -180,7 +213,11 @@ def aws_waf(page: Answer) -> Block | None:
         return Block("aws-waf", kind, (f"header x-amzn-waf-action: {action}",))
     if (page.alone or page.status == 202) and (signs := page.marks(b"gokuprops", b"awswafcookiedomainlist")):
         human = page.marks(
-            b"captcha.awswaf.com", b"captcha.js", b"awswafcaptcha", b"captcha-container", b"human verification"
+            b"captcha.awswaf.com",
+            b"captcha.js",
+            b"awswafcaptcha",
+            b"captcha-container",
+            b"human verification",
         )
         return Block("aws-waf", "captcha" if human else "challenge", signs + human)
     if (
@@ -232,7 +269,9 @@ def distil(page: Answer) -> Block | None:
 
 def kasada(page: Answer) -> Block | None:
     """Kasada: the page that loads its challenge, mostly with 429."""
-    if page.status in (403, 429) and (found := [name for name in page.headers if name.startswith("x-kpsdk-")]):
+    if page.status in (403, 429) and (
+        found := [name for name in page.headers if name.startswith("x-kpsdk-")]
+    ):
         return Block("kasada", "challenge", (f"header {clip(found[0])}", f"status {page.status}"))
     if page.alone and page.marks(b"kpsdk") and (b"/ips.js" in page.low or page.refuses):
         return Block("kasada", "challenge", page.marks(b"kpsdk", b"/ips.js"))
@@ -261,5 +300,14 @@ def _limit(page: Answer) -> str:
 
 
 VENDORS: tuple[Callable[[Answer], Block | None], ...] = (
-    cloudflare, datadome, akamai, perimeterx, aws_waf, kasada, anubis, imperva, cloudfront, distil,
-)  # fmt: skip
+    cloudflare,
+    datadome,
+    akamai,
+    perimeterx,
+    aws_waf,
+    kasada,
+    anubis,
+    imperva,
+    cloudfront,
+    distil,
+)

@@ -1,7 +1,7 @@
 """The command line: one file a group of verbs, put together by `tree`; thin, for what a verb does lies below.
 
-Data goes to stdout, everything else to stderr. A verb returns its exit code (docs/commands.md). Nothing heavy is
-imported before a verb runs, so that `gossamer version` is quick.
+Data goes to stdout, everything else to stderr. A verb returns its exit code (docs/commands.md). Nothing heavy
+is imported before a verb runs, so that `gossamer version` is quick.
 """
 
 from __future__ import annotations

@@ -15,15 +15,24 @@ if TYPE_CHECKING:
 
 OneCrawl = Annotated[str | None, Option("--crawl", metavar="CRAWL", help="Only this crawl (default: all).")]
 What = Annotated[list[str] | None, Option("--what", metavar="PART", help="Only this part; repeatable.")]
-Older = Annotated[str | None, Option("--older", metavar="TIME", help="Of this age (12h, 30d), whatever the part.")]
+Older = Annotated[
+    str | None, Option("--older", metavar="TIME", help="Of this age (12h, 30d), whatever the part.")
+]
 DryRun = Annotated[bool, Option("--dry-run", help="Only say what would be removed.")]
 
 
 def clean(
-    what: What = None, older: Older = None, crawl: OneCrawl = None, dry_run: DryRun = False, data: Data = None,
-    store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
-) -> int:  # fmt: skip
-    """Remove what is old and of no use: ended crawls, their dead letters, leases, locks, logs. Never what may still go on."""
+    what: What = None,
+    older: Older = None,
+    crawl: OneCrawl = None,
+    dry_run: DryRun = False,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
+    """Remove what is old and of no use: ended crawls, their dead letters, leases, locks, logs. Never what may
+    still go on."""
     import msgspec
 
     from gossamer.cli.printing import amount, put_json, put_table, remark
@@ -39,7 +48,9 @@ def clean(
         put_json([{**msgspec.to_builtins(one), "dry_run": dry_run} for one in done])
         return 0
     rows = [(one.part, one.count, amount(one.bytes) if one.bytes else "", one.what) for one in done]
-    put_table(("part", "would go" if dry_run else "gone", "size", ""), rows, right=("would go", "gone", "size"))
+    put_table(
+        ("part", "would go" if dry_run else "gone", "size", ""), rows, right=("would go", "gone", "size")
+    )
     if crawl is not None and not any(one.count for one in done):
         remark(f"nothing of {crawl} was old enough, ended, and without a queue; see gossamer status {crawl}")
     return 0

@@ -81,7 +81,8 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
     "version": "config:version",
 }
-"""Every verb, and the function that does it (`room:name` in this package): only the one that is called is imported."""
+"""Every verb, and the function that does it (`room:name` in this package): only the one that is called is
+imported."""
 
 
 class Group(click.Group):
@@ -144,7 +145,8 @@ def run(words: list[str]) -> int:
 
 
 def unless_printed(words: list[str], reason: str, code: int) -> int:
-    """With `--json`, put the object that says why the command failed on stdout, unless one stands there; returns the code."""
+    """With `--json`, put the object that says why the command failed on stdout, unless one stands there;
+    returns the code."""
     from gossamer.cli import printing
     from gossamer.config.redaction import mask
 
@@ -174,7 +176,9 @@ def in_the_way(error: OSError) -> int:
     """A disk that is full, a file that may not be touched: nobody's bug."""
     where = error.filename or "the standard output"
     if error.errno in FULL:
-        return say(f"no space left for {where}: free some, then run the same command again", DiskFull.exit_code)
+        return say(
+            f"no space left for {where}: free some, then run the same command again", DiskFull.exit_code
+        )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and error.filename:
         return say(f"{where}: {error.strerror}: give yourself the right to use it, or choose another", 4)
     return bug(error)
@@ -207,7 +211,9 @@ def usage(error: Any) -> str:
     name = re.search(r"'(.+?)'", message)
     word = getattr(error, "option_name", None) or (name[1] if name else "")
     if "No such option" in message:
-        known = [name for option in getattr(command, "params", ()) for name in option.opts if name.startswith("--")]
+        known = [
+            name for option in getattr(command, "params", ()) for name in option.opts if name.startswith("--")
+        ]
         if path == "gossamer":
             return f"{word} stands before a command: options follow it, as in gossamer crawl TARGET {word} ...; see gossamer --help"
         return f"{path} has no option {word}{nearest(word, known)}; see {path} --help"

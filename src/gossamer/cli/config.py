@@ -11,7 +11,11 @@ Folder = Annotated[str, Option("--folder", metavar="DIR", help="Where gossamer.t
 
 
 def show(
-    folder: Folder = ".", data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
+    folder: Folder = ".",
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
 ) -> int:
     """The settings in force, with secrets masked."""
     from gossamer.cli.printing import put_json, put_table

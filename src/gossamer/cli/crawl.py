@@ -53,11 +53,28 @@ HELP = {
     "cache": "Folder of kept pages: fetched once, then replayed.",
 }
 METAVARS = {
-    "store": "URL", "data": "DIR", "user_agent": "TEXT", "include": "REGEX", "exclude": "REGEX", "time_limit": "TIME", "seen": "HOW",
-    "size_limit": "SIZE", "host_bytes": "SIZE", "host_time": "TIME", "delay": "SECONDS", "retries": "TIMES", "duplicates": "HOW",
-    "allow_private": "CIDR", "cache": "DIR", "scope": "WHICH", "polite_by": "WHAT", "lane": "LANE", "region": "REGION",
-    "ladder": "RUNGS", "proxies": "FILE",
-}  # fmt: skip
+    "store": "URL",
+    "data": "DIR",
+    "user_agent": "TEXT",
+    "include": "REGEX",
+    "exclude": "REGEX",
+    "time_limit": "TIME",
+    "seen": "HOW",
+    "size_limit": "SIZE",
+    "host_bytes": "SIZE",
+    "host_time": "TIME",
+    "delay": "SECONDS",
+    "retries": "TIMES",
+    "duplicates": "HOW",
+    "allow_private": "CIDR",
+    "cache": "DIR",
+    "scope": "WHICH",
+    "polite_by": "WHAT",
+    "lane": "LANE",
+    "region": "REGION",
+    "ladder": "RUNGS",
+    "proxies": "FILE",
+}
 IGNORED = "WARNING: robots.txt is ignored{}. You answer for what this crawl does; ask the owners of the sites first."
 REPEATABLE = ("include", "exclude", "proxies", "allow_private", "allow_port")
 OWN: dict[str, tuple[Any, str, str | None, str]] = {
@@ -76,9 +93,19 @@ OWN: dict[str, tuple[Any, str, str | None, str]] = {
     "links": (bool, "--links", None, "Page records with the page's links."),
     "archive": (str, "--archive", "PATH", "Replay a folder of pages, a page or a WARC; nothing is fetched."),
     "sitemaps": (bool, "--sitemaps", None, "Sitemaps named in the seeds' robots.txt are seeds, too."),
-    "watch": (str, "--watch", "TIME", "Read sitemaps and feeds again so often (1h); what is new is added; no end."),
+    "watch": (
+        str,
+        "--watch",
+        "TIME",
+        "Read sitemaps and feeds again so often (1h); what is new is added; no end.",
+    ),
     "priority": (int, "--priority", "N", "Of the seeds and what they lead to (default 0)."),
-    "header": (list[str], "-H --header", "NAME:VALUE", "A header; secret ones to the seeds alone; repeatable."),
+    "header": (
+        list[str],
+        "-H --header",
+        "NAME:VALUE",
+        "A header; secret ones to the seeds alone; repeatable.",
+    ),
     "argument": (list[str], "-a --argument", "NAME=VALUE", "A site's argument; repeatable."),
     "setting": (list[str], "-s --setting", "NAME=VALUE", "Any setting; repeatable."),
     "fail_on": (list[str], "--fail-on", "GATE", "Exit 30 when it holds: success<0.95; repeatable."),
@@ -93,11 +120,16 @@ def signature() -> inspect.Signature:
     for name, text in HELP.items():
         kind = bool if name == "ignore_robots" else list[str] if name in REPEATABLE else str
         known[name] = (kind, flag(name), None if kind is bool else METAVARS.get(name, "N"), text)
-    targets = Argument(metavar="TARGET...", help="URLs, site files, lists, sitemap:URL, feed:URL, - for stdin.")
+    targets = Argument(
+        metavar="TARGET...", help="URLs, site files, lists, sitemap:URL, feed:URL, - for stdin."
+    )
     annotated: dict[str, tuple[Any, Any]] = {"targets": (Annotated[list[str] | None, targets], None)}
     for name, (kind, flags, metavar, text) in known.items():
         option = Option(*flags.split(), metavar=metavar, help=text)
-        annotated[name] = (Annotated[kind if kind is bool else kind | None, option], False if kind is bool else None)
+        annotated[name] = (
+            Annotated[kind if kind is bool else kind | None, option],
+            False if kind is bool else None,
+        )
     return inspect.Signature(
         [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
@@ -124,12 +156,15 @@ def crawl(**words: Any) -> int:
 
 
 def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
-    """The job that the words ask for; `shared`: many machines write its outputs. Raises UsageError, ConfigError."""
+    """The job that the words ask for; `shared`: many machines write its outputs. Raises UsageError,
+    ConfigError."""
     from gossamer.app.job import Job
     from gossamer.sinks.files import place
 
     if not words["targets"]:
-        raise UsageError("no TARGET given: name a URL, a site file, a list, sitemap:URL, feed:URL, or - for stdin")
+        raise UsageError(
+            "no TARGET given: name a URL, a site file, a list, sitemap:URL, feed:URL, or - for stdin"
+        )
     typed(
         [
             *words["targets"],
@@ -144,13 +179,27 @@ def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
     if not -1_000_000 <= (words["priority"] or 0) <= 1_000_000:
         raise UsageError("--priority lies between -1000000 and 1000000")
     return Job(
-        targets=words["targets"], settings=settings_of(words), outputs=outputs_of(words, shared), pages=words["pages"],
-        attempts=words["attempts"], graph=words["graph"], files=place(words["files"]) if words["files"] else None,
-        name=words["name"], fresh=words["fresh"], refresh=words["refresh"], text=words["text"], links=words["links"],
-        known=words["known"], headers=headers_of(words["header"] or ()), args=arguments_of(words["argument"] or ()),
-        priority=words["priority"] or 0, sitemaps=words["sitemaps"], archive=words["archive"],
-        watch=time_of("--watch", words["watch"]), gates=gates_of(words["fail_on"] or ()),
-    )  # fmt: skip
+        targets=words["targets"],
+        settings=settings_of(words),
+        outputs=outputs_of(words, shared),
+        pages=words["pages"],
+        attempts=words["attempts"],
+        graph=words["graph"],
+        files=place(words["files"]) if words["files"] else None,
+        name=words["name"],
+        fresh=words["fresh"],
+        refresh=words["refresh"],
+        text=words["text"],
+        links=words["links"],
+        known=words["known"],
+        headers=headers_of(words["header"] or ()),
+        args=arguments_of(words["argument"] or ()),
+        priority=words["priority"] or 0,
+        sitemaps=words["sitemaps"],
+        archive=words["archive"],
+        watch=time_of("--watch", words["watch"]),
+        gates=gates_of(words["fail_on"] or ()),
+    )
 
 
 def gates_of(texts: list[str] | tuple[str, ...]) -> list[str]:
@@ -197,7 +246,10 @@ def outputs_of(words: dict[str, Any], shared: bool = False) -> list[Output]:
 
     found = [Output(spec) for spec in words["output"] or ()]
     found += [Output(spec, overwrite=True) for spec in words["overwrite"] or ()]
-    specs = [*(output.spec for output in found), *filter(None, [words["pages"], words["attempts"], words["graph"]])]
+    specs = [
+        *(output.spec for output in found),
+        *filter(None, [words["pages"], words["attempts"], words["graph"]]),
+    ]
     if shared:
         from gossamer.app.job_payload import shareable
 
@@ -261,7 +313,8 @@ def warn(settings: Settings, quiet: bool) -> None:
             remark(f"{path} line {number}: {reason}", quiet)
         if found.bad:
             remark(
-                f"{len(found.bad)} bad lines of proxies are left out; {len(found.proxies)} proxies were taken", quiet
+                f"{len(found.bad)} bad lines of proxies are left out; {len(found.proxies)} proxies were taken",
+                quiet,
             )
     for option, texts in (("--include", settings.include), ("--exclude", settings.exclude)):
         slow(option, map(compile_, texts), "a URL on which it takes longer is skipped as filter", quiet)
@@ -281,7 +334,8 @@ def slow(where: str, patterns: Iterable[Searcher], then: str, quiet: bool) -> No
 
 
 def of_sites(job: Job, words: dict[str, Any]) -> Job:
-    """Sites that ignore robots.txt are named, also with --quiet; those that keep their items themselves leave stdout alone."""
+    """Sites that ignore robots.txt are named, also with --quiet; those that keep their items themselves leave
+    stdout alone."""
     import msgspec
 
     from gossamer.cli.printing import remark
@@ -333,7 +387,8 @@ def finish(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> 
         most = RETRYABLE[max(worth, key=worth.__getitem__)]
         remark(f"no page came ({named(worth)}): {most}, then run it again with --fresh")
         return 9
-    empty = not summary.found and summary.state == "finished" and not words["refresh"]  # a sitemap that is gone
+    # a sitemap that is gone
+    empty = not summary.found and summary.state == "finished" and not words["refresh"]
     return nothing(job, summary.crawl) if empty else 0
 
 

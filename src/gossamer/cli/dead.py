@@ -27,17 +27,28 @@ if TYPE_CHECKING:
     from gossamer.frontier.stats import Letter
 
 OfHost = Annotated[str | None, Option("--host", metavar="HOST", help="Only of this host.")]
-Reason = Annotated[str | None, Option("--reason", metavar="WORD", help="Only with this reason (dns, timeout, ...).")]
+Reason = Annotated[
+    str | None, Option("--reason", metavar="WORD", help="Only with this reason (dns, timeout, ...).")
+]
 Since = Annotated[str | None, Option("--since", metavar="TIME", help="Only of the last 90s, 5m, 2h, 3d.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Only count them.")]
-Limit = Annotated[int, Option("--limit", metavar="N", help="At most so many (default 1000; 0: all).", least=0)]
+Limit = Annotated[
+    int, Option("--limit", metavar="N", help="At most so many (default 1000; 0: all).", least=0)
+]
 Url = Annotated[str, Argument(metavar="URL|ID", help="The URL, or the number that the list shows.")]
 
 
 def listed(
-    crawl: MaybeCrawl = None, host: OfHost = None, reason: Reason = None, since: Since = None, limit: Limit = 1000,
-    data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
-) -> int:  # fmt: skip
+    crawl: MaybeCrawl = None,
+    host: OfHost = None,
+    reason: Reason = None,
+    since: Since = None,
+    limit: Limit = 1000,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
     """List dead letters, the oldest first; with --json one object a line."""
     settings, wanted = read_settings(data, store, setting), filters(host, reason, since)
     return asyncio.run(_list(settings, crawl, wanted, limit, as_json))
@@ -56,18 +67,32 @@ def show(
 
 
 def requeue(
-    crawl: MaybeCrawl = None, host: OfHost = None, reason: Reason = None, since: Since = None, dry_run: DryRun = False,
-    data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
-) -> int:  # fmt: skip
+    crawl: MaybeCrawl = None,
+    host: OfHost = None,
+    reason: Reason = None,
+    since: Since = None,
+    dry_run: DryRun = False,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
     """Put dead letters back into the queue, as if never tried; the crawl's command then fetches them."""
     settings, wanted = read_settings(data, store, setting), filters(host, reason, since)
     return asyncio.run(_act("requeue", settings, crawl, wanted, dry_run, as_json))
 
 
 def drop(
-    crawl: MaybeCrawl = None, host: OfHost = None, reason: Reason = None, since: Since = None, dry_run: DryRun = False,
-    data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
-) -> int:  # fmt: skip
+    crawl: MaybeCrawl = None,
+    host: OfHost = None,
+    reason: Reason = None,
+    since: Since = None,
+    dry_run: DryRun = False,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
     """Give dead letters up for good; they count as failed."""
     settings, wanted = read_settings(data, store, setting), filters(host, reason, since)
     return asyncio.run(_act("drop", settings, crawl, wanted, dry_run, as_json))
@@ -89,7 +114,9 @@ def filters(host: str | None, reason: str | None, since: str | None) -> dict[str
         raise UsageError(f"--since {since!r}: {error}") from None
 
 
-async def _list(settings: Settings, crawl: str | None, wanted: dict[str, Any], limit: int, as_json: bool) -> int:
+async def _list(
+    settings: Settings, crawl: str | None, wanted: dict[str, Any], limit: int, as_json: bool
+) -> int:
     from gossamer.cli.printing import put_json, put_table, remark
     from gossamer.frontier.stats import Census
 
@@ -155,7 +182,11 @@ async def _act(
         put_json({"crawl": name, "letters": done, "dry_run": dry_run})
         return 0
     words = {"requeue": "queued again", "drop": "dropped"}[verb]
-    after = "; run the crawl's command to fetch them" if verb == "requeue" and ended and done and not dry_run else ""
+    after = (
+        "; run the crawl's command to fetch them"
+        if verb == "requeue" and ended and done and not dry_run
+        else ""
+    )
     print(f"{done} dead letters {'would be ' if dry_run else ''}{words}{after}")
     return 0
 

@@ -30,10 +30,14 @@ LARGE = 1_000_000
 Size = Annotated[bool, Option("--size", help="Say what a crawl needs.")]
 Hosts = Annotated[int | None, Option("--hosts", metavar="N", help="Hosts of the crawl.")]
 Urls = Annotated[int | None, Option("--urls", metavar="N", help="URLs of the crawl.")]
-Delay = Annotated[str | None, Option("--delay", metavar="SECONDS", help="From start to start at one host (1).")]
+Delay = Annotated[
+    str | None, Option("--delay", metavar="SECONDS", help="From start to start at one host (1).")
+]
 PerHost = Annotated[int | None, Option("--per-host", metavar="N", help="Requests at once at one host (1).")]
 Answer = Annotated[str | None, Option("--answer", metavar="SECONDS", help="That an answer takes (0.5).")]
-Workers = Annotated[int | None, Option("--workers", metavar="N", help="Worker processes (as many as are of use here).")]
+Workers = Annotated[
+    int | None, Option("--workers", metavar="N", help="Worker processes (as many as are of use here).")
+]
 Repair = Annotated[bool, Option("--repair", help="Mend the store; rebuild what it lost from outputs.")]
 DryRepair = Annotated[bool, Option("--dry-run", help="With --repair: say what would be done.")]
 Name = Annotated[str | None, Argument(metavar="[CRAWL]", help="With --repair: this crawl alone.")]
@@ -53,13 +57,25 @@ class Finding(NamedTuple):
 
 
 def doctor(
-    size: Size = False, hosts: Hosts = None, urls: Urls = None, delay: Delay = None, per_host: PerHost = None,
-    answer: Answer = None, workers: Workers = None, within: Within = None, crawl: Like = None, data: Data = None,
-    store: StoreUrl = None, setting: Setting = None, as_json: Json = False, repair: Repair = False,
-    dry_run: DryRepair = False, name: Name = None,
-) -> int:  # fmt: skip
-    """Look at the store, the disk, the clock, names, certificates and limits; say what to do. --size: what a crawl needs.
-    --repair: mend a damaged store, and rebuild a crawl that the store lost from its outputs."""
+    size: Size = False,
+    hosts: Hosts = None,
+    urls: Urls = None,
+    delay: Delay = None,
+    per_host: PerHost = None,
+    answer: Answer = None,
+    workers: Workers = None,
+    within: Within = None,
+    crawl: Like = None,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+    repair: Repair = False,
+    dry_run: DryRepair = False,
+    name: Name = None,
+) -> int:
+    """Look at the store, the disk, the clock, names, certificates and limits; say what to do. --size: what a
+    crawl needs. --repair: mend a damaged store, and rebuild a crawl that the store lost from its outputs."""
     from gossamer.cli.printing import put_json, put_table
 
     settings = read_settings(data, store, setting)
@@ -75,22 +91,32 @@ def doctor(
     if repair:
         from gossamer.app.repair import repair as mend
 
-        asyncio.run(mend(settings, name, lambda line: print(f"gossamer: {line}", file=sys.stderr), dry=dry_run))
+        asyncio.run(
+            mend(settings, name, lambda line: print(f"gossamer: {line}", file=sys.stderr), dry=dry_run)
+        )
         return 0
     if name is not None or dry_run:
-        raise UsageError("a crawl and --dry-run belong to --repair: gossamer doctor --repair [CRAWL] [--dry-run]")
+        raise UsageError(
+            "a crawl and --dry-run belong to --repair: gossamer doctor --repair [CRAWL] [--dry-run]"
+        )
     if size:
         from gossamer.cli.doctor_size import tell
 
         return tell(settings, crawl, given, as_json)
     if crawl is not None or any(value is not None for value in given.values()):
-        raise UsageError("--hosts, --urls and their like belong to --size: gossamer doctor --size --hosts N --urls N")
+        raise UsageError(
+            "--hosts, --urls and their like belong to --size: gossamer doctor --size --hosts N --urls N"
+        )
     findings = asyncio.run(examine(settings))
     if as_json:
         put_json([{**one._asdict(), "code": one.code if one.level == "bad" else 0} for one in findings])
     else:
         put_table(
-            (), [(one.level, one.what, one.found + (f"; {one.advice}" if one.advice else "")) for one in findings]
+            (),
+            [
+                (one.level, one.what, one.found + (f"; {one.advice}" if one.advice else ""))
+                for one in findings
+            ],
         )
     bad = [one.code for one in findings if one.level == "bad"]
     return max(bad, default=0)
@@ -132,16 +158,22 @@ def versions() -> Iterator[Finding]:
 
     from gossamer import __version__
 
-    yield Finding("gossamer", "ok", f"{__version__} on Python {platform.python_version()}, {platform.platform()}")
+    yield Finding(
+        "gossamer", "ok", f"{__version__} on Python {platform.python_version()}, {platform.platform()}"
+    )
     missing, found = [], []
     for name in PACKAGES:
         try:
             found.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             missing.append(name)
-    yield Finding("packages", "ok", ", ".join(found) + (f"; not here: {', '.join(missing)}" if missing else ""))
+    yield Finding(
+        "packages", "ok", ", ".join(found) + (f"; not here: {', '.join(missing)}" if missing else "")
+    )
     if "uvloop" in missing:
-        yield Finding("event loop", "warn", "uvloop is missing", f"crawling is faster with it: {newer('uvloop')}")
+        yield Finding(
+            "event loop", "warn", "uvloop is missing", f"crawling is faster with it: {newer('uvloop')}"
+        )
 
 
 def folder(settings: Settings) -> Finding:
@@ -157,12 +189,18 @@ def folder(settings: Settings) -> Finding:
             file.write(b"x")
     except OSError as error:
         return Finding(
-            "data folder", "bad", f"{path}: {error.strerror}", "choose one that can be written with --data DIR"
+            "data folder",
+            "bad",
+            f"{path}: {error.strerror}",
+            "choose one that can be written with --data DIR",
         )
     free = shutil.disk_usage(above).free
     level = "bad" if free < 100 << 20 else "warn" if free < 1 << 30 else "ok"
     return Finding(
-        "data folder", level, f"{path} can be written, {amount(free)} free", "" if level == "ok" else "free some space"
+        "data folder",
+        level,
+        f"{path} can be written, {amount(free)} free",
+        "" if level == "ok" else "free some space",
     )
 
 
@@ -172,11 +210,19 @@ def files(settings: Settings) -> Iterator[Finding]:
 
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     need = 2 * settings.concurrency + 128
-    yield Finding("open files", "ok" if soft >= need else "bad", f"{soft} allowed, {need} wanted",
-                  "" if soft >= need else f"raise it: ulimit -n {need}")  # fmt: skip
+    yield Finding(
+        "open files",
+        "ok" if soft >= need else "bad",
+        f"{soft} allowed, {need} wanted",
+        "" if soft >= need else f"raise it: ulimit -n {need}",
+    )
     right = 1_750_000_000 < time.time() < 5_000_000_000
-    yield Finding("clock", "ok" if right else "bad", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                  "" if right else "set the clock: certificates and leases depend on it")  # fmt: skip
+    yield Finding(
+        "clock",
+        "ok" if right else "bad",
+        time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "" if right else "set the clock: certificates and leases depend on it",
+    )
 
 
 def bundle(settings: Settings) -> Finding:
@@ -190,7 +236,9 @@ def bundle(settings: Settings) -> Finding:
     except OSError as error:
         return Finding("certificates", "bad", f"{path}: {error.strerror}", advice)
     if not n:
-        return Finding("certificates", "bad", f"none in {path}" if path else "no file of trusted authorities", advice)
+        return Finding(
+            "certificates", "bad", f"none in {path}" if path else "no file of trusted authorities", advice
+        )
     return Finding("certificates", "ok", f"{n} trusted authorities in {path}")
 
 
@@ -272,7 +320,9 @@ async def waste(settings: Settings, store: Store) -> list[Finding]:
         findings = [Finding("cleaning", "ok", found, "see gossamer clean --dry-run")]
     else:
         done = [
-            one for one in await clean(settings, store, dry=True, more={"queues": broker_cleanup.PART}) if one.count
+            one
+            for one in await clean(settings, store, dry=True, more={"queues": broker_cleanup.PART})
+            if one.count
         ]
         parts = ", ".join(f"{one.count} {one.part}" for one in done)
         size = amount(sum(one.bytes for one in done))
@@ -302,12 +352,16 @@ async def kept(store: Store) -> list[Finding]:
         took = (time.perf_counter() - began) * 1000
         whole, micro = await store.guard(cast(Any, server.client.time()))
         off = abs(int(whole) + int(micro) / 1e6 - time.time())
-        where = f"{store.client.servers.address.shown}" + (f", {server.place}," if len(all_of_them) > 1 else "")
+        where = f"{store.client.servers.address.shown}" + (
+            f", {server.place}," if len(all_of_them) > 1 else ""
+        )
         findings += of_server(server.info, servers.address.kind, where, took, off, server.replicas)
     return findings
 
 
-def of_server(info: dict[str, Any], kind: str, where: str, took: float, off: float, replicas: int) -> Iterator[Finding]:
+def of_server(
+    info: dict[str, Any], kind: str, where: str, took: float, off: float, replicas: int
+) -> Iterator[Finding]:
     """What one server says of itself: `took` milliseconds to answer, its clock is `off` by seconds."""
     from gossamer.cli.printing import amount
     from gossamer.store.store_check import name, remarks
@@ -327,4 +381,6 @@ def of_server(info: dict[str, Any], kind: str, where: str, took: float, off: flo
     if info and "disk" not in said:
         yield Finding("store disk", "ok", "append-only file on")
     if off > 5:
-        yield Finding("store clock", "warn", f"{off:.0f} s away from ours", "let both machines ask a time server")
+        yield Finding(
+            "store clock", "warn", f"{off:.0f} s away from ours", "let both machines ask a time server"
+        )

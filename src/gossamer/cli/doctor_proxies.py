@@ -31,7 +31,9 @@ async def proxies(settings: Settings) -> list[Finding]:
     if found.bad:
         path, number, reason = found.bad[0]
         out.append(
-            Finding("proxy lines", "warn", f"{len(found.bad)} are left out, first {path} line {number}: {reason}")
+            Finding(
+                "proxy lines", "warn", f"{len(found.bad)} are left out, first {path} line {number}: {reason}"
+            )
         )
     guard, gate = Resolver(settings.allow_private), asyncio.Semaphore(AT_ONCE)
     check = Check(settings, guard, Pool(found.proxies))
@@ -55,11 +57,14 @@ async def proxies(settings: Settings) -> list[Finding]:
 
 
 async def cooling(store: Store, host: str) -> tuple[int, int]:
-    """Proxies that cool down at the registered domain of a host now, and those that were blocked there of late."""
+    """Proxies that cool down at the registered domain of a host now, and those that were blocked there of
+    late."""
     from gossamer import url as urls
     from gossamer.proxies.proxy_health import Standing
     from gossamer.state.proxy_stats import Proving
 
     now, kept = await Proving(store, "").exchange({})
-    there = [Standing.of(text) for key, text in kept.items() if key.endswith(f"\t{urls.registered_domain(host)}")]
+    there = [
+        Standing.of(text) for key, text in kept.items() if key.endswith(f"\t{urls.registered_domain(host)}")
+    ]
     return sum(one.until > now for one in there), len(there)

@@ -36,7 +36,9 @@ def browser(settings: Settings) -> Finding:
     except ConfigError as error:
         return Finding("browser", level, "not available", str(error), error.exit_code)
     except (OSError, subprocess.SubprocessError) as error:
-        return Finding("browser", level, f"{program} does not start", str(error)[:200], BrowserFailed.exit_code)
+        return Finding(
+            "browser", level, f"{program} does not start", str(error)[:200], BrowserFailed.exit_code
+        )
     if done.returncode:
         return Finding(
             "browser", level, f"{program} does not start", done.stderr.strip()[:200], BrowserFailed.exit_code

@@ -1,4 +1,5 @@
-"""`gossamer doctor --size`: what a crawl needs, reckoned from measured figures (docs/scale.md has where each was measured)."""
+"""`gossamer doctor --size`: what a crawl needs, reckoned from measured figures (docs/scale.md has where each
+was measured)."""
 
 from __future__ import annotations
 
@@ -126,7 +127,18 @@ def size(load: Load, machine: Machine) -> Size:
     )
     enough = need <= machine.memory and cores <= machine.cores and not late
     return Size(
-        polite, worker, store, rate, bound, duration, workers, memory, int((waiting - hot) * COLD), stores, enough, why
+        polite,
+        worker,
+        store,
+        rate,
+        bound,
+        duration,
+        workers,
+        memory,
+        int((waiting - hot) * COLD),
+        stores,
+        enough,
+        why,
     )
 
 
@@ -155,7 +167,9 @@ def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> 
             values[name] = _time("answer" if name == "seconds" else name, values[name])
     for name in ("hosts", "urls"):
         if name not in values:
-            raise UsageError(f"--{name} N is missing: gossamer doctor --size --hosts N --urls N, or --crawl CRAWL")
+            raise UsageError(
+                f"--{name} N is missing: gossamer doctor --size --hosts N --urls N, or --crawl CRAWL"
+            )
     if low := [name for name in ("hosts", "urls", "per_host", "workers") if values.get(name, 1) < 1]:
         raise UsageError(f"--{low[0].replace('_', '-')} is 1 or more")
     if high := [name for name in ("hosts", "urls", "per_host", "workers") if (values.get(name) or 0) > MOST]:
@@ -200,9 +214,11 @@ async def measured(settings: Settings, crawl: str) -> dict[str, Any]:
     delays = [line.delay for line in hosts if line.delay]
     times = await asyncio.to_thread(_answers, Path(settings.data) / crawl / "attempts.jsonl")
     return {
-        **known, "pending": summary.pending, **({"delay": sum(delays) / len(delays)} if delays else {}),
+        **known,
+        "pending": summary.pending,
+        **({"delay": sum(delays) / len(delays)} if delays else {}),
         **({"seconds": sum(times) / len(times)} if times else {}),
-    }  # fmt: skip
+    }
 
 
 def _answers(path: Path) -> list[float]:

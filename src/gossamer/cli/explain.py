@@ -1,4 +1,5 @@
-"""`gossamer explain URL`: what every gate says of it and by which rule, where it is now, and what happened to it."""
+"""`gossamer explain URL`: what every gate says of it and by which rule, where it is now, and what happened to
+it."""
 
 from __future__ import annotations
 
@@ -24,19 +25,32 @@ if TYPE_CHECKING:
 
 Url = Annotated[str, Argument(metavar="URL", help="As a page links to it.")]
 Meant = Annotated[
-    str | None, Option("--crawl", metavar="CRAWL", help="Its name (default: the last begun that met the host).")
+    str | None,
+    Option("--crawl", metavar="CRAWL", help="Its name (default: the last begun that met the host)."),
 ]
-Depth = Annotated[int | None, Option("--depth", metavar="N", help="As if met so many links away from a seed.", least=0)]
-From = Annotated[str | None, Option("--from", metavar="URL", help="A page with a link to it, fetched to see it.")]
-SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://|(?:about|blob|data|file|ftp|javascript|mailto|sms|tel):", re.IGNORECASE)
+Depth = Annotated[
+    int | None, Option("--depth", metavar="N", help="As if met so many links away from a seed.", least=0)
+]
+From = Annotated[
+    str | None, Option("--from", metavar="URL", help="A page with a link to it, fetched to see it.")
+]
+SCHEME = re.compile(
+    r"[a-z][a-z0-9+.-]*://|(?:about|blob|data|file|ftp|javascript|mailto|sms|tel):", re.IGNORECASE
+)
 LINES = 5
 WAIT = 5.0
 
 
 def explain(
-    url: Url, crawl: Meant = None, depth: Depth = None, page: From = None, data: Data = None, store: StoreUrl = None,
-    setting: Setting = None, as_json: Json = False,
-) -> int:  # fmt: skip
+    url: Url,
+    crawl: Meant = None,
+    depth: Depth = None,
+    page: From = None,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
     """Every gate's verdict on a URL and the rule that decided; where it is now and what happened to it."""
     from gossamer.cli.printing import put_json, put_table
 
@@ -45,7 +59,12 @@ def explain(
         put_json(told)
         return 0
     put_table(
-        (), [("url", told["url"]), ("counts as", told["canonical"]), ("crawl", f"{told['crawl']} ({told['state']})")]
+        (),
+        [
+            ("url", told["url"]),
+            ("counts as", told["canonical"]),
+            ("crawl", f"{told['crawl']} ({told['state']})"),
+        ],
     )
     print()
     put_table(("gate", "verdict", "rule"), [tuple(gate.values()) for gate in told["gates"]])
@@ -75,13 +94,20 @@ async def tell(
         state, _reason = await Crawls(store).state(name)
     gate = Gate("form", "scope", f"{found.partition(':')[0]}: is neither http nor https")
     return {
-        "url": found, "canonical": found, "crawl": name, "state": state, "gates": [gate._asdict()], "now": "skipped (scope)",
-        "why": gate.rule, "attempts": [],
-    }  # fmt: skip
+        "url": found,
+        "canonical": found,
+        "crawl": name,
+        "state": state,
+        "gates": [gate._asdict()],
+        "now": "skipped (scope)",
+        "why": gate.rule,
+        "attempts": [],
+    }
 
 
 async def _meant(store: Store, crawl: str | None, url: str) -> str:
-    """The crawl that was named; else, where there are several, the one begun last of those that met the URL's host."""
+    """The crawl that was named; else, where there are several, the one begun last of those that met the URL's
+    host."""
     from gossamer import url as urls
     from gossamer.frontier.stats import Census
 
@@ -119,11 +145,15 @@ class Teller:
         url = urls.split_credentials(typed)[0]
         record = await self.census.crawls.need(self.name)
         if record.limits:
-            self.settings = msgspec.convert({**msgspec.structs.asdict(self.settings), **record.limits}, Settings)
+            self.settings = msgspec.convert(
+                {**msgspec.structs.asdict(self.settings), **record.limits}, Settings
+            )
         canonical = key_of(record.spec)
         key = canonical(url)
         cold, _ = cold_of(self.settings, self.name)
-        place = await self.census.locate(self.name, url, urls.fingerprint(key, self.store.seed), canonical, cold)
+        place = await self.census.locate(
+            self.name, url, urls.fingerprint(key, self.store.seed), canonical, cold
+        )
         if cold is not None:
             await cold.close()
         if depth is None and place.request is not None:
@@ -131,16 +161,27 @@ class Teller:
         attempts = last_attempts(self.settings, self.name, key, canonical, LINES)
         gates = [
             *(await self._link(page, key, canonical) if page else ()),
-            *await self._filters(record, typed, depth), await self._address(url), self._duplicate(url, place, attempts),
-            await self._budget(url, place), await self._robots(url, record.spec.user_agent), *await self._session(url), *answered(attempts),
-        ]  # fmt: skip
+            *await self._filters(record, typed, depth),
+            await self._address(url),
+            self._duplicate(url, place, attempts),
+            await self._budget(url, place),
+            await self._robots(url, record.spec.user_agent),
+            *await self._session(url),
+            *answered(attempts),
+        ]
         if place.state in ("pending", "retrying"):
             gates += await turn(self.store, self.name, await self.census.host(place.host))
         now, why = conclusion(place, gates, attempts, (await self.census.summary(self.name)).skipped)
         return {
-            "url": url, "canonical": key, "crawl": self.name, "state": record.state,
-            "gates": [gate._asdict() for gate in gates], "now": now, "why": why, "attempts": attempts,
-        }  # fmt: skip
+            "url": url,
+            "canonical": key,
+            "crawl": self.name,
+            "state": record.state,
+            "gates": [gate._asdict() for gate in gates],
+            "now": now,
+            "why": why,
+            "attempts": attempts,
+        }
 
     async def _filters(self, record: Record, url: str, depth: int | None) -> list[Gate]:
         """The pure filters, as `add` applies them."""
@@ -161,7 +202,9 @@ class Teller:
             rules = rules.re_anchored(*pair)
         gates = [Gate(*row) for row in rules.explain(url, depth or 0)]
         if depth is None:
-            far = Gate("depth", "unknown", f"not known how far from a seed it is; --depth is {record.spec.depth}")
+            far = Gate(
+                "depth", "unknown", f"not known how far from a seed it is; --depth is {record.spec.depth}"
+            )
             gates = [far if gate.gate == "depth" else gate for gate in gates]
         return gates
 
@@ -219,11 +262,17 @@ class Teller:
         if place.state == "parked" and place.level is not None:
             return Gate("budget", "budget", f"{spent(held) if held else 'parked'}; {self._of_a_host()}")
         if place.state == "parked":
-            says = f"{held.accepted} pages taken, {held.vouchers} domains vouch for the host" if held else "parked"
+            says = (
+                f"{held.accepted} pages taken, {held.vouchers} domains vouch for the host"
+                if held
+                else "parked"
+            )
             return Gate("budget", "budget", f"{says}; cap {cap} (--host-pages)")
         if view.crawl_delay > 300:
             return Gate(
-                "budget", "budget", f"robots.txt asks for a Crawl-delay of {view.crawl_delay:g} s, more than 300 s"
+                "budget",
+                "budget",
+                f"robots.txt asks for a Crawl-delay of {view.crawl_delay:g} s, more than 300 s",
             )
         if held is None or not held.accepted:
             return Gate("budget", "pass", "a seed's host has no cap" if held else "the host was not met yet")
@@ -247,7 +296,12 @@ class Teller:
 
         _, host, path = split(url)
         login = next(
-            (one.site.session for one in self._sites if one.name == host_rules.needs(self._sites, host).session), None
+            (
+                one.site.session
+                for one in self._sites
+                if one.name == host_rules.needs(self._sites, host).session
+            ),
+            None,
         )
         if login is None:
             return []
@@ -279,9 +333,13 @@ class Teller:
             return Gate("robots.txt", closed.skip or closed.error or "robots", closed.detail)
         if version == robots_access.OPEN:
             return Gate("robots.txt", "pass", "the host has none, or allows all")
-        kept = await Frontier(self.store, self.name).rules(bucket_of(host, self.store.buckets), host, scheme[4:] or "h")
+        kept = await Frontier(self.store, self.name).rules(
+            bucket_of(host, self.store.buckets), host, scheme[4:] or "h"
+        )
         if kept is None:
-            return Gate("robots.txt", "unknown", "its rules have aged out; they are read again before the next page")
+            return Gate(
+                "robots.txt", "unknown", "its rules have aged out; they are read again before the next page"
+            )
         robots = robots_access.rules(kept)
         agent = (user_agent or self.settings.agent).partition("/")[0].strip()
         line = robots.rule(agent, url) or f"no line speaks of it for {agent}"

@@ -37,7 +37,11 @@ def conclusion(
     told = {
         "pending": f"at priority {place.level}, {place.position} before it in its host's queue",
         "cold": "in the cold store"
-        + (f" at priority {place.level}, about {place.position} before it" if place.position is not None else ""),
+        + (
+            f" at priority {place.level}, about {place.position} before it"
+            if place.position is not None
+            else ""
+        ),
         "leased": f"a worker has it, token {place.token}, its lease ends in {duration(max(place.due or 0, 0))}",
         "retrying": f"after {place.attempt} failures, due in {duration(max(place.due or 0, 0))}",
         "parked": PARKED[place.level is None],

@@ -44,7 +44,8 @@ def last_attempts(
 
 
 def last_blocks(settings: Settings, name: str, host: str, limit: int) -> list[dict[str, Any]]:
-    """The last requests to a host in a crawl that met a block, the latest first; LINES of the log are looked through."""
+    """The last requests to a host in a crawl that met a block, the latest first; LINES of the log are looked
+    through."""
     found: list[dict[str, Any]] = []
     sign, decode = f'"host":"{host}"'.encode(), msgspec.json.Decoder(dict[str, Any]).decode
     for line in islice(backwards(Path(settings.data) / name / "attempts.jsonl"), LINES):

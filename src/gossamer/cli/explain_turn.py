@@ -1,4 +1,5 @@
-"""What `explain` says of a URL beyond the filters: why its host's turn has not come, and what its last answer was refused for."""
+"""What `explain` says of a URL beyond the filters: why its host's turn has not come, and what its last answer
+was refused for."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def gates(view: HostView, waits: HeapLine | None) -> list[Gate]:
         found.append(Gate("breaker", "wait", f"its host fails: {breaker(view)}"))
     if waits is not None and (waits.stranded or waits.lane != "http" or waits.region):
         files = f" with the files of {', '.join(waits.sites)}" if waits.sites else ""
-        whose = f"lane {waits.lane.partition('+')[0]}{f', region {waits.region}' if waits.region else ''}{files}"
+        whose = (
+            f"lane {waits.lane.partition('+')[0]}{f', region {waits.region}' if waits.region else ''}{files}"
+        )
         if waits.stranded:
             found.append(Gate("lane", "wait", f"waits for a worker of {whose}: none is alive"))
         else:

@@ -16,9 +16,13 @@ Worker = Annotated[str, Argument(metavar="WORKER", help="Its name, or all.")]
 
 
 def weight(
-    crawl: Crawl, n: Annotated[int, Argument(metavar="N", help="Its share, against the other crawls' (1 to 1000).")],
-    store: StoreUrl = None, setting: Setting = None, as_json: Json = False, quiet: Quiet = False,
-) -> int:  # fmt: skip
+    crawl: Crawl,
+    n: Annotated[int, Argument(metavar="N", help="Its share, against the other crawls' (1 to 1000).")],
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:
     """Change a crawl's share of the fleet while it runs."""
     if not 1 <= n <= 1000:
         raise UsageError(f"a weight lies between 1 and 1000, not {n}")
@@ -62,9 +66,13 @@ async def _listed(settings: Settings, as_json: bool) -> int:
     if as_json:
         plain = [{**msgspec.to_builtins(one), **merits[one.name]} for one in found]
         for one in plain:
-            mine = {(crawl, site): why for (worker, crawl, site), why in refused.items() if worker == one["name"]}
+            mine = {
+                (crawl, site): why for (worker, crawl, site), why in refused.items() if worker == one["name"]
+            }
             one["refuses"] = {crawl: why for (crawl, site), why in mine.items() if not site}
-            one["lacks"] = [{"crawl": crawl, "site": site, "why": why} for (crawl, site), why in mine.items() if site]
+            one["lacks"] = [
+                {"crawl": crawl, "site": site, "why": why} for (crawl, site), why in mine.items() if site
+            ]
         put_json(plain)
     elif found:
         heads = (
@@ -81,9 +89,21 @@ async def _listed(settings: Settings, as_json: bool) -> int:
             "version",
         )
         rows = [
-            (w.name, w.state, ",".join(w.lanes), w.region or "-", told(merits[w.name]), w.processes, amount(w.memory),
-             since(w.started, now), since(w.beat, now), w.malformed, w.version) for w in found
-        ]  # fmt: skip
+            (
+                w.name,
+                w.state,
+                ",".join(w.lanes),
+                w.region or "-",
+                told(merits[w.name]),
+                w.processes,
+                amount(w.memory),
+                since(w.started, now),
+                since(w.beat, now),
+                w.malformed,
+                w.version,
+            )
+            for w in found
+        ]
         put_table(heads, rows, right=("processes", "memory", "up", "last sign", "malformed"))
         for (name, crawl, site), why in sorted(refused.items()):
             print(f"{name} does no work for {f'site {site} of ' if site else ''}{crawl}: {why}")
@@ -109,14 +129,22 @@ def told(merit: dict[str, Any]) -> str:
 
 
 def drain(
-    worker: Worker, store: StoreUrl = None, setting: Setting = None, as_json: Json = False, quiet: Quiet = False
+    worker: Worker,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> int:
     """Let a worker end what it does, and begin nothing more; it stays until it is stopped."""
     return asyncio.run(_order(read_settings(None, store, setting), worker, "drain", as_json, quiet))
 
 
 def stop(
-    worker: Worker, store: StoreUrl = None, setting: Setting = None, as_json: Json = False, quiet: Quiet = False
+    worker: Worker,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> int:
     """Stop a worker gracefully: within 10 s, nothing left under lease."""
     return asyncio.run(_order(read_settings(None, store, setting), worker, "stop", as_json, quiet))

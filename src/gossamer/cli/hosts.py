@@ -5,7 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Data, Host, Json, Setting, StoreUrl, authority, hosts_of, opened, read_settings
+from gossamer.cli.options import (
+    Data,
+    Host,
+    Json,
+    Setting,
+    StoreUrl,
+    authority,
+    hosts_of,
+    opened,
+    read_settings,
+)
 from gossamer.cli.parameters import Argument, Option
 from gossamer.errors import UsageError
 
@@ -13,23 +23,35 @@ if TYPE_CHECKING:
     from gossamer.config.settings import Settings
     from gossamer.frontier.stats import HostView, Queued
 
-For = Annotated[str | None, Option("--for", metavar="TIME", help="Only for 90s, 5m, 2h (default: until resumed).")]
-Delay = Annotated[str, Argument(metavar="SECONDS", help="Seconds from start to start, or auto: learned as usual.")]
-AtOnce = Annotated[int | None, Option("--per-host", metavar="N", help="Requests at once; 0: as the crawl has it.")]
+For = Annotated[
+    str | None, Option("--for", metavar="TIME", help="Only for 90s, 5m, 2h (default: until resumed).")
+]
+Delay = Annotated[
+    str, Argument(metavar="SECONDS", help="Seconds from start to start, or auto: learned as usual.")
+]
+AtOnce = Annotated[
+    int | None, Option("--per-host", metavar="N", help="Requests at once; 0: as the crawl has it.")
+]
 
 LAST = 3
 """Blocks of a host that are shown, of each crawl."""
 
 
-def show(host: Host, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
+def show(
+    host: Host, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
+) -> int:
     """The host's state, robots.txt, pace, and what each crawl holds of it."""
     return asyncio.run(_show(read_settings(data, store, setting), authority(host), as_json))
 
 
 def pause(
-    host: Host, how_long: For = None, data: Data = None, store: StoreUrl = None, setting: Setting = None,
+    host: Host,
+    how_long: For = None,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
     as_json: Json = False,
-) -> int:  # fmt: skip
+) -> int:
     """No request to the host, in any crawl; what is under way ends."""
     from gossamer.config.value_parsers import span
     from gossamer.frontier.operator import FOR_EVER
@@ -41,7 +63,9 @@ def pause(
     settings, name = read_settings(data, store, setting), authority(host)
     until = f" for {how_long}" if how_long else f"; go on with: gossamer host resume {name}"
     asyncio.run(_do(settings, name, "pause", wait))
-    return say({"host": name, "paused": True, "seconds": wait if how_long else None}, f"paused{until}", as_json)
+    return say(
+        {"host": name, "paused": True, "seconds": wait if how_long else None}, f"paused{until}", as_json
+    )
 
 
 def resume(
@@ -108,8 +132,15 @@ async def _show(settings: Settings, host: str, as_json: bool) -> int:
         raise UsageError(f"no crawl has met the host {host}")
     met = blocks(settings, view)
     if as_json:
-        put_json({**plain(view), "ladder": rungs, "blocks": met, "proxies": {"cooling": cool, "blocked": blocked},
-                  "sessions": [one._asdict() for one in members]})  # fmt: skip
+        put_json(
+            {
+                **plain(view),
+                "ladder": rungs,
+                "blocks": met,
+                "proxies": {"cooling": cool, "blocked": blocked},
+                "sessions": [one._asdict() for one in members],
+            }
+        )
     else:
         said = [("proxies", f"{cool} cool down here, {blocked} were blocked of late")] if blocked else []
         put_table(
@@ -126,7 +157,8 @@ async def _show(settings: Settings, host: str, as_json: bool) -> int:
 
 
 def blocks(settings: Settings, view: HostView) -> list[dict[str, Any]]:
-    """The last blocks met there, in the attempts logs that lie in our data folder; the latest of a crawl first."""
+    """The last blocks met there, in the attempts logs that lie in our data folder; the latest of a crawl
+    first."""
     from gossamer.cli.explain_history import last_blocks
 
     found = [line for held in view.crawls for line in last_blocks(settings, held.crawl, view.host, LAST)]
@@ -142,7 +174,10 @@ def lines(view: HostView) -> list[tuple[str, str]]:
         ("host", view.host),
         ("state", paused(view.paused) if view.paused else "open"),
         ("breaker", breaker(view)),
-        ("in flight", f"{view.in_flight}" + (f" of {view.at_once} at once (fixed by hand)" if view.at_once else "")),
+        (
+            "in flight",
+            f"{view.in_flight}" + (f" of {view.at_once} at once (fixed by hand)" if view.at_once else ""),
+        ),
         ("next start", f"in {duration(view.next)}" if view.next else "now"),
         ("delay", duration(view.delay) + fixed),
         ("crawl-delay", duration(view.crawl_delay) if view.crawl_delay else "none"),
@@ -150,7 +185,10 @@ def lines(view: HostView) -> list[tuple[str, str]]:
     for scheme, known in view.robots.items():
         out.append((f"robots.txt ({scheme})", robots(known)))
     for held in view.crawls:
-        levels = ", ".join(f"{n} at priority {level}" for level, n in sorted(held.levels.items(), reverse=True)) or "0"
+        levels = (
+            ", ".join(f"{n} at priority {level}" for level, n in sorted(held.levels.items(), reverse=True))
+            or "0"
+        )
         rest = f"cold {held.cold}, retrying {held.retrying}, parked {held.parked}, vouchers {held.vouchers}"
         rest += f", {had}" if (had := spent(held)) else ""
         out.append((held.crawl, f"{lane(held.heap)}queued {levels}; {rest}"))
@@ -195,7 +233,8 @@ def breaker(view: HostView) -> str:
 
 
 def plain(view: HostView) -> dict[str, Any]:
-    """For programs: the breaker's state in place of what the store keeps of it. Seconds; `since` ago, `until` from now."""
+    """For programs: the breaker's state in place of what the store keeps of it. Seconds; `since` ago, `until`
+    from now."""
     import msgspec
 
     from gossamer.politeness.breaker import Breaker
@@ -203,11 +242,14 @@ def plain(view: HostView) -> dict[str, Any]:
     out: dict[str, Any] = msgspec.to_builtins(view)
     now, held = round(out.pop("now") * 1000), Breaker.of(out.pop("trouble"))
     out["breaker"] = {
-        "state": held.state(now).replace(" ", "-"), "faults": held.faults, "openings": held.openings,
+        "state": held.state(now).replace(" ", "-"),
+        "faults": held.faults,
+        "openings": held.openings,
         "since": (now - held.since) / 1000 if held.since else None,
         "until": max(0, held.ends - now) / 1000 if held.ends else None,
-        "failing": held.share / 1000, "hard": held.hard,
-    }  # fmt: skip
+        "failing": held.share / 1000,
+        "hard": held.hard,
+    }
     return out
 
 
@@ -237,8 +279,11 @@ def lane(heap: str) -> str:
     return ", ".join(said) + "; " if said else ""
 
 
-async def _rate(settings: Settings, hosts: list[str], delay: float | None, per_host: int | None) -> int | None:
-    """Fix the delay of hosts and, where it is given, how many at once; what of the latter is fixed then for the first that has it."""
+async def _rate(
+    settings: Settings, hosts: list[str], delay: float | None, per_host: int | None
+) -> int | None:
+    """Fix the delay of hosts and, where it is given, how many at once; what of the latter is fixed then for
+    the first that has it."""
     from gossamer.frontier.operator import Steer
     from gossamer.frontier.stats import Census
 

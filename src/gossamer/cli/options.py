@@ -16,26 +16,37 @@ if TYPE_CHECKING:
     from gossamer.store.store import Store
 
 Data = Annotated[str | None, Option("--data", metavar="DIR", help="The data folder (default .gossamer).")]
-StoreUrl = Annotated[str | None, Option("--store", metavar="URL", help="A shared store instead of the folder's.")]
+StoreUrl = Annotated[
+    str | None, Option("--store", metavar="URL", help="A shared store instead of the folder's.")
+]
 Setting = Annotated[list[str] | None, Option("-s", "--setting", metavar="NAME=VALUE", help="Any setting.")]
 Json = Annotated[bool, Option("--json", help="JSON on stdout.")]
 Quiet = Annotated[bool, Option("--quiet", help="No progress, no remarks.")]
 Crawl = Annotated[str, Argument(metavar="CRAWL", help="Its name; `gossamer status` lists them.")]
-MaybeCrawl = Annotated[str | None, Argument(metavar="[CRAWL]", help="Its name; without: all, or the only one.")]
-OfCrawl = Annotated[str | None, Option("--crawl", metavar="CRAWL", help="Its name; needed where there are several.")]
+MaybeCrawl = Annotated[
+    str | None, Argument(metavar="[CRAWL]", help="Its name; without: all, or the only one.")
+]
+OfCrawl = Annotated[
+    str | None, Option("--crawl", metavar="CRAWL", help="Its name; needed where there are several.")
+]
 Host = Annotated[str, Argument(metavar="HOST", help="As in the URL: example.com or example.com:8080.")]
 
 
 def read_settings(
-    data: str | None = None, store: str | None = None, pairs: list[str] | None = None, more: list[Given] | None = None,
+    data: str | None = None,
+    store: str | None = None,
+    pairs: list[str] | None = None,
+    more: list[Given] | None = None,
     folder: str | Path = ".",
-) -> Settings:  # fmt: skip
+) -> Settings:
     """The settings in force for a verb."""
     from gossamer.config.settings import Given, load
 
     given = [parse_pair(pair) for pair in pairs or ()]
     given += [
-        Given(f"--{name}", name, value) for name, value in (("data", data), ("store", store)) if value is not None
+        Given(f"--{name}", name, value)
+        for name, value in (("data", data), ("store", store))
+        if value is not None
     ]
     return load([*given, *(more or ())], folder=folder)
 
@@ -107,5 +118,7 @@ async def only(store: Store, name: str | None) -> str:
         return (await Crawls(store).need(name)).name
     names = await Crawls(store).names()
     if len(names) != 1:
-        raise UsageError(f"which crawl? there are {', '.join(names)}: name one" if names else "there is no crawl yet")
+        raise UsageError(
+            f"which crawl? there are {', '.join(names)}: name one" if names else "there is no crawl yet"
+        )
     return names[0]

@@ -3,7 +3,8 @@
     Data = Annotated[str | None, Option("--data", metavar="DIR", help="The data folder.")]
     def status(crawl: Crawl, data: Data = None, as_json: Json = False) -> int: ...
 
-A parameter is a flag (`bool`), takes a value (`str`, `int`), or may be repeated (`list[str]`, None when it is not given).
+A parameter is a flag (`bool`), takes a value (`str`, `int`), or may be repeated (`list[str]`, None when it is
+not given).
 """
 
 from __future__ import annotations
@@ -25,8 +26,12 @@ class Option:
     """A word that begins with a dash."""
 
     def __init__(
-        self, *flags: str, metavar: str | None = None, help: str = "", least: int | None = None  # noqa: A002 - click's name
-    ) -> None:  # fmt: skip
+        self,
+        *flags: str,
+        metavar: str | None = None,
+        help: str = "",  # noqa: A002 - click's name
+        least: int | None = None,
+    ) -> None:
         """`least`: the smallest number that is taken."""
         self.flags, self.metavar, self.help, self.least = flags, metavar, help, least
 
@@ -43,7 +48,8 @@ _STARS = re.compile(r"(?:^|[:=\s])\*\*\*(?:$|[@&#;\s])")
 
 
 def shown_command(verb: str, words: list[str]) -> str:
-    """A command that a person may repeat, with `***` for its secrets and, if it has some, a word on that in the same line."""
+    """A command that a person may repeat, with `***` for its secrets and, if it has some, a word on that in
+    the same line."""
     from gossamer.config.redaction import conceal, mask
 
     parts, before = [], ""
@@ -60,7 +66,9 @@ def typed(words: list[str]) -> None:
     """Raise UsageError for a word with the `***` of a message in it: the secret was to be written there."""
     for word in words:
         if _STARS.search(word):
-            raise UsageError(f"{word!r}: *** stands for a secret that a message does not show: write the secret itself")
+            raise UsageError(
+                f"{word!r}: *** stands for a secret that a message does not show: write the secret itself"
+            )
 
 
 def command(name: str, call: Callable[..., int]) -> click.Command:
@@ -81,7 +89,11 @@ def command(name: str, call: Callable[..., int]) -> click.Command:
 
 def _parameter(parameter: inspect.Parameter) -> click.Parameter:
     kind, word = get_args(parameter.annotation)
-    kind = next((one for one in get_args(kind) if one is not type(None)), kind) if isinstance(kind, UnionType) else kind
+    kind = (
+        next((one for one in get_args(kind) if one is not type(None)), kind)
+        if isinstance(kind, UnionType)
+        else kind
+    )
     several = get_origin(kind) is list
     settings: dict[str, Any] = {"metavar": word.metavar, "type": int if kind is int else str}
     if parameter.default is not parameter.empty and not several:

@@ -1,4 +1,5 @@
-"""How verbs print: tables for people, JSON for programs, and no control character of a crawled page to a terminal."""
+"""How verbs print: tables for people, JSON for programs, and no control character of a crawled page to a
+terminal."""
 
 from __future__ import annotations
 
@@ -65,9 +66,14 @@ def put_json(value: Any) -> None:
 
 
 def put_table(
-    heads: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str] = (), long: Sequence[str] = ()
+    heads: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    right: Sequence[str] = (),
+    long: Sequence[str] = (),
 ) -> None:
-    """A table on stdout; columns named in `right` are numbers, the cells of those in `long` have lines of their own."""
+    """A table on stdout; columns named in `right` are numbers, the cells of those in `long` have lines of
+    their own."""
     from rich.table import Table
     from rich.text import Text
 

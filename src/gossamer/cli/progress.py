@@ -53,12 +53,25 @@ class Lines:
 
         s = live.summary
         line = {
-            "crawl": s.crawl, "state": s.state, "elapsed": round(s.elapsed, 1), "found": s.found, "pages": s.pages,
-            "pending": s.pending, "in_flight": live.in_flight, "failed": s.failed, "dead": s.dead, "items": s.items, "rejected": s.rejected,
-            "retried": s.retried, "bytes": s.bytes, "pages_per_second": round(live.rate, 2),
-            "left": None if live.left is None else round(live.left), "skipped": s.skipped, "errors": s.errors,
+            "crawl": s.crawl,
+            "state": s.state,
+            "elapsed": round(s.elapsed, 1),
+            "found": s.found,
+            "pages": s.pages,
+            "pending": s.pending,
+            "in_flight": live.in_flight,
+            "failed": s.failed,
+            "dead": s.dead,
+            "items": s.items,
+            "rejected": s.rejected,
+            "retried": s.retried,
+            "bytes": s.bytes,
+            "pages_per_second": round(live.rate, 2),
+            "left": None if live.left is None else round(live.left),
+            "skipped": s.skipped,
+            "errors": s.errors,
             "slowest_hosts": [host[0] for host in live.hosts[:HOSTS]],
-        }  # fmt: skip
+        }
         print(msgspec.json.encode(line).decode(), file=sys.stderr, flush=True)
 
     def close(self) -> None:
@@ -100,8 +113,10 @@ def drawn(live: Live) -> Any:
     parts = [
         Text(f"{clean(s.crawl)}: {s.state} for {duration(s.elapsed)}{left}", style="bold"),
         Text(f"{s.pages} pages, {live.rate:.1f} pages/s, {amount(s.bytes)}, {s.items} items{_aside(s)}"),
-        Text(f"{live.queue} queued, {live.in_flight} in flight, {s.retried} retried, {s.dead} dead, {skipped} skipped"),
-    ]  # fmt: skip
+        Text(
+            f"{live.queue} queued, {live.in_flight} in flight, {s.retried} retried, {s.dead} dead, {skipped} skipped"
+        ),
+    ]
     if s.errors:
         parts.append(Text(f"errors: {named(s.errors)}", style="red"))
     if why := silence(live):

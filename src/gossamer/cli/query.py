@@ -31,25 +31,39 @@ Where = Annotated[
 ]
 Kind = Annotated[str | None, Option("--kind", metavar="KIND", help="Items of this kind alone.")]
 Limit = Annotated[
-    int | None, Option("--limit", metavar="N", help="How many are shown (50, with --json all; 0: all).", least=0)
+    int | None,
+    Option("--limit", metavar="N", help="How many are shown (50, with --json all; 0: all).", least=0),
 ]
-By = Annotated[str | None, Option("--by", metavar="WHAT", help="Summed up by provider, hour, host, reason or rung.")]
+By = Annotated[
+    str | None, Option("--by", metavar="WHAT", help="Summed up by provider, hour, host, reason or rung.")
+]
 What = Annotated[str, Option("--what", metavar="WHAT", help="items (default), attempts or pages.")]
 Name = Annotated[str, Argument(metavar="CRAWL", help="Its name; `gossamer status` lists them.")]
 File = Annotated[str, Argument(metavar="FILE", help="As after crawl's -o; it is written anew.")]
 ConfirmGone = Annotated[
     bool,
-    Option("--confirm-gone", help="Mark the items that the last run of a complete=True site did not meet as gone."),
+    Option(
+        "--confirm-gone",
+        help="Mark the items that the last run of a complete=True site did not meet as gone.",
+    ),
 ]
 DryRun = Annotated[bool, Option("--dry-run", help="With --confirm-gone: only say how many.")]
 FIRST = 50
 
 
 def items(
-    crawl: MaybeCrawl = None, host: HostFilter = None, kind: Kind = None, since: Since = None, where: Where = None,
-    limit: Limit = None, confirm_gone: ConfirmGone = False, dry_run: DryRun = False, data: Data = None, setting: Setting = None,
+    crawl: MaybeCrawl = None,
+    host: HostFilter = None,
+    kind: Kind = None,
+    since: Since = None,
+    where: Where = None,
+    limit: Limit = None,
+    confirm_gone: ConfirmGone = False,
+    dry_run: DryRun = False,
+    data: Data = None,
+    setting: Setting = None,
     as_json: Json = False,
-) -> int:  # fmt: skip
+) -> int:
     """The items that a crawl kept. `--confirm-gone` marks those that its last run did not meet."""
     from gossamer.app.query.filters import all_of
     from gossamer.items.assets import told_of
@@ -79,7 +93,11 @@ def _confirm_gone(settings: Settings, folder: Path, dry_run: bool, as_json: bool
     found = asyncio.run(confirm_gone(settings, folder.name, dry_run=dry_run))
     if as_json:
         put_json(
-            {"crawl": folder.name, "dry_run": dry_run, "sites": {name: one._asdict() for name, one in found.items()}}
+            {
+                "crawl": folder.name,
+                "dry_run": dry_run,
+                "sites": {name: one._asdict() for name, one in found.items()},
+            }
         )
         return 0
     for name, one in found.items():
@@ -89,9 +107,18 @@ def _confirm_gone(settings: Settings, folder: Path, dry_run: bool, as_json: bool
 
 
 def attempts(
-    crawl: MaybeCrawl = None, by: By = None, host: HostFilter = None, status: Status = None, outcome: Outcome = None,
-    since: Since = None, where: Where = None, limit: Limit = None, data: Data = None, setting: Setting = None, as_json: Json = False,
-) -> int:  # fmt: skip
+    crawl: MaybeCrawl = None,
+    by: By = None,
+    host: HostFilter = None,
+    status: Status = None,
+    outcome: Outcome = None,
+    since: Since = None,
+    where: Where = None,
+    limit: Limit = None,
+    data: Data = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
     """The requests that a crawl made, or what they were by provider, hour, host, reason, rung."""
     from gossamer.app.query.filters import all_of
     from gossamer.app.query.reports import BY
@@ -103,7 +130,18 @@ def attempts(
     test = all_of(host=only_of(host), status=status, outcome=outcome, since=since, wheres=where or ())
     rows = some((row for row in kept(folder, "attempts") if test(row)), folder, "attempts", where)
     if by is None:
-        heads = ("ts", "url", "attempt", "rung", "status", "outcome", "seconds", "bytes_wire", "proxy", "error")
+        heads = (
+            "ts",
+            "url",
+            "attempt",
+            "rung",
+            "status",
+            "outcome",
+            "seconds",
+            "bytes_wire",
+            "proxy",
+            "error",
+        )
         put(rows, limit, as_json, heads, only=True)
     else:
         put_report(rows, by, as_json)
@@ -111,9 +149,18 @@ def attempts(
 
 
 def export(
-    crawl: Name, file: File, what: What = "items", host: HostFilter = None, status: Status = None, outcome: Outcome = None,
-    since: Since = None, where: Where = None, data: Data = None, setting: Setting = None, as_json: Json = False,
-) -> int:  # fmt: skip
+    crawl: Name,
+    file: File,
+    what: What = "items",
+    host: HostFilter = None,
+    status: Status = None,
+    outcome: Outcome = None,
+    since: Since = None,
+    where: Where = None,
+    data: Data = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
     """Write what a crawl kept to a file of any format."""
     from gossamer.app.query.filters import all_of
     from gossamer.app.query.writing import inferred, write
@@ -128,7 +175,11 @@ def export(
     rows = some((row for row in kept(folder, what) if test(row)), folder, what, where)
     spared(folder.parent, parse(file).path)
     taken = [*sources(folder), f"{folder / 'attempts.jsonl'}:jsonl"]
-    columns = inferred(kept(folder, what, natural=True)) if what == "items" and parse(file).format != "jsonl" else None
+    columns = (
+        inferred(kept(folder, what, natural=True))
+        if what == "items" and parse(file).format != "jsonl"
+        else None
+    )
     count, files = write(file, what, rows, taken, items=columns, folder=str(folder))
     if as_json:
         put_json({"crawl": folder.name, "file": file, "files": files, "rows": count})
@@ -146,7 +197,9 @@ def folder_of(data: Path, crawl: str | None) -> Path:
     found = sorted(path.parent for path in data.glob("*/attempts.jsonl"))
     if len(found) != 1:
         names = ", ".join(path.name for path in found)
-        raise UsageError(f"which crawl? there are {names}: name one" if found else f"there is no crawl in {data} yet")
+        raise UsageError(
+            f"which crawl? there are {names}: name one" if found else f"there is no crawl in {data} yet"
+        )
     return found[0]
 
 
@@ -158,8 +211,8 @@ def sources(folder: Path) -> list[str]:
 
 
 def kept(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, Any]]:
-    """The rows of a crawl. Of several outputs the first that can be read is taken: all have the same. `natural`: values have the types of
-    the output, not those of JSON."""
+    """The rows of a crawl. Of several outputs the first that can be read is taken: all have the same.
+    `natural`: values have the types of the output, not those of JSON."""
     from gossamer.app.query.sources import natural_rows_of, rows_of
     from gossamer.errors import ConfigError
 
@@ -186,8 +239,11 @@ def kept(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, A
         raise UsageError(f"{folder.name} has no output that can be read: crawl with -o")
 
 
-def some(rows: Iterator[dict[str, Any]], folder: Path, what: str, wheres: list[str] | None) -> Iterator[dict[str, Any]]:
-    """The rows; UsageError where a comparison asks for what its field cannot be, or where there is none as no row has the field."""
+def some(
+    rows: Iterator[dict[str, Any]], folder: Path, what: str, wheres: list[str] | None
+) -> Iterator[dict[str, Any]]:
+    """The rows; UsageError where a comparison asks for what its field cannot be, or where there is none as no
+    row has the field."""
     from gossamer.app.query.filters import field_of, senseless
     from gossamer.config.value_parsers import nearest
 
@@ -201,12 +257,18 @@ def some(rows: Iterator[dict[str, Any]], folder: Path, what: str, wheres: list[s
         names = {name for row in kept(folder, what) for name in row}
         for text in wheres:
             if names and (field := field_of(text)) not in names:
-                raise UsageError(f"--where {text!r}: no row of {what} has a field {field}{nearest(field, names)}")
+                raise UsageError(
+                    f"--where {text!r}: no row of {what} has a field {field}{nearest(field, names)}"
+                )
     return iter(())
 
 
 def put(
-    rows: Iterable[dict[str, Any]], limit: int | None, as_json: bool, heads: tuple[str, ...], only: bool = False
+    rows: Iterable[dict[str, Any]],
+    limit: int | None,
+    as_json: bool,
+    heads: tuple[str, ...],
+    only: bool = False,
 ) -> None:
     """Rows, one a line; a table has the fields of the first rows. `only`: no other fields than `heads`."""
     from gossamer.cli.printing import put_json, put_table, remark
@@ -241,11 +303,20 @@ def put_report(rows: Iterable[dict[str, Any]], by: str, as_json: bool) -> None:
     put_table(
         heads,
         [
-            (line.group, line.requests, f"{line.good:.1%}", line.blocked, *(f"{one:.3f}" for one in line.seconds), amount(line.bytes),
-             line.credits, named(line.errors)) for line in lines
+            (
+                line.group,
+                line.requests,
+                f"{line.good:.1%}",
+                line.blocked,
+                *(f"{one:.3f}" for one in line.seconds),
+                amount(line.bytes),
+                line.credits,
+                named(line.errors),
+            )
+            for line in lines
         ],
         right=heads[1:-1],
-    )  # fmt: skip
+    )
 
 
 def short(value: Any) -> str | None:

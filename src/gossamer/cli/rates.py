@@ -13,15 +13,20 @@ if TYPE_CHECKING:
     from gossamer.config.settings import Settings
 
 What = Annotated[
-    str | None, Argument(metavar="[LANE|fleet]", help="The workers of a lane, or all; without: shows the caps.")
+    str | None,
+    Argument(metavar="[LANE|fleet]", help="The workers of a lane, or all; without: shows the caps."),
 ]
 Cap = Annotated[str | None, Argument(metavar="[N|none]", help="Most requests a second; none lifts the cap.")]
 
 
 def rate(
-    what: What = None, n: Cap = None, data: Data = None, store: StoreUrl = None, setting: Setting = None,
+    what: What = None,
+    n: Cap = None,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
     as_json: Json = False,
-) -> int:  # fmt: skip
+) -> int:
     """Cap the requests a second of a lane, or of the whole fleet, from now on."""
     from gossamer.config import value_parsers
 
@@ -46,7 +51,11 @@ async def _show(settings: Settings, what: str | None, as_json: bool) -> int:
     if as_json:
         put_json(caps)
     elif caps:
-        put_table(("cap of", "requests/s"), [(name, f"{cap:g}") for name, cap in caps.items()], right=("requests/s",))
+        put_table(
+            ("cap of", "requests/s"),
+            [(name, f"{cap:g}") for name, cap in caps.items()],
+            right=("requests/s",),
+        )
     else:
         remark(f"there is no cap of {what}" if what else "there is no cap")
     return 0

@@ -17,35 +17,66 @@ if TYPE_CHECKING:
     from gossamer.sites.manifest import Noted
 
 Archive = Annotated[
-    str | None, Option("--archive", metavar="PATH", help="Stored pages: a WARC, a folder of them, objects, s3://...")
+    str | None,
+    Option("--archive", metavar="PATH", help="Stored pages: a WARC, a folder of them, objects, s3://..."),
 ]
 Site = Annotated[
     list[str] | None, Option("--site", metavar="FILE", help="A site file instead of the crawl's; repeatable.")
 ]
-Out = Annotated[list[str] | None, Option("-o", "--output", metavar="FILE", help="Where items go, too; repeatable.")]
+Out = Annotated[
+    list[str] | None, Option("-o", "--output", metavar="FILE", help="Where items go, too; repeatable.")
+]
 Over = Annotated[
     list[str] | None, Option("-O", "--overwrite", metavar="FILE", help="The same, written anew; repeatable.")
 ]
 Old = Annotated[
     str | None,
-    Option("--old", metavar="FILE", help="Items to compare with, any output that can be read (default: the crawl's)."),
+    Option(
+        "--old",
+        metavar="FILE",
+        help="Items to compare with, any output that can be read (default: the crawl's).",
+    ),
 ]
-Processes = Annotated[str | None, Option("--processes", metavar="N", help="Processes, or auto: one a core (default).")]
-SiteArgument = Annotated[list[str] | None, Option("-a", "--argument", metavar="NAME=VALUE", help="A site's argument.")]
+Processes = Annotated[
+    str | None, Option("--processes", metavar="N", help="Processes, or auto: one a core (default).")
+]
+SiteArgument = Annotated[
+    list[str] | None, Option("-a", "--argument", metavar="NAME=VALUE", help="A site's argument.")
+]
 Fresh = Annotated[bool, Option("--fresh", help="Begin anew, also where a run was ended.")]
 
 
 def reparse(
-    crawl: MaybeCrawl = None, archive: Archive = None, site: Site = None, output: Out = None, overwrite: Over = None,
-    old: Old = None, processes: Processes = None, argument: SiteArgument = None, fresh: Fresh = False, data: Data = None,
-    setting: Setting = None, as_json: Json = False, quiet: Quiet = False,
-) -> int:  # fmt: skip
+    crawl: MaybeCrawl = None,
+    archive: Archive = None,
+    site: Site = None,
+    output: Out = None,
+    overwrite: Over = None,
+    old: Old = None,
+    processes: Processes = None,
+    argument: SiteArgument = None,
+    fresh: Fresh = False,
+    data: Data = None,
+    setting: Setting = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:
     """Run site functions over stored pages and compare the items."""
     from gossamer.app.interpreter import settle_in
     from gossamer.cli.printing import put_json
 
     run = made(
-        crawl, archive, site or [], output or [], overwrite or [], old, processes, argument or [], fresh, data, setting
+        crawl,
+        archive,
+        site or [],
+        output or [],
+        overwrite or [],
+        old,
+        processes,
+        argument or [],
+        fresh,
+        data,
+        setting,
     )
     shown = run.shown = Shown(quiet)
     settle_in()
@@ -61,9 +92,18 @@ def reparse(
 
 
 def made(
-    crawl: str | None, archive: str | None, site: list[str], output: list[str], overwrite: list[str], old: str | None,
-    processes: str | None, argument: list[str], fresh: bool, data: str | None, setting: list[str] | None,
-) -> Run:  # fmt: skip
+    crawl: str | None,
+    archive: str | None,
+    site: list[str],
+    output: list[str],
+    overwrite: list[str],
+    old: str | None,
+    processes: str | None,
+    argument: list[str],
+    fresh: bool,
+    data: str | None,
+    setting: list[str] | None,
+) -> Run:
     """The run that the words ask for."""
     from gossamer.app.reparse.runner import Run
     from gossamer.cli.crawl import arguments_of
@@ -72,7 +112,9 @@ def made(
 
     settings = read_settings(data, None, setting)
     folder = named(Path(settings.data), crawl, archive)
-    known = Noted(sites=site) if archive is not None and not (folder / "kept.json").exists() else noted(folder)
+    known = (
+        Noted(sites=site) if archive is not None and not (folder / "kept.json").exists() else noted(folder)
+    )
     paths = site or known.sites
     if not paths:
         raise UsageError("which site? name its file with --site FILE")
@@ -80,7 +122,9 @@ def made(
     if not sites:
         raise UsageError(f"--site {paths[0]}: there is no such site file or folder")
     if archive is None and not known.archives:
-        raise UsageError(f"{folder.name} kept no pages: crawl with -o pages.warc.gz, or name pages with --archive PATH")
+        raise UsageError(
+            f"{folder.name} kept no pages: crawl with -o pages.warc.gz, or name pages with --archive PATH"
+        )
     where = [local(archive, folder)] if archive is not None else there(known.archives, folder)
     before = former(old, known, folder / "reparse", sites)
     count = count_of(processes)
@@ -91,8 +135,8 @@ def made(
 
 
 def former(old: str | None, known: Noted, folder: Path, sites: Sequence[LoadedSite]) -> Path | None:
-    """The JSON lines of the items to compare with: those of `--old`, else of the first output of the crawl that can be read. Rows of other
-    formats are copied into the folder of the run."""
+    """The JSON lines of the items to compare with: those of `--old`, else of the first output of the crawl
+    that can be read. Rows of other formats are copied into the folder of the run."""
     from gossamer.app.query.sources import retyped, rows_of
     from gossamer.app.sink_setup import item_columns
     from gossamer.errors import ConfigError
@@ -105,7 +149,11 @@ def former(old: str | None, known: Noted, folder: Path, sites: Sequence[LoadedSi
         return Path(known.items)
     for spec in [old] if old is not None else known.outputs:
         path, _ = parse(spec)
-        if "://" not in path and not Path(path).exists() and not [*Path(path).parent.glob(f"{Path(path).stem}.*")]:
+        if (
+            "://" not in path
+            and not Path(path).exists()
+            and not [*Path(path).parent.glob(f"{Path(path).stem}.*")]
+        ):
             if old is not None:
                 raise UsageError(f"--old {old}: there is no such output")
             continue
@@ -183,7 +231,8 @@ def local(archive: str, folder: Path) -> Path:
 
 
 def refuse(spec: str, over: bool, data: Path, taken: list[str]) -> None:
-    """A file that a crawl writes, or goes on writing, or that is compared with, is none to write to; tables take items by key."""
+    """A file that a crawl writes, or goes on writing, or that is compared with, is none to write to; tables
+    take items by key."""
     import os
 
     from gossamer.frontier.crawl_lock import spared
@@ -231,7 +280,12 @@ class Shown:
         first, self._next = not self._next, time.monotonic() + (10.0 if self._dumb else 0.2)
         done = state.pages + state.passed
         if not self._dumb:
-            print(f"\rreparse: {done:,} of {total:,} pages, {state.items:,} items", end="", file=sys.stderr, flush=True)
+            print(
+                f"\rreparse: {done:,} of {total:,} pages, {state.items:,} items",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
         elif not first:
             line = {"read": done, "of": total, "items": state.items, "failed": state.failed}
             print(json.dumps(line), file=sys.stderr, flush=True)
@@ -250,11 +304,18 @@ def put(told: Told) -> None:
     from gossamer.cli.printing import put_table
 
     rows: list[tuple[str, Any]] = [
-        ("read", told.read), ("pages", told.pages), ("passed over", told.passed), ("items", told.items), ("kept aside", told.rejected),
-        ("failed", told.failed), *((f"  {why}", n) for why, n in list(told.reasons.items())[:5]),
-        *([("  kept in", told.kept)] if told.kept else ()), ("in", told.items_file), ("outputs", ", ".join(told.outputs) or "-"),
+        ("read", told.read),
+        ("pages", told.pages),
+        ("passed over", told.passed),
+        ("items", told.items),
+        ("kept aside", told.rejected),
+        ("failed", told.failed),
+        *((f"  {why}", n) for why, n in list(told.reasons.items())[:5]),
+        *([("  kept in", told.kept)] if told.kept else ()),
+        ("in", told.items_file),
+        ("outputs", ", ".join(told.outputs) or "-"),
         *([("cannot be read", told.unread), *(("", line) for line in told.broken)] if told.unread else ()),
-    ]  # fmt: skip
+    ]
     found = told.difference
     if found is not None:
         rows.append(

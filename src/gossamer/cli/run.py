@@ -55,7 +55,8 @@ def nothing(job: Job, crawl: str) -> int:
 
 
 class Runner:
-    """One crawl in the foreground. The first SIGINT, SIGTERM or SIGHUP stops it gracefully, the second at once."""
+    """One crawl in the foreground. The first SIGINT, SIGTERM or SIGHUP stops it gracefully, the second at
+    once."""
 
     def __init__(self, job: Job, *, quiet: bool, again: str, as_json: bool = False) -> None:
         self.job, self.quiet, self.again, self.as_json = job, quiet, again, as_json
@@ -98,14 +99,18 @@ class Runner:
         self._stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:  # nohup: the terminal may go
+            # nohup: the terminal may go
+            if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:
                 loop.add_signal_handler(name, self._signal)
-                signal.signal(name, self._heard)  # also where a site's function keeps the loop, and does not end
+                # also where a site's function keeps the loop, and does not end
+                signal.signal(name, self._heard)
                 end_at_next(name)
         shown: Progress | None = None if self.quiet else progress()
         try:
             taps = Taps(warn=lambda line: remark(line, self.quiet))
-            self._task = asyncio.ensure_future(crawl(self.job, shown.show if shown else None, self._stop, taps))
+            self._task = asyncio.ensure_future(
+                crawl(self.job, shown.show if shown else None, self._stop, taps)
+            )
             summary = await self._task
         finally:
             if shown is not None:
@@ -148,7 +153,10 @@ class Runner:
                 "`null`: nothing was found there: mend the selector, or annotate a field that may lack as `... | None`",
                 self.quiet,
             )
-        remark(f"{summary.rejected} item{'s are' if summary.rejected > 1 else ' is'} kept aside in {path}", self.quiet)
+        remark(
+            f"{summary.rejected} item{'s are' if summary.rejected > 1 else ' is'} kept aside in {path}",
+            self.quiet,
+        )
 
     def _empty(self, summary: Summary) -> None:
         """Say which sites were read and gave nothing."""
@@ -171,7 +179,8 @@ class Runner:
 
         end_at_next(number)
         self.signals += 1
-        if self.signals <= 2:  # an alarm, for `re` runs Python's handlers while it keeps all threads from running
+        # an alarm, for `re` runs Python's handlers while it keeps all threads from running
+        if self.signals <= 2:
             signal.signal(signal.SIGALRM, self._alarmed)
             end_at_next(signal.SIGALRM)
             signal.setitimer(signal.ITIMER_REAL, LAST, LAST if self.signals == 2 else 0)

@@ -14,12 +14,20 @@ if TYPE_CHECKING:
     from gossamer.store.store import Store
 
 Rung = Annotated[
-    str, Argument(metavar="RUNG", help="plain, impersonated, ..., or auto: learned, what was learned is forgotten.")
+    str,
+    Argument(
+        metavar="RUNG", help="plain, impersonated, ..., or auto: learned, what was learned is forgotten."
+    ),
 ]
 
 
 def rung(
-    host: Host, name: Rung, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
+    host: Host,
+    name: Rung,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
 ) -> int:
     """Fix the rung by which a host's pages are got, in any crawl whose ladder has it."""
     from gossamer.cli.hosts import say
@@ -46,15 +54,23 @@ async def _fix(settings: Settings, host: str, name: str) -> None:
 
 
 async def learned(store: Store, host: str) -> dict[str, Any]:
-    """What is known of a host's rungs: `fixed`, `rung`, `why`, and by class of paths where that differs; {} for nothing."""
+    """What is known of a host's rungs: `fixed`, `rung`, `why`, and by class of paths where that differs; {}
+    for nothing."""
     from gossamer.politeness.ladder import RUNGS, Ladder
     from gossamer.state.learned_rungs import Learning
 
     held = Ladder.of(await Learning(store).known(host))
     if held == Ladder():
         return {}
-    paths = {f"/{name}/": RUNGS[known.rung] for name, known in held.classes.items() if known.rung != held.host.rung}
-    return {"fixed": held.fixed or None, "rung": RUNGS[held.host.rung], "paths": paths, "why": held.why or None}
+    paths = {
+        f"/{name}/": RUNGS[known.rung] for name, known in held.classes.items() if known.rung != held.host.rung
+    }
+    return {
+        "fixed": held.fixed or None,
+        "rung": RUNGS[held.host.rung],
+        "paths": paths,
+        "why": held.why or None,
+    }
 
 
 def line(known: dict[str, Any]) -> list[tuple[str, str]]:

@@ -25,7 +25,11 @@ CLOCK: dict[str, tuple[str, str, str]] = {
     "tz": ("--tz", "ZONE", "Time zone of the cron line, as Europe/Berlin (default UTC)."),
     "jitter": ("--jitter", "TIME", "Begin up to so much later, by chance: 5m."),
     "spread": ("--spread", "TIME", "A crawl for each target, begun evenly over so much time: 2h."),
-    "missed": ("--missed", "WHAT", "Times that nobody was there for: run (one for all, default), skip, all or all:N."),
+    "missed": (
+        "--missed",
+        "WHAT",
+        "Times that nobody was there for: run (one for all, default), skip, all or all:N.",
+    ),
     "overlap": ("--overlap", "WHAT", "Due while the last run still goes: skip (default) or queue."),
 }
 NOT_HERE = ("name", "fresh", "resume", "refresh", "known", "json", "quiet", "output", "overwrite")
@@ -49,7 +53,9 @@ def signature() -> inspect.Signature:
         _word(word, Annotated[str | None, Option(flag, metavar=metavar, help=text)], None)
         for word, (flag, metavar, text) in CLOCK.items()
     ]
-    rest = [one for one in of_crawl[1:] if one.name not in ("name", "fresh", "resume", "refresh", "known", "json")]
+    rest = [
+        one for one in of_crawl[1:] if one.name not in ("name", "fresh", "resume", "refresh", "known", "json")
+    ]
     rest.append(_word("json", Json, False))
     return inspect.Signature([*found, of_crawl[0], *clock, *rest])
 
@@ -59,7 +65,8 @@ def _word(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 
 def add(**words: Any) -> int:
-    """Add a schedule, or change the one of that name: CRON is five fields ("30 4 * * mon-fri") or @daily and the like."""
+    """Add a schedule, or change the one of that name: CRON is five fields ("30 4 * * mon-fri") or @daily and
+    the like."""
     from gossamer.cli.printing import remark, tell
     from gossamer.cli.schedule_list import utc
     from gossamer.scheduler.jobs import check
@@ -103,7 +110,19 @@ def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, a
     if as_json:
         put_json([{**row, "scheduler": leader} for row in rows])
         return 0
-    heads = ("schedule", "cron", "zone", "state", "next", "last", "outcome", "runs", "failed", "skipped", "missed")
+    heads = (
+        "schedule",
+        "cron",
+        "zone",
+        "state",
+        "next",
+        "last",
+        "outcome",
+        "runs",
+        "failed",
+        "skipped",
+        "missed",
+    )
     if rows:
         put_table(heads, [[row.get(head) for head in heads] for row in rows], right=heads[7:])
     if not rows:
@@ -121,7 +140,9 @@ def remove(
     return _said(name, "removed", as_json)
 
 
-def pause(name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
+def pause(
+    name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
+) -> int:
     """Nothing is due until it is resumed; a crawl that it began goes on."""
     asyncio.run(_change(read_settings(data, store, setting), name, "pause"))
     return _said(name, "paused", as_json)
@@ -183,14 +204,21 @@ def schedule_of(words: dict[str, Any]) -> Schedule:
     except ValueError as error:
         raise UsageError(f"--missed {words['missed']!r}: {error}") from None
     return Schedule(
-        name=words["name"], cron=words["cron"], zone="UTC" if words["tz"] is None else words["tz"],
-        jitter=read("jitter", value_parsers.seconds, 0.0), spread=read("spread", value_parsers.seconds, 0.0), missed=missed, most=bound,
-        overlap=read("overlap", lambda value: value_parsers.one_of(OVERLAP, value), "skip"), task=task_of(words),
-    )  # fmt: skip
+        name=words["name"],
+        cron=words["cron"],
+        zone="UTC" if words["tz"] is None else words["tz"],
+        jitter=read("jitter", value_parsers.seconds, 0.0),
+        spread=read("spread", value_parsers.seconds, 0.0),
+        missed=missed,
+        most=bound,
+        overlap=read("overlap", lambda value: value_parsers.one_of(OVERLAP, value), "skip"),
+        task=task_of(words),
+    )
 
 
 def task_of(words: dict[str, Any]) -> Task:
-    """What is to be crawled, with paths that hold wherever the scheduler was started. Raises UsageError, ConfigError."""
+    """What is to be crawled, with paths that hold wherever the scheduler was started. Raises UsageError,
+    ConfigError."""
     from gossamer.cli.options import parse_pair
     from gossamer.sinks.files import place
     from gossamer.state.schedules import Task
@@ -221,13 +249,17 @@ def task_of(words: dict[str, Any]) -> Task:
         options["watch"] = every
     outputs = [(_path(spec), False) for spec in words["output"] or ()]
     outputs += [(_path(spec), True) for spec in words["overwrite"] or ()]
-    targets = [os.path.abspath(one) if "://" not in one and os.path.exists(one) else one for one in words["targets"]]
+    targets = [
+        os.path.abspath(one) if "://" not in one and os.path.exists(one) else one for one in words["targets"]
+    ]
     return Task(targets, options, outputs, str(crawls.folder_of(words["targets"]).resolve()), gates or None)
 
 
 def _path(spec: str) -> str:
     """An output as it is found from any folder."""
-    return spec if spec == "-" or "://" in spec else os.path.abspath(spec) + ("/" if spec.endswith("/") else "")
+    return (
+        spec if spec == "-" or "://" in spec else os.path.abspath(spec) + ("/" if spec.endswith("/") else "")
+    )
 
 
 def _own(words: dict[str, Any]) -> list[str]:
@@ -280,7 +312,8 @@ async def _change(settings: Settings, name: str, verb: str) -> None:
             return
         schedule = (await schedules.need(name)).schedule
         await schedules.put(
-            msgspec.structs.replace(schedule, paused=verb == "pause"), from_now=schedule.paused and verb == "resume"
+            msgspec.structs.replace(schedule, paused=verb == "pause"),
+            from_now=schedule.paused and verb == "resume",
         )
 
 
@@ -289,4 +322,6 @@ def _moment(due: float | None, zone: str) -> str:
     from datetime import datetime
     from zoneinfo import ZoneInfo
 
-    return "never" if due is None else datetime.fromtimestamp(due, ZoneInfo(zone)).isoformat(timespec="minutes")
+    return (
+        "never" if due is None else datetime.fromtimestamp(due, ZoneInfo(zone)).isoformat(timespec="minutes")
+    )

@@ -43,12 +43,23 @@ async def _row(schedules: Schedules, entry: Entry | Unread, now: float) -> dict[
     last = busy[-1] if busy else next((run for run in past if run.begun is not None), None)
     state = "paused" if one.paused else "running" if busy else "waiting"
     return {
-        "schedule": one.name, "cron": one.cron, "zone": one.zone, "state": state, "next": utc(begins),
-        "last": utc(last.begun) if last else None, "outcome": await _outcome(schedules, last) if last else None,
-        "crawl": last.crawl if last else None, "reason": (last.reason or None) if last else None, "targets": one.task.targets,
-        "jitter": one.jitter, "spread": one.spread, "missed_policy": one.missed, "overlap": one.overlap,
-        "open": [run.crawl for run in going], **entry.counts,
-    }  # fmt: skip
+        "schedule": one.name,
+        "cron": one.cron,
+        "zone": one.zone,
+        "state": state,
+        "next": utc(begins),
+        "last": utc(last.begun) if last else None,
+        "outcome": await _outcome(schedules, last) if last else None,
+        "crawl": last.crawl if last else None,
+        "reason": (last.reason or None) if last else None,
+        "targets": one.task.targets,
+        "jitter": one.jitter,
+        "spread": one.spread,
+        "missed_policy": one.missed,
+        "overlap": one.overlap,
+        "open": [run.crawl for run in going],
+        **entry.counts,
+    }
 
 
 async def _outcome(schedules: Schedules, run: Run) -> str:

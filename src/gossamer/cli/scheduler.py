@@ -31,11 +31,18 @@ MOMENTS = ("due", "next")
 
 
 def scheduler(
-    here: Annotated[bool, Option("--here", help="Crawls run in this process, also with a shared store.")] = False,
-    at_once: AtOnce = 4, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+    here: Annotated[
+        bool, Option("--here", help="Crawls run in this process, also with a shared store.")
+    ] = False,
+    at_once: AtOnce = 4,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
     quiet: Quiet = False,
-) -> int:  # fmt: skip
-    """Begin the crawls of schedules by the clock, until it is stopped. Several may run: one leads, the others stand by."""
+) -> int:
+    """Begin the crawls of schedules by the clock, until it is stopped. Several may run: one leads, the others
+    stand by."""
     settings = read_settings(data, store, setting)
     if not 1 <= at_once <= 100:
         raise UsageError("--at-once lies between 1 and 100")
@@ -55,7 +62,9 @@ async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., 
         launch = launcher(settings, here)
         crawler: Crawler = Here(store, stop, at_once) if launch is None else Fleet(store, stop, launch)
         chore = Hourly(settings, store, say, {"queues": broker_cleanup.PART})
-        await Scheduler(settings, store, embedded, crawler, say=say, judge=judge, stop=stop, chore=chore).run()
+        await Scheduler(
+            settings, store, embedded, crawler, say=say, judge=judge, stop=stop, chore=chore
+        ).run()
     finally:
         await store.close()
         if embedded is not None:
@@ -107,14 +116,16 @@ def teller(as_json: bool, quiet: bool) -> Callable[..., None]:
         from gossamer.config.redaction import mask
 
         told = {
-            name: moment(value) if name in MOMENTS and value is not None else value for name, value in facts.items()
+            name: moment(value) if name in MOMENTS and value is not None else value
+            for name, value in facts.items()
         }
         told = {name: value for name, value in told.items() if value is not None}
         if as_json:
             print(mask(json.dumps({"ts": moment(time.time()), "event": event, **told})), flush=True)
         elif not quiet:
             words = " ".join(
-                f"{name}={value if ' ' not in str(value) else json.dumps(value)}" for name, value in told.items()
+                f"{name}={value if ' ' not in str(value) else json.dumps(value)}"
+                for name, value in told.items()
             )
             print(mask(clean(f"{moment(time.time())} {event} {words}".rstrip())), file=sys.stderr, flush=True)
 
@@ -122,7 +133,8 @@ def teller(as_json: bool, quiet: bool) -> Callable[..., None]:
 
 
 def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int:
-    """Run a schedule now: in the foreground as `gossamer crawl` does, or put onto the fleet. The exit code is crawl's."""
+    """Run a schedule now: in the foreground as `gossamer crawl` does, or put onto the fleet. The exit code is
+    crawl's."""
     from gossamer.cli.crawl import finish
     from gossamer.cli.run import Runner
     from gossamer.cli.submit import Submission
@@ -134,7 +146,9 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
     try:
         job = job_of(run.task, settings, run.crawl)
         if settings.store is not None:
-            return Submission(job, words, f"gossamer submit ... --name {run.crawl}, or leave it to the scheduler").run()
+            return Submission(
+                job, words, f"gossamer submit ... --name {run.crawl}, or leave it to the scheduler"
+            ).run()
         runner = Runner(job, quiet=quiet, again=f"gossamer schedule run {schedule.name}")
         summary, stopped = runner.run()
     except GossamerError as error:
@@ -143,7 +157,9 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
         raise
     code = finish(summary, stopped, job, words)
     if not stopped:
-        asyncio.run(_close(settings, name, run, "gate" if code == 30 else summary.state, summary.reason or ""))
+        asyncio.run(
+            _close(settings, name, run, "gate" if code == 30 else summary.state, summary.reason or "")
+        )
     return code
 
 

@@ -1,4 +1,5 @@
-"""`gossamer sessions`: who is logged in where; to forget it. And what `doctor`, `host show` and `explain` say of it."""
+"""`gossamer sessions`: who is logged in where; to forget it. And what `doctor`, `host show` and `explain` say
+of it."""
 
 from __future__ import annotations
 
@@ -28,18 +29,29 @@ def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, a
         put_json([one._asdict() for one in found])
         return 0
     rows = [
-        (one.site, one.account, one.state, "-" if one.since is None else f"{duration(one.since)} ago",
-         "-" if one.used is None else f"{duration(one.used)} ago", "yes" if one.sealed else "no", _way(one))
+        (
+            one.site,
+            one.account,
+            one.state,
+            "-" if one.since is None else f"{duration(one.since)} ago",
+            "-" if one.used is None else f"{duration(one.used)} ago",
+            "yes" if one.sealed else "no",
+            _way(one),
+        )
         for one in found
-    ]  # fmt: skip
+    ]
     put_table(("site", "account", "state", "logged in", "used", "sealed", "why"), rows)
     return 0
 
 
 def forget(
-    site: Site, account: Account = None, data: Data = None, store: StoreUrl = None, setting: Setting = None,
+    site: Site,
+    account: Account = None,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
     as_json: Json = False,
-) -> int:  # fmt: skip
+) -> int:
     """Forget who is logged in at a site: the next request logs in anew, refused credentials are tried again."""
     from gossamer.cli.printing import put_json
 
@@ -51,7 +63,9 @@ def forget(
     if as_json:
         put_json({"site": site, "account": account, "forgotten": known})
     else:
-        print(f"{site}: forgotten{f' as {account}' if account else f', {known} accounts' if known > 1 else ''}")
+        print(
+            f"{site}: forgotten{f' as {account}' if account else f', {known} accounts' if known > 1 else ''}"
+        )
     return 0
 
 
@@ -91,8 +105,14 @@ async def findings(settings: Settings, store: Store) -> list[Finding]:
     if seal is not None and seal.seals:
         out.append(Finding("session key", "ok", f"from {settings.session_key}"))
     elif seal is not None and any(not one.sealed and one.since is not None for one in known):
-        out.append(Finding("session key", "warn", "cookies of those who are logged in lie in the store as they are",
-                           "seal them with -s 'session_key=${env:NAME}'"))  # fmt: skip
+        out.append(
+            Finding(
+                "session key",
+                "warn",
+                "cookies of those who are logged in lie in the store as they are",
+                "seal them with -s 'session_key=${env:NAME}'",
+            )
+        )
     for one in known:
         _, _, kept = await Logins(store).state(one.site, one.account)
         try:
@@ -103,7 +123,9 @@ async def findings(settings: Settings, store: Store) -> list[Finding]:
             continue
         refused = one.state == "refused"
         advice = (
-            f"give the right credentials, then: gossamer sessions forget {one.site} {one.account}" if refused else ""
+            f"give the right credentials, then: gossamer sessions forget {one.site} {one.account}"
+            if refused
+            else ""
         )
         out.append(Finding("session", "warn" if refused else "ok", line(one), advice))
     return out

@@ -15,11 +15,27 @@ if TYPE_CHECKING:
     from gossamer.state.lane_stats import HeapLine
     from gossamer.store.store import Store
 
-HEADS = ("crawl", "state", "found", "pages", "redirected", "failed", "dead", "pending", "skipped", "hosts", "pages/s")
+HEADS = (
+    "crawl",
+    "state",
+    "found",
+    "pages",
+    "redirected",
+    "failed",
+    "dead",
+    "pending",
+    "skipped",
+    "hosts",
+    "pages/s",
+)
 
 
 def status(
-    crawl: MaybeCrawl = None, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
+    crawl: MaybeCrawl = None,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
 ) -> int:
     """Counts, rates, hosts and errors; without CRAWL a line for each crawl."""
     return asyncio.run(_status(read_settings(data, store, setting), crawl, as_json))
@@ -71,8 +87,8 @@ async def seen(census: Census, settings: Settings, name: str) -> Summary:
 
 
 async def broken_off(census: Census, name: str) -> dict[str, Any]:
-    """`broken_off`: lists and other producers of a crawl that nobody reads to their end, though it waits for them, or stopped before it;
-    `go_on`: the command that does, None where there are none."""
+    """`broken_off`: lists and other producers of a crawl that nobody reads to their end, though it waits for
+    them, or stopped before it; `go_on`: the command that does, None where there are none."""
     from gossamer.cli.steering import command
     from gossamer.frontier import producer_positions
 
@@ -119,8 +135,17 @@ async def _one(census: Census, settings: Settings, name: str, as_json: bool) -> 
     odd = await malformed(census.store) if (await census.crawls.need(name)).fleet else ""
     if as_json:
         slowest = [host._asdict() for host in hosts]
-        put_json({**_plain(summary), **cut, "slowest_hosts": slowest, "workers": workers, "refusals": refused, "expected_lost": lost,
-                  "lanes": [{**line._asdict(), "stranded": line.stranded} for line in lanes]})  # fmt: skip
+        put_json(
+            {
+                **_plain(summary),
+                **cut,
+                "slowest_hosts": slowest,
+                "workers": workers,
+                "refusals": refused,
+                "expected_lost": lost,
+                "lanes": [{**line._asdict(), "stranded": line.stranded} for line in lanes],
+            }
+        )
         return 0
     doubt = f"about {lost:.2g} new URLs were taken for known ones; --seen exact takes none so"
     more = [("seen-set", doubt)] if lost >= 0.01 else []
@@ -150,7 +175,11 @@ def served(line: HeapLine) -> str:
     region = f" --region {line.region}" if line.region else ""
     if not line.stranded:
         return str(line.workers)
-    files = f" that has the fleet's files of {', '.join(line.sites)}: see gossamer workers list" if line.sites else ""
+    files = (
+        f" that has the fleet's files of {', '.join(line.sites)}: see gossamer workers list"
+        if line.sites
+        else ""
+    )
     return f"none: start one with gossamer worker --lane {line.lane.partition('+')[0]}{region}{files}"
 
 
@@ -169,7 +198,9 @@ async def stranded(store: Store) -> list[Finding]:
 
     crawls = Crawls(store)
     records = [(name, await crawls.get(name)) for name in await crawls.names()]
-    going = [name for name, record in records if record is not None and record.fleet and record.state == "running"]
+    going = [
+        name for name, record in records if record is not None and record.fleet and record.state == "running"
+    ]
     return [
         Finding(
             "workers",

@@ -22,44 +22,68 @@ QUEUE = {"cancelled": "its queue is dropped", "finished": "nothing was left in i
 
 
 def pause(
-    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+    crawl: Crawl,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
     quiet: Quiet = False,
-) -> int:  # fmt: skip
+) -> int:
     """Hold a crawl still: nothing new is fetched, all is kept."""
     return asyncio.run(_steer("pause", crawl, read_settings(data, store, setting), as_json, quiet))
 
 
 def resume(
-    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+    crawl: Crawl,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
     quiet: Quiet = False,
-) -> int:  # fmt: skip
+) -> int:
     """Let a paused crawl go on."""
     return asyncio.run(_steer("resume", crawl, read_settings(data, store, setting), as_json, quiet))
 
 
 def stop(
-    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+    crawl: Crawl,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
     quiet: Quiet = False,
-) -> int:  # fmt: skip
+) -> int:
     """End a crawl gracefully and keep its queue."""
     return asyncio.run(_steer("stop", crawl, read_settings(data, store, setting), as_json, quiet))
 
 
 def cancel(
-    crawl: Crawl, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
+    crawl: Crawl,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
     quiet: Quiet = False,
-) -> int:  # fmt: skip
+) -> int:
     """End a crawl and drop its queue; what was fetched stays."""
     return asyncio.run(_steer("cancel", crawl, read_settings(data, store, setting), as_json, quiet))
 
 
 def priority(
-    crawl: Crawl, n: Annotated[int, Argument(metavar="N", help="The new priority; higher is fetched first.")],
-    host: Annotated[str | None, Option("--host", metavar="HOST", help="Only URLs of this host, or of a site file's.")] = None,
-    match: Annotated[str | None, Option("--match", metavar="REGEX", help="Only URLs with this in them.")] = None,
+    crawl: Crawl,
+    n: Annotated[int, Argument(metavar="N", help="The new priority; higher is fetched first.")],
+    host: Annotated[
+        str | None, Option("--host", metavar="HOST", help="Only URLs of this host, or of a site file's.")
+    ] = None,
+    match: Annotated[
+        str | None, Option("--match", metavar="REGEX", help="Only URLs with this in them.")
+    ] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Only count them.")] = False,
-    data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
-) -> int:  # fmt: skip
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
     """Change the priority of URLs that wait, while the crawl runs or not."""
     settings = read_settings(data, store, setting)
     hosts = [None] if host is None else [*hosts_of(host)]
@@ -92,7 +116,9 @@ async def _priority(
         cold, hot = cold_of(settings, record.name)
         spiller = Spiller(store, record.name, cold, hot) if cold is not None else None
         steer = Steer(store, spiller)
-        moved = sum([await steer.priority(record.name, n, host=host, match=match, dry_run=dry_run) for host in hosts])
+        moved = sum(
+            [await steer.priority(record.name, n, host=host, match=match, dry_run=dry_run) for host in hosts]
+        )
         if cold is not None:
             await cold.close()
     if as_json:
@@ -125,7 +151,8 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
 
 
 async def _served(crawls: Crawls, record: Record) -> bool:
-    """Whether some worker would end the crawl. One that drains or stops begins nothing more, but ends what it does: that is waited for."""
+    """Whether some worker would end the crawl. One that drains or stops begins nothing more, but ends what it
+    does: that is waited for."""
     from gossamer.frontier.stats import Census
     from gossamer.state.workers import Crew
 
@@ -165,7 +192,9 @@ async def _resume(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
 
 async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
     if lives:
-        if record.state in ("running", "paused") and not await _turned(crawls, record, "stopping", "by gossamer stop"):
+        if record.state in ("running", "paused") and not await _turned(
+            crawls, record, "stopping", "by gossamer stop"
+        ):
             return await _stop(crawls, await crawls.need(record.name), lives)
         return await _ended(crawls, record) or await _stop(crawls, await crawls.need(record.name), False)
     if record.state in ("running", "paused", "stopping"):
@@ -222,7 +251,8 @@ def _now(record: Record) -> str:
 
 
 def command(record: Record) -> str:
-    """What takes a crawl up again: its bounds must be the same, and its rows go where they went; pace and limits are not in it."""
+    """What takes a crawl up again: its bounds must be the same, and its rows go where they went; pace and
+    limits are not in it."""
     from gossamer.frontier.crawls import BOUNDS, Spec
 
     usual, spec = Spec([]), record.spec

@@ -1,5 +1,5 @@
-"""Standard input, output and error as the verbs need them, however the command was started: closed, full, or of an encoding that knows
-few letters."""
+"""Standard input, output and error as the verbs need them, however the command was started: closed, full, or
+of an encoding that knows few letters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ MODES = (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)
 
 
 def steady() -> None:
-    """Make the three usable. What a page says goes to a terminal of any encoding; what is told on stderr never ends a crawl."""
+    """Make the three usable. What a page says goes to a terminal of any encoding; what is told on stderr
+    never ends a crawl."""
     opened()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -26,13 +27,18 @@ def steady() -> None:
 
 
 def opened() -> None:
-    """One that is closed reads as empty and takes all: else the next file that is opened would stand in its place."""
+    """One that is closed reads as empty and takes all: else the next file that is opened would stand in its
+    place."""
     for number, (name, mode) in enumerate(zip(("stdin", "stdout", "stderr"), MODES, strict=True)):
         try:
             os.fstat(number)
         except OSError:
             put(number, mode)
-            setattr(sys, name, os.fdopen(number, "r" if mode == os.O_RDONLY else "w", encoding="utf-8", closefd=False))
+            setattr(
+                sys,
+                name,
+                os.fdopen(number, "r" if mode == os.O_RDONLY else "w", encoding="utf-8", closefd=False),
+            )
 
 
 def put(number: int, mode: int = os.O_WRONLY) -> None:
@@ -45,7 +51,8 @@ def put(number: int, mode: int = os.O_WRONLY) -> None:
 
 
 def texts(words: list[str]) -> list[str]:
-    """The words of a command as they are. Raises UsageError where one is no text: it could stand in no record."""
+    """The words of a command as they are. Raises UsageError where one is no text: it could stand in no
+    record."""
     here = ""
     with contextlib.suppress(OSError):  # it may be gone; who needs it says so
         here = os.getcwd()

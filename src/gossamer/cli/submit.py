@@ -1,4 +1,5 @@
-"""`gossamer submit`: the name is told as soon as the crawl is on the fleet, and one line says what a signal leaves."""
+"""`gossamer submit`: the name is told as soon as the crawl is on the fleet, and one line says what a signal
+leaves."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def submit(**words: Any) -> int:
 
 def _signature() -> inspect.Signature:
     own = crawling.signature()
-    waiting = Annotated[bool, Option("--wait", help="Wait for its end; print its summary, exit as crawl does.")]
+    waiting = Annotated[
+        bool, Option("--wait", help="Wait for its end; print its summary, exit as crawl does.")
+    ]
     more = inspect.Parameter("wait", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=waiting)
     return own.replace(parameters=[*own.parameters.values(), more])
 
@@ -93,7 +96,8 @@ class Submission:
         return 0
 
     def _begun(self, name: str) -> None:
-        """Tell its name at once: a long list, or sitemaps that are watched, may keep this command for hours or for ever."""
+        """Tell its name at once: a long list, or sitemaps that are watched, may keep this command for hours
+        or for ever."""
         from gossamer.cli.printing import remark
 
         self.name = name
@@ -122,7 +126,8 @@ class Submission:
             loop.call_soon_threadsafe(task.cancel)
 
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:  # nohup: the terminal may go
+            # nohup: the terminal may go
+            if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:
                 self._were[name] = signal.signal(name, heard)
 
     async def _cut_off(self) -> int:

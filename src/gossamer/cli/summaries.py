@@ -32,7 +32,11 @@ def lines(summary: Summary) -> list[tuple[str, str]]:
     """What and how many, in the order of the sum."""
     s = summary
     state = s.state + (f": {s.reason}" if s.reason else "")
-    items = [("kept aside", f"{s.rejected} items (rejected-items.jsonl in the crawl's folder)")] if s.rejected else []
+    items = (
+        [("kept aside", f"{s.rejected} items (rejected-items.jsonl in the crawl's folder)")]
+        if s.rejected
+        else []
+    )
     known = (
         ("new", s.new),
         ("changed", s.changed),
@@ -70,7 +74,9 @@ def duplicates(found: dict[str, int]) -> str:
     """
     text = f"{found.get('exact', 0)} pages say the same as another, {found.get('near', 0)} nearly"
     unkept = found.get("unkept", 0)
-    return text + (f"; {unkept} more were not kept to compare with (raise ?most= of --duplicates)" if unkept else "")
+    return text + (
+        f"; {unkept} more were not kept to compare with (raise ?most= of --duplicates)" if unkept else ""
+    )
 
 
 def site_line(one: Quality) -> str:
@@ -79,7 +85,9 @@ def site_line(one: Quality) -> str:
     fell = sorted(((by, name) for name, by in one.drift.items() if by >= 0.01), reverse=True)[:LOW]
     words = [f"quality {share(one.quality)}"]
     words += [", ".join(f"{field} in {share(n)}" for n, field in low)] if low else []
-    words += ["below earlier runs: " + ", ".join(f"{name} by {share(by)}" for by, name in fell)] if fell else []
+    words += (
+        ["below earlier runs: " + ", ".join(f"{name} by {share(by)}" for by, name in fell)] if fell else []
+    )
     return "; ".join(words)
 
 

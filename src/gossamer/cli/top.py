@@ -24,8 +24,11 @@ RATE = 10
 def top(
     crawl: MaybeCrawl = None,
     once: Annotated[bool, Option("--once", help="One look, then end.")] = False,
-    data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False,
-) -> int:  # fmt: skip
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
     """Watch crawls, workers and hosts; Ctrl-C ends the watching, not the crawls."""
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_top(read_settings(data, store, setting), crawl, once, as_json))
@@ -60,7 +63,9 @@ class Looks:
         self._pages: dict[str, deque[tuple[float, int]]] = {}
         self._away = False
 
-    async def waited(self, look: Callable[[], Awaitable[Any]], show: Callable[[Any], None], once: bool) -> bool:
+    async def waited(
+        self, look: Callable[[], Awaitable[Any]], show: Callable[[Any], None], once: bool
+    ) -> bool:
         """Show a look; False while the store is away, which is told once and waited for."""
         from gossamer.cli.printing import remark
         from gossamer.errors import Away
@@ -125,20 +130,35 @@ class Looks:
         lines = [
             _table(
                 ("crawl", "state", "pages/s", "pages", "pending", "failed", "dead", "time", "errors"),
-                [(s.crawl, s.state, f"{rate:.1f}", s.pages, s.pending, s.failed, s.dead, duration(s.elapsed), named(s.errors))
-                 for s, rate in crawls],
+                [
+                    (
+                        s.crawl,
+                        s.state,
+                        f"{rate:.1f}",
+                        s.pages,
+                        s.pending,
+                        s.failed,
+                        s.dead,
+                        duration(s.elapsed),
+                        named(s.errors),
+                    )
+                    for s, rate in crawls
+                ],
             ),
             Text(),
             _table(
                 ("worker", "state", "lanes", "processes", "memory", "version"),
-                [(w.name, w.state, ",".join(w.lanes), w.processes, amount(w.memory), w.version) for w in workers],
+                [
+                    (w.name, w.state, ",".join(w.lanes), w.processes, amount(w.memory), w.version)
+                    for w in workers
+                ],
             ),
             Text(),
             _table(
                 ("host", "state", "waiting", "in flight", "delay"),
                 [(clean(h.host), h.state, h.waiting, h.in_flight, h.delay) for h in hosts],
             ),
-        ]  # fmt: skip
+        ]
         return Group(*lines)
 
 

@@ -1,4 +1,5 @@
-"""`gossamer try URL` and `gossamer shell URL`: one page through the whole road, in a store that is thrown away."""
+"""`gossamer try URL` and `gossamer shell URL`: one page through the whole road, in a store that is thrown
+away."""
 
 from __future__ import annotations
 
@@ -16,8 +17,12 @@ Url = Annotated[str, Argument(metavar="URL")]
 Site = Annotated[
     list[str] | None, Option("--site", metavar="FILE", help="A site file that reads the page; repeatable.")
 ]
-Header = Annotated[list[str] | None, Option("-H", "--header", metavar="NAME:VALUE", help="A header; repeatable.")]
-SiteArgument = Annotated[list[str] | None, Option("-a", "--argument", metavar="NAME=VALUE", help="A site's argument.")]
+Header = Annotated[
+    list[str] | None, Option("-H", "--header", metavar="NAME:VALUE", help="A header; repeatable.")
+]
+SiteArgument = Annotated[
+    list[str] | None, Option("-a", "--argument", metavar="NAME=VALUE", help="A site's argument.")
+]
 Ladder = Annotated[
     str | None, Option("--ladder", metavar="RUNGS", help="How it is got: plain, impersonated, browser, ...")
 ]
@@ -45,9 +50,13 @@ def try_(
 
 
 def shell(
-    url: Url, site: Site = None, header: Header = None, argument: SiteArgument = None, ladder: Ladder = None,
+    url: Url,
+    site: Site = None,
+    header: Header = None,
+    argument: SiteArgument = None,
+    ladder: Ladder = None,
     setting: Setting = None,
-) -> int:  # fmt: skip
+) -> int:
     """The same, then a Python prompt with `page`."""
     import importlib
     import importlib.util
@@ -59,8 +68,15 @@ def shell(
     if trial.page is None:
         show(trial)
         return code(trial)
-    names: dict[str, Any] = {"page": View(trial.page), "raw": trial.page, "rows": trial.rows, "url": trial.page.url}
-    remark(f"{trial.page.status} {trial.page.url}: page (css, xpath, re, json, follow), raw, rows, url are here")
+    names: dict[str, Any] = {
+        "page": View(trial.page),
+        "raw": trial.page,
+        "rows": trial.rows,
+        "url": trial.page.url,
+    }
+    remark(
+        f"{trial.page.status} {trial.page.url}: page (css, xpath, re, json, follow), raw, rows, url are here"
+    )
     if importlib.util.find_spec("IPython") is not None:
         importlib.import_module("IPython").embed(banner1="", user_ns=names)
     else:
@@ -71,9 +87,13 @@ def shell(
 
 
 def run(
-    url: str, site: list[str] | None, header: list[str] | None, argument: list[str] | None, setting: list[str] | None,
+    url: str,
+    site: list[str] | None,
+    header: list[str] | None,
+    argument: list[str] | None,
+    setting: list[str] | None,
     ladder: str | None = None,
-) -> Trial:  # fmt: skip
+) -> Trial:
     """The trial of one URL."""
     from pathlib import Path
 
@@ -89,9 +109,11 @@ def run(
     if not (folder / "gossamer.toml").exists():
         folder = Path(".")
     job = Job(
-        targets=site or [], settings=read_settings(pairs=setting, more=more, folder=folder), headers=headers_of(header or ()),
+        targets=site or [],
+        settings=read_settings(pairs=setting, more=more, folder=folder),
+        headers=headers_of(header or ()),
         args=arguments_of(argument or ()),
-    )  # fmt: skip
+    )
     return asyncio.run(try_one(job, url))
 
 
@@ -100,13 +122,18 @@ def told(trial: Trial) -> dict[str, Any]:
     import msgspec
 
     summary = trial.summary
-    rows = [{"kind": row.kind, **msgspec.to_builtins(row.data, builtin_types=(Decimal,))} for row in trial.rows]
+    rows = [
+        {"kind": row.kind, **msgspec.to_builtins(row.data, builtin_types=(Decimal,))} for row in trial.rows
+    ]
     return {
         "page": next((row for row in rows if row["kind"] == "page"), None),
         "items": [row for row in rows if row["kind"] != "page"],
         "headers": trial.page.headers if trial.page is not None else None,
-        "skipped": summary.skipped, "errors": summary.errors, "unread": trial.unread, "attempts": trial.attempts,
-    }  # fmt: skip
+        "skipped": summary.skipped,
+        "errors": summary.errors,
+        "unread": trial.unread,
+        "attempts": trial.attempts,
+    }
 
 
 def show(trial: Trial) -> None:
@@ -128,7 +155,10 @@ def show(trial: Trial) -> None:
         put_table((), [("text", text[:500])])
     if links:
         print()
-        put_table((f"the first {min(LINKS, len(links))} of {len(links)} links",), [(link,) for link in links[:LINKS]])
+        put_table(
+            (f"the first {min(LINKS, len(links))} of {len(links)} links",),
+            [(link,) for link in links[:LINKS]],
+        )
     for item in plain["items"]:
         print()
         put_table(

@@ -20,14 +20,30 @@ if TYPE_CHECKING:
 
 
 def worker(
-    lane: Annotated[list[str] | None, Option("--lane", metavar="LANE", help="What it serves (default http); repeatable.")] = None,
-    processes: Annotated[str, Option("--processes", metavar="N", help="Processes, or auto: one a core (default).")] = "auto",
-    name: Annotated[str | None, Option("-n", "--name", metavar="NAME", help="Its name, as w1 or w1@%h (default: made).")] = None,
-    region: Annotated[str | None, Option("--region", metavar="REGION", help="Where it is: it serves what asks for that, too.")] = None,
-    sites: Annotated[str | None, Option("--sites", metavar="DIR", help="Where its site files lie (default: here).")] = None,
-    broker: Annotated[list[str] | None, Option("--broker", metavar="URL", help="Celery's broker (default: the store); repeatable.")] = None,
-    store: StoreUrl = None, data: Data = None, setting: Setting = None,
-) -> int:  # fmt: skip
+    lane: Annotated[
+        list[str] | None, Option("--lane", metavar="LANE", help="What it serves (default http); repeatable.")
+    ] = None,
+    processes: Annotated[
+        str, Option("--processes", metavar="N", help="Processes, or auto: one a core (default).")
+    ] = "auto",
+    name: Annotated[
+        str | None, Option("-n", "--name", metavar="NAME", help="Its name, as w1 or w1@%h (default: made).")
+    ] = None,
+    region: Annotated[
+        str | None,
+        Option("--region", metavar="REGION", help="Where it is: it serves what asks for that, too."),
+    ] = None,
+    sites: Annotated[
+        str | None, Option("--sites", metavar="DIR", help="Where its site files lie (default: here).")
+    ] = None,
+    broker: Annotated[
+        list[str] | None,
+        Option("--broker", metavar="URL", help="Celery's broker (default: the store); repeatable."),
+    ] = None,
+    store: StoreUrl = None,
+    data: Data = None,
+    setting: Setting = None,
+) -> int:
     """Crawl what was submitted to the fleet, until told to stop (SIGTERM, Ctrl-C, `gossamer workers stop`)."""
     from gossamer.config.settings import Given, load
 
@@ -91,7 +107,8 @@ def _run(settings: Settings, lanes: list[str], processes: int, name: str | None)
     free, bearing.token = asyncio.run(bearing.bear(settings, wanted, fixed=False))
     if free != wanted:
         remark(f"the name {wanted} is taken: this worker is called {free}")
-    warnings.filterwarnings("ignore", module="celery")  # of being root, and of defaults that it changes one day
+    # of being root, and of defaults that it changes one day
+    warnings.filterwarnings("ignore", module="celery")
     pool = ["-P", "prefork", "-c", str(processes)]
     quiet = ["--without-gossip", "--without-mingle", "-l", os.environ.get("GOSSAMER_LOG", "INFO")]
     try:

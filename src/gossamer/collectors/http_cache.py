@@ -1,11 +1,13 @@
 """An HTTP cache for development: each answer is fetched once, then replayed (`--cache DIR`).
 
-A file's name is a hash of what was asked for and nothing else; a file that is not whole is fetched again. Only answers that
-stay are kept: no failure, no 5xx, 408, 425 or 429, no block. Processes may share the folder: files are written aside and renamed.
+A file's name is a hash of what was asked for and nothing else; a file that is not whole is fetched again.
+Only answers that stay are kept: no failure, no 5xx, 408, 425 or 429, no block. Processes may share the
+folder: files are written aside and renamed.
 
-Credentials that people give tell answers apart by value. Cookies that sites set do so by name alone: their values change with
-each answer and each hour, and a crawl that ran an hour ago would be fetched anew. What somebody who is logged in gets (`session=` of
-a site) is not kept. A page that redirects to itself (to set a cookie) is kept as two answers.
+Credentials that people give tell answers apart by value. Cookies that sites set do so by name alone: their
+values change with each answer and each hour, and a crawl that ran an hour ago would be fetched anew. What
+somebody who is logged in gets (`session=` of a site) is not kept. A page that redirects to itself (to set a
+cookie) is kept as two answers.
 """
 
 from __future__ import annotations
@@ -52,16 +54,20 @@ _unpack = msgspec.msgpack.Decoder(_Entry).decode
 
 
 class CacheCollector:
-    """Replays what the folder has, asks `inner` for the rest. `given`: the headers of a request that people gave; without it
-    all count as given; `worth`: whether an answer may be kept; `apart`: answers of
-    another kind, kept by themselves. Raises ConfigError when the folder cannot be used."""
+    """Replays what the folder has, asks `inner` for the rest. `given`: the headers of a request that people
+    gave; without it all count as given; `worth`: whether an answer may be kept; `apart`: answers of another
+    kind, kept by themselves. Raises ConfigError when the folder cannot be used."""
 
     name = "cache"
 
     def __init__(
-        self, inner: Collector, folder: str, given: Given | None = None, worth: Callable[[Page], bool] = lambda _: True,
+        self,
+        inner: Collector,
+        folder: str,
+        given: Given | None = None,
+        worth: Callable[[Page], bool] = lambda _: True,
         apart: str = "",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._inner, self._given, self._worth, self._apart = inner, given, worth, apart
         self._bounced: dict[bytes, None] = {}
         self._counter = itertools.count()
@@ -73,12 +79,17 @@ class CacheCollector:
         except OSError as error:
             raise ConfigError(f"the cache folder {folder} cannot be used: {error.strerror}") from error
 
-    async def collect(self, request: Request, headers: dict[str, str], guise: Guise | None = None) -> Page | Failure:
-        """The kept answer (its `fetched_at` is when it was fetched), else a fetched one, which is kept when it is final."""
+    async def collect(
+        self, request: Request, headers: dict[str, str], guise: Guise | None = None
+    ) -> Page | Failure:
+        """The kept answer (its `fetched_at` is when it was fetched), else a fetched one, which is kept when
+        it is final."""
         if guise is not None and guise.member:
             return await self._inner.collect(request, headers, guise)
         began = time.perf_counter()
-        key = digest(request, headers, headers if self._given is None else self._given(request), guise, self._apart)
+        key = digest(
+            request, headers, headers if self._given is None else self._given(request), guise, self._apart
+        )
         if key in self._bounced:  # its answer led back here
             del self._bounced[key]
             key = hashlib.blake2b(key, digest_size=24).digest()
@@ -86,9 +97,18 @@ class CacheCollector:
         if entry is not None:
             self._note(key, request.url, entry.status, entry.headers)
             return Page(
-                request.url, entry.status, entry.headers, entry.body, entry.fetched_at, time.perf_counter() - began,
-                entry.wire, self.name, entry.version, entry.address, 0,
-            )  # fmt: skip
+                request.url,
+                entry.status,
+                entry.headers,
+                entry.body,
+                entry.fetched_at,
+                time.perf_counter() - began,
+                entry.wire,
+                self.name,
+                entry.version,
+                entry.address,
+                0,
+            )
         result = await self._inner.collect(request, headers, guise)
         if (
             isinstance(result, Page)
@@ -103,7 +123,11 @@ class CacheCollector:
 
     def _note(self, key: bytes, url: str, status: int, headers: Headers) -> None:
         """Remember a redirect to itself: asked for again, it is another question."""
-        target = next((value for name, value in headers if name == "location"), None) if 300 <= status < 400 else None
+        target = (
+            next((value for name, value in headers if name == "location"), None)
+            if 300 <= status < 400
+            else None
+        )
         if target is not None and urls.canonical(target, url) == urls.canonical(url):
             self._bounced[key] = None
             if len(self._bounced) > 10_000:
@@ -121,7 +145,9 @@ class CacheCollector:
         name = key.hex()
         try:
             with _folder(self._root, name[:2]) as folder:
-                fd = os.open(name[2:], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+                fd = os.open(
+                    name[2:], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
+                )
                 with os.fdopen(fd, "rb") as file:
                     data = file.read(_MOST + 1)
         except OSError:
@@ -161,7 +187,10 @@ class CacheCollector:
                 pass
             with _folder(self._root, name[:2]) as folder:
                 fd = os.open(
-                    aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder
+                    aside,
+                    os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC,
+                    0o600,
+                    dir_fd=folder,
                 )
                 try:
                     with os.fdopen(fd, "wb") as file:
@@ -175,10 +204,15 @@ class CacheCollector:
 
 
 def digest(
-    request: Request, headers: Mapping[str, str], given: Mapping[str, str], guise: Guise | None = None, apart: str = ""
+    request: Request,
+    headers: Mapping[str, str],
+    given: Mapping[str, str],
+    guise: Guise | None = None,
+    apart: str = "",
 ) -> bytes:
-    """What tells answers apart: method, URL, body, given headers that carry credentials (hashed, so none is on the disk), and
-    the names of all cookies that are sent; and whether it was a browser that asked, whichever.
+    """What tells answers apart: method, URL, body, given headers that carry credentials (hashed, so none is
+    on the disk), and the names of all cookies that are sent; and whether it was a browser that asked,
+    whichever.
 
     >>> one, other = {"Cookie": "a=1"}, {"Cookie": "a=2"}
     >>> digest(Request("http://e.com/"), one, {}) == digest(Request("http://e.com/"), other, {})

@@ -1,7 +1,9 @@
-"""The impersonated rung: HTTP with the TLS and HTTP/2 fingerprint of a browser, behind the same guard and bounds as the plain one.
+"""The impersonated rung: HTTP with the TLS and HTTP/2 fingerprint of a browser, behind the same guard and
+bounds as the plain one.
 
-Each browser and session has connections of its own (a pool), so that no connection, TLS ticket or kept answer to a name ever shows
-two visitors to be one. Headers come with the request, whole and in the browser's order (`identity.browsers`); none is added here.
+Each browser and session has connections of its own (a pool), so that no connection, TLS ticket or kept answer
+to a name ever shows two visitors to be one. Headers come with the request, whole and in the browser's order
+(`identity.browsers`); none is added here.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ POOLS = 64
 
 
 class ImpersonatedCollector:
-    """Collects as the browser of each guise. `options`: those of `HttpCollector`. Raises ConfigError without curl_cffi."""
+    """Collects as the browser of each guise. `options`: those of `HttpCollector`. Raises ConfigError without
+    curl_cffi."""
 
     name = "impersonated"
 
@@ -35,8 +38,11 @@ class ImpersonatedCollector:
         self._pools: OrderedDict[tuple[str, str, str], HttpCollector] = OrderedDict()
         self._busy: dict[HttpCollector, int] = {}
 
-    async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
-        """Fetch one URL, no redirect followed, as the guise says: without one a surprise, for there is no other way to go."""
+    async def collect(
+        self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
+    ) -> Page | Failure:
+        """Fetch one URL, no redirect followed, as the guise says: without one a surprise, for there is no
+        other way to go."""
         if guise is None or not guise.target:
             raise ValueError("the impersonated rung is asked for without a browser")
         pool = await self._pool(guise)
@@ -55,7 +61,8 @@ class ImpersonatedCollector:
             await self._pools.popitem()[1].close()
 
     async def _pool(self, guise: Guise) -> HttpCollector:
-        """The connections of this browser and session; those through different proxies curl keeps apart by itself."""
+        """The connections of this browser and session; those through different proxies curl keeps apart by
+        itself."""
         key = (guise.browser, guise.target, guise.session)
         pool = self._pools.get(key)
         if pool is None:
@@ -64,7 +71,9 @@ class ImpersonatedCollector:
             pool = self._pools[key] = HttpCollector(self._resolver, **self._options, curls=curls)
         self._pools.move_to_end(key)
         if len(self._pools) > POOLS:
-            idle = next((own for own, one in self._pools.items() if one not in self._busy and one is not pool), None)
+            idle = next(
+                (own for own, one in self._pools.items() if one not in self._busy and one is not pool), None
+            )
             if idle is not None:
                 await self._pools.pop(idle).close()
         return pool

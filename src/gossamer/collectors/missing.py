@@ -11,14 +11,17 @@ from gossamer.model.request import Request
 
 
 class Missing:
-    """Stands for a collector that is not installed, where a request alone asks for its rung: it refuses, and says why."""
+    """Stands for a collector that is not installed, where a request alone asks for its rung: it refuses, and
+    says why."""
 
     name = "none"
 
     def __init__(self, why: str) -> None:
         self._why = why
 
-    async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
+    async def collect(
+        self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
+    ) -> Page | Failure:
         """Why not."""
         return Failure("filter", self._why, time.time(), 0.0, final=True, collector=self.name, sent=False)
 

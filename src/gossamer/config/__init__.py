@@ -1,1 +1,2 @@
-"""Settings, the values as people write them, references to secrets, redaction of secrets, optional dependencies."""
+"""Settings, the values as people write them, references to secrets, redaction of secrets, optional
+dependencies."""

@@ -1,6 +1,7 @@
 """Files in the data folder: opened without following symbolic links.
 
-The data folder itself may be a link. An entry inside it may not: a link there would make a crawl write to a file elsewhere.
+The data folder itself may be a link. An entry inside it may not: a link there would make a crawl write to a
+file elsewhere.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ Name = str | os.PathLike[str]
 
 
 def open_file(path: Name, flags: int, mode: int = 0o666, *, dir_fd: int | None = None) -> int:
-    """Opens a regular file, as os.open does. Also an `opener` for open(). `dir_fd`: the file's folder, if that may have moved.
+    """Opens a regular file, as os.open does. Also an `opener` for open(). `dir_fd`: the file's folder, if
+    that may have moved.
 
     Raises OSError, and ConfigError where a link, a fifo or a device has the file's name.
     """
@@ -36,20 +38,23 @@ def open_file(path: Name, flags: int, mode: int = 0o666, *, dir_fd: int | None =
 
 
 def make_folder(path: Name) -> None:
-    """Makes a folder inside the data folder, with its parents. Raises OSError; ConfigError where a link has the folder's name."""
+    """Makes a folder inside the data folder, with its parents. Raises OSError; ConfigError where a link has
+    the folder's name."""
     refuse_link(path)
     os.makedirs(path, exist_ok=True)
 
 
 def refuse_link(*paths: Name) -> None:
-    """Raises ConfigError where one of the paths is a symbolic link: for libraries that open a file by its name."""
+    """Raises ConfigError where one of the paths is a symbolic link: for libraries that open a file by its
+    name."""
     for path in paths:
         if os.path.islink(path):
             raise _linked(path)
 
 
 def refuse_links_in(*folders: Path) -> None:
-    """Raises ConfigError naming the first symbolic link among the entries of these folders, or a folder that is a link."""
+    """Raises ConfigError naming the first symbolic link among the entries of these folders, or a folder that
+    is a link."""
     for folder in folders:
         refuse_link(folder)
         try:

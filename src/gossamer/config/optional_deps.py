@@ -12,7 +12,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def install(extra: str) -> str:
-    """The command that installs an extra: the launcher's in a checkout, whose environment has no pip; else pip's."""
+    """The command that installs an extra: the launcher's in a checkout, whose environment has no pip; else
+    pip's."""
     return f"{_launcher()} --with {extra}" if _launched() else f"pip install 'gossamer[{extra}]'"
 
 

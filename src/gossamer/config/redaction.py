@@ -1,4 +1,5 @@
-"""Secrets never reach an output: the function that masks text, and the type that keeps a secret from being printed."""
+"""Secrets never reach an output: the function that masks text, and the type that keeps a secret from being
+printed."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from urllib.parse import quote, quote_plus, unquote
 MASK = "***"
 
 _REFERENCE = r"\$\{(?:env|file):[^}\s@&#\"'<>]+\}"  # says where a secret is, and is none
-_FORM = rf"(?!(?:(?-i:USER(?::PASSWORD)?@HOST)|[\w.-]*:{_REFERENCE}@)[^\s@]*(?:\s|$))"  # our own hints say how a URL is written
+# our own hints say how a URL is written
+_FORM = rf"(?!(?:(?-i:USER(?::PASSWORD)?@HOST)|[\w.-]*:{_REFERENCE}@)[^\s@]*(?:\s|$))"
 _USERINFO = re.compile(rf"(?i)(?<!http)(?<!https)://{_FORM}[^\s\"'<>]*@|://{_FORM}[^/?#\s\"'<>]*@")
 _CREDENTIALS = re.compile(r"://([^/?#\s\"'<>]*)@")
 _NAME = (  # any words, then one that names a secret: `api_key`, `X-Amz-Signature`, `accessToken`, `PHPSESSID`
@@ -50,7 +52,8 @@ _SCHEME = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/-]{6,}=*")
 
 _MOST_SECRETS = 1000
 _SHORT, _BARE = 4, 8
-"""Shorter secrets are left to the patterns below; shorter than `_BARE`, they are masked as whole words alone."""
+"""Shorter secrets are left to the patterns below; shorter than `_BARE`, they are masked as whole words alone.
+"""
 _forms: dict[str, None] = {}
 """The registered secrets in each form in which they are written."""
 _known: list[re.Pattern[str]] = []
@@ -63,14 +66,24 @@ def register(*secrets: str) -> None:
         if len(secret) < _SHORT or MASK in secret or secret in _forms or len(_forms) >= _MOST_SECRETS:
             continue
         raw = secret.encode("utf-8", "replace")
-        forms = (secret, quote(secret, safe=""), quote(secret), quote_plus(secret), unquote(secret), _escaped(secret),
-                 repr(secret)[1:-1], _base64(raw), _base64(raw).replace("+", "-").replace("/", "_"))  # fmt: skip
+        forms = (
+            secret,
+            quote(secret, safe=""),
+            quote(secret),
+            quote_plus(secret),
+            unquote(secret),
+            _escaped(secret),
+            repr(secret)[1:-1],
+            _base64(raw),
+            _base64(raw).replace("+", "-").replace("/", "_"),
+        )
         _forms.update(dict.fromkeys(form for form in forms if len(form) >= _SHORT))
         _known.clear()
 
 
 def register_in(text: str) -> None:
-    """Register the secrets in a URL, an option or a setting: passwords, values of parameters that are named like secrets."""
+    """Register the secrets in a URL, an option or a setting: passwords, values of parameters that are named
+    like secrets."""
     for found in _CREDENTIALS.finditer(text):
         user, colon, password = found[1].partition(":")
         for one in (password, unquote(password)) if colon else (user, unquote(user)):
@@ -129,8 +142,9 @@ def concealed(value: object) -> object:
 
 
 def mask(text: str) -> str:
-    """The text with its secrets replaced by `***`: credentials in URLs, values of query parameters that are named like
-    a secret (key, token, signature, password, session ...), values of Authorization and Cookie headers. Idempotent.
+    """The text with its secrets replaced by `***`: credentials in URLs, values of query parameters that are
+    named like a secret (key, token, signature, password, session ...), values of Authorization and Cookie
+    headers. Idempotent.
 
     >>> mask("http://joe:pw@example.com/?page=2&api_key=abc#top")
     'http://***:***@example.com/?page=2&api_key=***#top'
@@ -195,8 +209,8 @@ def mask_head(head: bytes) -> bytes:
 
 
 class Secret:
-    """A secret value that prints as `***` everywhere; only `reveal()` gives it away. It is no `str` on purpose:
-    what joins or encodes it by mistake fails instead of leaking.
+    """A secret value that prints as `***` everywhere; only `reveal()` gives it away. It is no `str` on
+    purpose: what joins or encodes it by mistake fails instead of leaking.
 
     >>> key = Secret("abc")
     >>> f"{key}", repr(key), key.reveal()
@@ -227,7 +241,8 @@ class Secret:
 
 
 class MaskedStderr:
-    """Standard error without secrets. If nobody reads it, or its disk is full, the text is lost and the crawl goes on."""
+    """Standard error without secrets. If nobody reads it, or its disk is full, the text is lost and the crawl
+    goes on."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file

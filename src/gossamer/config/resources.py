@@ -1,4 +1,5 @@
-"""What this process and its machine have left of their own: descriptors and memory. Linux tells most of it, other systems less."""
+"""What this process and its machine have left of their own: descriptors and memory. Linux tells most of it,
+other systems less."""
 
 from __future__ import annotations
 
@@ -93,9 +94,9 @@ def _cgroups() -> list[Path]:
     """The control groups that this process is in, from its own up to the root."""
     own = CGROUPS
     with suppress(OSError, IndexError):
-        (line,) = [one for one in Path("/proc/self/cgroup").read_text().splitlines() if one.startswith("0::")][:1] or [
-            ""
-        ]
+        (line,) = [
+            one for one in Path("/proc/self/cgroup").read_text().splitlines() if one.startswith("0::")
+        ][:1] or [""]
         own = CGROUPS / line[3:].lstrip("/")
     return [one for one in (own, *own.parents) if one.is_relative_to(CGROUPS)]
 

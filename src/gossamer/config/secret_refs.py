@@ -1,4 +1,5 @@
-"""Secrets that settings refer to: `${env:NAME}`, `${file:PATH}`. Most are put in when the settings are read; some stay references."""
+"""Secrets that settings refer to: `${env:NAME}`, `${file:PATH}`. Most are put in when the settings are read;
+some stay references."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ class Given(Protocol):
 
 
 def revealed(one: Given, env: Mapping[str, str], in_file: bool) -> object:
-    """The value with its references to secrets put in; within a URL a secret is percent-encoded. Raises ValueError."""
+    """The value with its references to secrets put in; within a URL a secret is percent-encoded. Raises
+    ValueError."""
     value = one.value
     if one.name in KEPT:
         own = one.where in env and env[one.where] == value and not _REFERENCE.search(str(value))
@@ -43,7 +45,9 @@ def revealed(one: Given, env: Mapping[str, str], in_file: bool) -> object:
         and in_file
         and re.search(r"://[^/@]*:[^/@]+@|[?&]sentinel_password=[^&]", bare)
     ):
-        raise ValueError("a secret does not belong into the file: write ${env:NAME} or ${file:PATH} for the password")
+        raise ValueError(
+            "a secret does not belong into the file: write ${env:NAME} or ${file:PATH} for the password"
+        )
 
     def put(text: str, found: re.Match[str]) -> str:
         secret = _read(found[1], found[2], env)
@@ -94,4 +98,6 @@ def _read(kind: str, name: str, env: Mapping[str, str]) -> str:
     try:
         return Path(name).expanduser().read_text("utf-8").strip()
     except (OSError, ValueError) as error:
-        raise ValueError(f"the file {name} cannot be read: {getattr(error, 'strerror', None) or 'no text'}") from None
+        raise ValueError(
+            f"the file {name} cannot be read: {getattr(error, 'strerror', None) or 'no text'}"
+        ) from None

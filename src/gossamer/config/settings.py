@@ -1,7 +1,8 @@
 """The settings: flat, few, named as the options of `gossamer crawl`; read once, then frozen.
 
-`load` puts them together: the defaults, `gossamer.toml`, the environment (`GOSSAMER_DELAY`), `-s delay=2`, the options;
-what comes later wins. Secrets are referred to, `${env:NAME}` or `${file:PATH}`, never written into the file.
+`load` puts them together: the defaults, `gossamer.toml`, the environment (`GOSSAMER_DELAY`), `-s delay=2`,
+the options; what comes later wins. Secrets are referred to, `${env:NAME}` or `${file:PATH}`, never written
+into the file.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def page_cap(self) -> int:
-        """Page cap of a discovered host as the frontier wants it: negative when it was given, then it is flat."""
+        """Page cap of a discovered host as the frontier wants it: negative when it was given, then it is
+        flat."""
         return PAGES_OF_A_HOST if self.host_pages is None else -self.host_pages
 
 
@@ -133,16 +135,26 @@ ABOUT: dict[str, About] = {
         "string",
         "links followed: page, prefix, host, domain or any",
     ),
-    "include": About(value_parsers.patterns, _LIST, "only URLs in which one of these regular expressions is found"),
-    "exclude": About(value_parsers.patterns, _LIST, "no URL in which one of these regular expressions is found"),
+    "include": About(
+        value_parsers.patterns, _LIST, "only URLs in which one of these regular expressions is found"
+    ),
+    "exclude": About(
+        value_parsers.patterns, _LIST, "no URL in which one of these regular expressions is found"
+    ),
     "depth": About(partial(value_parsers.count, 0, 1_000_000), "integer", "most links away from a seed"),
     "limit": About(partial(value_parsers.count, 1, _MOST), "integer", "most pages of the crawl"),
     "time_limit": About(
-        value_parsers.span, "number string", "longest time at work in seconds or as 90s, 5m, 2h; earlier runs count"
+        value_parsers.span,
+        "number string",
+        "longest time at work in seconds or as 90s, 5m, 2h; earlier runs count",
     ),
-    "size_limit": About(value_parsers.size, "integer string", "most bytes of bodies as received, or as 500k, 10M, 2G"),
+    "size_limit": About(
+        value_parsers.size, "integer string", "most bytes of bodies as received, or as 500k, 10M, 2G"
+    ),
     "delay": About(
-        value_parsers.delay, "number string", "seconds from start to start at one host, or a range 5-10; none: learned"
+        value_parsers.delay,
+        "number string",
+        "seconds from start to start at one host, or a range 5-10; none: learned",
     ),
     "per_host": About(partial(value_parsers.count, 1, 1000), "integer", "requests at once at one host"),
     "polite_by": About(
@@ -151,7 +163,9 @@ ABOUT: dict[str, About] = {
         "what shares one politeness budget: host, domain or ip (address)",
     ),
     "rate": About(value_parsers.rate, "number", "most requests a second of the whole crawl"),
-    "lane": About(value_parsers.lane, "string", "the workers that serve hosts without a site that says otherwise"),
+    "lane": About(
+        value_parsers.lane, "string", "the workers that serve hosts without a site that says otherwise"
+    ),
     "region": About(
         value_parsers.label,
         "string",
@@ -166,7 +180,9 @@ ABOUT: dict[str, About] = {
         "ways to get a page: plain (as itself), impersonated (as a browser), browser (Chromium), unlocker (an API); blocks climb",
     ),
     "browser": About(
-        value_parsers.words, _LIST, "browsers to appear as on the impersonated rung: any, chrome, firefox150, ..."
+        value_parsers.words,
+        _LIST,
+        "browsers to appear as on the impersonated rung: any, chrome, firefox150, ...",
     ),
     "session": About(
         value_parsers.span, "number string", "how long a site sees the same browser, in seconds or as 30m, 1h"
@@ -185,13 +201,19 @@ ABOUT: dict[str, About] = {
         "string",
         "URL that each proxy must bring in the background, and behind a blank a text that is in it",
     ),
-    "chromium": About(value_parsers.line, "string", "program of the browser rung; none: Chromium or Chrome on PATH"),
-    "browser_pages": About(partial(value_parsers.count, 1, 64), "integer", "pages at once in a process's browser"),
+    "chromium": About(
+        value_parsers.line, "string", "program of the browser rung; none: Chromium or Chrome on PATH"
+    ),
+    "browser_pages": About(
+        partial(value_parsers.count, 1, 64), "integer", "pages at once in a process's browser"
+    ),
     "ignore_robots": About(value_parsers.flag, "boolean", "do not ask for robots.txt"),
     "allow_private": About(
         value_parsers.networks, _LIST, "networks of private addresses that may be visited, as 10.1.0.0/16"
     ),
-    "allow_port": About(value_parsers.ports, "array integer", "ports beyond the seeds' and 80, 443, 8080, 8443"),
+    "allow_port": About(
+        value_parsers.ports, "array integer", "ports beyond the seeds' and 80, 443, 8080, 8443"
+    ),
     "host_pages": About(
         partial(value_parsers.count, 1, _MOST),
         "integer",
@@ -218,15 +240,21 @@ ABOUT: dict[str, About] = {
         "string",
         "mark pages that say the same: off, exact, or near (nearly, too); ?most=N: groups kept",
     ),
-    "timeout": About(value_parsers.span, "number string", "longest time for one page, in seconds or as 90s, 5m"),
+    "timeout": About(
+        value_parsers.span, "number string", "longest time for one page, in seconds or as 90s, 5m"
+    ),
     "max_size": About(
         value_parsers.size,
         "integer string",
         "largest body in bytes as received, or as 16M; decoded it may be twice that",
     ),
-    "cache": About(value_parsers.line, "string", "folder in which pages are kept: fetched once, then replayed"),
+    "cache": About(
+        value_parsers.line, "string", "folder in which pages are kept: fetched once, then replayed"
+    ),
     "http2": About(value_parsers.flag, "boolean", "speak HTTP/2 where the server does"),
-    "ca_file": About(value_parsers.file, "string", "file of trusted certificates (PEM) instead of the system's"),
+    "ca_file": About(
+        value_parsers.file, "string", "file of trusted certificates (PEM) instead of the system's"
+    ),
     "unlocker": About(
         value_parsers.line,
         "string",
@@ -234,13 +262,19 @@ ABOUT: dict[str, About] = {
     ),
     "unlocker_key": About(value_parsers.reference, "string", "where its key is: ${env:NAME} or ${file:PATH}"),
     "unlocker_shape": About(
-        value_parsers.texts, _LIST, "what is sent to an unlocker given as a URL, and where its answer has what"
+        value_parsers.texts,
+        _LIST,
+        "what is sent to an unlocker given as a URL, and where its answer has what",
     ),
     "credits": About(
-        partial(value_parsers.count, 0, _MOST), "integer", "most credits of the unlocker that the crawl spends"
+        partial(value_parsers.count, 0, _MOST),
+        "integer",
+        "most credits of the unlocker that the crawl spends",
     ),
     "credits_daily": About(
-        partial(value_parsers.count, 0, _MOST), "integer", "most credits that all crawls spend there a day (UTC)"
+        partial(value_parsers.count, 0, _MOST),
+        "integer",
+        "most credits that all crawls spend there a day (UTC)",
     ),
     "broker": About(
         partial(value_parsers.words, between=value_parsers.URLS),
@@ -249,12 +283,18 @@ ABOUT: dict[str, About] = {
     ),
     "sites": About(value_parsers.line, "string", "folder in which a worker of a fleet has its site files"),
     "slice": About(
-        value_parsers.span, "number string", "how long a worker of a fleet crawls before it looks whether to go on"
+        value_parsers.span,
+        "number string",
+        "how long a worker of a fleet crawls before it looks whether to go on",
     ),
     "recycle_slices": About(
-        partial(value_parsers.count, 1, 1_000_000), "integer", "slices after which a process of a worker is replaced"
+        partial(value_parsers.count, 1, 1_000_000),
+        "integer",
+        "slices after which a process of a worker is replaced",
     ),
-    "recycle_time": About(value_parsers.span, "number string", "time after which a process of a worker is replaced"),
+    "recycle_time": About(
+        value_parsers.span, "number string", "time after which a process of a worker is replaced"
+    ),
     "recycle_memory": About(
         value_parsers.size, "integer string", "memory beyond which a process of a worker is replaced"
     ),
@@ -270,9 +310,13 @@ class Given(NamedTuple):
 
 
 def load(
-    given: Iterable[Given] = (), *, folder: str | os.PathLike[str] = ".", environ: Mapping[str, str] | None = None
+    given: Iterable[Given] = (),
+    *,
+    folder: str | os.PathLike[str] = ".",
+    environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """The settings in force; `given` are `-s` and options, the later ones win. `folder`: where gossamer.toml may lie.
+    """The settings in force; `given` are `-s` and options, the later ones win. `folder`: where gossamer.toml
+    may lie.
 
     Raises ConfigError naming the source and the nearest setting; UsageError for an option (`--delay`).
     """
@@ -316,9 +360,12 @@ def schema() -> dict[str, Any]:
         if default is not None:
             properties[name]["default"] = list(default) if isinstance(default, tuple) else default
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema", "title": FILE, "type": "object",
-        "additionalProperties": False, "properties": properties,
-    }  # fmt: skip
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": FILE,
+        "type": "object",
+        "additionalProperties": False,
+        "properties": properties,
+    }
 
 
 def _of_file(folder: Path) -> list[Given]:
@@ -337,4 +384,8 @@ def _of_file(folder: Path) -> list[Given]:
 
 
 def _of_environment(env: Mapping[str, str]) -> list[Given]:
-    return [Given(k, k.removeprefix(PREFIX).lower(), v) for k, v in sorted(env.items()) if k.startswith(PREFIX) and v]
+    return [
+        Given(k, k.removeprefix(PREFIX).lower(), v)
+        for k, v in sorted(env.items())
+        if k.startswith(PREFIX) and v
+    ]

@@ -1,4 +1,5 @@
-"""Values as people write them, read from text, numbers or lists: times, sizes, counts, lists, patterns, networks.
+"""Values as people write them, read from text, numbers or lists: times, sizes, counts, lists, patterns,
+networks.
 
 Every reader returns the value or raises ValueError with a text that says what it should be.
 """
@@ -52,7 +53,8 @@ def span(value: object) -> float:
 
 
 def size(value: object) -> int:
-    """A number of bytes: a number, or a text such as `500k`, `10M`, `2G` (powers of 1,024). Raises ValueError.
+    """A number of bytes: a number, or a text such as `500k`, `10M`, `2G` (powers of 1,024). Raises
+    ValueError.
 
     >>> size("16M"), size("1.5k"), size(1000)
     (16777216, 1536, 1000)
@@ -67,20 +69,30 @@ def media_types(values: Any) -> tuple[str, ...]:
     """Media types as `application/pdf` or `image/*`, sorted. Raises ValueError."""
     several = (values,) if isinstance(values, str) else tuple(values)
     for one in several:
-        if not isinstance(one, str) or not re.fullmatch(r"[a-z0-9][a-z0-9.+-]*/(?:\*|[a-z0-9][a-z0-9.+-]*)", one):
+        if not isinstance(one, str) or not re.fullmatch(
+            r"[a-z0-9][a-z0-9.+-]*/(?:\*|[a-z0-9][a-z0-9.+-]*)", one
+        ):
             raise ValueError(f"{one!r} is no media type: write application/pdf or image/*")
     return tuple(sorted(set(several)))
 
 
 def cold(value: object) -> str:
-    """Where long queues wait: `sqlite:`, `off`, or a server by URL, with its parameters, and `?hot=N`. Raises ValueError."""
+    """Where long queues wait: `sqlite:`, `off`, or a server by URL, with its parameters, and `?hot=N`. Raises
+    ValueError."""
     text = line(value)
     address, _, rest = text.partition("?")
-    if not (server := re.match(r"(?:rediss?|valkeys?|unix)://.", address)) and address not in ("off", "sqlite:"):
+    if not (server := re.match(r"(?:rediss?|valkeys?|unix)://.", address)) and address not in (
+        "off",
+        "sqlite:",
+    ):
         raise ValueError("it is sqlite:, off, or redis://HOST:PORT of a server that keeps its data on disk")
-    other = [one for one in rest.split("&") if not re.fullmatch(r"hot=0*([2-9]|[1-9]\d{1,2}|[1-3]\d{3}|4000)", one)]
+    other = [
+        one for one in rest.split("&") if not re.fullmatch(r"hot=0*([2-9]|[1-9]\d{1,2}|[1-3]\d{3}|4000)", one)
+    ]
     if rest and (address == "off" or any(not server or one.startswith("hot") for one in other)):
-        raise ValueError("after ? stands hot=N, the URLs of a host and priority that stay in memory, from 2 to 4000")
+        raise ValueError(
+            "after ? stands hot=N, the URLs of a host and priority that stay in memory, from 2 to 4000"
+        )
     return text
 
 
@@ -122,7 +134,16 @@ def rate(value: object) -> float:
 
 def flag(value: object) -> bool:
     """true or false."""
-    words = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+    words = {
+        "true": True,
+        "1": True,
+        "yes": True,
+        "on": True,
+        "false": False,
+        "0": False,
+        "no": False,
+        "off": False,
+    }
     if isinstance(value, bool):
         return value
     if str(value).lower() not in words:
@@ -212,7 +233,9 @@ def networks(value: object) -> tuple[str, ...]:
 
 def ports(value: object) -> tuple[int, ...]:
     """Port numbers."""
-    return tuple(count(1, 65535, port) for port in (value if isinstance(value, list | tuple) else listed(value)))
+    return tuple(
+        count(1, 65535, port) for port in (value if isinstance(value, list | tuple) else listed(value))
+    )
 
 
 def words(value: object, between: str = ",") -> tuple[str, ...]:
@@ -233,7 +256,8 @@ def label(value: object) -> str:
 
 
 def lane(value: object) -> str:
-    """The name of a lane. Some are keys that stand beside the queues in the broker, or in a store that is the broker, too."""
+    """The name of a lane. Some are keys that stand beside the queues in the broker, or in a store that is the
+    broker, too."""
     text = label(value)
     if text in ("unacked", "unacked_index", "unacked_mutex", "gossamer"):
         raise ValueError("it is a name that is kept for what stands beside the queues")

@@ -1,9 +1,10 @@
 """Which addresses a crawler must not reach unless it is told to: all that are not global, in every disguise.
 
-`ipaddress.is_global` alone says yes to NAT64 and 6to4 forms of private addresses, to multicast and to some reserved blocks.
-Of IPv6 only global unicast (2000::/3) and NAT64 are ever dialled; forms that nobody routes any more are refused whatever they hold.
-168.63.129.16 is a public address that in Azure's machines answers with their secrets (WireServer).
-Source: the IANA special-purpose address registries (RFC 6890), RFC 6052 (NAT64), RFC 3056 (6to4), RFC 4380 (Teredo), RFC 5214 (ISATAP).
+`ipaddress.is_global` alone says yes to NAT64 and 6to4 forms of private addresses, to multicast and to some
+reserved blocks. Of IPv6 only global unicast (2000::/3) and NAT64 are ever dialled; forms that nobody routes
+any more are refused whatever they hold. 168.63.129.16 is a public address that in Azure's machines answers
+with their secrets (WireServer). Source: the IANA special-purpose address registries (RFC 6890), RFC 6052
+(NAT64), RFC 3056 (6to4), RFC 4380 (Teredo), RFC 5214 (ISATAP).
 """
 
 from __future__ import annotations
@@ -18,19 +19,49 @@ Network = IPv4Network | IPv6Network
 _MORE: tuple[Network, ...] = tuple(
     ipaddress.ip_network(block)
     for block in (
-        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
-        "192.0.2.0/24", "168.63.129.16/32", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
-        "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4", "255.255.255.255/32",
-        "::/128", "::1/128", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32",
-        "2620:4f:8000::/48", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "168.63.129.16/32",
+        "192.31.196.0/24",
+        "192.52.193.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "192.175.48.0/24",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+        "255.255.255.255/32",
+        "::/128",
+        "::1/128",
+        "64:ff9b:1::/48",
+        "100::/64",
+        "100:0:0:1::/64",
+        "2001::/23",
+        "2001:db8::/32",
+        "2620:4f:8000::/48",
+        "3fff::/20",
+        "5f00::/16",
+        "fc00::/7",
+        "fe80::/10",
+        "fec0::/10",
+        "ff00::/8",
     )
-)  # fmt: skip
+)
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _UNICAST = ipaddress.IPv6Network("2000::/3")
 
 
 def forbidden(address: str, allow: Sequence[Network] = ()) -> str | None:
-    """Why an IP address may not be reached, or None. `allow`: networks that may be, whatever they are. Never raises.
+    """Why an IP address may not be reached, or None. `allow`: networks that may be, whatever they are. Never
+    raises.
 
     >>> forbidden("93.184.216.34"), forbidden("64:ff9b::a9fe:a9fe")
     (None, '64:ff9b::a9fe:a9fe stands for 169.254.169.254, which is in 169.254.0.0/16')

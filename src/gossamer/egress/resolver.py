@@ -1,6 +1,8 @@
-"""From host names to checked addresses: resolved once a minute, refused when any answer is forbidden, handed out to be pinned.
+"""From host names to checked addresses: resolved once a minute, refused when any answer is forbidden, handed
+out to be pinned.
 
-The text of a host is never trusted: `2130706433`, `0x7f.1` and a name that points inside all show themselves once resolved.
+The text of a host is never trusted: `2130706433`, `0x7f.1` and a name that points inside all show themselves
+once resolved.
 """
 
 from __future__ import annotations
@@ -52,15 +54,20 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class Resolver:
-    """Resolves and checks. `allow`: CIDRs that may be reached; `names`: hosts typed as seeds, `host[:port]`: one of those whose
-    host is an IP address or localhost is allowed for itself alone. `lookup` replaces getaddrinfo in tests.
-    Times in seconds: `ttl` an answer holds, `patience` a name server has.
+    """Resolves and checks. `allow`: CIDRs that may be reached; `names`: hosts typed as seeds, `host[:port]`:
+    one of those whose host is an IP address or localhost is allowed for itself alone. `lookup` replaces
+    getaddrinfo in tests. Times in seconds: `ttl` an answer holds, `patience` a name server has.
     """
 
     def __init__(
-        self, allow: Iterable[str] = (), names: Iterable[str] = (), *, lookup: Lookup | None = None, ttl: float = TTL,
+        self,
+        allow: Iterable[str] = (),
+        names: Iterable[str] = (),
+        *,
+        lookup: Lookup | None = None,
+        ttl: float = TTL,
         patience: float = PATIENCE,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.allow = networks(allow)
         self._typed = {name for name in names if _literal(name)}
         self._lookup, self._ttl, self._patience = lookup or self._getaddrinfo, ttl, patience
@@ -74,7 +81,8 @@ class Resolver:
         return found[1] if found is not None and found[0] > time.monotonic() else None
 
     async def resolve(self, authority: str) -> Resolved | Refused:
-        """The checked addresses of `host[:port]`; one look-up at a time for each, which outlives whoever waits for it."""
+        """The checked addresses of `host[:port]`; one look-up at a time for each, which outlives whoever
+        waits for it."""
         found = self.known(authority)
         if found is not None:
             return found
@@ -113,7 +121,8 @@ class Resolver:
             if short := own_limit(error) or (
                 OWN_LIMITS[errno.ENOMEM] if getattr(error, "errno", 0) == socket.EAI_MEMORY else ""
             ):
-                return Refused("dns", f"short of {short}", False, short=short)  # of this moment: not remembered
+                # of this moment: not remembered
+                return Refused("dns", f"short of {short}", False, short=short)
             if not isinstance(error, OSError):
                 raise
             found = _failed(host, error)
@@ -154,7 +163,8 @@ def _look_up(host: str, port: int) -> list[Any]:
 
 
 class Single:
-    """One address of each host, known before it is dialled: the same for hosts that have the same ones. Another after one failed."""
+    """One address of each host, known before it is dialled: the same for hosts that have the same ones.
+    Another after one failed."""
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
@@ -189,7 +199,8 @@ class Single:
 
 
 def split(authority: str) -> tuple[str, int]:
-    """Host (IPv6 without brackets) and port (0 when the scheme's own) of `host[:port]`. Raises ValueError for a strange port.
+    """Host (IPv6 without brackets) and port (0 when the scheme's own) of `host[:port]`. Raises ValueError for
+    a strange port.
 
     >>> split("[::1]:8080")
     ('::1', 8080)
@@ -202,7 +213,8 @@ def split(authority: str) -> tuple[str, int]:
 
 
 def in_turn(addresses: list[str]) -> tuple[str, ...]:
-    """The system's order (RFC 6724) with families in turns (RFC 8305 section 4): the second try is of the other family.
+    """The system's order (RFC 6724) with families in turns (RFC 8305 section 4): the second try is of the
+    other family.
 
     >>> in_turn(["2001:db8::1", "2001:db8::2", "192.0.2.1"])
     ('2001:db8::1', '192.0.2.1', '2001:db8::2')
@@ -237,13 +249,17 @@ def _is_localhost(host: str) -> bool:
 
 
 def _own(host: str, address: str) -> bool:
-    """Whether an address is what the person meant who typed the host: that address, or (localhost) this machine."""
+    """Whether an address is what the person meant who typed the host: that address, or (localhost) this
+    machine."""
     found, host = ip_address(address), _bare(host)
     return found.is_loopback if _is_localhost(host) else found == ip_address(host)
 
 
 def _failed(host: str, error: OSError) -> Refused:
     """RFC 1035's "no such name" is final; a server that does not answer is not."""
-    final = isinstance(error, socket.gaierror) and error.errno in (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", -5))
+    final = isinstance(error, socket.gaierror) and error.errno in (
+        socket.EAI_NONAME,
+        getattr(socket, "EAI_NODATA", -5),
+    )
     what = "does not exist" if final else f"could not be resolved ({error.strerror or error})"
     return Refused("dns", f"{host} {what}", final)

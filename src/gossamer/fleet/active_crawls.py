@@ -96,13 +96,19 @@ class Works:
         if at is not None:
             self._fair.share(task.name, task.weight)  # also in the middle of a slice
             await self._versions.serve(task, at.bench, self.me.lanes, self.me.settings.region or "")
-        if self._shy.get(task.name, 0) > now or (at is not None and at.work is not None and not at.work.done()):
+        if self._shy.get(task.name, 0) > now or (
+            at is not None and at.work is not None and not at.work.done()
+        ):
             return
         if at is not None and at.work is not None:
             await self._ended(task, at)
             return
         try:
-            if at is None or at.revision != task.revision or not self._versions.same(task, at.bench, at.lacks):
+            if (
+                at is None
+                or at.revision != task.revision
+                or not self._versions.same(task, at.bench, at.lacks)
+            ):
                 if at is not None:
                     await self._leave(task.name)
                 at = await self._begin(task)
@@ -124,9 +130,17 @@ class Works:
         await asyncio.to_thread(job_payload.folders, setup)
         sign = Sign(self._store, task.name, segment)
         await sign.give()
-        bench = Bench(setup, self._store, self.me.name, self._halt, room=self._fair.share(task.name, task.weight),
-                      lanes=self.me.lanes, region=self.me.settings.region or "", ours=sign.ours,
-                      limiter=self.limiter)  # fmt: skip
+        bench = Bench(
+            setup,
+            self._store,
+            self.me.name,
+            self._halt,
+            room=self._fair.share(task.name, task.weight),
+            lanes=self.me.lanes,
+            region=self.me.settings.region or "",
+            ours=sign.ours,
+            limiter=self.limiter,
+        )
         await self._versions.serve(task, bench, self.me.lanes, self.me.settings.region or "")
         self._at[task.name] = At(bench, task, sign, lacks)
         return self._at[task.name]
@@ -200,8 +214,8 @@ class Works:
     async def rest(self, broken: bool) -> None:
         """The end of a slice: what is under way ends, what was not begun goes back.
 
-        After a surprise, and when the store was away (`broken`: it may have come back without its last second), what we
-        remember of a crawl is not to be trusted: it is dropped.
+        After a surprise, and when the store was away (`broken`: it may have come back without its last
+        second), what we remember of a crawl is not to be trusted: it is dropped.
         """
         self._lacking.slice()
         for name, at in list(self._at.items()):

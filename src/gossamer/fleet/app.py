@@ -1,7 +1,8 @@
 """The Celery application: `gossamer worker`, or `celery -A gossamer.fleet worker -Q http -n w1@%h`.
 
-A message names a slot; who takes it crawls for a slice (60 s). Messages are acknowledged early, results are not kept, nothing has
-a soft time limit: leases and the keeper bring back whatever dies. A hard limit ends a slice that hangs.
+A message names a slot; who takes it crawls for a slice (60 s). Messages are acknowledged early, results are
+not kept, nothing has a soft time limit: leases and the keeper bring back whatever dies. A hard limit ends a
+slice that hangs.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ QUIET = 4.0
 """Seconds without a slice after which Celery, which was told to stop, has lost its broker."""
 
 _stopping = mmap.mmap(-1, 1 + 256)
-"""Shared by the main process and its children: what the worker was told, and then which child is at work, one byte each."""
+"""Shared by the main process and its children: what the worker was told, and then which child is at work, one
+byte each."""
 DRAIN, STOP = 1, 2
 """What it says when the worker was told so."""
 
@@ -61,7 +63,9 @@ def settings() -> Settings:
     if _Now.settings is None:
         found = load()
         if found.store is None:
-            raise ConfigError("a worker needs a shared store: set GOSSAMER_STORE, or give --store valkey://HOST")
+            raise ConfigError(
+                "a worker needs a shared store: set GOSSAMER_STORE, or give --store valkey://HOST"
+            )
         _Now.settings = found
     return _Now.settings
 
@@ -103,20 +107,43 @@ def configuration() -> dict[str, Any]:
     urls, options = all_of(own.broker or (own.store or "",))
     slices = max(1, min(own.recycle_slices, int(own.recycle_time / own.slice)))
     return {
-        "broker_url": urls, "broker_connection_retry_on_startup": True, "broker_connection_max_retries": None,
-        "broker_channel_error_retry": True, "broker_connection_timeout": 5, "broker_heartbeat": 10,
+        "broker_url": urls,
+        "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,
+        "broker_channel_error_retry": True,
+        "broker_connection_timeout": 5,
+        "broker_heartbeat": 10,
         "broker_transport_options": {
-            "visibility_timeout": 3600, "unacked_restore_interval": 5, "unacked_restore_throttle": 1, "socket_timeout": 10,
-            "socket_connect_timeout": 5, "socket_keepalive": True, "health_check_interval": 10, **options,
+            "visibility_timeout": 3600,
+            "unacked_restore_interval": 5,
+            "unacked_restore_throttle": 1,
+            "socket_timeout": 10,
+            "socket_connect_timeout": 5,
+            "socket_keepalive": True,
+            "health_check_interval": 10,
+            **options,
         },
-        "accept_content": ["json"], "task_serializer": "json", "result_serializer": "json", "event_serializer": "json",
-        "task_ignore_result": True, "task_store_errors_even_if_ignored": False, "task_acks_late": False,
-        "task_reject_on_worker_lost": False, "task_default_queue": "http", "task_time_limit": own.slice + HANG,
-        "task_soft_time_limit": None, "worker_prefetch_multiplier": 1, "worker_disable_prefetch": True,
-        "worker_max_tasks_per_child": slices, "worker_max_memory_per_child": own.recycle_memory // 1024,
-        "worker_cancel_long_running_tasks_on_connection_loss": False, "worker_hijack_root_logger": False, "worker_redirect_stdouts": False,
-        "worker_proc_alive_timeout": 30.0, "worker_consumer": "gossamer.fleet.intake:Consumer",
-    }  # fmt: skip
+        "accept_content": ["json"],
+        "task_serializer": "json",
+        "result_serializer": "json",
+        "event_serializer": "json",
+        "task_ignore_result": True,
+        "task_store_errors_even_if_ignored": False,
+        "task_acks_late": False,
+        "task_reject_on_worker_lost": False,
+        "task_default_queue": "http",
+        "task_time_limit": own.slice + HANG,
+        "task_soft_time_limit": None,
+        "worker_prefetch_multiplier": 1,
+        "worker_disable_prefetch": True,
+        "worker_max_tasks_per_child": slices,
+        "worker_max_memory_per_child": own.recycle_memory // 1024,
+        "worker_cancel_long_running_tasks_on_connection_loss": False,
+        "worker_hijack_root_logger": False,
+        "worker_redirect_stdouts": False,
+        "worker_proc_alive_timeout": 30.0,
+        "worker_consumer": "gossamer.fleet.intake:Consumer",
+    }
 
 
 def _made() -> Any:
@@ -178,9 +205,14 @@ def _set_up(sender: str, instance: Any, **_: Any) -> None:
         lanes = sorted(str(queue) for queue in instance.app.amqp.queues.consume_from)
         token = bearing.token or asyncio.run(bearing.bear(own, sender, fixed=True))[1]
         me = Worker(
-            name=sender, host=platform.node(), pid=os.getpid(), lanes=lanes, processes=int(instance.concurrency),
-            version=__version__, region=own.region or "",
-        )  # fmt: skip
+            name=sender,
+            host=platform.node(),
+            pid=os.getpid(),
+            lanes=lanes,
+            processes=int(instance.concurrency),
+            version=__version__,
+            region=own.region or "",
+        )
         _Now.name, _Now.lanes = sender, tuple(lanes)
         _Now.keeper = Keeper(own.store or "", me, token, send=send, weigh=_weigh, drain=_drain, stop=_stop)
         refused.keep = _keep_aside
@@ -210,7 +242,8 @@ def _left(least: float) -> float:
 
 
 def _without_broker() -> None:
-    """End when Celery does not: it waits for ever for a broker that takes words and does not answer. No message is of use any more."""
+    """End when Celery does not: it waits for ever for a broker that takes words and does not answer. No
+    message is of use any more."""
     quiet = 0.0
     while quiet < min(QUIET, _left(1.5)):
         time.sleep(0.1)
@@ -270,8 +303,8 @@ def _told() -> bool:
 
 
 def _terminated(*_: object) -> None:
-    """SIGTERM to a child. Supervisors tell all processes of a worker at once (systemd does): what the child has to do it hears from
-    the main process. Later it is meant: the main process was told to end at once."""
+    """SIGTERM to a child. Supervisors tell all processes of a worker at once (systemd does): what the child
+    has to do it hears from the main process. Later it is meant: the main process was told to end at once."""
     if _Now.told and time.monotonic() - _Now.told > MEANT:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)

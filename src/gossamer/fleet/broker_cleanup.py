@@ -1,8 +1,9 @@
-"""What dead workers leave in a broker: messages for slots that are over, mailboxes, messages in hands that are gone, queues.
+"""What dead workers leave in a broker: messages for slots that are over, mailboxes, messages in hands that
+are gone, queues.
 
-Only what is surely ours and surely of no use: a broker may be shared. A message is of no use when its ticket is not the one that its
-slot waits for; a mailbox, when the store has a record of its worker and no sign of it for the age. RabbitMQ takes mailboxes and what
-was in a dead worker's hands away by itself; Redis does not.
+Only what is surely ours and surely of no use: a broker may be shared. A message is of no use when its ticket
+is not the one that its slot waits for; a mailbox, when the store has a record of its worker and no sign of it
+for the age. RabbitMQ takes mailboxes and what was in a dead worker's hands away by itself; Redis does not.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Held(NamedTuple):
 
 
 async def queues(scene: Scene, age: float) -> Found:
-    """Remove or count it. A broker that does not answer is left for another time, unless this part alone was asked for."""
+    """Remove or count it. A broker that does not answer is left for another time, unless this part alone was
+    asked for."""
     try:
         kombu = brokers.library()
     except ImportError:  # this machine is of no fleet
@@ -65,9 +67,15 @@ async def queues(scene: Scene, age: float) -> Found:
         empty = lanes - {lane for one in crew if one not in gone for lane in one.lanes} - {"http"}
         rest = asyncio.to_thread(_rest, connection, {one.name for one in gone}, empty, scene.broom.dry)
         return found + await rest
-    except (kombu.exceptions.OperationalError, *connection.connection_errors, *connection.channel_errors) as error:
+    except (
+        kombu.exceptions.OperationalError,
+        *connection.connection_errors,
+        *connection.channel_errors,
+    ) as error:
         if scene.asked:
-            raise StoreError(f"the broker does not answer, or not as it must: {brokers.plain(error)}") from None
+            raise StoreError(
+                f"the broker does not answer, or not as it must: {brokers.plain(error)}"
+            ) from None
         return Found()
     finally:
         await asyncio.to_thread(connection.release)
@@ -88,7 +96,10 @@ def broker(settings: Settings) -> tuple[str, dict[str, Any]] | None:
 async def _messages(scene: Scene, connection: Any, lanes: set[str]) -> Found:
     """Messages whose ticket is over: those in the hands of dead workers, then those of each lane."""
     found = Found()
-    for look in (partial(_unacked, connection), *(partial(_queued, connection, lane) for lane in sorted(lanes))):
+    for look in (
+        partial(_unacked, connection),
+        *(partial(_queued, connection, lane) for lane in sorted(lanes)),
+    ):
         held = await asyncio.to_thread(_all, look)
         for one in held:
             stale = one.slot is not None and not await Slots(scene.store).waits(*one.slot)
@@ -141,17 +152,23 @@ def _let_go(client: Any, tag: bytes) -> None:
 
 
 def _rest(connection: Any, gone: set[str], lanes: set[str], dry: bool) -> Found:
-    """Mailboxes of workers that are gone, marks of messages that are not there, empty queues of lanes that nobody serves."""
+    """Mailboxes of workers that are gone, marks of messages that are not there, empty queues of lanes that
+    nobody serves."""
     client = _redis(connection)
     if client is None:
         return sum((_lane(connection, lane, dry) for lane in lanes), Found())
     key, found = f"{_BINDING}{_MAILBOX[1:]}", Found()
-    boxes = [one for one in client.smembers(key) if one.split(_APART)[-1].decode().removesuffix(_MAILBOX) in gone]
+    boxes = [
+        one for one in client.smembers(key) if one.split(_APART)[-1].decode().removesuffix(_MAILBOX) in gone
+    ]
     marks = client.zrange("unacked_index", 0, -1)
     there = client.hmget("unacked", marks) if marks else []
     lost = [mark for mark, message in zip(marks, there, strict=True) if message is None]
     keys = [
-        f"{kind}{lane}" for lane in lanes if not client.exists(lane) for kind in (_BINDING, "_kombu.binding_permanent.")
+        f"{kind}{lane}"
+        for lane in lanes
+        if not client.exists(lane)
+        for kind in (_BINDING, "_kombu.binding_permanent.")
     ]
     keys = [one for one in keys if client.exists(one)]
     found = Found(len(boxes) + len(lost) + len(keys), sum(map(len, [*boxes, *lost, *keys])))

@@ -54,7 +54,9 @@ def all_of(brokers: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
         one = called(broker)
         urls += one.urls
         if _clash(options, one.options):
-            raise ConfigError(f"broker {mask(broker)}: the Sentinels of a list of brokers must be those of one service")
+            raise ConfigError(
+                f"broker {mask(broker)}: the Sentinels of a list of brokers must be those of one service"
+            )
         options |= one.options | {TLS: options.get(TLS, {}) | one.options.get(TLS, {})}
     return urls, options
 
@@ -81,8 +83,14 @@ def _redis(found: address.Address) -> Called:
 
 def _tls(found: address.Address) -> dict[str, str]:
     """Parameters of a URL as kombu reads them; without `ssl_cert_reqs` it would take any certificate."""
-    given = {name: value for name, value in found.options().items() if name.startswith("ssl_") and value is not None}
-    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}
+    given = {
+        name: value
+        for name, value in found.options().items()
+        if name.startswith("ssl_") and value is not None
+    }
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()
+    }
 
 
 def _of_sentinels(found: address.Address) -> dict[str, Any]:
@@ -108,9 +116,13 @@ def _rabbit(url: str, scheme: str) -> Called:
         raise ConfigError(f"broker {shown}: {why}") from None
     except ConfigError as error:
         why = str(error).partition(": ")[2].partition(";")[0]
-        raise ConfigError(f"broker {shown}: {why}; write it as amqp://USER:PASSWORD@HOST:5672/VHOST") from None
+        raise ConfigError(
+            f"broker {shown}: {why}; write it as amqp://USER:PASSWORD@HOST:5672/VHOST"
+        ) from None
     if scheme == "amqp" and rest:
-        raise ConfigError(f"broker {shown}: {', '.join(sorted(set(given) - set(_AMQP)))}: only amqps:// has that")
+        raise ConfigError(
+            f"broker {shown}: {', '.join(sorted(set(given) - set(_AMQP)))}: only amqps:// has that"
+        )
     place = parts._replace(scheme=scheme, query=own).geturl().replace(";", "%3B")  # kombu cuts lists there
     if scheme == "amqp":
         return Called((place,), {})

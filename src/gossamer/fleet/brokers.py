@@ -48,7 +48,8 @@ def tried(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
             connection = kombu.Connection(place, transport_options=options, connect_timeout=seconds)
             connection.ensure_connection(max_retries=1, interval_start=0.2, timeout=seconds)
             for lane in lanes:
-                kombu.Queue(lane, kombu.Exchange(lane), lane)(connection.default_channel).declare()  # as Celery does
+                # as Celery does
+                kombu.Queue(lane, kombu.Exchange(lane), lane)(connection.default_channel).declare()
             if place.startswith(("redis", "sentinel")):
                 _allowed(connection.default_channel, lanes)
             return ""
@@ -61,14 +62,16 @@ def tried(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
 
 
 def evicts(broker: str, seconds: float = 5.0) -> str:
-    """The policy by which a Redis that is full forgets messages; empty where it forgets none, is no Redis, or does not say."""
+    """The policy by which a Redis that is full forgets messages; empty where it forgets none, is no Redis, or
+    does not say."""
     kombu = library()
     places, options = all_of([broker])
     for place in places:
         if place.startswith(("redis", "sentinel")):
-            with contextlib.suppress(Exception), kombu.Connection(
-                place, transport_options=options, connect_timeout=seconds
-            ) as connection:  # fmt: skip
+            with (
+                contextlib.suppress(Exception),
+                kombu.Connection(place, transport_options=options, connect_timeout=seconds) as connection,
+            ):
                 info = connection.default_channel.client.info("memory")
                 policy = str(info.get("maxmemory_policy", "noeviction"))
                 return policy if info.get("maxmemory") and policy != "noeviction" else ""
@@ -76,7 +79,8 @@ def evicts(broker: str, seconds: float = 5.0) -> str:
 
 
 def _allowed(channel: Any, lanes: Sequence[str]) -> None:
-    """Raise when the user of a Redis may not do what kombu does there: writes and a channel by which nothing changes."""
+    """Raise when the user of a Redis may not do what kombu does there: writes and a channel by which nothing
+    changes."""
     client = channel.client
     for lane in lanes:
         client.lrem(lane, 0, "")

@@ -1,4 +1,5 @@
-"""A process of a worker: it runs slices, one after another, on a loop and with connections that it keeps between them."""
+"""A process of a worker: it runs slices, one after another, on a loop and with connections that it keeps
+between them."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ PATIENCE = 40.0
 TICK = 0.5
 """Seconds between looks whether the worker was told to stop."""
 AWAY, STOP = 6.0, 7.8
-"""Seconds that a slice has to end when the worker was told to stop, the store being away or not; what it holds then is visited again."""
+"""Seconds that a slice has to end when the worker was told to stop, the store being away or not; what it
+holds then is visited again."""
 LAST = 0.3
 """Seconds for a last word to a store that may be away."""
 log = logging.getLogger("gossamer.worker")
@@ -35,7 +37,8 @@ class Child:
         self._away = self._cut = False
 
     async def slice(self, lane: str, slot: int, ticket: str) -> str | None:
-        """Crawl for a while. A ticket for the next slice of this slot; None when there is none, or the slot was not ours to take."""
+        """Crawl for a while. A ticket for the next slice of this slot; None when there is none, or the slot
+        was not ours to take."""
         self._halt.clear()
         self._cut = False
         work, told = asyncio.create_task(self._slice(lane, slot, ticket)), asyncio.create_task(self._told())
@@ -47,7 +50,11 @@ class Child:
         told.cancel()
         if work.done():
             return work.result()
-        log.warning("slot %s:%d: the store is away, or slow: what is under way is left to be visited again", lane, slot)
+        log.warning(
+            "slot %s:%d: the store is away, or slow: what is under way is left to be visited again",
+            lane,
+            slot,
+        )
         self._cut = work.cancel()
         await asyncio.wait((work,), timeout=2 * LAST)
         if self._works is not None:
@@ -56,7 +63,8 @@ class Child:
         return None
 
     async def _told(self) -> None:
-        """Until the worker is told to stop: then all hears of it here, also while somebody waits for the store."""
+        """Until the worker is told to stop: then all hears of it here, also while somebody waits for the
+        store."""
         while not self.me.stopping():  # noqa: ASYNC110 - another process says so
             await asyncio.sleep(TICK / 2)
         self._halt.set()

@@ -1,8 +1,9 @@
-"""How one process divides its room among crawls: by weight, and so that no room is left idle (stride scheduling).
+"""How one process divides its room among crawls: by weight, and so that no room is left idle (stride
+scheduling).
 
-Each crawl has a pass that grows by 1 / weight for each claim. While several want more than they get, the one that is ahead
-waits for the others. Who was offered room and took none of it wants no more, so nobody waits for it; who took some will ask again
-at once, as not all buckets are asked at a time.
+Each crawl has a pass that grows by 1 / weight for each claim. While several want more than they get, the one
+that is ahead waits for the others. Who was offered room and took none of it wants no more, so nobody waits
+for it; who took some will ask again at once, as not all buckets are asked at a time.
 """
 
 from __future__ import annotations
@@ -36,11 +37,13 @@ class Fair:
     def ask(self, share: Share) -> int:
         """How many claims a share may make now."""
         most, now = self.most(), self._clock()
-        quantum = max(1, most // 10)  # fewer claims are not worth a call; so many may a crawl of weight 1 be ahead
+        # fewer claims are not worth a call; so many may a crawl of weight 1 be ahead
+        quantum = max(1, most // 10)
         free = most - sum(one.busy for one in self._shares.values())
         others = [one.passed for one in self._shares.values() if one is not share and one.hungry_until > now]
         if others:
-            share.passed = max(share.passed, min(others) - quantum)  # who slept has no claim on what it missed
+            # who slept has no claim on what it missed
+            share.passed = max(share.passed, min(others) - quantum)
             free = min(free, round((min(others) - share.passed + quantum) * share.weight))
         if free < quantum:
             share.hungry_until = now + HUNGRY

@@ -1,4 +1,5 @@
-"""How a fleet ends a crawl: when nothing is under way any more, one process closes all parts of the outputs, then the state is set."""
+"""How a fleet ends a crawl: when nothing is under way any more, one process closes all parts of the outputs,
+then the state is set."""
 
 from __future__ import annotations
 
@@ -55,7 +56,9 @@ class Ending:
                 return
             if task.state == "cancelling":
                 if await fed_now(self._store, task.name):
-                    return  # a `submit` that adds to it sees the state within a second and stops, or its lease runs out
+                    # a `submit` that adds to it sees the state within a second and stops, or its lease runs
+                    # out
+                    return
                 await drop_queue(self._store, task.name)
             _, reason = await Crawls(self._store).state(task.name)  # a gate's, maybe
             await self._tasks.turn(task.name, task.state, "ending", reason, ends_as=ENDS[task.state])
@@ -69,7 +72,8 @@ class Ending:
                     await self._tasks.turn(task.name, "ending", ends_as, reason)
 
     async def _sweep(self, task: Task, setup_of: SetupOf) -> None:
-        """Return the claims whose lease ran out: all who worked on the crawl may be dead, and nobody begins to while it is to end."""
+        """Return the claims whose lease ran out: all who worked on the crawl may be dead, and nobody begins
+        to while it is to end."""
         if time.monotonic() - self._swept.get(task.name, float("-inf")) < SWEEP:
             return
         self._swept[task.name] = time.monotonic()
@@ -80,7 +84,8 @@ class Ending:
         await Frontier(self._store, task.name, how).everywhere.sweep()
 
     async def _conclude(self, task: Task, setup_of: SetupOf) -> None:
-        """A crawl visited all it had: what its sites gave is remembered, items that they do not have any more are deleted."""
+        """A crawl visited all it had: what its sites gave is remembered, items that they do not have any more
+        are deleted."""
         try:
             setup = await setup_of(task, "")
             sites = site_files.load_all(setup.job.targets, setup.job.args, ())
@@ -114,7 +119,9 @@ class Ending:
                 log.warning("crawl %s: %s", task.name, error)
                 return False
             except GossamerError as error:
-                log.warning("crawl %s: part %s of its outputs cannot be closed here: %s", task.name, segment, error)
+                log.warning(
+                    "crawl %s: part %s of its outputs cannot be closed here: %s", task.name, segment, error
+                )
             await crew.unname(f"{task.name}/{segment}", "seal")
         return True
 

@@ -1,4 +1,5 @@
-"""The sign of life of a process for one crawl: while it is given, nobody else closes the process's part of the outputs."""
+"""The sign of life of a process for one crawl: while it is given, nobody else closes the process's part of
+the outputs."""
 
 from __future__ import annotations
 
@@ -27,13 +28,16 @@ class Sign:
         return mine
 
     async def ours(self) -> None:
-        """Raise InUse when the part may be closed by others: this process was held up for longer than its sign lasts."""
+        """Raise InUse when the part may be closed by others: this process was held up for longer than its
+        sign lasts."""
         silent = time.monotonic() - self._given
         if silent < GONE / 2:
             return
         state, _ = await self._crawls.state(self._crawl)
         if state in (*ENDED, "ending") or not await self.give():
-            raise InUse(f"it was held up for {silent:.0f} s, and its part of the outputs was closed meanwhile")
+            raise InUse(
+                f"it was held up for {silent:.0f} s, and its part of the outputs was closed meanwhile"
+            )
 
     async def end(self) -> None:
         """Give it no more."""

@@ -1,7 +1,8 @@
-"""Checks each message of the broker before Celery reads it: a malformed one is acknowledged, counted and kept in the store.
+"""Checks each message of the broker before Celery reads it: a malformed one is acknowledged, counted and kept
+in the store.
 
-A message names a slot, nothing else, and losing one costs seconds: the keeper sends another. So every message that is not exactly a
-slot message is refused here. Celery's own code ends the worker on some of them.
+A message names a slot, nothing else, and losing one costs seconds: the keeper sends another. So every message
+that is not exactly a slot message is refused here. Celery's own code ends the worker on some of them.
 """
 
 from __future__ import annotations
@@ -109,7 +110,9 @@ class _Checked:
     def _deliver(self, message: Any, queue: str) -> None:
         if fault := envelope_fault(message):
             refused.add(
-                queue, fault, message.text if isinstance(message, Unreadable) else json.dumps(message, default=str)
+                queue,
+                fault,
+                message.text if isinstance(message, Unreadable) else json.dumps(message, default=str),
             )
         else:
             super()._deliver(message, queue)  # type: ignore[misc] # mixed into a transport
@@ -124,7 +127,11 @@ class _QoS(over_redis.QoS):  # type: ignore[misc] # kombu is untyped
             fault = ""
             if raw is not None:
                 whole = isinstance(found, list) and len(found) == 3
-                fault = envelope_fault(found[0]) if whole else "it is not JSON of a message, exchange and routing key"
+                fault = (
+                    envelope_fault(found[0])
+                    if whole
+                    else "it is not JSON of a message, exchange and routing key"
+                )
             if fault:
                 connection.hdel(self.unacked_key, tag)
                 connection.zrem(self.unacked_index_key, tag)
@@ -198,7 +205,8 @@ def envelope_fault(message: Any) -> str:
 
 
 def slot_fault(message: Any) -> str:
-    """What is wrong with a message as a slot message of ours, '' when nothing is; its headers are then only those that matter."""
+    """What is wrong with a message as a slot message of ours, '' when nothing is; its headers are then only
+    those that matter."""
     headers, body = message.headers, message.body
     if not isinstance(headers, dict) or not isinstance(headers.get("task"), str):
         return "it names no task"
@@ -225,14 +233,28 @@ def slot_fault(message: Any) -> str:
         return f"a message of format {version!r:.40} was left alone; this worker knows {VERSION}: run the same gossamer everywhere"
     match words:
         case [str(lane), int(slot), str(ticket)] if (
-            not kwargs and not isinstance(slot, bool) and 0 <= slot < 1 << 31 and max(len(lane), len(ticket)) <= 255
+            not kwargs
+            and not isinstance(slot, bool)
+            and 0 <= slot < 1 << 31
+            and max(len(lane), len(ticket)) <= 255
         ):
             name = headers["id"]
             message.headers = {
-                "lang": "py", "task": TASK, "id": name, "root_id": name, "parent_id": None, "group": None, "retries": 0,
-                "eta": None, "expires": None, "timelimit": [None, None], "argsrepr": repr(tuple(args)), "kwargsrepr": "{}",
-                "origin": str(headers.get("origin") or "")[:255], "ignore_result": True,
-            }  # fmt: skip
+                "lang": "py",
+                "task": TASK,
+                "id": name,
+                "root_id": name,
+                "parent_id": None,
+                "group": None,
+                "retries": 0,
+                "eta": None,
+                "expires": None,
+                "timelimit": [None, None],
+                "argsrepr": repr(tuple(args)),
+                "kwargsrepr": "{}",
+                "origin": str(headers.get("origin") or "")[:255],
+                "ignore_result": True,
+            }
             return ""
     return "its arguments are not those of a slot"
 

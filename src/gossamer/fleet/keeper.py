@@ -1,7 +1,8 @@
-"""The keeper: beside Celery in each worker's main process. It gives signs of life, hears orders, and keeps the fleet's slots filled.
+"""The keeper: beside Celery in each worker's main process. It gives signs of life, hears orders, and keeps
+the fleet's slots filled.
 
-Liveness comes from here, not from redelivered messages: whichever keeper has the lead looks every two seconds which slots nobody
-has, and sends a message for each. All clocks are the store's; no message carries a time.
+Liveness comes from here, not from redelivered messages: whichever keeper has the lead looks every two seconds
+which slots nobody has, and sends a message for each. All clocks are the store's; no message carries a time.
 """
 
 from __future__ import annotations
@@ -39,10 +40,18 @@ class Keeper:
     """One worker's keeper, in a thread of its own."""
 
     def __init__(
-        self, store: str, me: Worker, token: str, *, send: Send, weigh: Callable[[], int], drain: Callable[[], None],
+        self,
+        store: str,
+        me: Worker,
+        token: str,
+        *,
+        send: Send,
+        weigh: Callable[[], int],
+        drain: Callable[[], None],
         stop: Callable[[], None],
-    ) -> None:  # fmt: skip
-        """`me`: this worker, `token`: what keeps its name; `weigh` its memory in bytes; `drain` and `stop` do as they say."""
+    ) -> None:
+        """`me`: this worker, `token`: what keeps its name; `weigh` its memory in bytes; `drain` and `stop` do
+        as they say."""
         self.me = me
         self._url, self._token, self._send = store, token, send
         self._weigh, self._drain, self._stop = weigh, drain, stop

@@ -9,8 +9,8 @@ LATE = 0.5
 
 
 def allowed(most: int, *, used: int, limit: int, free: float, pace: float) -> int:
-    """Claims that a process may hold: `used` and `limit` are bytes of its memory, `free` the machine's free share of it,
-    `pace` what the processor keeps up with (0 to 1).
+    """Claims that a process may hold: `used` and `limit` are bytes of its memory, `free` the machine's free
+    share of it, `pace` what the processor keeps up with (0 to 1).
 
     >>> allowed(80, used=100, limit=600, free=0.5, pace=1.0), allowed(80, used=590, limit=600, free=0.5, pace=1.0)
     (80, 0)

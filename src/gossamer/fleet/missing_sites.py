@@ -1,4 +1,5 @@
-"""What a worker does no work for, whole crawls or some of their sites, and why: said in the store and in the log."""
+"""What a worker does no work for, whole crawls or some of their sites, and why: said in the store and in the
+log."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ class Lacking:
         return set(self._of)
 
     async def say(self, crawl: str, lacks: dict[str, str]) -> None:
-        """What of a crawl no work is done for, and why, by site ('': all of it). In the log: what is new, of sites once a slice."""
+        """What of a crawl no work is done for, and why, by site ('': all of it). In the log: what is new, of
+        sites once a slice."""
         known = self._of.pop(crawl, {})
         for site in sorted(known.keys() | lacks.keys()):
             if known.get(site) != lacks.get(site):

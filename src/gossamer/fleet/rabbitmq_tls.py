@@ -1,4 +1,5 @@
-"""RabbitMQ over TLS: kombu's transport, with a certificate that is checked, its name, too, as that of a store is."""
+"""RabbitMQ over TLS: kombu's transport, with a certificate that is checked, its name, too, as that of a store
+is."""
 
 from __future__ import annotations
 
@@ -17,11 +18,17 @@ class Transport(pyamqp.SSLTransport):
         """Connect."""
         client: Any = self.client
         host = client.hostname or "localhost"
-        given = (client.transport_options or {}).get(TLS, {}).get(f"{host}:{client.port or self.default_ssl_port}", {})
+        given = (
+            (client.transport_options or {})
+            .get(TLS, {})
+            .get(f"{host}:{client.port or self.default_ssl_port}", {})
+        )
         client.ssl = {
-            "ca_certs": given.get("ssl_ca_certs"), "certfile": given.get("ssl_certfile"), "keyfile": given.get("ssl_keyfile"),
+            "ca_certs": given.get("ssl_ca_certs"),
+            "certfile": given.get("ssl_certfile"),
+            "keyfile": given.get("ssl_keyfile"),
             "cert_reqs": parse_ssl_cert_reqs(given.get("ssl_cert_reqs", "required")),
-        }  # fmt: skip
+        }
         if given.get("ssl_check_hostname", True):
             client.ssl["server_hostname"] = host
         return super().establish_connection()  # type: ignore[no-untyped-call] # kombu leaves it so

@@ -1,7 +1,8 @@
-"""Which version of a site's file the fleet runs: a worker without it, or with another, leaves the site's hosts to those that have it.
+"""Which version of a site's file the fleet runs: a worker without it, or with another, leaves the site's
+hosts to those that have it.
 
-Code never travels. An edit on a machine that ran the fleet's version until now is the fleet's next version; a machine that
-never had the version in force only says so.
+Code never travels. An edit on a machine that ran the fleet's version until now is the fleet's next version; a
+machine that never had the version in force only says so.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class Versions:
         self._sites = str(Path(settings.sites).resolve())
 
     async def check(self, task: Task, setup: Setup) -> dict[str, str]:
-        """What this machine lacks of a crawl's sites, and why; the setup says so, too. An edit here becomes the fleet's.
-        Raises ConfigError when it can serve none of them."""
+        """What this machine lacks of a crawl's sites, and why; the setup says so, too. An edit here becomes
+        the fleet's. Raises ConfigError when it can serve none of them."""
         if not task.sites:
             return {}
         force = task.sites
@@ -51,7 +52,8 @@ class Versions:
         return lacks
 
     def lacks(self, task: Task, setup: Setup) -> dict[str, str]:
-        """What this machine lacks of a crawl's sites, and why. Raises ConfigError for files that cannot be read."""
+        """What this machine lacks of a crawl's sites, and why. Raises ConfigError for files that cannot be
+        read."""
         return self._look(task.name, task.sites, setup)[2] if task.sites else {}
 
     def same(self, task: Task, bench: Bench, lacks: dict[str, str]) -> bool:
@@ -75,7 +77,8 @@ class Versions:
     def _look(
         self, crawl: str, force: dict[str, str], setup: Setup
     ) -> tuple[dict[str, str], list[Edit], dict[str, str]]:
-        """Against the versions in force: those that are the same here, those that are edits, what is lacked and why."""
+        """Against the versions in force: those that are the same here, those that are edits, what is lacked
+        and why."""
         faults: list[str] = []
         found = {one.name: one for one in site_files.load_all(setup.job.targets, setup.job.args, (), faults)}
         ours, edits, lacks, ran = dict[str, str](), list[Edit](), dict[str, str](), self._ran(crawl)
@@ -98,7 +101,9 @@ class Versions:
     async def _reaches(self, crawl: str, force: dict[str, str]) -> dict[str, Reach] | None:
         """What is known of sites in these versions; None where that is not known of all of them."""
         found: dict[str, Reach] = {}
-        for (name, version), raw in zip(force.items(), await self._tasks.reaches(crawl, list(force)), strict=True):
+        for (name, version), raw in zip(
+            force.items(), await self._tasks.reaches(crawl, list(force)), strict=True
+        ):
             if raw is None or (one := msgspec.json.decode(raw, type=Reach)).version != version:
                 return None
             found[name] = one
@@ -107,7 +112,9 @@ class Versions:
     def _ran(self, crawl: str) -> dict[str, str]:
         """The versions that this machine ran last for a crawl, from this folder."""
         try:
-            found: dict[str, str] = json.loads((self._data / crawl / "sites.json").read_text()).get(self._sites, {})
+            found: dict[str, str] = json.loads((self._data / crawl / "sites.json").read_text()).get(
+                self._sites, {}
+            )
         except (OSError, ValueError):
             return {}
         return found

@@ -10,7 +10,8 @@ from typing import Any
 
 @contextlib.asynccontextmanager
 async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
-    """Within it `work` goes on, too, and is cancelled at its end. What it raises ends what goes on within, and is raised here."""
+    """Within it `work` goes on, too, and is cancelled at its end. What it raises ends what goes on within,
+    and is raised here."""
     body = asyncio.current_task()
     assert body is not None
     task = asyncio.create_task(work)

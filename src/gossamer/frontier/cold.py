@@ -1,8 +1,10 @@
-"""The cold store: the disk on which the tails of long queues wait (`spill.lua` says which URLs, `spiller` moves them).
+"""The cold store: the disk on which the tails of long queues wait (`spill.lua` says which URLs, `spiller`
+moves them).
 
-It holds rows of one bucket, host and level: some entries, each with its number, and the row is known by the number of the last one.
-Numbers grow, so a row that was written twice (a kill came in between) is met in order, and what it repeats is passed over. Which
-entries wait there, and which came back, stands in the frontier's store: rows here that it does not know of mean nothing.
+It holds rows of one bucket, host and level: some entries, each with its number, and the row is known by the
+number of the last one. Numbers grow, so a row that was written twice (a kill came in between) is met in
+order, and what it repeats is passed over. Which entries wait there, and which came back, stands in the
+frontier's store: rows here that it does not know of mean nothing.
 """
 
 from __future__ import annotations
@@ -111,12 +113,16 @@ class Files:
         """One transaction, synced."""
         values = [(bucket, *row) for row in rows]
         await self._do(
-            lambda base: base.executemany("INSERT OR REPLACE INTO cold VALUES (?, ?, ?, ?, ?)", values).close()
+            lambda base: base.executemany(
+                "INSERT OR REPLACE INTO cold VALUES (?, ?, ?, ?, ?)", values
+            ).close()
         )
 
     async def read(self, bucket: int, host: str, level: int, after: int, n: int) -> list[tuple[int, bytes]]:
         """As many rows as n entries take."""
-        text = "SELECT entries FROM cold WHERE bucket = ? AND host = ? AND level = ? AND last > ? ORDER BY last"
+        text = (
+            "SELECT entries FROM cold WHERE bucket = ? AND host = ? AND level = ? AND last > ? ORDER BY last"
+        )
 
         def look(base: sqlite3.Connection) -> list[tuple[int, bytes]]:
             found = base.execute(text, (bucket, host, level, after))
@@ -149,7 +155,10 @@ class Files:
                     with base:
                         return work(base)
                 except (sqlite3.Error, OSError) as error:
-                    full = getattr(error, "errno", 0) in FULL or getattr(error, "sqlite_errorname", "") == "SQLITE_FULL"
+                    full = (
+                        getattr(error, "errno", 0) in FULL
+                        or getattr(error, "sqlite_errorname", "") == "SQLITE_FULL"
+                    )
                     kind = DiskFull if full else StoreError
                     raise kind(f"the cold store {self.path} cannot be used: {error}") from error
 
@@ -168,7 +177,8 @@ class Files:
 
 
 class Server:
-    """Any server that speaks the Redis protocol and keeps sorted sets on its disk, such as Kvrocks: one a host and level."""
+    """Any server that speaks the Redis protocol and keeps sorted sets on its disk, such as Kvrocks: one a
+    host and level."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self.store, self.crawl = store, crawl
@@ -227,7 +237,8 @@ class Server:
                 return
 
     async def _do(self, call: Awaitable[Any], *, writes: bool = False) -> Any:
-        """A call; an outage is told once, and when it is over. A full server reads on: its writes alone show that it is not."""
+        """A call; an outage is told once, and when it is over. A full server reads on: its writes alone show
+        that it is not."""
         try:
             found = await self.store.guard(call)
         except StoreError as error:
@@ -248,9 +259,11 @@ class Server:
 
 
 def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Cold | None, int]:
-    """The cold store of a crawl and how many URLs of a host and level stay hot (0: all, there is no cold store).
+    """The cold store of a crawl and how many URLs of a host and level stay hot (0: all, there is no cold
+    store).
 
-    `setting`: None, `off`, or a URL; `folder`: the crawl's own where its store is the data folder's. `?hot=N` sets the bound.
+    `setting`: None, `off`, or a URL; `folder`: the crawl's own where its store is the data folder's. `?hot=N`
+    sets the bound.
     """
     if setting == "off" or (setting is None and folder is None):
         return None, 0

@@ -1,4 +1,5 @@
-"""Whether a crawl has a process that runs it: the door's pid on this machine, and the lock it holds on its folder; what it writes there."""
+"""Whether a crawl has a process that runs it: the door's pid on this machine, and the lock it holds on its
+folder; what it writes there."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ from gossamer.store.store import Store
 
 
 def living(record: Record, data: str | Path) -> bool:
-    """False when it ended, or when its process is gone; a door on another machine is believed to live. `data`: the data folder, where the
-    crawl does not say which it has."""
+    """False when it ended, or when its process is gone; a door on another machine is believed to live.
+    `data`: the data folder, where the crawl does not say which it has."""
     if record.state in ENDED:
         return False
     pid, host = record.door.get("pid"), record.door.get("host")
@@ -91,7 +92,8 @@ def held(folder: Path, crawl: str, files: Sequence[str] = ()) -> Iterator[None]:
 
 
 def spared(data: Path, path: str) -> None:
-    """Raises UsageError where a crawl of this data folder is writing a file: for who writes without being a crawl."""
+    """Raises UsageError where a crawl of this data folder is writing a file: for who writes without being a
+    crawl."""
     for lock in data.glob("*/lock"):
         pid, files = _said(lock)
         if os.path.realpath(path) in files and _held(lock):

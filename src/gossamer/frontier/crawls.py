@@ -1,4 +1,5 @@
-"""What is known of each crawl beside its URLs: its specification, its state, who runs it; and the words that steer it."""
+"""What is known of each crawl beside its URLs: its specification, its state, who runs it; and the words that
+steer it."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ return redis.call('HSET', KEYS[1], unpack(ARGV))
 
 
 class Spec(msgspec.Struct, frozen=True):
-    """What makes a crawl, and must be the same when it is resumed (but for targets); the rest (limits, pace, outputs) may change."""
+    """What makes a crawl, and must be the same when it is resumed (but for targets); the rest (limits, pace,
+    outputs) may change."""
 
     targets: list[str]
     scope: str = "host"
@@ -49,13 +51,16 @@ BOUNDS = tuple(name for name in Spec.__struct_fields__ if name != "targets")
 """What must be the same; other targets of a crawl with the same name are further seeds."""
 
 OUTCOMES = {
-    "pages": "--limit is reached", "bytes": "--size-limit is reached", "time": "--time-limit is reached",
+    "pages": "--limit is reached",
+    "bytes": "--size-limit is reached",
+    "time": "--time-limit is reached",
     "credits": "the credits of the crawl are spent",
-}  # fmt: skip
+}
 """What a crawl's work ended with that makes it `limited`, and the reason that is shown."""
 
 LIMITS = ("ignore_robots", "allow_private", "allow_port", "host_pages", "host_bytes", "host_time")
-"""Settings that decide which URLs pass and may change from run to run; `explain` asks what the last run had."""
+"""Settings that decide which URLs pass and may change from run to run; `explain` asks what the last run had.
+"""
 
 
 class Record(msgspec.Struct):
@@ -115,16 +120,28 @@ class Crawls:
     async def get(self, name: str) -> Record | None:
         """The record of a crawl, or None."""
         raw = await self._do(self.store.client.hgetall(keys.record(name)))
-        if not raw.keys() >= {b"spec", b"state", b"started_at"}:  # none, or the rest of one in a store that was emptied
+        # none, or the rest of one in a store that was emptied
+        if not raw.keys() >= {b"spec", b"state", b"started_at"}:
             return None
         f = {k.decode(): v.decode() for k, v in raw.items()}
         return Record(
-            name, msgspec.json.decode(f["spec"], type=Spec), f["state"], f.get("reason") or None, float(f["started_at"]),
-            float(f["ended_at"]) if f.get("ended_at") else None, float(f.get("spent", 0)), json.loads(f.get("door", "{}")),
-            json.loads(f.get("outputs", "[]")), f.get("seeded") == "1",
-            json.loads(f.get("sites", "{}")), json.loads(f.get("limits", "{}")), float(f.get("idle", 0)), "job" in f,
-            int(f.get("weight", 1)), f.get("refreshing") == "1",
-        )  # fmt: skip
+            name,
+            msgspec.json.decode(f["spec"], type=Spec),
+            f["state"],
+            f.get("reason") or None,
+            float(f["started_at"]),
+            float(f["ended_at"]) if f.get("ended_at") else None,
+            float(f.get("spent", 0)),
+            json.loads(f.get("door", "{}")),
+            json.loads(f.get("outputs", "[]")),
+            f.get("seeded") == "1",
+            json.loads(f.get("sites", "{}")),
+            json.loads(f.get("limits", "{}")),
+            float(f.get("idle", 0)),
+            "job" in f,
+            int(f.get("weight", 1)),
+            f.get("refreshing") == "1",
+        )
 
     async def need(self, name: str) -> Record:
         """The record of a crawl; UsageError naming those that exist."""
@@ -135,9 +152,15 @@ class Crawls:
         return record
 
     async def begin(
-        self, name: str, spec: Spec, outputs: list[str], sites: dict[str, str] | None = None,
-        limits: dict[str, Any] | None = None, state: str = "running", refreshing: bool = False,
-    ) -> Record:  # fmt: skip
+        self,
+        name: str,
+        spec: Spec,
+        outputs: list[str],
+        sites: dict[str, str] | None = None,
+        limits: dict[str, Any] | None = None,
+        state: str = "running",
+        refreshing: bool = False,
+    ) -> Record:
         """Create the crawl, or take up an unfinished one with the same specification (else ConfigError).
 
         `refreshing`: one that is created visits again what it knew.
@@ -157,7 +180,11 @@ class Crawls:
             differ = [f for f in BOUNDS if getattr(record.spec, f) != getattr(spec, f)]
             if differ:
                 raise ConfigError(_difference(name, record.spec, spec, differ))
-        fields: dict[str, str] = {"state": state, "ended_at": "", "outputs": json.dumps([mask(one) for one in outputs])}
+        fields: dict[str, str] = {
+            "state": state,
+            "ended_at": "",
+            "outputs": json.dumps([mask(one) for one in outputs]),
+        }
         fields["reason"] = "" if state == "running" else SUBMITTING
         fields["door"] = json.dumps({"pid": os.getpid(), "host": platform.node()})
         fields["sites"] = json.dumps(sites or {})
@@ -166,7 +193,11 @@ class Crawls:
         if record is not None:
             fields["idle"] = repr(_idle(record, await clock(self.store)))
         if record is None:
-            fields |= {"started_at": repr(await clock(self.store)), "spent": "0", "refreshing": str(int(refreshing))}
+            fields |= {
+                "started_at": repr(await clock(self.store)),
+                "spent": "0",
+                "refreshing": str(int(refreshing)),
+            }
         await self._do(self.store.client.hset(keys.record(name), mapping=cast(Any, fields)))
         await self._do(self.store.client.sadd(keys.CRAWLS, name))
         return await self.need(name)

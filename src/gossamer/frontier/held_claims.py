@@ -1,7 +1,8 @@
-"""What a process of a fleet holds, in a file that it alone has locked: who can lock it knows that it died, and its claims go back at once.
+"""What a process of a fleet holds, in a file that it alone has locked: who can lock it knows that it died,
+and its claims go back at once.
 
-The kernel ends the lock with the process, however that ends; one that only stands still keeps it. Without the file (another machine,
-an earlier start of this one, no Linux) the leases run out, after 30 s.
+The kernel ends the lock with the process, however that ends; one that only stands still keeps it. Without the
+file (another machine, an earlier start of this one, no Linux) the leases run out, after 30 s.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ class Ledger:
 
     @contextmanager
     def of_dead(self) -> Iterator[dict[int, list[int]]]:
-        """Claims of processes that died here, tokens by bucket; their files are gone after the body, unless it raises."""
+        """Claims of processes that died here, tokens by bucket; their files are gone after the body, unless
+        it raises."""
         found: dict[int, list[int]] = {}
         taken: list[tuple[Path, int]] = []
         try:

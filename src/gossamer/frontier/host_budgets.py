@@ -1,8 +1,9 @@
-"""Budgets of discovered hosts in a store of many buckets: they are shares of the whole crawl, and no script sees all of it.
+"""Budgets of discovered hosts in a store of many buckets: they are shares of the whole crawl, and no script
+sees all of it.
 
-So an add brings along what the other buckets hold: the pages that were fetched, and what discovered hosts took of their
-shares. The sums are read now and then; what this client adds in between is counted at once. Crawls that meet no
-discovered hosts, and stores of one bucket, never come here.
+So an add brings along what the other buckets hold: the pages that were fetched, and what discovered hosts
+took of their shares. The sums are read now and then; what this client adds in between is counted at once.
+Crawls that meet no discovered hosts, and stores of one bucket, never come here.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Shares:
         self._read_at = 0.0
 
     async def elsewhere(self, bucket: int) -> tuple[int, int, int]:
-        """Pages, and pages of hosts for which nobody vouches and of those with one voucher, in the other buckets."""
+        """Pages, and pages of hosts for which nobody vouches and of those with one voucher, in the other
+        buckets."""
         if self._store.buckets == 1:
             return 0, 0, 0
         if not self._known or time.monotonic() - self._read_at > LOOK:

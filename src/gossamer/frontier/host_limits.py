@@ -1,4 +1,5 @@
-"""What the limits on bytes and time of one host parked (`host_limits.lua`) comes back, when a run has larger ones."""
+"""What the limits on bytes and time of one host parked (`host_limits.lua`) comes back, when a run has larger
+ones."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Limits of a crawl in a store of many buckets, where no script sees them all: claims take turns, and each sums up first.
+"""Limits of a crawl in a store of many buckets, where no script sees them all: claims take turns, and each
+sums up first.
 
-A turn is a short lock in the first bucket. Pages and bytes that are counted and claims that are out in the other buckets are
-taken off what one bucket may claim, so the page limit is exact with any number of workers; the rate cap is kept in the first
-bucket. Crawls without such limits never come here.
+A turn is a short lock in the first bucket. Pages and bytes that are counted and claims that are out in the
+other buckets are taken off what one bucket may claim, so the page limit is exact with any number of workers;
+the rate cap is kept in the first bucket. Crawls without such limits never come here.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Turns:
         self._counts = f"{tag(0)}{frontier.crawl}:n"
 
     async def claim(self, asks: Sequence[tuple[int, int]]) -> list[Claimed]:
-        """Claims of some buckets (bucket, k), one after another, within the limits; ends early when the turn grows long."""
+        """Claims of some buckets (bucket, k), one after another, within the limits; ends early when the turn
+        grows long."""
         p, found = self._frontier.policy, list[Claimed]()
         async with self._turn() as began:
             counts = await self._frontier.everywhere.counts("pages", "bytes", "leases")

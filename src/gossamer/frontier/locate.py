@@ -1,4 +1,5 @@
-"""Where one URL is now: found by its fingerprint in the seen-set, then by looking through what its host holds."""
+"""Where one URL is now: found by its fingerprint in the seen-set, then by looking through what its host
+holds."""
 
 from __future__ import annotations
 
@@ -43,13 +44,19 @@ class Locator:
     """Looks for URLs of one crawl. `canonical` gives the deduplication key's URL, None for what is no URL."""
 
     def __init__(
-        self, store: Store, name: str, spec: Spec, canonical: Callable[[str], str | None], cold: Cold | None = None
+        self,
+        store: Store,
+        name: str,
+        spec: Spec,
+        canonical: Callable[[str], str | None],
+        cold: Cold | None = None,
     ) -> None:
         self.store, self.name, self.canonical, self.cold = store, name, canonical, cold
         self._frontier = Frontier(store, name, Policy(seen=spec.seen))
 
     async def locate(self, url: str, fingerprint: int) -> Place:
-        """Where the URL (in fetch form) is; `fingerprint` is that of its canonical form with the store's seed."""
+        """Where the URL (in fetch form) is; `fingerprint` is that of its canonical form with the store's
+        seed."""
         host = split(url)[1]
         bucket = keys.bucket_of(host, self.store.buckets)
         crawl = f"{keys.tag(bucket)}{self.name}:"
@@ -77,14 +84,21 @@ class Locator:
                 expiry = await self._do(self.store.client.zscore(f"{crawl}l", token))
                 due = None if expiry is None else float(expiry) / 1000 - await self._now()
                 return Place(
-                    "leased", host, int(level), token=int(token), due=due, attempt=entry[1] - 48, request=request
+                    "leased",
+                    host,
+                    int(level),
+                    token=int(token),
+                    due=due,
+                    attempt=entry[1] - 48,
+                    request=request,
                 )
         return None
 
     async def _queued(self, crawl: str, host: str, ours: Any) -> Place | None:
         if found := await self._in_list(f"{crawl}p:{host}", host, 0, ours):
             return Place("parked", host, position=found[0], request=found[1])
-        if found := await self._in_list(f"{crawl}e:{host}", host, None, ours):  # over the bytes or the time of its host
+        # over the bytes or the time of its host
+        if found := await self._in_list(f"{crawl}e:{host}", host, None, ours):
             position, request, attempt = found
             return Place("parked", host, request.priority, position, attempt=attempt, request=request)
         levels = await self._do(self.store.client.hget(f"{crawl}h:{host}", "L"))
@@ -96,7 +110,10 @@ class Locator:
 
     async def _cold(self, crawl: str, host: str, ours: Any) -> Place | None:
         """In the cold store, or on the way there; not in it, when it cannot be asked: then somewhere in it."""
-        tails = {k.decode(): int(v) for k, v in (await self._do(self.store.client.hgetall(f"{crawl}k:{host}"))).items()}
+        tails = {
+            k.decode(): int(v)
+            for k, v in (await self._do(self.store.client.hgetall(f"{crawl}k:{host}"))).items()
+        }
         for level, n in tails.items():
             if level[0] == "c":
                 continue
@@ -107,7 +124,9 @@ class Locator:
             while page := await self.cold.read(bucket, host, int(level), after, PAGE):
                 for position, (_, entry) in enumerate(page, before + met):
                     if request := ours(host, entry, int(level)):
-                        return Place("cold", host, int(level), position, attempt=entry[1] - 48, request=request)
+                        return Place(
+                            "cold", host, int(level), position, attempt=entry[1] - 48, request=request
+                        )
                 after, met = page[-1][0], met + len(page)
                 if met >= MOST:
                     return Place("cold", host, int(level))
@@ -138,7 +157,9 @@ class Locator:
                 level, entry = member.split(b"\t", 1)
                 if request := ours(host, entry, int(level)):
                     due = float(score) / 1000 - await self._now()
-                    return Place("retrying", host, int(level), due=due, attempt=entry[1] - 48, request=request)
+                    return Place(
+                        "retrying", host, int(level), due=due, attempt=entry[1] - 48, request=request
+                    )
             if len(page) < PAGE:
                 return None
         return None
@@ -148,12 +169,20 @@ class Locator:
             reason, detail, where, level, ms, entry = letter.split(b"\t", 5)
             if request := ours(where.decode(), entry, int(level)):
                 return Place(
-                    "dead", host, int(level), attempt=entry[1] - 48, reason=reason.decode(),
-                    detail=detail.decode("utf-8", "replace"), at=int(ms) / 1000, request=request,
-                )  # fmt: skip
+                    "dead",
+                    host,
+                    int(level),
+                    attempt=entry[1] - 48,
+                    reason=reason.decode(),
+                    detail=detail.decode("utf-8", "replace"),
+                    at=int(ms) / 1000,
+                    request=request,
+                )
         return None
 
-    async def _in_list(self, key: str, host: str, level: int | None, ours: Any) -> tuple[int, Request, int] | None:
+    async def _in_list(
+        self, key: str, host: str, level: int | None, ours: Any
+    ) -> tuple[int, Request, int] | None:
         """`level`: None where each entry has its own before it."""
         for first in range(0, MOST, PAGE):
             page = await self._do(self.store.client.lrange(key, first, first + PAGE - 1))

@@ -1,4 +1,5 @@
-"""The verbs over many buckets at once: one call a server where only looking is meant, one pipeline a server where scripts act.
+"""The verbs over many buckets at once: one call a server where only looking is meant, one pipeline a server
+where scripts act.
 
 No bucket waits for another: what fails in passing is left out and comes again in the next round.
 """
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 
 LOOK, LONG, MOST = 10.0, 5_000, 8
-"""Seconds between looks for leases of crawls that nobody runs; ms that they must be over; buckets that are looked at in one."""
+"""Seconds between looks for leases of crawls that nobody runs; ms that they must be over; buckets that are
+looked at in one."""
 
 
 class Everywhere:
@@ -57,13 +59,16 @@ class Everywhere:
     async def sweep(self) -> None:
         """Return the claims whose lease ran out."""
         over = [bucket for bucket, wait in (await self._heads("l", None)).items() if wait <= 0]
-        for reply in await self._store.run_all("sweep", [(bucket, self._frontier.sweeping()) for bucket in over]):
+        for reply in await self._store.run_all(
+            "sweep", [(bucket, self._frontier.sweeping()) for bucket in over]
+        ):
             self._came(reply)
         if time.monotonic() >= self._looked + LOOK:
             await self._sweep_others()
 
     async def _sweep_others(self) -> None:
-        """Claims of a crawl that died hold slots of hosts that we wait for, too, and nobody else would return them."""
+        """Claims of a crawl that died hold slots of hosts that we wait for, too, and nobody else would return
+        them."""
         self._looked, outages = time.monotonic(), self._frontier.patience.outages
         if outages != self._outages:  # who lives renews first
             self._outages = outages
@@ -95,8 +100,8 @@ class Everywhere:
         return out
 
     async def renew(self, held: Mapping[int, Sequence[int]], *, dead: bool = False) -> list[tuple[int, int]]:
-        """Keep the leases of tokens, by bucket, or (`dead`: who held them is) let them run out now; returns (bucket, token) of
-        those that were lost."""
+        """Keep the leases of tokens, by bucket, or (`dead`: who held them is) let them run out now; returns
+        (bucket, token) of those that were lost."""
         lost = []
         lease = 0 if dead else self._frontier.policy.lease
         calls = [(bucket, (self._crawl, lease, *tokens)) for bucket, tokens in held.items()]
@@ -119,7 +124,9 @@ class Everywhere:
                 due |= {asked[j]: (at - now) / 1000 for j, at in zip(reply[1::2], reply[2::2], strict=True)}
         return due
 
-    async def _at_servers(self, verb: str, buckets: Sequence[int] | None, *args: Any) -> list[tuple[list[int], Any]]:
+    async def _at_servers(
+        self, verb: str, buckets: Sequence[int] | None, *args: Any
+    ) -> list[tuple[list[int], Any]]:
         """Call a script once for all buckets that a server has: (its buckets, its reply)."""
         try:
             groups = await self._store.by_server(buckets)

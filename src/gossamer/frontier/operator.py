@@ -1,4 +1,5 @@
-"""Steering by hand while crawls run: hosts held or paced, dead letters requeued or dropped, priorities changed."""
+"""Steering by hand while crawls run: hosts held or paced, dead letters requeued or dropped, priorities
+changed."""
 
 from __future__ import annotations
 
@@ -44,9 +45,15 @@ class Steer:
         return await self._hold(host, "m", "" if n is None else str(n))
 
     async def letters(
-        self, name: str, verb: str, *, host: str | None = None, reason: str | None = None, since: float = 0.0,
+        self,
+        name: str,
+        verb: str,
+        *,
+        host: str | None = None,
+        reason: str | None = None,
+        since: float = 0.0,
         dry_run: bool = False,
-    ) -> int:  # fmt: skip
+    ) -> int:
         """Give dead letters another life (`requeue`) or count them as failed (`drop`); returns how many."""
         done = 0
         waiting: dict[int, list[int]] = {}
@@ -57,7 +64,9 @@ class Steer:
             ids = waiting.setdefault(letter.bucket, [])
             ids.append(letter.id)
             if len(ids) >= CHUNK:
-                done += int(await self.store.run("dead", letter.bucket, name, verb, *waiting.pop(letter.bucket)))
+                done += int(
+                    await self.store.run("dead", letter.bucket, name, verb, *waiting.pop(letter.bucket))
+                )
         for bucket, ids in waiting.items():
             done += int(await self.store.run("dead", bucket, name, verb, *ids))
         return done
@@ -71,10 +80,13 @@ class Steer:
         match: Searcher | None = None,
         dry_run: bool = False,
     ) -> int:
-        """Move queued URLs of a crawl to another priority: those of a host, those in which a pattern is found."""
+        """Move queued URLs of a crawl to another priority: those of a host, those in which a pattern is
+        found."""
         moved = 0
         if host is not None:
-            return await self._move_host(name, keys.bucket_of(host, self.store.buckets), host, to, match, dry_run)
+            return await self._move_host(
+                name, keys.bucket_of(host, self.store.buckets), host, to, match, dry_run
+            )
         done: set[bytes] = set()
         async for found in scan(self.store, f"{{b:???}}{name}:h:*"):
             for key in set(found) - done:
@@ -94,7 +106,9 @@ class Steer:
             if not level or int(level) == to:
                 continue
             first = 0
-            while page := await self._do(self.store.client.lrange(f"{crawl}q:{host}:{level}", first, first + PAGE - 1)):
+            while page := await self._do(
+                self.store.client.lrange(f"{crawl}q:{host}:{level}", first, first + PAGE - 1)
+            ):
                 wanted = [
                     entry
                     for entry in page
@@ -133,7 +147,10 @@ class Steer:
         """Each URL of a cold tail goes to level `to`, or behind the others of its own."""
         assert self.spiller is not None
         moved, where = 0, (tail.bucket, tail.host, tail.level)
-        end = int(await self._do(self.store.client.hget(f"{keys.tag(tail.bucket)}{self.spiller.crawl}:g", "seq")) or 0)
+        end = int(
+            await self._do(self.store.client.hget(f"{keys.tag(tail.bucket)}{self.spiller.crawl}:g", "seq"))
+            or 0
+        )
         while True:
             got = [one for one in await self.spiller.cold.read(*where, tail.cursor, PAGE) if one[0] <= end]
             if not got:
@@ -144,7 +161,9 @@ class Steer:
             ]
             if not dry_run:
                 pairs = [
-                    x for (_, entry), yes in zip(got, wanted, strict=True) for x in (to if yes else tail.level, entry)
+                    x
+                    for (_, entry), yes in zip(got, wanted, strict=True)
+                    for x in (to if yes else tail.level, entry)
                 ]
                 done = await self.store.run(
                     "refill", tail.bucket, self.spiller.crawl, *where[1:], tail.cursor, got[-1][0], 0, *pairs
@@ -161,7 +180,9 @@ class Steer:
             tail = tail._replace(cursor=got[-1][0])
 
     async def _hold(self, host: str, field: str, value: str) -> bool:
-        return bool(await self.store.run("hold", keys.bucket_of(host, self.store.buckets), "", host, field, value))
+        return bool(
+            await self.store.run("hold", keys.bucket_of(host, self.store.buckets), "", host, field, value)
+        )
 
     async def _do(self, call: Any) -> Any:
         return await self.store.guard(cast(Awaitable[Any], call))

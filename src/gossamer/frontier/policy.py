@@ -42,7 +42,8 @@ class Policy(msgspec.Struct, frozen=True):
     sets: int = 4096
     """Sets of the first generation, all buckets together (bloom: none, its pages split)."""
     depths: bool = False
-    """Keep the depth of each URL, so that a shorter way to it that is found late counts: for a tight depth limit."""
+    """Keep the depth of each URL, so that a shorter way to it that is found late counts: for a tight depth
+    limit."""
     host_pages: int = 10_000
     """Page cap of a discovered host; negative: that many for each at once, standing or not."""
 
@@ -54,10 +55,15 @@ class Policy(msgspec.Struct, frozen=True):
     @property
     def of_a_host(self) -> str:
         """The limits of one host, as `host_limits.lua` wants them."""
-        return f"{self.host_bytes} {self.host_time} {self.idle}" if max(self.host_bytes, self.host_time) >= 0 else ""
+        return (
+            f"{self.host_bytes} {self.host_time} {self.idle}"
+            if max(self.host_bytes, self.host_time) >= 0
+            else ""
+        )
 
     def heaps(self, waits: tuple[int, int]) -> str:
-        """What claims come from, as `ready.lua` wants it; `waits`: ms that easy and hard hosts must have waited."""
+        """What claims come from, as `ready.lua` wants it; `waits`: ms that easy and hard hosts must have
+        waited."""
         return f"{waits[0]} {waits[1]} {'*' if self.lanes is None else ' '.join(self.lanes)}"
 
     def ends(self, settle: Settle) -> str:

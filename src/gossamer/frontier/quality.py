@@ -1,5 +1,5 @@
-"""How good what sites give is, kept in the store: the last good runs of each site, for drift, shared by all crawls of the site; the
-last pages of a crawl, as all of its processes saw them, for gates."""
+"""How good what sites give is, kept in the store: the last good runs of each site, for drift, shared by all
+crawls of the site; the last pages of a crawl, as all of its processes saw them, for gates."""
 
 from __future__ import annotations
 
@@ -26,13 +26,16 @@ class Runs:
         self._store = store
 
     async def load(self, sites: Sequence[str]) -> dict[str, list[Run]]:
-        """The last good runs of each site, the last one first. One that a newer gossamer wrote otherwise is left out."""
+        """The last good runs of each site, the last one first. One that a newer gossamer wrote otherwise is
+        left out."""
         pipe = self._store.client.pipeline(transaction=False)
         for site in sites:
             pipe.lrange(keys.quality(site), 0, KEPT - 1)
         found: list[list[bytes]] = await self._do(pipe.execute()) if sites else []
         read = [[_read(line) for line in lines] for lines in found]
-        return {site: [run for run in runs if run is not None] for site, runs in zip(sites, read, strict=True)}
+        return {
+            site: [run for run in runs if run is not None] for site, runs in zip(sites, read, strict=True)
+        }
 
     async def keep(self, site: str, run: Run) -> None:
         """Remember a run; the same run of a crawl once."""
@@ -49,7 +52,8 @@ class Runs:
 
 
 class Held:
-    """Packed item rows that lack usual values: kept with the crawl until its run is judged, at least once each."""
+    """Packed item rows that lack usual values: kept with the crawl until its run is judged, at least once
+    each."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._key = store, f"{keys.tag(0)}{crawl}:hd"
@@ -85,7 +89,8 @@ class Lately:
         self._at = last[0][0] if last else b"0-0"
 
     async def share(self, part: Part) -> list[Part]:
-        """Tell what was seen; what all told since the last time, this part, too. It may be told twice where a reply is lost."""
+        """Tell what was seen; what all told since the last time, this part, too. It may be told twice where a
+        reply is lost."""
         pipe = self._store.client.pipeline(transaction=False)
         told: dict[Any, Any] = {"w": part.who, "p": part.pages, "n": msgspec.json.encode(part.counts)}
         pipe.xadd(self._key, told, maxlen=ENTRIES, approximate=False)

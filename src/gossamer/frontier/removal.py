@@ -1,4 +1,5 @@
-"""Taking things away for good: a crawl, what waits in its queues, a host's closed door. For the doors, never for workers."""
+"""Taking things away for good: a crawl, what waits in its queues, a host's closed door. For the doors, never
+for workers."""
 
 from __future__ import annotations
 

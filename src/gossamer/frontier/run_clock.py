@@ -14,7 +14,8 @@ from gossamer.store.store import Store
 
 @contextlib.asynccontextmanager
 async def timed(store: Store, record: Record) -> AsyncIterator[None]:
-    """Within it the crawl is at work: the seconds are written down as they pass, so that a kill forgets one at most."""
+    """Within it the crawl is at work: the seconds are written down as they pass, so that a kill forgets one
+    at most."""
     began = time.monotonic() - record.spent
 
     async def note() -> None:

@@ -1,8 +1,9 @@
 """Ending claims and taking links in, in many buckets at once, exactly also where a reply is lost.
 
-A reply may be lost, and a server may be replaced by a replica that had not heard of a call. So a call is repeated until its
-reply came and a replica has what it wrote (where there are replicas). That a repeated settle had been done the first time is seen by
-what it finds: the length of a file is the one that it was to set, or its tokens are ended.
+A reply may be lost, and a server may be replaced by a replica that had not heard of a call. So a call is
+repeated until its reply came and a replica has what it wrote (where there are replicas). That a repeated
+settle had been done the first time is seen by what it finds: the length of a file is the one that it was to
+set, or its tokens are ended.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class Settling:
         return await self._add(_chunks(adds), adds)
 
     async def settle(self, commits: Sequence[Commit]) -> list[Outcome]:
-        """Settle each commit, all or nothing; what became of each. Those on one server are settled together: one that fails lets none
-        of them through, then the others are Stale without tokens."""
+        """Settle each commit, all or nothing; what became of each. Those on one server are settled together:
+        one that fails lets none of them through, then the others are Stale without tokens."""
         before: list[tuple[int, list[Any]]] = []
         blocks: list[tuple[Any, ...]] = []
         merged: Adds = {}
@@ -64,24 +65,36 @@ class Settling:
             return [
                 Stale([]) for _ in commits
             ]  # a server took over some of them since their rows were written together
-        groups = [[j for j, commit in enumerate(commits) if commit.bucket in group] for group in map(set, servers)]
+        groups = [
+            [j for j, commit in enumerate(commits) if commit.bucket in group] for group in map(set, servers)
+        ]
         calls = [
-            (commits[group[0]].bucket, (
-                *how, len(group), *(x for j in group for x in (tag(commits[j].bucket), len(blocks[j]), *blocks[j]))
-            )) for group in groups
-        ]  # fmt: skip
+            (
+                commits[group[0]].bucket,
+                (
+                    *how,
+                    len(group),
+                    *(x for j in group for x in (tag(commits[j].bucket), len(blocks[j]), *blocks[j])),
+                ),
+            )
+            for group in groups
+        ]
         outcomes: dict[int, Outcome] = {}
-        for group, (reply, repeated) in zip(groups, await surely(self._store, "settle", calls, servers), strict=True):
+        for group, (reply, repeated) in zip(
+            groups, await surely(self._store, "settle", calls, servers), strict=True
+        ):
             outcomes |= zip(group, self._outcomes([commits[j] for j in group], reply, repeated), strict=True)
         return [outcomes[j] for j in range(len(commits))]
 
     async def _add(self, chunks: Sequence[tuple[int, list[Any]]], adds: Adds) -> tuple[int, int, int]:
-        """Side by side; but one after another where discovered hosts have shares of the whole crawl (`shares`)."""
+        """Side by side; but one after another where discovered hosts have shares of the whole crawl
+        (`shares`)."""
         total = [0, 0, 0]
         discovered = self._store.buckets > 1 and any("o" not in flags for _, _, _, _, flags, _ in adds)
         for part in ([chunk] for chunk in chunks) if discovered else [chunks]:
             calls = [
-                (bucket, (self._crawl, *await self._frontier.adding(bucket, adds), *args)) for bucket, args in part
+                (bucket, (self._crawl, *await self._frontier.adding(bucket, adds), *args))
+                for bucket, args in part
             ]
             for (bucket, _), (got, _) in zip(calls, await surely(self._store, "add", calls), strict=True):
                 total = [a + b for a, b in zip(total, got, strict=False)]
@@ -102,10 +115,17 @@ class Settling:
                 visited += (s.token, *self._frontier.remainder(s.mark), s.depth)
         lengths = [x for triple in commit.files for x in triple]
         return [
-            len(commit.files), *lengths, len(changes) // 2, *changes, len(hosts), *(x for pair in hosts for x in pair),
-            len(commit.settles), *ends,
-            len(visited) // 4, *visited,
-        ]  # fmt: skip
+            len(commit.files),
+            *lengths,
+            len(changes) // 2,
+            *changes,
+            len(hosts),
+            *(x for pair in hosts for x in pair),
+            len(commit.settles),
+            *ends,
+            len(visited) // 4,
+            *visited,
+        ]
 
     def _outcomes(self, commits: Sequence[Commit], got: Any, repeated: bool) -> list[Outcome]:
         if got[0] == b"stale":
@@ -125,9 +145,9 @@ class Settling:
 async def surely(
     store: Store, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], buckets: Sequence[Sequence[int]] = ()
 ) -> list[tuple[Any, bool]]:
-    """Call a script on buckets until each reply is sure: (reply, whether it was called more than once). Raises what waiting does
-    not mend; Away where nobody waits. `buckets`: those that each call is about; when they come to lie on several servers, it ends as
-    stale without tokens."""
+    """Call a script on buckets until each reply is sure: (reply, whether it was called more than once).
+    Raises what waiting does not mend; Away where nobody waits. `buckets`: those that each call is about; when
+    they come to lie on several servers, it ends as stale without tokens."""
     out: list[tuple[Any, bool]] = [(None, False)] * len(calls)
     left, turn = list(range(len(calls))), 0
     while left:

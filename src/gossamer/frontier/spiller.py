@@ -1,9 +1,11 @@
-"""Between the frontier's store and the cold store: the outbox is emptied, and hosts that run low get their URLs back.
+"""Between the frontier's store and the cold store: the outbox is emptied, and hosts that run low get their
+URLs back.
 
-Every worker of a crawl has one, and a short lease says whose turn it is. The lease is for thrift alone: all that moves is guarded
-by numbers (`spilled.lua`, `refill.lua`), so a spiller that was stopped and goes on later, or a kill between any two steps, loses
-nothing and brings nothing back twice. Rows go to the cold store when the store's own disk has them, and are let go of when its disk
-has that they came back: a machine that lost its power finds each URL in one of the two.
+Every worker of a crawl has one, and a short lease says whose turn it is. The lease is for thrift alone: all
+that moves is guarded by numbers (`spilled.lua`, `refill.lua`), so a spiller that was stopped and goes on
+later, or a kill between any two steps, loses nothing and brings nothing back twice. Rows go to the cold store
+when the store's own disk has them, and are let go of when its disk has that they came back: a machine that
+lost its power finds each URL in one of the two.
 """
 
 from __future__ import annotations
@@ -141,24 +143,30 @@ class Spiller:
         return [tail._replace(room=max(0, self.hot - n)) for tail, n in zip(found, lengths, strict=True)]
 
     async def _waiting(self) -> dict[int, tuple[int, int, int]]:
-        """Of the buckets that have any: entries in the outbox, hosts that run low, cold URLs; one look a server."""
+        """Of the buckets that have any: entries in the outbox, hosts that run low, cold URLs; one look a
+        server."""
         groups = await self.store.by_server()
         calls = [(group[0], (self.crawl, *map(keys.tag, group))) for group in groups]
         found: dict[int, tuple[int, int, int]] = {}
         for group, reply in zip(groups, await self.store.run_all("tails", calls), strict=True):
             if isinstance(reply, GossamerError):
                 raise reply
-            found |= {group[reply[j]]: (reply[j + 1], reply[j + 2], reply[j + 3]) for j in range(0, len(reply), 4)}
+            found |= {
+                group[reply[j]]: (reply[j + 1], reply[j + 2], reply[j + 3]) for j in range(0, len(reply), 4)
+            }
         return dict(sorted(found.items()))
 
     async def _spill(self, buckets: list[int]) -> None:
-        """Move the first entries of these outboxes: read them, know them on the disk, keep them, take them out."""
+        """Move the first entries of these outboxes: read them, know them on the disk, keep them, take them
+        out."""
         read: dict[int, list[bytes]] = {}
         size = 0
         for bucket in buckets:
             if size < MOST:
                 outbox = f"{keys.tag(bucket)}{self.crawl}:o"
-                read[bucket] = await self.store.guard(cast(Any, self.store.client.lrange(outbox, 0, CHUNK - 1)))
+                read[bucket] = await self.store.guard(
+                    cast(Any, self.store.client.lrange(outbox, 0, CHUNK - 1))
+                )
                 size += len(read[bucket])
         await self._turn.durably()
         for bucket, records in read.items():
@@ -235,7 +243,8 @@ async def spilling(store: Store, crawl: str, cold: Cold | None, hot: int) -> Asy
 
 
 async def bound(store: Store, crawl: str, hot: int) -> None:
-    """Say how many URLs of a host and level stay hot, for every worker of a crawl; 0: all. ConfigError when some are cold."""
+    """Say how many URLs of a host and level stay hot, for every worker of a crawl; 0: all. ConfigError when
+    some are cold."""
     pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
         pipe.hmget(f"{keys.tag(bucket)}{crawl}:g", ["hot", "out"])

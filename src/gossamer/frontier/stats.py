@@ -1,4 +1,5 @@
-"""The read model, for the doors alone: what the frontier holds, without touching it. Scans in pages, never KEYS."""
+"""The read model, for the doors alone: what the frontier holds, without touching it. Scans in pages, never
+KEYS."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ class HostLine(NamedTuple):
 
     host: str
     state: str
-    """paused, open (its circuit breaker), closed (by robots.txt), robots (that is being asked for), busy, waiting (for its time),
-    ready, idle."""
+    """paused, open (its circuit breaker), closed (by robots.txt), robots (that is being asked for), busy,
+    waiting (for its time), ready, idle."""
     waiting: int
     in_flight: int
     delay: float | None
@@ -108,11 +109,15 @@ class Census:
 
     async def summary(self, name: str) -> Summary:
         """The crawl's summary; it adds up at any moment."""
-        return await summary(self.store, name, await self._now_and_then(name, lambda: hosts_met(self.store, name)))
+        return await summary(
+            self.store, name, await self._now_and_then(name, lambda: hosts_met(self.store, name))
+        )
 
     async def hosts(self, name: str, limit: int = 20, sort: str = "waiting") -> list[HostLine]:
         """The crawl's hosts that come first by `sort` (one of SORTS)."""
-        found: list[HostLine] = await self._now_and_then((name, limit, sort), lambda: self._hosts(name, limit, sort))
+        found: list[HostLine] = await self._now_and_then(
+            (name, limit, sort), lambda: self._hosts(name, limit, sort)
+        )
         return found
 
     async def _hosts(self, name: str, limit: int, sort: str) -> list[HostLine]:
@@ -146,21 +151,43 @@ class Census:
         held = [await self._held(tag, name, host) for name in await self.crawls.names()]
         robots = {scheme: _rules(h, s, now) for s, scheme in (("h", "http"), ("s", "https")) if f"v{s}" in h}
         return HostView(
-            host, bucket, bool(h) or any(held), int(h.get("i", 0)), int(h["m"]) if "m" in h else None,
-            _from_now(h.get("n"), now), _ms(h.get("d")), _ms(h.get("D")), h.get("c", ""), _ms(h.get("cd")) or 0.0,
-            _from_now(h.get("p"), now), robots, [one for one in held if one],
-            h.get("b", ""), now,
-        )  # fmt: skip
+            host,
+            bucket,
+            bool(h) or any(held),
+            int(h.get("i", 0)),
+            int(h["m"]) if "m" in h else None,
+            _from_now(h.get("n"), now),
+            _ms(h.get("d")),
+            _ms(h.get("D")),
+            h.get("c", ""),
+            _ms(h.get("cd")) or 0.0,
+            _from_now(h.get("p"), now),
+            robots,
+            [one for one in held if one],
+            h.get("b", ""),
+            now,
+        )
 
     async def locate(
-        self, name: str, url: str, fingerprint: int, canonical: Callable[[str], str | None], cold: Cold | None = None
+        self,
+        name: str,
+        url: str,
+        fingerprint: int,
+        canonical: Callable[[str], str | None],
+        cold: Cold | None = None,
     ) -> Place:
         """Where a URL is now in a crawl (`locate.Locator`)."""
         record = await self.crawls.need(name)
         return await Locator(self.store, name, record.spec, canonical, cold).locate(url, fingerprint)
 
     async def dead(
-        self, name: str, *, host: str | None = None, reason: str | None = None, since: float = 0.0, page: int = PAGE
+        self,
+        name: str,
+        *,
+        host: str | None = None,
+        reason: str | None = None,
+        since: float = 0.0,
+        page: int = PAGE,
     ) -> AsyncIterator[Letter]:
         """Dead letters by bucket in the order of their death; `since` in seconds since the epoch."""
         buckets = [keys.bucket_of(host, self.store.buckets)] if host else range(self.store.buckets)
@@ -202,7 +229,8 @@ class Census:
         return int(whole) + int(micro) / 1e6
 
     async def _now_and_then(self, what: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
-        """What a long scan found is remembered for a hundred times as long as it took: a live view costs the store 1 %."""
+        """What a long scan found is remembered for a hundred times as long as it took: a live view costs the
+        store 1 %."""
         again, found = self._kept.get(what, (0.0, None))
         began = time.monotonic()
         if began >= again:
@@ -230,9 +258,17 @@ class Census:
             seconds = round((await self.crawls.need(name)).at_work(await self.now()) - int(first) / 1000, 3)
         heap = raw.get(b"Y", raw.get(b"y", b"http")).decode().rstrip("?")
         return Queued(
-            name, heap, by_level, int(raw.get(b"k", 0)), retrying, over + spent, int(raw.get(b"u", 0)),
-            int(raw.get(b"v", 0)), int(raw.get(b"B", 0)), seconds,
-        )  # fmt: skip
+            name,
+            heap,
+            by_level,
+            int(raw.get(b"k", 0)),
+            retrying,
+            over + spent,
+            int(raw.get(b"u", 0)),
+            int(raw.get(b"v", 0)),
+            int(raw.get(b"B", 0)),
+            seconds,
+        )
 
 
 def _parts(key: bytes, name: str) -> tuple[str, str]:
@@ -263,16 +299,27 @@ def _line(host: str, waiting: int, shared: list[bytes | None], now: float) -> Ho
     delay = _ms(fixed if fixed is not None else d)
     floor_s = _ms(floor) or 0.0
     return HostLine(
-        host, state, waiting, int(i or 0), max(delay, floor_s) if delay is not None else floor_s or None, starts
+        host,
+        state,
+        waiting,
+        int(i or 0),
+        max(delay, floor_s) if delay is not None else floor_s or None,
+        starts,
     )
 
 
 def _rules(h: dict[str, str], scheme: str, now: float) -> dict[str, float]:
     tries = float(h.get(f"a{scheme}", 0))
-    return {"version": float(h[f"v{scheme}"]), "expires": _from_now(h.get(f"e{scheme}"), now), "attempts": tries}
+    return {
+        "version": float(h[f"v{scheme}"]),
+        "expires": _from_now(h.get(f"e{scheme}"), now),
+        "attempts": tries,
+    }
 
 
-def _first(lines: dict[str, HostLine], limit: int, order: Callable[[HostLine], Any], largest: bool) -> list[HostLine]:
+def _first(
+    lines: dict[str, HostLine], limit: int, order: Callable[[HostLine], Any], largest: bool
+) -> list[HostLine]:
     pick = heapq.nlargest if largest else heapq.nsmallest
     return pick(limit, lines.values(), key=order)
 
@@ -281,9 +328,17 @@ def _letter(number: int, bucket: int, raw: bytes) -> Letter:
     reason, detail, host, level, ms, entry = raw.split(b"\t", 5)
     request = unpack(host.decode(), entry, int(level))
     return Letter(
-        number, bucket, request.url, request.url.split("/", 3)[2], reason.decode(), detail.decode("utf-8", "replace"),
-        int(ms) / 1000, entry[1] - 48, request.depth, request.referrer,
-    )  # fmt: skip
+        number,
+        bucket,
+        request.url,
+        request.url.split("/", 3)[2],
+        reason.decode(),
+        detail.decode("utf-8", "replace"),
+        int(ms) / 1000,
+        entry[1] - 48,
+        request.depth,
+        request.referrer,
+    )
 
 
 def _ms(value: str | bytes | None) -> float | None:

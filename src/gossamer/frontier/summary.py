@@ -1,4 +1,5 @@
-"""A crawl's summary, added up from the counts of its buckets: each bucket is read at one moment, so the sum adds up."""
+"""A crawl's summary, added up from the counts of its buckets: each bucket is read at one moment, so the sum
+adds up."""
 
 from __future__ import annotations
 
@@ -32,21 +33,38 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
     if hosts is None:
         hosts = await hosts_met(store, name)
     return Summary(
-        crawl=name, state=record.state, reason=record.reason,
-        started_at=_moment(record.started_at), elapsed=round(elapsed, 3),
-        found=n["found"], pages=n["pages"], redirected=n["redirected"], items=n["items"],
+        crawl=name,
+        state=record.state,
+        reason=record.reason,
+        started_at=_moment(record.started_at),
+        elapsed=round(elapsed, 3),
+        found=n["found"],
+        pages=n["pages"],
+        redirected=n["redirected"],
+        items=n["items"],
         succeeded=n["succeeded"],
-        **_fates(n), failed=n["failed"], skipped=_reasons(n, "skip:"), retried=n["retried"],
-        dead=n["dead"], pending=n["open"] - n["infra"], bytes=n["bytes"],
+        **_fates(n),
+        failed=n["failed"],
+        skipped=_reasons(n, "skip:"),
+        retried=n["retried"],
+        dead=n["dead"],
+        pending=n["open"] - n["infra"],
+        bytes=n["bytes"],
         pages_per_second=round(n["pages"] / elapsed, 2) if elapsed > 0 else 0.0,
-        hosts=hosts, errors=_reasons(n, "err:"), outputs=record.outputs,
-        files=n["files"], rejected=n["rejected"], dropped=n["dropped"], sites=sites, duplicates=_reasons(n, "dup:"),
-    )  # fmt: skip
+        hosts=hosts,
+        errors=_reasons(n, "err:"),
+        outputs=record.outputs,
+        files=n["files"],
+        rejected=n["rejected"],
+        dropped=n["dropped"],
+        sites=sites,
+        duplicates=_reasons(n, "dup:"),
+    )
 
 
 def _fates(n: Counter[str]) -> dict[str, Any]:
-    """What became of what was known, and of rows that a store refused. `fate:` counts are set when a run ends, from a store that keeps
-    items."""
+    """What became of what was known, and of rows that a store refused. `fate:` counts are set when a run
+    ends, from a store that keeps items."""
     refused, written = Counter[str](), Counter[str]()
     for name, count in n.items():
         if name.startswith("out|"):
@@ -55,7 +73,13 @@ def _fates(n: Counter[str]) -> dict[str, Any]:
     whole = sorted({name.split("|")[2] for name, count in refused.items() if count and not written[name]})
     found = {"refused": sum(refused.values()), "refused_kinds": whole}
     if "fate:new" not in n:
-        return {"new": n["new"], "changed": n["changed"], "unchanged": n["unchanged"], "gone": n["gone"], **found}
+        return {
+            "new": n["new"],
+            "changed": n["changed"],
+            "unchanged": n["unchanged"],
+            "gone": n["gone"],
+            **found,
+        }
     new, changed = n["fate:new"], n["fate:changed"]
     unchanged = n["unchanged"] + max(0, n["items"] - new - changed)
     return {"new": new, "changed": changed, "unchanged": unchanged, "gone": n["fate:gone"], **found}

@@ -32,7 +32,8 @@ class Frontier:
         self.crawl = crawl
         self.policy = policy or Policy()
         self.waits = (0, 0)
-        """Milliseconds that an easy and a hard host must have waited before it is claimed here (`road.merit`)."""
+        """Milliseconds that an easy and a hard host must have waited before it is claimed here
+        (`road.merit`)."""
         self.everywhere = Everywhere(self)
         self.shares = Shares(store, self.everywhere)
         self._settling = Settling(self)
@@ -70,7 +71,8 @@ class Frontier:
         return p.seen, max(1, p.sets // self.store.buckets), p.host_pages, self._depths, *elsewhere
 
     async def admit(self, bucket: int, host: str) -> int:
-        """A seed was redirected to this host: take the links to it that were refused before; returns how many."""
+        """A seed was redirected to this host: take the links to it that were refused before; returns how
+        many."""
         return int(await self.store.run("admit", bucket, self.crawl, *await self.adding(bucket, {}), host))
 
     async def unanswered(self) -> bool:
@@ -90,7 +92,9 @@ class Frontier:
 
     async def known(self, bucket: int, fingerprint: int) -> bool:
         """Whether the seen-set has this fingerprint (of a URL whose host lies in the bucket)."""
-        return bool(await self.store.run("known", bucket, self.crawl, self.policy.seen, *self.remainder(fingerprint)))
+        return bool(
+            await self.store.run("known", bucket, self.crawl, self.policy.seen, *self.remainder(fingerprint))
+        )
 
     async def claim(self, bucket: int, k: int) -> Claimed:
         """Up to about k claims of hosts that are ready in this bucket (a gate may bring more)."""
@@ -105,10 +109,21 @@ class Frontier:
         """The arguments of a claim; limits that are given stand for the policy's."""
         p = self.policy
         return (
-            self.crawl, p.heaps(self.waits), k, p.lease, p.delay, p.first_delay, p.per_host, int(p.obey_robots),
-            p.limit if limit is None else limit, p.size_limit if size_limit is None else size_limit,
-            p.rate if rate is None else rate, p.gate, p.of_a_host, RUN,
-        )  # fmt: skip
+            self.crawl,
+            p.heaps(self.waits),
+            k,
+            p.lease,
+            p.delay,
+            p.first_delay,
+            p.per_host,
+            int(p.obey_robots),
+            p.limit if limit is None else limit,
+            p.size_limit if size_limit is None else size_limit,
+            p.rate if rate is None else rate,
+            p.gate,
+            p.of_a_host,
+            RUN,
+        )
 
     def claimed(self, bucket: int, got: Any) -> Claimed:
         """What a claim's reply means."""
@@ -123,9 +138,11 @@ class Frontier:
         adds: Adds,
         files: Iterable[tuple[str, int, int]] = (),
     ) -> tuple[int, int, int]:
-        """End claims of one bucket with their counts, links and file lengths (path, committed, new): all or nothing.
+        """End claims of one bucket with their counts, links and file lengths (path, committed, new): all or
+        nothing.
 
-        Links of other buckets and those beyond one chunk go before it. Raises Stale or Moved, having settled nothing.
+        Links of other buckets and those beyond one chunk go before it. Raises Stale or Moved, having settled
+        nothing.
         """
         (outcome,) = await self.settle_all([Commit(bucket, settles, counts, adds, tuple(files))])
         if isinstance(outcome, Exception):
@@ -133,7 +150,8 @@ class Frontier:
         return outcome
 
     async def settle_all(self, commits: Sequence[Commit]) -> list[tuple[int, int, int] | Stale | Moved]:
-        """Settle several buckets at once, each all or nothing: what `settle` returns or raises, in their order."""
+        """Settle several buckets at once, each all or nothing: what `settle` returns or raises, in their
+        order."""
         return await self._settling.settle(commits)
 
     async def landed(self, bucket: int, settles: Sequence[Settle]) -> int:
@@ -143,7 +161,9 @@ class Frontier:
     def landing(self, settles: Sequence[Settle]) -> Any:
         """The arguments of landed."""
         return self.crawl, *(
-            x for s in settles for x in (s.token, s.since, s.delay, s.pace, s.host_wait, self.policy.says(s), s.reason)
+            x
+            for s in settles
+            for x in (s.token, s.since, s.delay, s.pace, s.host_wait, self.policy.says(s), s.reason)
         )
 
     async def renew(self, bucket: int, tokens: Sequence[int]) -> list[int]:
@@ -154,7 +174,8 @@ class Frontier:
     async def sweep(
         self, bucket: int, limit: int = 1000, nobody_lives: bool = False, blamed: Iterable[int] = ()
     ) -> tuple[int, int, int, int]:
-        """Return claims whose lease ran out; (returned, open, added, infrastructure). `blamed`: tokens that killed whoever lived."""
+        """Return claims whose lease ran out; (returned, open, added, infrastructure). `blamed`: tokens that
+        killed whoever lived."""
         got = await self.store.run("sweep", bucket, *self.sweeping(limit, nobody_lives), *blamed)
         return got[0], got[1], got[2], got[3]
 
@@ -174,11 +195,23 @@ class Frontier:
         scheme = "s" if claim.request.url.startswith("https:") else "h"
         return bool(
             await self.store.run(
-                "robots", claim.bucket, self.crawl, claim.token, scheme, version, holds, crawl_delay,
-                settle.since, settle.delay, settle.pace, settle.host_wait, rules,
-                self.policy.says(settle), settle.reason,
+                "robots",
+                claim.bucket,
+                self.crawl,
+                claim.token,
+                scheme,
+                version,
+                holds,
+                crawl_delay,
+                settle.since,
+                settle.delay,
+                settle.pace,
+                settle.host_wait,
+                rules,
+                self.policy.says(settle),
+                settle.reason,
             )
-        )  # fmt: skip
+        )
 
     async def rules(self, bucket: int, host: str, scheme: str) -> bytes | None:
         """The stored robots rules of an origin (scheme `h` or `s`)."""
@@ -186,12 +219,15 @@ class Frontier:
         return found if isinstance(found, bytes) else None
 
     async def lengths(self, files: Sequence[str]) -> list[int | None]:
-        """Committed length of each file in bytes, None where nothing was committed yet: the largest that any bucket knows."""
+        """Committed length of each file in bytes, None where nothing was committed yet: the largest that any
+        bucket knows."""
         pipe = self.store.client.pipeline(transaction=False)
         for bucket in range(self.store.buckets):
             pipe.hmget(f"{tag(bucket)}{self.crawl}:f", list(files))
         found = await self.store.guard(pipe.execute())
-        return [max((int(x) for x in known if x is not None), default=None) for known in zip(*found, strict=True)]
+        return [
+            max((int(x) for x in known if x is not None), default=None) for known in zip(*found, strict=True)
+        ]
 
     async def all_lengths(self) -> dict[str, int]:
         """Committed length of every output of the crawl in bytes, by its path."""
@@ -222,9 +258,11 @@ class Frontier:
         await self.store.guard(pipe.execute())
 
     async def base(self, file: str, length: int) -> None:
-        """Commit the first length of a file in bytes, before any row of ours is in it; it is durable on return.
+        """Commit the first length of a file in bytes, before any row of ours is in it; it is durable on
+        return.
 
-        If a power cut took it back, the rows would be taken for somebody else's, and would be kept and written again.
+        If a power cut took it back, the rows would be taken for somebody else's, and would be kept and
+        written again.
         """
         await durably(self.store, "HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
 
@@ -254,7 +292,20 @@ def _claim(
         except ConfigError as error:
             request, strange = Request(f"http://{name}/"), str(error)
     return Claim(
-        token, bucket, name, request, sort, entry[1] - 48, entry[2] - 48, int(robots), pace.decode(),
-        int(delay) / 1000, int(floor or 0) / 1000, int(rate) / 1000 if int(rate) >= 0 else None, int(vouchers or 0),
-        entry[:1].isupper(), trouble.decode(), strange,
-    )  # fmt: skip
+        token,
+        bucket,
+        name,
+        request,
+        sort,
+        entry[1] - 48,
+        entry[2] - 48,
+        int(robots),
+        pace.decode(),
+        int(delay) / 1000,
+        int(floor or 0) / 1000,
+        int(rate) / 1000 if int(rate) >= 0 else None,
+        int(vouchers or 0),
+        entry[:1].isupper(),
+        trouble.decode(),
+        strange,
+    )

@@ -1,4 +1,5 @@
-"""Somebody who is logged in: one account with its cookies, its browser and its headers, the same at each request."""
+"""Somebody who is logged in: one account with its cookies, its browser and its headers, the same at each
+request."""
 
 from __future__ import annotations
 
@@ -14,13 +15,18 @@ from gossamer.model.request import Request
 
 
 class Member:
-    """The identity of an account. `browser`: as whom it appears, None: as itself; `given`: the headers that people gave for a request;
-    `domain`: host -> registered domain; `session`: names its connections, so that no other visitor uses them."""
+    """The identity of an account. `browser`: as whom it appears, None: as itself; `given`: the headers that
+    people gave for a request; `domain`: host -> registered domain; `session`: names its connections, so that
+    no other visitor uses them."""
 
     def __init__(
-        self, name: str, session: str, browser: Browser | None, given: Callable[[Request], Mapping[str, str]],
+        self,
+        name: str,
+        session: str,
+        browser: Browser | None,
+        given: Callable[[Request], Mapping[str, str]],
         domain: Callable[[str], str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name, self.session, self.browser = name, session, browser
         self.jar, self.headers = Jar(), dict[str, str]()
         self.news: list[tuple[str, bytes]] = []
@@ -30,7 +36,9 @@ class Member:
     def lend(self, request: Request) -> Lent:
         """The headers of this request, and its guise."""
         mine = {name.lower() for name in self.headers}
-        given = {name: value for name, value in self._given(request).items() if name.lower() not in mine} | self.headers
+        given = {
+            name: value for name, value in self._given(request).items() if name.lower() not in mine
+        } | self.headers
         cookies = self.jar.header(request.url)
         if self.browser is None:
             if cookies:
@@ -38,10 +46,17 @@ class Member:
                 given[name] = f"{given[name]}; {cookies}" if name in given else cookies
             return Lent(given, Guise(session=self.session, member=self.name))
         headers = dress(
-            self.browser, request.url, referrer=request.referrer, passed=request.hops, domain=self._domain, given=given,
+            self.browser,
+            request.url,
+            referrer=request.referrer,
+            passed=request.hops,
+            domain=self._domain,
+            given=given,
             cookies=cookies,
-        )  # fmt: skip
-        guise = Guise(self.browser.name, self.browser.target, self.browser.http2, self.session, member=self.name)
+        )
+        guise = Guise(
+            self.browser.name, self.browser.target, self.browser.http2, self.session, member=self.name
+        )
         return Lent(headers, guise)
 
     def took(self, page: Page, _guise: Guise | None = None) -> None:
@@ -56,7 +71,11 @@ class Member:
 
     def state(self) -> dict[str, Any]:
         """All that makes it who it is, as a value that JSON can hold."""
-        return {"browser": self.browser.name if self.browser else "", "headers": self.headers, "jar": self.jar.dump()}
+        return {
+            "browser": self.browser.name if self.browser else "",
+            "headers": self.headers,
+            "jar": self.jar.dump(),
+        }
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Take back the cookies and headers of `state`; what answers set since is put over them."""

@@ -1,5 +1,5 @@
-"""The sessions of the impersonated rung as the browser rung has them: the same visitor with the same cookies, whose headers a real
-browser sends by itself; and somebody who is logged in, there."""
+"""The sessions of the impersonated rung as the browser rung has them: the same visitor with the same cookies,
+whose headers a real browser sends by itself; and somebody who is logged in, there."""
 
 from __future__ import annotations
 
@@ -50,4 +50,6 @@ class Shown:
     def lend(self, request: Request) -> Lent:
         """What the member lends, less what the browser says by itself."""
         headers, guise = (self._driven if self.member.browser is not None else self.member).lend(request)
-        return Lent(headers, msgspec.structs.replace(guise or Guise(), cookies=tuple(self.member.jar.shown())))
+        return Lent(
+            headers, msgspec.structs.replace(guise or Guise(), cookies=tuple(self.member.jar.shown()))
+        )

@@ -1,7 +1,9 @@
-"""Browsers by name: how each introduces itself over TLS, HTTP/2 and in its headers, whole and in its own order.
+"""Browsers by name: how each introduces itself over TLS, HTTP/2 and in its headers, whole and in its own
+order.
 
-The TLS and HTTP/2 side is the client's (`target`: what curl_cffi calls it); the headers are written here, as captured from real
-browsers: navigations are compared with captures in tests/disguise, what a page's script asks for with a live Chromium.
+The TLS and HTTP/2 side is the client's (`target`: what curl_cffi calls it); the headers are written here, as
+captured from real browsers: navigations are compared with captures in tests/disguise, what a page's script
+asks for with a live Chromium.
 """
 
 from __future__ import annotations
@@ -12,13 +14,16 @@ from typing import NamedTuple
 
 CHROMIUM, FIREFOX, WEBKIT = "chromium", "firefox", "webkit"
 _SYSTEMS = {
-    "Windows": "Windows NT 10.0; Win64; x64", "macOS": "Macintosh; Intel Mac OS X 10_15_7", "Linux": "X11; Linux x86_64",
+    "Windows": "Windows NT 10.0; Win64; x64",
+    "macOS": "Macintosh; Intel Mac OS X 10_15_7",
+    "Linux": "X11; Linux x86_64",
     "Android": "Linux; Android 10; K",
-}  # fmt: skip
+}
 
 
 class Browser(NamedTuple):
-    """One browser of one version on one system. `target`, `http2`: as in `Guise`; `hints`: its client hints, in order."""
+    """One browser of one version on one system. `target`, `http2`: as in `Guise`; `hints`: its client hints,
+    in order."""
 
     name: str
     engine: str
@@ -38,7 +43,8 @@ class Browser(NamedTuple):
 
 
 def brands(version: int, brand: str) -> str:
-    """Chromium's `sec-ch-ua`: the real brands in the company of one that is none, all shuffled by the version.
+    """Chromium's `sec-ch-ua`: the real brands in the company of one that is none, all shuffled by the
+    version.
 
     Source: `GenerateGreasedBrandVersionList` in components/embedder_support/user_agent_utils.cc.
 
@@ -60,9 +66,18 @@ def brands(version: int, brand: str) -> str:
 
 
 def _chromium(
-    version: int, system: str, *, name: str = "", edge: str = "", full: str = "", target: str = "", agent: str = "", http2: str = "",
-) -> Browser:  # fmt: skip
-    """Chrome, or Edge with its version in `edge`; `full`: the version in the user agent, which newer ones end in zeros."""
+    version: int,
+    system: str,
+    *,
+    name: str = "",
+    edge: str = "",
+    full: str = "",
+    target: str = "",
+    agent: str = "",
+    http2: str = "",
+) -> Browser:
+    """Chrome, or Edge with its version in `edge`; `full`: the version in the user agent, which newer ones end
+    in zeros."""
     name = name or f"{'edge' if edge else 'chrome'}{version}"
     mobile = system == "Android"
     full = full or f"{version}.0.0.0"
@@ -72,8 +87,9 @@ def _chromium(
     )
     hints = (
         ("sec-ch-ua", brands(version, "Microsoft Edge" if edge else "Google Chrome")),
-        ("sec-ch-ua-mobile", f"?{mobile:d}"), ("sec-ch-ua-platform", f'"{system}"'),
-    )  # fmt: skip
+        ("sec-ch-ua-mobile", f"?{mobile:d}"),
+        ("sec-ch-ua-platform", f'"{system}"'),
+    )
     encodings = "gzip, deflate, br" + (", zstd" if version >= 123 else "")
     return Browser(
         name, CHROMIUM, version, agent, target or name, hints, encodings=encodings, http2=http2, mobile=mobile
@@ -81,11 +97,17 @@ def _chromium(
 
 
 def _firefox(version: int, language: str = "en-US,en;q=0.5", name: str = "", target: str = "") -> Browser:
-    agent = f"Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:{version}.0) Gecko/20100101 Firefox/{version}.0"
-    return Browser(name or f"firefox{version}", FIREFOX, version, agent, target or f"firefox{version}", (), language)
+    agent = (
+        f"Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:{version}.0) Gecko/20100101 Firefox/{version}.0"
+    )
+    return Browser(
+        name or f"firefox{version}", FIREFOX, version, agent, target or f"firefox{version}", (), language
+    )
 
 
-def _safari(name: str, shown: str, *, ios: str = "", zstd: bool = False, language: str = "en-US,en;q=0.9") -> Browser:
+def _safari(
+    name: str, shown: str, *, ios: str = "", zstd: bool = False, language: str = "en-US,en;q=0.9"
+) -> Browser:
     """Safari of the version `shown`; `ios`: the system's version where it is a telephone's."""
     system = f"iPhone; CPU iPhone OS {ios} like Mac OS X" if ios else "Macintosh; Intel Mac OS X 10_15_7"
     end = "Mobile/15E148 Safari/604.1" if ios else "Safari/605.1.15"
@@ -98,34 +120,58 @@ def _safari(name: str, shown: str, *, ios: str = "", zstd: bool = False, languag
 _NO_LIMIT = "1:65536;2:0;4:6291456;6:262144"
 """Chromium's HTTP/2 settings from 118 on, without a limit on streams."""
 _ALL = (
-    _chromium(99, "Windows", full="99.0.4844.51"), _chromium(100, "Windows", full="100.0.4896.75"),
+    _chromium(99, "Windows", full="99.0.4844.51"),
+    _chromium(100, "Windows", full="100.0.4896.75"),
     _chromium(101, "Windows", full="101.0.4951.67"),
     *(_chromium(version, "Windows") for version in (104, 107, 110, 116)),
     _chromium(118, "Linux", target="chrome116", http2=_NO_LIMIT),
     *(_chromium(version, "macOS") for version in (119, 120, 123, 124, 131)),
     _chromium(133, "macOS", target="chrome133a"),
     *(_chromium(version, "macOS") for version in (136, 142, 145, 146, 150)),
-    _chromium(99, "Android", name="chrome99_android", agent="Mozilla/5.0 (Linux; Android 12; Pixel 6) AppleWebKit/537.36 "
-              "(KHTML, like Gecko) Chrome/99.0.4844.58 Mobile Safari/537.36"),
+    _chromium(
+        99,
+        "Android",
+        name="chrome99_android",
+        agent="Mozilla/5.0 (Linux; Android 12; Pixel 6) AppleWebKit/537.36 "
+        "(KHTML, like Gecko) Chrome/99.0.4844.58 Mobile Safari/537.36",
+    ),
     _chromium(131, "Android", name="chrome131_android"),
     _chromium(99, "Windows", full="99.0.4844.51", edge="99.0.1150.30"),
     _chromium(101, "Windows", full="101.0.4951.64", edge="101.0.1210.47"),
     _chromium(118, "Linux", edge="118.0.2088.76", target="chrome116", http2=_NO_LIMIT),
-    _chromium(146, "Windows", edge="146.0.0.0", target="chrome146"), _chromium(150, "Windows", edge="150.0.0.0", target="chrome150"),
-    _firefox(133), _firefox(135), _firefox(144), _firefox(147, "en-US,en;q=0.9"), _firefox(128, name="tor145", target="tor145"),
-    _safari("safari153", "15.3", language="en-us"), _safari("safari155", "15.5", language="en-GB,en-US;q=0.9,en;q=0.8"),
-    _safari("safari170", "17.0"), _safari("safari172_ios", "17.2", ios="17_2"), _safari("safari180", "18.0"),
-    _safari("safari180_ios", "18.0", ios="18_0"), _safari("safari184", "18.4"), _safari("safari184_ios", "18.4", ios="18_0"),
-    _safari("safari260", "26.0", zstd=True), _safari("safari260_ios", "26.0", ios="26_0", zstd=True), _safari("safari2601", "26.0.1"),
-)  # fmt: skip
+    _chromium(146, "Windows", edge="146.0.0.0", target="chrome146"),
+    _chromium(150, "Windows", edge="150.0.0.0", target="chrome150"),
+    _firefox(133),
+    _firefox(135),
+    _firefox(144),
+    _firefox(147, "en-US,en;q=0.9"),
+    _firefox(128, name="tor145", target="tor145"),
+    _safari("safari153", "15.3", language="en-us"),
+    _safari("safari155", "15.5", language="en-GB,en-US;q=0.9,en;q=0.8"),
+    _safari("safari170", "17.0"),
+    _safari("safari172_ios", "17.2", ios="17_2"),
+    _safari("safari180", "18.0"),
+    _safari("safari180_ios", "18.0", ios="18_0"),
+    _safari("safari184", "18.4"),
+    _safari("safari184_ios", "18.4", ios="18_0"),
+    _safari("safari260", "26.0", zstd=True),
+    _safari("safari260_ios", "26.0", ios="26_0", zstd=True),
+    _safari("safari2601", "26.0.1"),
+)
 BROWSERS = {browser.name: browser for browser in _ALL}
 CURRENT = {
-    "chrome": "chrome150", "edge": "edge150", "firefox": "firefox147", "safari": "safari2601", "safari_ios": "safari260_ios",
-    "chrome_android": "chrome131_android", "tor": "tor145",
-}  # fmt: skip
+    "chrome": "chrome150",
+    "edge": "edge150",
+    "firefox": "firefox147",
+    "safari": "safari2601",
+    "safari_ios": "safari260_ios",
+    "chrome_android": "chrome131_android",
+    "tor": "tor145",
+}
 """The newest of each family, which the family's name alone stands for."""
 ANY = ("chrome",) * 6 + ("safari",) * 2 + ("edge", "firefox")
-"""What `any` draws from, about as often as people use them at a desk; sites may show telephones other pages."""
+"""What `any` draws from, about as often as people use them at a desk; sites may show telephones other pages.
+"""
 NAMES = ("any", *CURRENT, *BROWSERS)
 
 
@@ -150,7 +196,8 @@ def drivable(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def identity(names: Sequence[str], seed: str) -> Browser:
-    """One of the browsers of these names, the same for the same seed. Raises ValueError for a name that none has.
+    """One of the browsers of these names, the same for the same seed. Raises ValueError for a name that none
+    has.
 
     >>> identity(["chrome150"], "x").name, identity(["any"], "x") == identity(["any"], "x")
     ('chrome150', True)

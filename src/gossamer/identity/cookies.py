@@ -1,8 +1,10 @@
-"""Cookies as RFC 6265bis has them, where the tests of browsers agree with it; bounded, and strict about who gets what.
+"""Cookies as RFC 6265bis has them, where the tests of browsers agree with it; bounded, and strict about who
+gets what.
 
-A cookie goes back to the registered domain that set it and to no other: public suffixes may not set any for what is
-below them. `Secure` ones never travel over http and cannot be set or replaced from there. `SameSite` guards against foreign pages, of
-which a crawler has none: it is ignored; `HttpOnly` is kept for the scripts of a browser. A cookie without a name is not kept.
+A cookie goes back to the registered domain that set it and to no other: public suffixes may not set any for
+what is below them. `Secure` ones never travel over http and cannot be set or replaced from there. `SameSite`
+guards against foreign pages, of which a crawler has none: it is ignored; `HttpOnly` is kept for the scripts
+of a browser. A cookie without a name is not kept.
 """
 
 from __future__ import annotations
@@ -78,7 +80,9 @@ class Jar:
 
     def take(self, url: str | None, set_cookie: bytes | str | None) -> None:
         """Keep, replace or remove a cookie by the value of a Set-Cookie header of the answer to `url`."""
-        set_cookie = set_cookie.encode("utf-8", "replace") if isinstance(set_cookie, str) else bytes(set_cookie or b"")
+        set_cookie = (
+            set_cookie.encode("utf-8", "replace") if isinstance(set_cookie, str) else bytes(set_cookie or b"")
+        )
         where = _where(url)
         parsed = parse_set_cookie(set_cookie, self._clock()) if where else None
         if where is None or parsed is None:
@@ -111,7 +115,9 @@ class Jar:
             return ""
         https, host, path = where
         now = self._clock()
-        for key in [key for key, cookie in kept.items() if cookie.expires is not None and cookie.expires <= now]:
+        for key in [
+            key for key, cookie in kept.items() if cookie.expires is not None and cookie.expires <= now
+        ]:
             del kept[key]
         fit = [one for one in kept.values() if one.suits(host, path, https)]
         fit.sort(key=lambda one: (-len(one.path), one.created))
@@ -123,17 +129,27 @@ class Jar:
         return {"version": 1, "cookies": msgspec.to_builtins(cookies)}
 
     def shown(self) -> list[dict[str, Any]]:
-        """All cookies as browsers are told of them: name, value, domain (with a dot: and all below it), path, secure, httpOnly, expires
-        (seconds since the epoch, -1: with the browser)."""
+        """All cookies as browsers are told of them: name, value, domain (with a dot: and all below it), path,
+        secure, httpOnly, expires (seconds since the epoch, -1: with the browser)."""
         now = self._clock()
         return [
-            {"name": _text(one.name), "value": _text(one.value), "domain": "." * (not one.host_only) + one.domain, "path": one.path,
-             "secure": one.secure, "httpOnly": one.http_only, "expires": -1 if one.expires is None else one.expires}
-            for kept in self._domains.values() for one in kept.values() if one.expires is None or one.expires > now
-        ]  # fmt: skip
+            {
+                "name": _text(one.name),
+                "value": _text(one.value),
+                "domain": "." * (not one.host_only) + one.domain,
+                "path": one.path,
+                "secure": one.secure,
+                "httpOnly": one.http_only,
+                "expires": -1 if one.expires is None else one.expires,
+            }
+            for kept in self._domains.values()
+            for one in kept.values()
+            if one.expires is None or one.expires > now
+        ]
 
     def load(self, state: Any) -> None:
-        """Take back what `dump` gave, in place of what is here. Raises ValueError for another version or form."""
+        """Take back what `dump` gave, in place of what is here. Raises ValueError for another version or
+        form."""
         if not isinstance(state, dict) or state.get("version") != 1:
             raise ValueError("these are no cookies of this version")
         try:
@@ -213,7 +229,8 @@ def parse_set_cookie(header: bytes, now: float) -> Parsed | None:
 
 
 def _domain(said: str) -> str:
-    """A Domain attribute without its dot, in lower case; one in letters of other languages as hosts are written."""
+    """A Domain attribute without its dot, in lower case; one in letters of other languages as hosts are
+    written."""
     found = None if said.isascii() else urls.parse(f"https://{_text(said.removeprefix('.'))}/")
     return urls.host(found) if found else said.removeprefix(".").lower()
 
@@ -238,7 +255,13 @@ def parse_date(text: str) -> float | None:
     if clock is None or day is None or month is None or year is None:
         return None
     year += 1900 if 70 <= year <= 99 else 2000 if year <= 69 else 0
-    if year < 1601 or not 1 <= day <= monthrange(year, month)[1] or clock[0] > 23 or clock[1] > 59 or clock[2] > 59:
+    if (
+        year < 1601
+        or not 1 <= day <= monthrange(year, month)[1]
+        or clock[0] > 23
+        or clock[1] > 59
+        or clock[2] > 59
+    ):
         return None
     return float(timegm((year, month, day, *clock)))
 
@@ -284,7 +307,9 @@ def _owned(said: Parsed, https: bool, host: str, path: str) -> Cookie | None:
     if prefix.startswith("__host-") and (said.domain or said.path != "/"):
         return None
     path = said.path or path[: path.rfind("/")] or "/"
-    return Cookie(said.name, said.value, domain or host, host_only, path, said.secure, said.expires, 0, said.http_only)
+    return Cookie(
+        said.name, said.value, domain or host, host_only, path, said.secure, said.expires, 0, said.http_only
+    )
 
 
 def _text(latin: str) -> str:

@@ -1,4 +1,5 @@
-"""What is kept of those who are logged in, sealed with a key: AES-GCM, its key drawn from the setting's text by scrypt."""
+"""What is kept of those who are logged in, sealed with a key: AES-GCM, its key drawn from the setting's text
+by scrypt."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ NONCE = 12
 
 
 class Seal:
-    """Closes and opens what is kept. `key`: the setting's text, None: nothing is sealed; `salt`: the store's own.
+    """Closes and opens what is kept. `key`: the setting's text, None: nothing is sealed; `salt`: the store's
+    own.
 
     Raises ConfigError where the package is missing.
     """
@@ -45,7 +47,8 @@ class Seal:
         return SEALED + nonce + sealed
 
     def open(self, kept: bytes, name: str) -> dict[str, Any]:
-        """The state. Raises ConfigError where this key does not open it; what is not sealed opens without one."""
+        """The state. Raises ConfigError where this key does not open it; what is not sealed opens without
+        one."""
         kind, rest = kept[:2], kept[2:]
         if kind == SEALED:
             advice = "give the key it was sealed with"
@@ -58,7 +61,9 @@ class Seal:
             try:
                 rest = self._cipher.decrypt(rest[:NONCE], rest[NONCE:], name.encode())
             except InvalidTag:
-                raise ConfigError(f"{name} in the store was sealed with another session_key: {advice}") from None
+                raise ConfigError(
+                    f"{name} in the store was sealed with another session_key: {advice}"
+                ) from None
         elif kind != PLAIN:
             raise ConfigError(f"{name} was kept by another gossamer: run the same gossamer everywhere")
         return msgspec.msgpack.decode(rest, type=dict[str, Any])
@@ -69,7 +74,8 @@ class Seal:
         return self._cipher is not None
 
     def told(self, fields: Mapping[str, str]) -> str:
-        """Four digits that tell changed credentials; without a key so few and so slow to reckon that no password is found by them."""
+        """Four digits that tell changed credentials; without a key so few and so slow to reckon that no
+        password is found by them."""
         text = msgspec.json.encode(sorted(fields.items()))
         if self._key:
             return hmac.digest(self._key, text, "sha256")[:2].hex()

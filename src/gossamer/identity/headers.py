@@ -1,7 +1,8 @@
 """The headers of one request of a browser: which it sends, with which values, in which order. Pure.
 
-A navigation (somebody follows a link) and what a script of a page asks for differ, and so do https and http: to a plain http site
-browsers say nothing of client hints and fetch metadata. Source: the captures named in `browsers`; W3C Fetch Metadata.
+A navigation (somebody follows a link) and what a script of a page asks for differ, and so do https and http:
+to a plain http site browsers say nothing of client hints and fetch metadata. Source: the captures named in
+`browsers`; W3C Fetch Metadata.
 """
 
 from __future__ import annotations
@@ -14,45 +15,128 @@ from gossamer.model.request import split
 PAGES = "text/html,application/xhtml+xml,application/xml;q=0.9,"
 _TITLES = {"te": "TE"}
 _CHROMIUM = (
-    "connection", "cache-control", "sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform", "upgrade-insecure-requests", "content-type",
-    "user-agent", "origin", "accept", "sec-fetch-site", "sec-fetch-mode", "sec-fetch-user", "sec-fetch-dest", "referer",
-    "accept-encoding", "accept-language", "*", "cookie", "priority",
-)  # fmt: skip
+    "connection",
+    "cache-control",
+    "sec-ch-ua",
+    "sec-ch-ua-mobile",
+    "sec-ch-ua-platform",
+    "upgrade-insecure-requests",
+    "content-type",
+    "user-agent",
+    "origin",
+    "accept",
+    "sec-fetch-site",
+    "sec-fetch-mode",
+    "sec-fetch-user",
+    "sec-fetch-dest",
+    "referer",
+    "accept-encoding",
+    "accept-language",
+    "*",
+    "cookie",
+    "priority",
+)
 _CHROMIUM_SCRIPT = (
-    "connection", "sec-ch-ua-platform", "user-agent", "accept", "*", "sec-ch-ua", "sec-ch-ua-mobile", "sec-fetch-site",
-    "sec-fetch-mode", "sec-fetch-dest", "referer", "accept-encoding", "accept-language", "cookie", "priority",
-)  # fmt: skip
+    "connection",
+    "sec-ch-ua-platform",
+    "user-agent",
+    "accept",
+    "*",
+    "sec-ch-ua",
+    "sec-ch-ua-mobile",
+    "sec-fetch-site",
+    "sec-fetch-mode",
+    "sec-fetch-dest",
+    "referer",
+    "accept-encoding",
+    "accept-language",
+    "cookie",
+    "priority",
+)
 _FIREFOX = (
-    "user-agent", "accept", "accept-language", "accept-encoding", "referer", "*", "sec-gpc", "connection", "cookie",
-    "upgrade-insecure-requests", "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user", "priority", "te",
-)  # fmt: skip
+    "user-agent",
+    "accept",
+    "accept-language",
+    "accept-encoding",
+    "referer",
+    "*",
+    "sec-gpc",
+    "connection",
+    "cookie",
+    "upgrade-insecure-requests",
+    "sec-fetch-dest",
+    "sec-fetch-mode",
+    "sec-fetch-site",
+    "sec-fetch-user",
+    "priority",
+    "te",
+)
 _SAFARI = (
-    "sec-fetch-dest", "user-agent", "accept", "referer", "sec-fetch-site", "sec-fetch-mode", "upgrade-insecure-requests",
-    "accept-language", "priority", "accept-encoding", "*", "cookie", "connection",
-)  # fmt: skip
+    "sec-fetch-dest",
+    "user-agent",
+    "accept",
+    "referer",
+    "sec-fetch-site",
+    "sec-fetch-mode",
+    "upgrade-insecure-requests",
+    "accept-language",
+    "priority",
+    "accept-encoding",
+    "*",
+    "cookie",
+    "connection",
+)
 _SAFARI_17 = (
-    "accept", "sec-fetch-site", "cookie", "upgrade-insecure-requests", "accept-encoding", "sec-fetch-mode", "user-agent", "referer",
-    "accept-language", "sec-fetch-dest", "*", "connection",
-)  # fmt: skip
+    "accept",
+    "sec-fetch-site",
+    "cookie",
+    "upgrade-insecure-requests",
+    "accept-encoding",
+    "sec-fetch-mode",
+    "user-agent",
+    "referer",
+    "accept-language",
+    "sec-fetch-dest",
+    "*",
+    "connection",
+)
 _SAFARI_15 = (
-    "cookie", "upgrade-insecure-requests", "user-agent", "accept", "referer", "accept-language", "accept-encoding", "*", "connection",
-)  # fmt: skip
+    "cookie",
+    "upgrade-insecure-requests",
+    "user-agent",
+    "accept",
+    "referer",
+    "accept-language",
+    "accept-encoding",
+    "*",
+    "connection",
+)
 OWN = frozenset(
-    name for order in (_CHROMIUM, _FIREFOX, _SAFARI) for name in order
-    if name not in ("accept", "accept-language", "cache-control", "content-type", "cookie", "origin", "referer", "*")
-)  # fmt: skip
-"""What a browser says by itself: a value that people give for it would make the identity a mixed one, and is left out."""
+    name
+    for order in (_CHROMIUM, _FIREFOX, _SAFARI)
+    for name in order
+    if name
+    not in ("accept", "accept-language", "cache-control", "content-type", "cookie", "origin", "referer", "*")
+)
+"""What a browser says by itself: a value that people give for it would make the identity a mixed one, and is
+left out."""
 
 
 def dress(
-    browser: Browser, url: str, *, referrer: str | None = None, passed: Sequence[str] = (), given: Mapping[str, str] | None = None,
-    cookies: str = "", domain: Callable[[str], str] = lambda host: host,
-) -> dict[str, str]:  # fmt: skip
+    browser: Browser,
+    url: str,
+    *,
+    referrer: str | None = None,
+    passed: Sequence[str] = (),
+    given: Mapping[str, str] | None = None,
+    cookies: str = "",
+    domain: Callable[[str], str] = lambda host: host,
+) -> dict[str, str]:
     """Names and values in the browser's order.
 
-    referrer: the page with the link, None where the URL was typed; passed: the URLs that redirected here; domain: host ->
-    registered domain. given: headers of the user's own: an Accept without `text/html` makes it what a script asks for; those that
-    would contradict the browser (`OWN`) are left out.
+    referrer: the page with the link, None where the URL was typed; passed: the URLs that redirected here;
+    domain: host -> registered domain. given: headers of the user's own: an Accept without `text/html` makes
+    it what a script asks for; those that would contradict the browser (`OWN`) are left out.
     """
     extra = {name.lower(): (name, value) for name, value in (given or {}).items() if name.lower() not in OWN}
     accept = extra.pop("accept", ("", ""))[1]
@@ -83,7 +167,9 @@ def dress(
     return out
 
 
-def _of_form(extra: dict[str, tuple[str, str]], places: Sequence[str], *, never_cached: bool) -> dict[str, str]:
+def _of_form(
+    extra: dict[str, tuple[str, str]], places: Sequence[str], *, never_cached: bool
+) -> dict[str, str]:
     """What a form that is sent brings to places of its own, taken out of `extra`."""
     if "origin" in extra and never_cached:
         extra.setdefault("cache-control", ("", "max-age=0"))
@@ -104,7 +190,8 @@ def order(browser: Browser, script: bool) -> tuple[str, ...]:
 
 
 def relation(referrer: str | None, chain: Sequence[str], domain: Callable[[str], str]) -> str:
-    """`sec-fetch-site` of a request that came through the URLs of `chain`: how far the farthest is from the referrer.
+    """`sec-fetch-site` of a request that came through the URLs of `chain`: how far the farthest is from the
+    referrer.
 
     >>> relation("https://a.example/", ["https://a.example/x"], str), relation(None, ["https://b.example/"], str)
     ('same-origin', 'none')
@@ -147,8 +234,11 @@ def _values(browser: Browser, secure: bool, script: bool) -> dict[str, str]:
     if secure:
         values |= dict(browser.hints)
         if browser.version >= 17 or chromium or firefox:
-            values |= {"sec-fetch-site": "", "sec-fetch-mode": "cors" if script else "navigate",
-                       "sec-fetch-dest": "empty" if script else "document"}  # fmt: skip
+            values |= {
+                "sec-fetch-site": "",
+                "sec-fetch-mode": "cors" if script else "navigate",
+                "sec-fetch-dest": "empty" if script else "document",
+            }
         if not script and (chromium or firefox):
             values["sec-fetch-user"] = "?1"
         if firefox:

@@ -1,4 +1,5 @@
-"""The plain identity: the headers of the crawl and of the request, a seed's credentials, a cookie jar a domain."""
+"""The plain identity: the headers of the crawl and of the request, a seed's credentials, a cookie jar a
+domain."""
 
 from __future__ import annotations
 
@@ -18,14 +19,19 @@ JARS = 2000
 
 
 class Plain:
-    """Headers for a request. `credentials`: origin -> (user, password); `seeds`: URLs, at whose origins the crawl's secrets may be
-    shown (`www.` or not; https also where the seed said http, never the other way round); `domain`: host -> registered domain;
-    `of_host`: headers that a host's site wants; those of the crawl and of the request go before them."""
+    """Headers for a request. `credentials`: origin -> (user, password); `seeds`: URLs, at whose origins the
+    crawl's secrets may be shown (`www.` or not; https also where the seed said http, never the other way
+    round); `domain`: host -> registered domain; `of_host`: headers that a host's site wants; those of the
+    crawl and of the request go before them."""
 
     def __init__(
-        self, headers: Mapping[str, str], credentials: Mapping[str, tuple[str, str]], seeds: Iterable[str],
-        domain: Callable[[str], str], of_host: Callable[[str], Mapping[str, str]] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        headers: Mapping[str, str],
+        credentials: Mapping[str, tuple[str, str]],
+        seeds: Iterable[str],
+        domain: Callable[[str], str],
+        of_host: Callable[[str], Mapping[str, str]] | None = None,
+    ) -> None:
         self._open = {k: v for k, v in headers.items() if not SECRET.search(k)}
         self._secret = {k: v for k, v in headers.items() if SECRET.search(k)}
         self._basic = {
@@ -41,7 +47,8 @@ class Plain:
         return Lent(self.headers(request), None)
 
     def headers(self, request: Request) -> dict[str, str]:
-        """All headers that this request carries beyond the collector's own: what was given, and the host's own cookies."""
+        """All headers that this request carries beyond the collector's own: what was given, and the host's
+        own cookies."""
         out = self.given(request)
         if self._jars and (jar := self._jars.get(self._domain(split(request.url)[1]))):
             own = request.headers or {}
@@ -51,7 +58,8 @@ class Plain:
         return out
 
     def given(self, request: Request) -> dict[str, str]:
-        """The headers that people gave: for the crawl, for the host (credentials, its site) and for the request."""
+        """The headers that people gave: for the crawl, for the host (credentials, its site) and for the
+        request."""
         if not (self._open or self._secret or self._basic or self._of_host or request.headers):
             return {}
         scheme, host, _ = split(request.url)
@@ -62,7 +70,11 @@ class Plain:
             out = _over(wanted, out)
         if self._basic:
             basic = next(
-                (self._basic[origin] for origin in map("://".join, _places(scheme, host)) if origin in self._basic),
+                (
+                    self._basic[origin]
+                    for origin in map("://".join, _places(scheme, host))
+                    if origin in self._basic
+                ),
                 None,
             )
             if basic is not None:
@@ -91,7 +103,8 @@ def _place(scheme: str, host: str) -> tuple[str, str]:
 
 
 def _places(scheme: str, host: str) -> list[tuple[str, str]]:
-    """The origins whose secrets a request may carry: its own, and where it is https the one before an upgrade."""
+    """The origins whose secrets a request may carry: its own, and where it is https the one before an
+    upgrade."""
     return [(scheme, host)] if scheme == "http" else [(scheme, host), ("http", host)]
 
 

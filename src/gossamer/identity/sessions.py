@@ -1,6 +1,8 @@
-"""Browsers lent to sites: one browser a registered domain for the time of a session, then another with cookies of its own.
+"""Browsers lent to sites: one browser a registered domain for the time of a session, then another with
+cookies of its own.
 
-Nothing is kept anywhere for it: whose turn it is follows from the crawl, the domain and the clock, so all workers agree.
+Nothing is kept anywhere for it: whose turn it is follows from the crawl, the domain and the clock, so all
+workers agree.
 """
 
 from __future__ import annotations
@@ -21,13 +23,20 @@ JARS = 2000
 
 
 class Sessions:
-    """Identities for requests. `wanted`: host -> names of browsers; `seed`: the crawl's; `length`: seconds of a session;
-    `given`: the headers that people gave for a request; `domain`: host -> registered domain; `now`: seconds since the epoch."""
+    """Identities for requests. `wanted`: host -> names of browsers; `seed`: the crawl's; `length`: seconds of
+    a session; `given`: the headers that people gave for a request; `domain`: host -> registered domain;
+    `now`: seconds since the epoch."""
 
     def __init__(
-        self, wanted: Callable[[str], Sequence[str]], seed: str, length: float, domain: Callable[[str], str], *,
-        given: Callable[[Request], Mapping[str, str]] | None = None, now: Callable[[], float] = time.time,
-    ) -> None:  # fmt: skip
+        self,
+        wanted: Callable[[str], Sequence[str]],
+        seed: str,
+        length: float,
+        domain: Callable[[str], str],
+        *,
+        given: Callable[[Request], Mapping[str, str]] | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         self._wanted, self._seed, self._length, self._domain = wanted, seed, length, domain
         self._given, self._now = given, now
         self._jars: OrderedDict[tuple[str, str], Jar] = OrderedDict()
@@ -37,14 +46,20 @@ class Sessions:
         host = split(request.url)[1]
         domain = self._domain(host)
         drawn = hashlib.blake2b(f"{self._seed} {domain}".encode(), digest_size=8).digest()
-        began = int.from_bytes(drawn, "big") % 997 / 997  # sites do not see all visitors of a crawl change at once
+        # sites do not see all visitors of a crawl change at once
+        began = int.from_bytes(drawn, "big") % 997 / 997
         session = str(int(self._now() / self._length + began))
         browser = identity(self._wanted(host), f"{self._seed} {domain} {session}")
         jar = self._jars.get((domain, f"{browser.name}/{session}"))
         headers = dress(
-            browser, request.url, referrer=request.referrer, passed=request.hops, domain=self._domain,
-            given=None if self._given is None else self._given(request), cookies=jar.header(request.url) if jar else "",
-        )  # fmt: skip
+            browser,
+            request.url,
+            referrer=request.referrer,
+            passed=request.hops,
+            domain=self._domain,
+            given=None if self._given is None else self._given(request),
+            cookies=jar.header(request.url) if jar else "",
+        )
         return Lent(headers, Guise(browser.name, browser.target, browser.http2, session))
 
     def forget(self, domain: str) -> None:

@@ -1,7 +1,8 @@
 """What becomes of items between a page function and the sinks: steps, and what is judged of them.
 
-A step is a plain callable `step(item, page)`: `item` is a dict of the item's own fields (`Fields`), which it may change or replace by
-what it returns. One that raises keeps the item aside with its reason; `Unwanted` drops it, counted.
+A step is a plain callable `step(item, page)`: `item` is a dict of the item's own fields (`Fields`), which it
+may change or replace by what it returns. One that raises keeps the item aside with its reason; `Unwanted`
+drops it, counted.
 
 | file | what it has |
 | --- | --- |

@@ -1,4 +1,5 @@
-"""What an item names beside its own fields: files that are to be fetched with it, and other items. Marks in annotations, and their rows.
+"""What an item names beside its own fields: files that are to be fetched with it, and other items. Marks in
+annotations, and their rows.
 
 photos: Annotated[list[str], Image(most=5, width=200)]
 manual: Annotated[str | None, File("application/pdf", size="50M", text=True)] = None
@@ -54,12 +55,15 @@ class Rule(msgspec.Struct, frozen=True, array_like=True):
 
 
 class File:
-    """A mark: the field is the URL of a file (or a list of such), which is fetched and kept. `types`: media types that are taken, as
-    `application/pdf` or `image/*`, told by its bytes (any); `size`: most bytes, as `50M` (the setting `max_size`); `most`: files that are
-    fetched of the field (100); `text`: its text is kept, too, where it is a PDF. Raises ValueError.
+    """A mark: the field is the URL of a file (or a list of such), which is fetched and kept. `types`: media
+    types that are taken, as `application/pdf` or `image/*`, told by its bytes (any); `size`: most bytes, as
+    `50M` (the setting `max_size`); `most`: files that are fetched of the field (100); `text`: its text is
+    kept, too, where it is a PDF. Raises ValueError.
     """
 
-    def __init__(self, *kinds: str, size: int | str | None = None, most: int = MOST, text: bool = False) -> None:
+    def __init__(
+        self, *kinds: str, size: int | str | None = None, most: int = MOST, text: bool = False
+    ) -> None:
         self.rule = Rule(
             types=value_parsers.media_types(kinds),
             size=None if size is None else value_parsers.size(size),
@@ -69,13 +73,17 @@ class File:
 
 
 class Image(File):
-    """A mark: the field is the URL of a picture (or a list of such). `width`, `height`: least pixels; else as of File."""
+    """A mark: the field is the URL of a picture (or a list of such). `width`, `height`: least pixels; else as
+    of File."""
 
     def __init__(
         self, *kinds: str, size: int | str | None = None, most: int = MOST, width: int = 0, height: int = 0
     ) -> None:
         super().__init__(*(kinds or ("image/*",)), size=size, most=most)
-        least = {"width": value_parsers.count(0, 1 << 20, width), "height": value_parsers.count(0, 1 << 20, height)}
+        least = {
+            "width": value_parsers.count(0, 1 << 20, width),
+            "height": value_parsers.count(0, 1 << 20, height),
+        }
         self.rule = msgspec.structs.replace(self.rule, **least)
 
 
@@ -91,8 +99,8 @@ class Ref:
 
 
 class Named(NamedTuple):
-    """One thing that an item names: in which field and at which place there (from 0), what it is, under which key. `url`: of a
-    file, in fetch form; '' for what is no http(s) URL."""
+    """One thing that an item names: in which field and at which place there (from 0), what it is, under which
+    key. `url`: of a file, in fetch form; '' for what is no http(s) URL."""
 
     field: str
     position: int
@@ -103,8 +111,9 @@ class Named(NamedTuple):
 
 
 class Reference(msgspec.Struct, kw_only=True):
-    """The row of one thing that an item names. `kind`, `key`: the item; `version`: its `_hash`; `to_kind`, `to_key`: what it names, of a
-    file the `url` of its rows; `error`: why that was not asked for, a skip reason."""
+    """The row of one thing that an item names. `kind`, `key`: the item; `version`: its `_hash`; `to_kind`,
+    `to_key`: what it names, of a file the `url` of its rows; `error`: why that was not asked for, a skip
+    reason."""
 
     kind: str
     key: str

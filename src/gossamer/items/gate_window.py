@@ -25,7 +25,8 @@ class Trip(NamedTuple):
 
 
 class Window:
-    """`gates`: by the site whose pages they judge, "" for all of the crawl; `runs`: the last good ones of each site."""
+    """`gates`: by the site whose pages they judge, "" for all of the crawl; `runs`: the last good ones of
+    each site."""
 
     def __init__(self, gates: Mapping[str, Sequence[Gate]], runs: Mapping[str, Sequence[Run]]) -> None:
         self._gates = [(site, gate) for site, some in gates.items() for gate in some if gate.action]
@@ -82,10 +83,28 @@ class Window:
     def _summary(self) -> Summary:
         n = {name: count for name, count in self._total.items() if count or "|f|" in name}
         return Summary(
-            crawl="", state="running", reason=None, started_at="", elapsed=0.0, found=0, pages=n.get("pages", 0), redirected=0, items=0,
-            succeeded=n.get("succeeded", 0), failed=0, skipped={}, retried=0, dead=n.get("dead", 0), pending=0, bytes=0,
-            pages_per_second=0.0, hosts=0, errors={}, outputs=[], sites=of_counts(n, self._runs, LEAST),
-        )  # fmt: skip
+            crawl="",
+            state="running",
+            reason=None,
+            started_at="",
+            elapsed=0.0,
+            found=0,
+            pages=n.get("pages", 0),
+            redirected=0,
+            items=0,
+            succeeded=n.get("succeeded", 0),
+            failed=0,
+            skipped={},
+            retried=0,
+            dead=n.get("dead", 0),
+            pending=0,
+            bytes=0,
+            pages_per_second=0.0,
+            hosts=0,
+            errors={},
+            outputs=[],
+            sites=of_counts(n, self._runs, LEAST),
+        )
 
 
 def told(summary: Summary) -> str:
@@ -99,7 +118,8 @@ def told(summary: Summary) -> str:
 
 
 def counted(counts: dict[str, int], visit: Mapping[str, int], dead: bool) -> bool:
-    """Add the counts of a visit that ended, maybe as a dead letter, to those of others; whether it is one of a page."""
+    """Add the counts of a visit that ended, maybe as a dead letter, to those of others; whether it is one of
+    a page."""
     if not (dead or "pages" in visit):
         return False
     if dead:

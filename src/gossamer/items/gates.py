@@ -1,15 +1,18 @@
-"""Gates: a closed little grammar over a crawl's numbers (`--fail-on`, `gates=`); nothing is evaluated as code.
+"""Gates: a closed little grammar over a crawl's numbers (`--fail-on`, `gates=`); nothing is evaluated as
+code.
 
     gate = [("warn" | "pause" | "stop") "if"] expression
     expression = term ("or" term)*;  term = comparison ("and" comparison)*
     comparison = name ("<" | "<=" | ">" | ">=" | "==" | "!=") number, or "(" expression ")"
 
-Names are the numbers of the summary, `success` (share of fetched URLs that ended as 2xx or 304; 0 when none was),
-`skipped` and `errors` (all reasons together), `skipped.robots`, `errors.dns` and the like; and of what the sites give, the worst one's:
-`quality`, `yield` (items a page), `coverage.price` or `coverage.book.price` (share of items that have it), `drift` (the largest fall below
-the last good runs), `drift.price`, `drift.quality`, `drift.yield`.
+Names are the numbers of the summary, `success` (share of fetched URLs that ended as 2xx or 304; 0 when none
+was), `skipped` and `errors` (all reasons together), `skipped.robots`, `errors.dns` and the like; and of what
+the sites give, the worst one's: `quality`, `yield` (items a page), `coverage.price` or `coverage.book.price`
+(share of items that have it), `drift` (the largest fall below the last good runs), `drift.price`,
+`drift.quality`, `drift.yield`.
 
-A gate with an action is looked at while the crawl runs, over its last pages (`window`), so it names shares alone: LATELY.
+A gate with an action is looked at while the crawl runs, over its last pages (`window`), so it names shares
+alone: LATELY.
 """
 
 from __future__ import annotations
@@ -27,17 +30,45 @@ from gossamer.model.summary import Summary
 from gossamer.model.verdict import ERRORS, SKIPS
 
 NUMBERS = (
-    "success", "found", "pages", "redirected", "items", "rejected", "dropped", "succeeded", "new", "changed", "unchanged",
-    "gone", "refused", "failed", "retried",
-    "dead", "pending", "bytes", "pages_per_second", "hosts", "elapsed", "skipped", "errors", "quality", "yield", "drift",
-)  # fmt: skip
+    "success",
+    "found",
+    "pages",
+    "redirected",
+    "items",
+    "rejected",
+    "dropped",
+    "succeeded",
+    "new",
+    "changed",
+    "unchanged",
+    "gone",
+    "refused",
+    "failed",
+    "retried",
+    "dead",
+    "pending",
+    "bytes",
+    "pages_per_second",
+    "hosts",
+    "elapsed",
+    "skipped",
+    "errors",
+    "quality",
+    "yield",
+    "drift",
+)
 NAMES = (*NUMBERS, *(f"skipped.{word}" for word in SKIPS), *(f"errors.{word}" for word in ERRORS))
 LATELY = ("success", "quality", "yield", "coverage", "drift")
 """What can be said of the last pages."""
 ACTIONS = ("warn", "pause", "stop")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 _WORD = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?%?)|(?P<name>[A-Za-z_]\w*(?:\.[\w-]+){0,2})|(?P<mark>[<>=!]=|[<>()]))"
 )
@@ -48,7 +79,8 @@ Test = Callable[[Summary], bool]
 
 
 class Gate(NamedTuple):
-    """A gate: what it does (one of ACTIONS, or "" when only the end of the crawl is judged), its test, its text."""
+    """A gate: what it does (one of ACTIONS, or "" when only the end of the crawl is judged), its test, its
+    text."""
 
     action: str
     test: Test
@@ -69,19 +101,24 @@ def parse(text: str) -> Gate:
     action = ""
     if words[1:2] == ["if"]:
         if words[0] not in ACTIONS:
-            raise _wrong(text, f"{words[0]!r} is no action{nearest(words[0], ACTIONS)}; there are {', '.join(ACTIONS)}")
+            raise _wrong(
+                text, f"{words[0]!r} is no action{nearest(words[0], ACTIONS)}; there are {', '.join(ACTIONS)}"
+            )
         action, words = words[0], words[2:]
     test, rest = _either(text, words, 0, 0, names)
     if rest != len(words):
         raise _wrong(text, f"{words[rest]!r} is one too many")
     odd = [name for name in names if name.partition(".")[0] not in LATELY]
     if action and odd:
-        raise _wrong(text, f"{odd[0]} is no share of the last pages; a gate with an action names {', '.join(LATELY)}")
+        raise _wrong(
+            text, f"{odd[0]} is no share of the last pages; a gate with an action names {', '.join(LATELY)}"
+        )
     return Gate(action, test, text.strip(), tuple(name[9:] for name in names if name.startswith("coverage.")))
 
 
 def value(summary: Summary, name: str) -> float:
-    """The number that a name stands for; NaN (which no bound is passed by) where there is too little to judge."""
+    """The number that a name stands for; NaN (which no bound is passed by) where there is too little to
+    judge."""
     group, _, rest = name.partition(".")
     sites = summary.sites.values()
     if group in ("coverage", "drift"):
@@ -138,7 +175,13 @@ def _both(text: str, words: list[str], at: int, depth: int, names: list[str]) ->
 
 
 def _joined(
-    text: str, words: list[str], at: int, depth: int, names: list[str], by: str, part: Callable[..., tuple[Test, int]]
+    text: str,
+    words: list[str],
+    at: int,
+    depth: int,
+    names: list[str],
+    by: str,
+    part: Callable[..., tuple[Test, int]],
 ) -> tuple[list[Test], int]:
     test, at = part(text, words, at, depth, names)
     tests = [test]

@@ -1,6 +1,7 @@
 """Moments without a zone: they are UTC, and say so in every output.
 
-The hash of an item is of the text without `Z`, as it always was: an item that did not change is not written anew.
+The hash of an item is of the text without `Z`, as it always was: an item that did not change is not written
+anew.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import msgspec
 from gossamer.model.item import is_class, names
 
 Places = Mapping[Any, Any] | bool
-"""Where moments are in a value: True is the value itself, a mapping has the places in its parts, by name or index; None is any part."""
+"""Where moments are in a value: True is the value itself, a mapping has the places in its parts, by name or
+index; None is any part."""
 _NONE: Mapping[Any, Any] = {}
 
 
@@ -77,7 +79,9 @@ def with_zone(value: Any, places: Places) -> Any:
     if not isinstance(places, Mapping) or not places:
         return value
     if isinstance(value, dict):
-        return {name: with_zone(one, places.get(name, places.get(None, _NONE))) for name, one in value.items()}
+        return {
+            name: with_zone(one, places.get(name, places.get(None, _NONE))) for name, one in value.items()
+        }
     if isinstance(value, list):
         return [with_zone(one, places.get(n, places.get(None, _NONE))) for n, one in enumerate(value)]
     return value

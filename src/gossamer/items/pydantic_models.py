@@ -1,5 +1,6 @@
-"""Pydantic models as items. A dict is made into its model, as pydantic does it. A model is valid as it stands: its validators, which may
-parse or convert, have run, and run once; what steps changed of it is judged by type and bounds alone."""
+"""Pydantic models as items. A dict is made into its model, as pydantic does it. A model is valid as it
+stands: its validators, which may parse or convert, have run, and run once; what steps changed of it is judged
+by type and bounds alone."""
 
 from __future__ import annotations
 
@@ -29,12 +30,14 @@ class Model:
 
     def __init__(self, cls: Any, checks: Sequence[tuple[str, Check]]) -> None:
         self._cls, self._checks = cls, checks
-        self._aliases = {name for field in cls.model_fields.values() for name in _aliases(field)} - {*cls.model_fields}
+        self._aliases = {name for field in cls.model_fields.values() for name in _aliases(field)} - {
+            *cls.model_fields
+        }
         self._adapters: dict[str, Any] = {}
 
     def faults(self, fields: dict[str, Any], now: float, made: Any = None) -> list[Fault]:
-        """What is wrong with an item's fields, which become the model's own. `made`: the model that the page function yielded; else they
-        are a dict that is to become one."""
+        """What is wrong with an item's fields, which become the model's own. `made`: the model that the page
+        function yielded; else they are a dict that is to become one."""
         return self._changed(fields, now, made) if isinstance(made, self._cls) else self._made(fields, now)
 
     def _made(self, fields: dict[str, Any], now: float) -> list[Fault]:
@@ -48,7 +51,9 @@ class Model:
         own, wrong = told(read)
         found += [Fault(name, own[name], f"it cannot be written: {why}") for name, why in wrong.items()]
         if not found:
-            rest = {name: value for name, value in fields.items() if name not in own and name not in self._aliases}
+            rest = {
+                name: value for name, value in fields.items() if name not in own and name not in self._aliases
+            }
             fields.clear()
             fields.update(own | rest)
         return found

@@ -1,8 +1,9 @@
-"""What a class of items demands of its fields: types, required ones, ranges, patterns, freshness, as its annotations say.
+"""What a class of items demands of its fields: types, required ones, ranges, patterns, freshness, as its
+annotations say.
 
-`Annotated[str, msgspec.Meta(min_length=1, pattern="^B")]`, `Annotated[Decimal, msgspec.Meta(gt=0)]`, `Annotated[date, Fresh("30d")]`.
-A type that cannot be judged (a class of the user's) is not. A pydantic model judges by itself (`models`), but for the marks that it
-does not know.
+`Annotated[str, msgspec.Meta(min_length=1, pattern="^B")]`, `Annotated[Decimal, msgspec.Meta(gt=0)]`,
+`Annotated[date, Fresh("30d")]`. A type that cannot be judged (a class of the user's) is not. A pydantic model
+judges by itself (`models`), but for the marks that it does not know.
 """
 
 from __future__ import annotations
@@ -24,12 +25,15 @@ from gossamer.items.pydantic_models import Check, Fault, Model
 from gossamer.model.item import Fresh, modelled, names
 
 _BOUNDS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
-    "gt": (operator.gt, ">"), "ge": (operator.ge, ">="), "lt": (operator.lt, "<"), "le": (operator.le, "<="),
+    "gt": (operator.gt, ">"),
+    "ge": (operator.ge, ">="),
+    "lt": (operator.lt, "<"),
+    "le": (operator.le, "<="),
     "multiple_of": (lambda value, of: not Decimal(str(value)) % Decimal(str(of)), "a multiple of"),
     "min_length": (lambda value, least: len(value) >= least, "of length >="),
     "max_length": (lambda value, most: len(value) <= most, "of length <="),
     "pattern": (lambda value, pattern: re.search(pattern, value), "matched by"),
-}  # fmt: skip
+}
 _NUMBERS = ("gt", "ge", "lt", "le")
 _UNION = (typing.Union, types.UnionType)
 
@@ -53,13 +57,18 @@ class Schema:
             if Decimal in _members(judged) and str not in _members(judged):
                 self._numbers.append(name)
         self._model = Model(cls, self._checks) if alone else None
-        self._whole: Any = msgspec.defstruct(cls.__name__, [
-            (name, kind, msgspec.UNSET) if name in self.defaults else (name, kind) for name, kind in self._types.items()
-        ], kw_only=True)  # fmt: skip
+        self._whole: Any = msgspec.defstruct(
+            cls.__name__,
+            [
+                (name, kind, msgspec.UNSET) if name in self.defaults else (name, kind)
+                for name, kind in self._types.items()
+            ],
+            kw_only=True,
+        )
 
     def faults(self, fields: dict[str, Any], now: float, made: Any = None) -> list[Fault]:
-        """What is wrong with an item's fields; `now`: when its page was fetched, seconds since the epoch, 0: nobody knows; `made`: what
-        the page function yielded, where that was no dict.
+        """What is wrong with an item's fields; `now`: when its page was fetched, seconds since the epoch, 0:
+        nobody knows; `made`: what the page function yielded, where that was no dict.
 
         A number of type Decimal that is given as text becomes one.
         """
@@ -117,7 +126,9 @@ def _defaults(cls: type) -> dict[str, Callable[[], Any]]:
     found: dict[str, Callable[[], Any]] = {}
     if issubclass(cls, msgspec.Struct):  # not `structs.fields`, which reads the annotations
         given = cls.__struct_defaults__
-        for name, default in zip(cls.__struct_fields__[len(cls.__struct_fields__) - len(given) :], given, strict=True):
+        for name, default in zip(
+            cls.__struct_fields__[len(cls.__struct_fields__) - len(given) :], given, strict=True
+        ):
             if default is not msgspec.NODEFAULT:
                 found[name] = getattr(default, "factory", None) or functools.partial(_same, default)
     elif dataclasses.is_dataclass(cls):
@@ -147,8 +158,8 @@ def _members(hint: Any) -> tuple[Any, ...]:
 
 
 def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
-    """A field's type as msgspec judges it, and the checks that it has no words for: bounds of Decimals, freshness, marks of
-    `annotated_types`. `alone`: a model judges all but our own marks and msgspec's."""
+    """A field's type as msgspec judges it, and the checks that it has no words for: bounds of Decimals,
+    freshness, marks of `annotated_types`. `alone`: a model judges all but our own marks and msgspec's."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in _UNION:
         parts = [_split(part, alone) for part in inner]
@@ -170,14 +181,19 @@ def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
         elif isinstance(mark, msgspec.Meta) or not alone:
             checks += [
                 functools.partial(
-                    _bound, test, sign, Decimal(str(bound)) if word in _NUMBERS and Decimal in _members(kind) else bound
+                    _bound,
+                    test,
+                    sign,
+                    Decimal(str(bound)) if word in _NUMBERS and Decimal in _members(kind) else bound,
                 )
                 for word, (test, sign) in _BOUNDS.items()
                 if (bound := getattr(mark, word, None)) is not None
             ]
             if type(mark).__name__ == "Predicate":
                 checks.append(
-                    functools.partial(_bound, lambda value, test: test(value), "what it has to be:", mark.func)
+                    functools.partial(
+                        _bound, lambda value, test: test(value), "what it has to be:", mark.func
+                    )
                 )
     return (Annotated[kind, *kept] if kept else kind), checks
 
@@ -217,7 +233,8 @@ def _told(bound: Any) -> str:
 
 
 def _judges(kind: Any) -> bool:
-    """Whether msgspec can judge a type, all that is in it included: of a user's class it knows objects, not what they are written as."""
+    """Whether msgspec can judge a type, all that is in it included: of a user's class it knows objects, not
+    what they are written as."""
     try:
         msgspec.convert(None, kind)
     except msgspec.ValidationError:
@@ -234,4 +251,6 @@ def _strange(info: Any, seen: set[int]) -> bool:
     if not isinstance(info, msgspec.Struct | tuple) or id(info) in seen:
         return False
     seen.add(id(info))
-    return any(_strange(part, seen) for part in (info if isinstance(info, tuple) else msgspec.structs.astuple(info)))
+    return any(
+        _strange(part, seen) for part in (info if isinstance(info, tuple) else msgspec.structs.astuple(info))
+    )

@@ -21,8 +21,9 @@ _encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
 
 
 class Fields(dict[str, Any]):
-    """An item as steps see it: its own fields by name, `kind`, the `schema` of its class (None: an untyped dict), and by what it is
-    compared with others (`alike`): `sketch`, `once`. `made`: what the page function yielded, where that was no dict."""
+    """An item as steps see it: its own fields by name, `kind`, the `schema` of its class (None: an untyped
+    dict), and by what it is compared with others (`alike`): `sketch`, `once`. `made`: what the page function
+    yielded, where that was no dict."""
 
     __slots__ = ("kind", "made", "once", "schema", "sketch")
 
@@ -40,8 +41,8 @@ class Fields(dict[str, Any]):
 
 
 Step = Callable[[Fields, Any], Any]
-"""`step(item, page)`: changes the item, or returns another dict; None: it stays. Raises Unwanted to drop it, another exception to
-keep it aside."""
+"""`step(item, page)`: changes the item, or returns another dict; None: it stays. Raises Unwanted to drop it,
+another exception to keep it aside."""
 
 
 class Unwanted(Exception):
@@ -65,8 +66,8 @@ class Outcome(NamedTuple):
 
 
 def clean(item: Fields, page: Any = None) -> None:
-    """Texts without blanks around them and with single ones inside (line ends stay), in Unicode's composed form; an empty text is None,
-    but where the default of its field is one.
+    """Texts without blanks around them and with single ones inside (line ends stay), in Unicode's composed
+    form; an empty text is None, but where the default of its field is one.
 
     >>> item = Fields({"title": "  A \\t tale ", "tags": ["x ", ""]}, "book"); clean(item); dict(item)
     {'title': 'A tale', 'tags': ['x', None]}
@@ -94,7 +95,8 @@ def _dirty(text: str) -> bool:
 
 
 def validate(item: Fields, page: Any = None) -> None:
-    """The fields are what the item's class says (`schema`). Runs last where a site's steps do not name it. Raises Bad."""
+    """The fields are what the item's class says (`schema`). Runs last where a site's steps do not name it.
+    Raises Bad."""
     if item.schema is not None and (
         faults := item.schema.faults(item, page.page.fetched_at if page else 0.0, item.made)
     ):
@@ -102,12 +104,12 @@ def validate(item: Fields, page: Any = None) -> None:
 
 
 class alike:  # noqa: N801 - a step, named as the others
-    """Marks an item with the group of those of its kind that say the same, of all pages, workers and runs of the crawl: fields
-    `_group_id`, `_copy`, `_likeness` (docs/records.md).
+    """Marks an item with the group of those of its kind that say the same, of all pages, workers and runs of
+    the crawl: fields `_group_id`, `_copy`, `_likeness` (docs/records.md).
 
-    `fields`: what it says, in this order; without them all of its fields. `near`: also what says nearly the same, which takes
-    some 25 words; `head`: a field in which things that are not the same have other words (a name), else such are told apart by
-    all of their words alone. `drop`: only the first of a group is kept.
+    `fields`: what it says, in this order; without them all of its fields. `near`: also what says nearly the
+    same, which takes some 25 words; `head`: a field in which things that are not the same have other words (a
+    name), else such are told apart by all of their words alone. `drop`: only the first of a group is kept.
     """
 
     def __init__(self, *fields: str, near: bool = True, head: str = "", drop: bool = False) -> None:
@@ -133,7 +135,8 @@ def _words(value: Any) -> str:
 
 
 class Deduplicate:
-    """Drops an item that another page of the crawl gave before, as far as this process remembers (`most` items or more).
+    """Drops an item that another page of the crawl gave before, as far as this process remembers (`most`
+    items or more).
 
     Stores that hold one row a key need no such step; files and streams do.
     """
@@ -148,7 +151,8 @@ class Deduplicate:
         return Deduplicate(self._most)
 
     def __call__(self, item: Fields, page: Any = None) -> None:
-        """Raises Unwanted for a duplicate. The page that gave it first gives it again when it is visited again."""
+        """Raises Unwanted for a duplicate. The page that gave it first gives it again when it is visited
+        again."""
         seen = xxhash.xxh3_64_intdigest(content([item.kind, item]))
         where = xxhash.xxh3_64_intdigest(page.url.encode() if page else b"")
         first = self._young.get(seen) or self._old.get(seen)
@@ -183,13 +187,16 @@ def through(steps: Sequence[Step], item: Fields, page: Any) -> Outcome:
             if pressed(error):
                 raise
             return Outcome(
-                item, faults=[Fault(None, None, f"step {name_of(step)}: {type(error).__name__}: {said(error)}")]
+                item,
+                faults=[Fault(None, None, f"step {name_of(step)}: {type(error).__name__}: {said(error)}")],
             )
         if made is not None and made is not item:
             if not isinstance(made, dict):
                 getattr(made, "close", bool)()  # a coroutine is not waited for
                 fault = Fault(
-                    None, None, f"step {name_of(step)} returned {type(made).__name__}: return the item, or None"
+                    None,
+                    None,
+                    f"step {name_of(step)} returned {type(made).__name__}: return the item, or None",
                 )
                 return Outcome(item, faults=[fault])
             item = (
@@ -205,7 +212,9 @@ def content(value: Any) -> bytes:
     try:
         return _encode(value)
     except UnicodeEncodeError:  # half a surrogate pair: sinks replace it
-        return repr(sorted(value.items()) if isinstance(value, dict) else value).encode("utf-8", "surrogatepass")
+        return repr(sorted(value.items()) if isinstance(value, dict) else value).encode(
+            "utf-8", "surrogatepass"
+        )
 
 
 def name_of(step: Step) -> str:

@@ -1,6 +1,7 @@
 """What a run may conclude from what it did not find. Pure functions of values; docs/absence.md has the rules.
 
-A run that was not good marks nothing: an item is gone, or has lost a value, only where the pages that would show it were as they should be.
+A run that was not good marks nothing: an item is gone, or has lost a value, only where the pages that would
+show it were as they should be.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from gossamer.model.visit import Row
 GONE_SHARE = 0.2
 """Largest share of a site's stored items that one run marks as gone."""
 USUAL = 0.9
-"""Median coverage in the last good runs from which a field is usual: an item without it is looked at twice."""
+"""Median coverage in the last good runs from which a field is usual: an item without it is looked at twice.
+"""
 FALL = 0.2
 """Fall of a usual field's coverage from which its missing values say more of the pages than of the items."""
 
@@ -27,7 +29,8 @@ Usual = Mapping[tuple[str, str], Mapping[str, float]]
 
 
 class Seen(NamedTuple):
-    """A site that says `complete=True`, after a run. `doubt`: why the run may not mark what it did not meet; '' when it may."""
+    """A site that says `complete=True`, after a run. `doubt`: why the run may not mark what it did not meet;
+    '' when it may."""
 
     site: str
     run: str
@@ -43,7 +46,9 @@ class Verdict(NamedTuple):
     rejected: list[tuple[Row, str]]
 
 
-def usual(runs: Mapping[str, Sequence[Run]], keys: Mapping[str, str]) -> dict[tuple[str, str], dict[str, float]]:
+def usual(
+    runs: Mapping[str, Sequence[Run]], keys: Mapping[str, str]
+) -> dict[tuple[str, str], dict[str, float]]:
     """The usual fields by site and kind, without the keys of the kinds (`keys`).
 
     >>> usual({"shop": [Run("c", "", 30, 1.0, 1.0, {"book.upc": 1.0, "book.price": 0.95, "book.note": 0.1})]}, {"book": "upc"})
@@ -75,8 +80,8 @@ def not_an_item(lacks: Sequence[str], expected: Mapping[str, float]) -> str:
 def doubt(one: Quality | None, of: Summary, shut: int, unmet: Sequence[str], runs: Sequence[Run]) -> str:
     """Why a site was not seen whole by a run that has nothing left to do; '' when it was.
 
-    `one`: what the site gave; `shut`: pages of the crawl that answered 4xx, 404 and 410 excepted; `unmet`: gates of the crawl and of the
-    site; `runs`: the site's last good runs, the last one first.
+    `one`: what the site gave; `shut`: pages of the crawl that answered 4xx, 404 and 410 excepted; `unmet`:
+    gates of the crawl and of the site; `runs`: the site's last good runs, the last one first.
     """
     if one is None or not one.items:
         return "the run found no items"
@@ -111,8 +116,8 @@ def too_many(unseen: int, stored: int, share: float) -> bool:
 def judge(rows: Sequence[Row], sites: Mapping[str, Quality], expected: Usual) -> Verdict:
     """What becomes of the items that lack usual values, once the whole run is seen.
 
-    An item has really lost a value where other items still have theirs as usual. Where the field's coverage fell, or several items say the
-    same but for their keys, the pages are not the items'.
+    An item has really lost a value where other items still have theirs as usual. Where the field's coverage
+    fell, or several items say the same but for their keys, the pages are not the items'.
     """
     last = {(row.kind, row.key): row for row in rows}  # a killed run may have held a row twice
     alike: dict[tuple[str, str, str], int] = defaultdict(int)

@@ -1,4 +1,5 @@
-"""Steps: what is done on a page in a browser, in order, as somebody who visits it would. Values; who drives a browser carries them out."""
+"""Steps: what is done on a page in a browser, in order, as somebody who visits it would. Values; who drives a
+browser carries them out."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ _TEXTS = ("fill", "type")
 
 
 class Step(NamedTuple):
-    """`act`: a word of ACTS; `what`: a CSS selector; of `press` a key (`Enter`), of `until` a JavaScript expression, of `pause` seconds;
-    `text`: what is filled in or typed. `wait` for `idle`: as a page does."""
+    """`act`: a word of ACTS; `what`: a CSS selector; of `press` a key (`Enter`), of `until` a JavaScript
+    expression, of `pause` seconds; `text`: what is filled in or typed. `wait` for `idle`: as a page does."""
 
     act: str
     what: str = ""
@@ -46,7 +47,9 @@ def _step(value: Any) -> Step:
     given = {value: True} if isinstance(value, str) else dict(value)
     text = given.pop("with", None)
     if len(given) != 1 or (act := next(iter(given))) not in ACTS:
-        raise ValueError(f"a step is one of {', '.join(ACTS)}, with what it is done to, not {sorted(map(str, given))}")
+        raise ValueError(
+            f"a step is one of {', '.join(ACTS)}, with what it is done to, not {sorted(map(str, given))}"
+        )
     what = given[act]
     if (text is None) == (act in _TEXTS) or not isinstance(text, str | None):
         raise ValueError(f'{act} has {"a" if act in _TEXTS else "no"} text in "with"')

@@ -33,7 +33,9 @@ class Everywhere(Protocol):
     async def claim(self, asks: Sequence[tuple[int, int]]) -> list[Claimed]: ...
     async def sweep(self) -> None: ...
     async def left(self) -> tuple[int, int]: ...
-    async def renew(self, held: Mapping[int, Sequence[int]], *, dead: bool = False) -> list[tuple[int, int]]: ...
+    async def renew(
+        self, held: Mapping[int, Sequence[int]], *, dead: bool = False
+    ) -> list[tuple[int, int]]: ...
     async def landed(self, settles: Mapping[int, Sequence[Settle]]) -> None: ...
 
 
@@ -47,7 +49,9 @@ class Frontier(Protocol):
     async def check_same(self) -> None: ...
     async def together(self, buckets: Sequence[int]) -> list[list[int]]: ...
     async def add(self, adds: Adds) -> tuple[int, int, int]: ...
-    async def settle_all(self, commits: Sequence[Commit]) -> Sequence[tuple[int, int, int] | Stale | Moved]: ...
+    async def settle_all(
+        self, commits: Sequence[Commit]
+    ) -> Sequence[tuple[int, int, int] | Stale | Moved]: ...
     async def robots(
         self, claim: Claim, *, version: int, holds: int, crawl_delay: int, settle: Settle, rules: bytes = b""
     ) -> bool: ...
@@ -78,8 +82,11 @@ class Collector(Protocol):
 
     name: str
 
-    async def collect(self, request: Request, headers: dict[str, str], guise: Guise | None = None) -> Page | Failure:
-        """Fetch one URL as whom the guise says, no redirect followed, within the collector's bounds on size and time."""
+    async def collect(
+        self, request: Request, headers: dict[str, str], guise: Guise | None = None
+    ) -> Page | Failure:
+        """Fetch one URL as whom the guise says, no redirect followed, within the collector's bounds on size
+        and time."""
 
     async def close(self) -> None:
         """Let connections go."""
@@ -90,16 +97,19 @@ Given = Callable[[Request], Mapping[str, str]]
 
 
 class FileSink(Protocol):
-    """A plain file whose rows are exact: the store keeps its committed length together with the settled claims.
+    """A plain file whose rows are exact: the store keeps its committed length together with the settled
+    claims.
 
-    All calls happen under the crawl's output lock, in a thread of their own; several processes may share the file.
+    All calls happen under the crawl's output lock, in a thread of their own; several processes may share the
+    file.
     """
 
     def target(self) -> str:
         """Absolute path of the output: the name under which the store keeps its committed length."""
 
     def prepare(self) -> int:
-        """Make the file ready for a new crawl; its first committed length, to be stored before the first `append`.
+        """Make the file ready for a new crawl; its first committed length, to be stored before the first
+        `append`.
 
         Called when the store knows no length for `target()`. Raises UsageError, SinkError, DiskFull.
         """
@@ -107,8 +117,8 @@ class FileSink(Protocol):
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """Cut the file to `committed` bytes, append the rows, fdatasync; the new length in bytes.
 
-        Raises SinkError when the file is shorter than `committed` or somebody else changed it, DiskFull when it
-        cannot grow. Without rows it only cuts: do so once when a crawl resumes.
+        Raises SinkError when the file is shorter than `committed` or somebody else changed it, DiskFull when
+        it cannot grow. Without rows it only cuts: do so once when a crawl resumes.
         """
 
     def close(self, committed: int) -> None:
@@ -120,7 +130,8 @@ class Movable(FileSink, Protocol):
     """A FileSink that knows its output again at another path."""
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
-        """Which output of `lengths` (path, committed length) is now at `target()`, else None. Raises SinkError for an older copy."""
+        """Which output of `lengths` (path, committed length) is now at `target()`, else None. Raises
+        SinkError for an older copy."""
 
     def adopt(self, was: str) -> None:
         """Take what is there as the output that was at `was`."""
@@ -145,8 +156,8 @@ class Packs(FileSink, Protocol):
     """A FileSink whose rows take long to make."""
 
     def pack(self, rows: Sequence[Row]) -> None:
-        """Make what can be made of them before `append`: called on the worker's loop, as the thread would let go of the interpreter
-        for each of them."""
+        """Make what can be made of them before `append`: called on the worker's loop, as the thread would let
+        go of the interpreter for each of them."""
 
 
 class FileOutput(Protocol):
@@ -174,10 +185,12 @@ class TableSink(Protocol):
         """The output's name; the store keeps under it that it was prepared."""
 
     def prepare(self) -> int:
-        """Make the tables ready for a new crawl; always 0. Raises UsageError, SinkError, DiskFull; SinkAway, then it is called again."""
+        """Make the tables ready for a new crawl; always 0. Raises UsageError, SinkError, DiskFull; SinkAway,
+        then it is called again."""
 
     def upsert(self, rows: Sequence[Row]) -> None:
-        """Make the rows durable, best in one transaction. Raises SinkAway, then it is called again with the same rows."""
+        """Make the rows durable, best in one transaction. Raises SinkAway, then it is called again with the
+        same rows."""
 
     def close(self) -> None:
         """Let the connection go."""
@@ -197,4 +210,5 @@ class HistorySink(TableSink, Protocol):
         """How many items of these sites are new, changed, and gone since a moment (RFC 3339)."""
 
     def unseen(self, site: str, run: str, at: str) -> int:
-        """A whole run of a site ended: mark those of its items as deleted that the run did not see (`Row.run`); how many."""
+        """A whole run of a site ended: mark those of its items as deleted that the run did not see
+        (`Row.run`); how many."""

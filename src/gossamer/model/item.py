@@ -26,36 +26,49 @@ AHEAD = 86_400.0
 
 @dataclass_transform(kw_only_default=True)
 class _ItemMeta(msgspec.StructMeta):
-    """Reads `key=` and `ignore=` of the class line; makes the fields keyword-only, so that adding one breaks no caller."""
+    """Reads `key=` and `ignore=` of the class line; makes the fields keyword-only, so that adding one breaks
+    no caller."""
 
     def __new__(
-        mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], *, key: str | None = None,
-        ignore: tuple[str, ...] | str = (), **config: Any,
-    ) -> Any:  # fmt: skip
+        mcls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        *,
+        key: str | None = None,
+        ignore: tuple[str, ...] | str = (),
+        **config: Any,
+    ) -> Any:
         config.setdefault("kw_only", True)
         cls = super().__new__(mcls, name, bases, namespace, **config)
         fields, ignored = cls.__struct_fields__, (ignore,) if isinstance(ignore, str) else tuple(ignore)
         for word in (*([key] if key is not None else []), *ignored):
             if word not in fields:
                 what = "key" if word == key else "ignore"
-                raise TypeError(f"{name}: {what} {word!r} is no field of it; its fields are {', '.join(fields)}")
+                raise TypeError(
+                    f"{name}: {what} {word!r} is no field of it; its fields are {', '.join(fields)}"
+                )
         type.__setattr__(cls, "item_key", key or getattr(cls, "item_key", None))
         type.__setattr__(cls, "item_ignore", ignored or getattr(cls, "item_ignore", ()))
         return cls
 
 
 class Item(msgspec.Struct, metaclass=_ItemMeta):
-    """Base of a site's items: `class Book(Item, key="upc", ignore="views")`. Fields are annotations; `Decimal` is written as a number.
+    """Base of a site's items: `class Book(Item, key="upc", ignore="views")`. Fields are annotations;
+    `Decimal` is written as a number.
 
-    Without a key, or where its key is None, the item's key is a hash of its fields. A change of a field that `ignore` names makes
-    no new version of it. Other classes say both as `item_key: ClassVar[str]` and `item_ignore: ClassVar[tuple[str, ...]]`.
+    Without a key, or where its key is None, the item's key is a hash of its fields. A change of a field that
+    `ignore` names makes no new version of it. Other classes say both as `item_key: ClassVar[str]` and
+    `item_ignore: ClassVar[tuple[str, ...]]`.
     """
 
 
 class Fresh:
-    """A bound on the age of a date: `day: Annotated[str, Fresh("30d")]`. Fields of type str (ISO 8601), date or datetime.
+    """A bound on the age of a date: `day: Annotated[str, Fresh("30d")]`. Fields of type str (ISO 8601), date
+    or datetime.
 
-    Judged as of the moment at which the page was fetched; a date without a zone is UTC. Raises ValueError for what is no time.
+    Judged as of the moment at which the page was fetched; a date without a zone is UTC. Raises ValueError for
+    what is no time.
     """
 
     def __init__(self, age: float | str) -> None:
@@ -79,14 +92,17 @@ class Fresh:
 
 
 class Digits:
-    """The digits of a Decimal: `price: Annotated[Decimal, Digits(12, 2)]` has 12 at most, 2 of them after the point.
+    """The digits of a Decimal: `price: Annotated[Decimal, Digits(12, 2)]` has 12 at most, 2 of them after the
+    point.
 
     Parquet makes a column of it (`decimal128(12, 2)`). Raises ValueError.
     """
 
     def __init__(self, precision: int, scale: int) -> None:
         if not (0 < precision <= 76 and 0 <= scale <= precision):
-            raise ValueError(f"Digits({precision}, {scale}): 1 to 76 digits, none or some of them after the point")
+            raise ValueError(
+                f"Digits({precision}, {scale}): 1 to 76 digits, none or some of them after the point"
+            )
         self.precision, self.scale = precision, scale
 
 
@@ -97,7 +113,9 @@ def is_item(thing: Any) -> bool:
 
 def is_class(cls: Any) -> bool:
     """Whether a class is one of items: a Struct, a dataclass, a pydantic model."""
-    return isinstance(cls, type) and (issubclass(cls, msgspec.Struct) or dataclasses.is_dataclass(cls) or modelled(cls))
+    return isinstance(cls, type) and (
+        issubclass(cls, msgspec.Struct) or dataclasses.is_dataclass(cls) or modelled(cls)
+    )
 
 
 def modelled(cls: type) -> bool:
@@ -120,17 +138,20 @@ def kind(item: Any) -> str:
 
 
 def plain(item: Any) -> dict[str, Any]:
-    """The item's own fields as JSON-ready values (Decimal stays Decimal and is written as a number). Raises TypeError and its kin for a
-    value that has no such form."""
+    """The item's own fields as JSON-ready values (Decimal stays Decimal and is written as a number). Raises
+    TypeError and its kin for a value that has no such form."""
     return {
-        name: value if type(value) in _READY else _built(value, builtin_types=_DECIMAL, str_keys=True, enc_hook=_based)
+        name: value
+        if type(value) in _READY
+        else _built(value, builtin_types=_DECIMAL, str_keys=True, enc_hook=_based)
         for name, value in _pairs(item)
         if value is not _UNSET
     }
 
 
 def told(item: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    """As `plain`, without an error: a value that has no form stands there as its `repr`. With it, by field, what is wrong."""
+    """As `plain`, without an error: a value that has no form stands there as its `repr`. With it, by field,
+    what is wrong."""
     fields: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for given, value in _pairs(item):
@@ -178,7 +199,8 @@ def said(error: BaseException) -> str:
 
 
 def pressed(error: BaseException) -> bool:
-    """Whether it is somebody's Ctrl-C, which is for who called us; one that a function raises by itself is an error like any other."""
+    """Whether it is somebody's Ctrl-C, which is for who called us; one that a function raises by itself is an
+    error like any other."""
     if not isinstance(error, KeyboardInterrupt):
         return False
     handler: Any = signal.getsignal(signal.SIGINT)
@@ -203,7 +225,8 @@ def _pairs(item: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _based(value: Any) -> Any:
-    """What an object of a class that is made from a plain one holds: texts of parsers, numbers and moments of others."""
+    """What an object of a class that is made from a plain one holds: texts of parsers, numbers and moments of
+    others."""
     for kind, made in _BASES.items():
         if isinstance(value, kind):
             return made(value)
@@ -213,10 +236,20 @@ def _based(value: Any) -> Any:
 
 
 _BASES: dict[Any, Callable[[Any], Any]] = {
-    str: str.__str__, Decimal: Decimal, Integral: int, Real: float, bytes: bytes, Mapping: dict, Set: list, deque: list,
-    datetime: lambda at: datetime.combine(at.date(), at.timetz()), date: lambda day: date(day.year, day.month, day.day),
-    time: time.isoformat, timedelta: lambda span: timedelta(seconds=span.total_seconds()), PurePath: str,
-}  # fmt: skip
+    str: str.__str__,
+    Decimal: Decimal,
+    Integral: int,
+    Real: float,
+    bytes: bytes,
+    Mapping: dict,
+    Set: list,
+    deque: list,
+    datetime: lambda at: datetime.combine(at.date(), at.timetz()),
+    date: lambda day: date(day.year, day.month, day.day),
+    time: time.isoformat,
+    timedelta: lambda span: timedelta(seconds=span.total_seconds()),
+    PurePath: str,
+}
 """A more special class stands before the one that it is of."""
 _built, _DECIMAL, _UNSET = msgspec.to_builtins, (Decimal,), msgspec.UNSET
 _READY = frozenset((str, int, float, bool, type(None), Decimal))

@@ -1,6 +1,8 @@
-"""A log-in: how a site is entered, by whom, and what tells that one is in, or out again. Values; the steps are pure.
+"""A log-in: how a site is entered, by whom, and what tells that one is in, or out again. Values; the steps
+are pure.
 
-Login("https://shop.example/login", {"user": "${env:SHOP_USER}", "password": "${env:SHOP_PASSWORD}"}, shows="a.logout")
+Login("https://shop.example/login", {"user": "${env:SHOP_USER}", "password": "${env:SHOP_PASSWORD}"},
+shows="a.logout")
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ MOST = 1000
 Sign = int | str | re.Pattern[str]
 """What a page shows: a status, `/login` (it redirects there), a CSS selector, a pattern of its text."""
 Steps = Callable[[Mapping[str, str]], Generator[Any, Any, Any]]
-"""A log-in as a function: it gets an account's fields, yields requests (or URLs) and is sent the page that each brought."""
+"""A log-in as a function: it gets an account's fields, yields requests (or URLs) and is sent the page that
+each brought."""
 
 
 class Account(NamedTuple):
@@ -44,20 +47,31 @@ class Account(NamedTuple):
 class Login:
     """How a site is entered.
 
-    how: the URL of the page with the form, or a function (`Steps`); fields: what is filled in, secrets as `${env:NAME}` or
-    `${file:PATH}`; accounts: name -> fields beside (over) those, where several take turns; form: a selector of the form, submit:
-    its button, where they are not the first that ask for a password; shows: selectors or patterns of which a page has one where one is
-    logged in; lost: what tells that one is no more: a status, `/login` (an answer that redirects there), a selector, a pattern; without
-    it 401, a redirect to the form's page, a log-in wall, and (where `shows` is said) each page without it; check: the URL of a page that
-    tells whether one is in, asked for before one logs in again (with `shows` the page behind the log-in); every: seconds from start to
-    start of an account's requests; avoid: pattern of URLs that are not asked for as they log out. Raises ValueError, TypeError.
+    how: the URL of the page with the form, or a function (`Steps`); fields: what is filled in, secrets as
+    `${env:NAME}` or `${file:PATH}`; accounts: name -> fields beside (over) those, where several take turns;
+    form: a selector of the form, submit: its button, where they are not the first that ask for a password;
+    shows: selectors or patterns of which a page has one where one is logged in; lost: what tells that one is
+    no more: a status, `/login` (an answer that redirects there), a selector, a pattern; without it 401, a
+    redirect to the form's page, a log-in wall, and (where `shows` is said) each page without it; check: the
+    URL of a page that tells whether one is in, asked for before one logs in again (with `shows` the page
+    behind the log-in); every: seconds from start to start of an account's requests; avoid: pattern of URLs
+    that are not asked for as they log out. Raises ValueError, TypeError.
     """
 
     def __init__(
-        self, how: str | Steps, fields: Mapping[str, str] | None = None, *, accounts: Mapping[str, Mapping[str, str]] | None = None,
-        form: str | None = None, submit: str | None = None, shows: Sign | Iterable[Sign] = (), lost: Sign | Iterable[Sign] = (),
-        check: str | None = None, every: float | str | None = None, avoid: str | re.Pattern[str] = LEAVING,
-    ) -> None:  # fmt: skip
+        self,
+        how: str | Steps,
+        fields: Mapping[str, str] | None = None,
+        *,
+        accounts: Mapping[str, Mapping[str, str]] | None = None,
+        form: str | None = None,
+        submit: str | None = None,
+        shows: Sign | Iterable[Sign] = (),
+        lost: Sign | Iterable[Sign] = (),
+        check: str | None = None,
+        every: float | str | None = None,
+        avoid: str | re.Pattern[str] = LEAVING,
+    ) -> None:
         self.url: str | None = _url(how) if isinstance(how, str) else None
         self.steps: Steps | None = how if callable(how) else None
         if self.url is None and self.steps is None:
@@ -74,7 +88,8 @@ class Login:
         if not 0 < len(given) <= MOST:
             raise ValueError(f"accounts= has 1 to {MOST} names")
         self.accounts = tuple(
-            Account(value_parsers.label(name), MappingProxyType(common | _fields(own))) for name, own in given.items()
+            Account(value_parsers.label(name), MappingProxyType(common | _fields(own)))
+            for name, own in given.items()
         )
         if self.url and (bare := next((one.name for one in self.accounts if not one.fields), None)):
             raise ValueError(f"account {bare} has no fields to fill in")
@@ -98,8 +113,9 @@ class Login:
         return [value for field, value in account.fields.items() if refers(said[field])]
 
     def typed(self, fields: Mapping[str, str], pause: float) -> tuple[Step, ...]:
-        """The same in a browser, whose page builds the form: filled in, sent `pause` seconds after the page was asked for or later; then
-        the sign that one is in is waited for (the last but one): what it shows, else that the form is gone."""
+        """The same in a browser, whose page builds the form: filled in, sent `pause` seconds after the page
+        was asked for or later; then the sign that one is in is waited for (the last but one): what it shows,
+        else that the form is gone."""
         form = f":is({self.form or 'form:has(input[type=password i])'})"
         button = ":is(button:not([type=button i], [type=reset i]), input:is([type=submit i], [type=image i]))"
         if self.submit:
@@ -107,13 +123,24 @@ class Login:
             button = f":is(button:has-text({said}), :is(button, input):is([name={said}], [value={said}]))"
         names = {field: json.dumps(field, ensure_ascii=False) for field in fields}
         filled = [
-            Step("fill", f"{form} :is([name={names[field]}], [id={names[field]}])", fields[field]) for field in fields
+            Step("fill", f"{form} :is([name={names[field]}], [id={names[field]}])", fields[field])
+            for field in fields
         ]
-        shown = [one for one in self.shows if isinstance(one, str) and not one.startswith(("/", "http://", "https://"))]
+        shown = [
+            one
+            for one in self.shows
+            if isinstance(one, str) and not one.startswith(("/", "http://", "https://"))
+        ]
         sign = Step("wait", ", ".join(shown))
         if not shown or len(shown) < len(self.shows):
             sign = Step("until", f"!document.querySelector({json.dumps(self.form or FORM)})")
-        return *filled, Step("pause", f"{pause:g}"), Step("click", f"{form} {button}"), sign, Step("wait", "idle")
+        return (
+            *filled,
+            Step("pause", f"{pause:g}"),
+            Step("click", f"{form} {button}"),
+            sign,
+            Step("wait", "idle"),
+        )
 
     def by_form(self, fields: Mapping[str, str]) -> Generator[Any, Any, Any]:
         """The steps of a form: its page, then the form filled in and sent."""
@@ -123,7 +150,8 @@ class Login:
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
-    """The text without these values, as they are or as URLs have them; those of one or two characters are left.
+    """The text without these values, as they are or as URLs have them; those of one or two characters are
+    left.
 
     >>> redacted("https://e.com/?pw=a%2Bb c a+b", ["a+b"])
     'https://e.com/?pw=*** c ***'
@@ -159,7 +187,11 @@ def _url(text: str) -> str:
 def _signs(word: str, given: Any, no: type | None = None) -> tuple[Sign, ...]:
     several = (given,) if isinstance(given, int | str | re.Pattern) else tuple(given or ())
     for one in several:
-        if not isinstance(one, int | str | re.Pattern) or isinstance(one, bool) or (no and isinstance(one, no)):
+        if (
+            not isinstance(one, int | str | re.Pattern)
+            or isinstance(one, bool)
+            or (no and isinstance(one, no))
+        ):
             raise TypeError(
                 f"{word}= has selectors, patterns (re.compile){'' if no else ', statuses'}, and {one!r} is none"
             )

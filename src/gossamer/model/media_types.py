@@ -12,40 +12,76 @@ HEAD = 4096
 """Bytes from which a type is told."""
 UNKNOWN = "application/octet-stream"
 _SIGNS: tuple[tuple[int, bytes, str], ...] = (
-    (0, b"\xff\xd8\xff", "image/jpeg"), (0, b"\x89PNG\r\n\x1a\n", "image/png"), (0, b"GIF87a", "image/gif"),
-    (0, b"GIF89a", "image/gif"), (8, b"WEBP", "image/webp"), (0, b"BM", "image/bmp"), (0, b"II*\0", "image/tiff"),
-    (0, b"MM\0*", "image/tiff"), (0, b"\0\0\1\0", "image/x-icon"), (8, b"WAVE", "audio/wav"), (8, b"AVI ", "video/x-msvideo"),
-    (0, b"OggS", "application/ogg"), (0, b"fLaC", "audio/flac"), (0, b"ID3", "audio/mpeg"), (0, b"\x1aE\xdf\xa3", "video/webm"),
-    (0, b"PK\3\4", "application/zip"), (0, b"PK\5\6", "application/zip"), (0, b"\x1f\x8b", "application/gzip"),
-    (0, b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"), (0, b"Rar!\x1a\7", "application/vnd.rar"),
-    (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"), (0, b"wOF2", "font/woff2"), (0, b"wOFF", "font/woff"),
-    (0, b"%!PS", "application/postscript"), (0, b"{\\rtf", "text/rtf"), (0, b"\x7fELF", "application/x-executable"),
+    (0, b"\xff\xd8\xff", "image/jpeg"),
+    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
+    (0, b"GIF87a", "image/gif"),
+    (0, b"GIF89a", "image/gif"),
+    (8, b"WEBP", "image/webp"),
+    (0, b"BM", "image/bmp"),
+    (0, b"II*\0", "image/tiff"),
+    (0, b"MM\0*", "image/tiff"),
+    (0, b"\0\0\1\0", "image/x-icon"),
+    (8, b"WAVE", "audio/wav"),
+    (8, b"AVI ", "video/x-msvideo"),
+    (0, b"OggS", "application/ogg"),
+    (0, b"fLaC", "audio/flac"),
+    (0, b"ID3", "audio/mpeg"),
+    (0, b"\x1aE\xdf\xa3", "video/webm"),
+    (0, b"PK\3\4", "application/zip"),
+    (0, b"PK\5\6", "application/zip"),
+    (0, b"\x1f\x8b", "application/gzip"),
+    (0, b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
+    (0, b"Rar!\x1a\7", "application/vnd.rar"),
+    (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
+    (0, b"wOF2", "font/woff2"),
+    (0, b"wOFF", "font/woff"),
+    (0, b"%!PS", "application/postscript"),
+    (0, b"{\\rtf", "text/rtf"),
+    (0, b"\x7fELF", "application/x-executable"),
     (0, b"MZ", "application/x-msdownload"),
-)  # fmt: skip
+)
 _RIFF = (8,)
 _BRANDS = {
-    b"avif": "image/avif", b"avis": "image/avif", b"heic": "image/heic", b"heix": "image/heic", b"mif1": "image/heif",
-    b"qt  ": "video/quicktime", b"M4A ": "audio/mp4",
-}  # fmt: skip
+    b"avif": "image/avif",
+    b"avis": "image/avif",
+    b"heic": "image/heic",
+    b"heix": "image/heic",
+    b"mif1": "image/heif",
+    b"qt  ": "video/quicktime",
+    b"M4A ": "audio/mp4",
+}
 _WITHIN: dict[str, tuple[str, ...]] = {
-    "application/zip": ("application/vnd.", "application/epub+zip", "application/java-archive", "application/x-zip"),
+    "application/zip": (
+        "application/vnd.",
+        "application/epub+zip",
+        "application/java-archive",
+        "application/x-zip",
+    ),
     "application/x-ole-storage": ("application/msword", "application/vnd.ms-"),
     "application/ogg": ("audio/ogg", "video/ogg"),
     "video/webm": ("audio/webm", "video/x-matroska"),
     "video/mp4": ("audio/mp4", "audio/x-m4a"),
     "application/gzip": ("application/x-gzip", "application/x-tar"),
-    "text/plain": ("text/", "application/javascript", "application/x-ndjson", "application/x-yaml", "application/sql"),
+    "text/plain": (
+        "text/",
+        "application/javascript",
+        "application/x-ndjson",
+        "application/x-yaml",
+        "application/sql",
+    ),
     "application/json": ("application/",),
     "application/xml": ("text/xml", "application/", "image/svg+xml"),
 }
 """What a format may be called that only others can tell it from: a header that says so is believed."""
 _HTML = re.compile(
-    rb"<(?:!doctype html|html|head|body|script|title|meta|table|div|p|br|a|h1|iframe|style)[\s>/]", re.IGNORECASE
+    rb"<(?:!doctype html|html|head|body|script|title|meta|table|div|p|br|a|h1|iframe|style)[\s>/]",
+    re.IGNORECASE,
 )
 
 
 def octets(body: Body) -> bytes:
-    """A body as bytes: text becomes UTF-8 with its byte order mark, so that nothing else is guessed; None is empty.
+    """A body as bytes: text becomes UTF-8 with its byte order mark, so that nothing else is guessed; None is
+    empty.
 
     >>> octets("ä"), octets(None)
     (b'\\xef\\xbb\\xbf\\xc3\\xa4', b'')
@@ -56,7 +92,8 @@ def octets(body: Body) -> bytes:
 
 
 def media_type(head: bytes, declared: str | None = None) -> str:
-    """The media type that the first bytes of a file show; `declared` (Content-Type) tells apart only what bytes cannot.
+    """The media type that the first bytes of a file show; `declared` (Content-Type) tells apart only what
+    bytes cannot.
 
     Any bytes; what nobody can tell is `application/octet-stream`.
 
@@ -68,13 +105,21 @@ def media_type(head: bytes, declared: str | None = None) -> str:
     if not shown:  # no sign that we know: a header is believed but for what has one
         known = said in _SIGNED or said.startswith(("image/", "text/")) or "/" not in said
         return UNKNOWN if known else said
-    return said if said != shown and said.endswith("+xml") and shown == "application/xml" else _named(said, shown)
+    return (
+        said
+        if said != shown and said.endswith("+xml") and shown == "application/xml"
+        else _named(said, shown)
+    )
 
 
 def _named(said: str, shown: str) -> str:
     if shown == "application/json" and not (said.endswith("json") or said == "application/javascript"):
         return shown
-    return said if said.startswith(_WITHIN.get(shown, ())) and said not in _SIGNED and said != "text/html" else shown
+    return (
+        said
+        if said.startswith(_WITHIN.get(shown, ())) and said not in _SIGNED and said != "text/html"
+        else shown
+    )
 
 
 def _shown(head: bytes) -> str:
@@ -191,12 +236,19 @@ def _boxes(read: Read) -> tuple[int, int] | None:
     """The largest `ispe` among the properties of an AVIF or HEIC."""
     head = read(0, 64 << 10)
     sizes = [
-        struct.unpack(">II", head[one.end() + 4 : one.end() + 12]) for one in re.finditer(rb"\0\0\0\x14ispe", head)
+        struct.unpack(">II", head[one.end() + 4 : one.end() + 12])
+        for one in re.finditer(rb"\0\0\0\x14ispe", head)
     ]
     return max(sizes, key=lambda size: size[0] * size[1], default=None)
 
 
 _MEASURES: dict[str, Callable[[Read], tuple[int, int] | None]] = {
-    "image/png": _png, "image/gif": _gif, "image/bmp": _bmp, "image/jpeg": _jpeg, "image/webp": _webp,
-    "image/avif": _boxes, "image/heic": _boxes, "image/heif": _boxes,
-}  # fmt: skip
+    "image/png": _png,
+    "image/gif": _gif,
+    "image/bmp": _bmp,
+    "image/jpeg": _jpeg,
+    "image/webp": _webp,
+    "image/avif": _boxes,
+    "image/heic": _boxes,
+    "image/heif": _boxes,
+}

@@ -1,4 +1,5 @@
-"""Sketches of texts: 8 bytes that are equal for the same, 64 that tell how alike two texts are. The same in every process and version.
+"""Sketches of texts: 8 bytes that are equal for the same, 64 that tell how alike two texts are. The same in
+every process and version.
 
 | bytes of the 64 | hold |
 | --- | --- |
@@ -53,7 +54,8 @@ class Sketch(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What is to be placed in a group. `kind`: only what is of one kind is compared; `name`: 64 bits that tell who it is."""
+    """What is to be placed in a group. `kind`: only what is of one kind is compared; `name`: 64 bits that
+    tell who it is."""
 
     kind: str
     name: int
@@ -61,7 +63,8 @@ class Asked(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Its group: the name of the first of it, 12 hex digits. `copy`: `exact` or `near`, None for the first; `likeness`: with the first."""
+    """Its group: the name of the first of it, 12 hex digits. `copy`: `exact` or `near`, None for the first;
+    `likeness`: with the first."""
 
     group: str
     copy: str | None = None
@@ -71,7 +74,8 @@ class Placed(NamedTuple):
 
 
 def near(text: str, head: str = "") -> bytes:
-    """The 64 bytes of a text with its heading ('': none); empty where it has too few words. About 0.5 ms for 1,000 words."""
+    """The 64 bytes of a text with its heading ('': none); empty where it has too few words. About 0.5 ms for
+    1,000 words."""
     words = _words(text[:LONGEST])
     if len(words) < FEW:
         return b""
@@ -92,8 +96,8 @@ def near(text: str, head: str = "") -> bytes:
 
 
 def likeness(one: bytes, other: bytes) -> float:
-    """The share of word triples that two texts have in common, by their 64 bytes, give or take .04; 0 under LEAST, or where their
-    headings have nothing in common.
+    """The share of word triples that two texts have in common, by their 64 bytes, give or take .04; 0 under
+    LEAST, or where their headings have nothing in common.
 
     >>> text = " ".join(map(str, range(100)))
     >>> likeness(near(text), near(text + " 100")) > 0.9, likeness(near(text, "Tea"), near(text, "Coffee cups"))

@@ -43,7 +43,8 @@ class Spooled(NamedTuple):
 
 
 class Page(msgspec.Struct):
-    """One HTTP response, its body decoded from its content-coding. Redirects are pages, too: nobody follows them inside."""
+    """One HTTP response, its body decoded from its content-coding. Redirects are pages, too: nobody follows
+    them inside."""
 
     url: str
     """The URL that was asked for (redirects are requests of their own)."""
@@ -63,9 +64,11 @@ class Page(msgspec.Struct):
     address: str | None = None
     """The IP address that answered."""
     requests: int = 1
-    """Requests really sent for this page (2 when a kept connection was closed under us and the GET was sent again)."""
+    """Requests really sent for this page (2 when a kept connection was closed under us and the GET was sent
+    again)."""
     lag: float = 0.0
-    """Seconds from the start until the request went out (look-up, connection): the host's delay counts from there."""
+    """Seconds from the start until the request went out (look-up, connection): the host's delay counts from
+    there."""
     rung: str = "plain"
     """The rung of the ladder by which it was got."""
     block: str | None = None
@@ -85,7 +88,8 @@ class Page(msgspec.Struct):
     screenshot: str | None = None
     """Path of its picture."""
     cookies: tuple[tuple[str, str], ...] = ()
-    """URL and Set-Cookie of other hosts of its domain whose cookies changed with it, in a browser where one is logged in."""
+    """URL and Set-Cookie of other hosts of its domain whose cookies changed with it, in a browser where one
+    is logged in."""
     console: tuple[str, ...] = ()
     """What its scripts said and where they failed, when that was to be kept."""
     exchange: Exchange | None = None

@@ -20,7 +20,8 @@ _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
 class Proxy(msgspec.Struct, frozen=True):
-    """One proxy, or (with `{country}` or `{session}` in user, password or host) a gateway to many. Prints without its secrets."""
+    """One proxy, or (with `{country}` or `{session}` in user, password or host) a gateway to many. Prints
+    without its secrets."""
 
     scheme: str
     host: str
@@ -35,7 +36,8 @@ class Proxy(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """What it is called in logs and in the store: `provider/host:port#3fa9c210`, the digits telling its users apart."""
+        """What it is called in logs and in the store: `provider/host:port#3fa9c210`, the digits telling its
+        users apart."""
         name = f"{self.provider}/{self.authority}" if self.provider else self.authority
         if self.scheme == "http" and not self.user:
             return name
@@ -61,7 +63,11 @@ class Proxy(msgspec.Struct, frozen=True):
         def filled(text: str) -> str:
             return text.replace("{country}", country).replace("{session}", session)
 
-        secret = f"{quote(filled(self.user), safe='')}:{quote(filled(self.password), safe='')}@" if self.user else ""
+        secret = (
+            f"{quote(filled(self.user), safe='')}:{quote(filled(self.password), safe='')}@"
+            if self.user
+            else ""
+        )
         return f"{self.scheme}://{secret}{filled(self.authority)}"
 
     def __repr__(self) -> str:
@@ -69,16 +75,19 @@ class Proxy(msgspec.Struct, frozen=True):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """Which proxies will do: all that are of one of the kinds, countries and providers (none named: any), and how long one is kept."""
+    """Which proxies will do: all that are of one of the kinds, countries and providers (none named: any), and
+    how long one is kept."""
 
     kinds: tuple[str, ...] = ()
     countries: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     rotation: str = ""
-    """`request`: another each time; `session`: one a registered domain for a session; `host`: one a host; '': as the crawl has it."""
+    """`request`: another each time; `session`: one a registered domain for a session; `host`: one a host; '':
+    as the crawl has it."""
 
     def suits(self, proxy: Proxy) -> bool:
-        """Whether a proxy will do. A gateway with `{country}` and no list of countries leads to any, if one is wanted."""
+        """Whether a proxy will do. A gateway with `{country}` and no list of countries leads to any, if one
+        is wanted."""
         if self.kinds and proxy.kind not in self.kinds:
             return False
         if self.providers and proxy.provider not in self.providers:
@@ -97,7 +106,10 @@ class Wanted(msgspec.Struct, frozen=True):
         if not country and not kind:
             return self
         return Wanted(
-            (kind,) if kind else self.kinds, (country,) if country else self.countries, self.providers, self.rotation
+            (kind,) if kind else self.kinds,
+            (country,) if country else self.countries,
+            self.providers,
+            self.rotation,
         )
 
     def __str__(self) -> str:

@@ -1,9 +1,11 @@
-"""How good what a site gives is: field coverage, a score, drift against earlier runs; read from counts that settle with the pages.
+"""How good what a site gives is: field coverage, a score, drift against earlier runs; read from counts that
+settle with the pages.
 
-Counts, `|` between their words (`q` stands before them; a site's name has no `|`, and fields that have one are not counted):
-`SITE|p` pages read, `SITE|e` those of them that gave neither items nor links, `SITE|u` pages that could not be read, `SITE|h` items
-that are held (`absence`), `SITE|i|KIND` items, `SITE|b|KIND` those kept aside, `SITE|f|KIND|FIELD` items in which the field has a value.
-Items that steps dropped are none of them.
+Counts, `|` between their words (`q` stands before them; a site's name has no `|`, and fields that have one
+are not counted): `SITE|p` pages read, `SITE|e` those of them that gave neither items nor links, `SITE|u`
+pages that could not be read, `SITE|h` items that are held (`absence`), `SITE|i|KIND` items, `SITE|b|KIND`
+those kept aside, `SITE|f|KIND|FIELD` items in which the field has a value. Items that steps dropped are none
+of them.
 """
 
 from __future__ import annotations
@@ -44,9 +46,11 @@ class Quality(msgspec.Struct):
     quality: float = 1.0
     """Share of pages that could be read, times share of items without a fault."""
     coverage: dict[str, float] = {}
-    """`KIND.FIELD` -> share of the items that have a value there, those kept aside included. None of less than `least` items: NaN."""
+    """`KIND.FIELD` -> share of the items that have a value there, those kept aside included. None of less
+    than `least` items: NaN."""
     drift: dict[str, float] = {}
-    """`KIND.FIELD`, `quality` -> how far it fell below the median of the last good runs; `yield` (items a page): by which share."""
+    """`KIND.FIELD`, `quality` -> how far it fell below the median of the last good runs; `yield` (items a
+    page): by which share."""
 
     @property
     def per_page(self) -> float:
@@ -67,7 +71,8 @@ class Run(msgspec.Struct):
 
 
 class Part(NamedTuple):
-    """Pages that one process saw, as their counts added up: those above, `pages`, `succeeded`, `dead`. No pages: it paused the crawl."""
+    """Pages that one process saw, as their counts added up: those above, `pages`, `succeeded`, `dead`. No
+    pages: it paused the crawl."""
 
     who: str
     pages: int

@@ -1,4 +1,5 @@
-"""How a page is rendered: what is waited for and done, what is loaded, what is kept beside the document. Only a browser asks."""
+"""How a page is rendered: what is waited for and done, what is loaded, what is kept beside the document. Only
+a browser asks."""
 
 from __future__ import annotations
 
@@ -15,21 +16,49 @@ Said = Mapping[str, Any] | str | None
 HEAVY = ("images", "fonts", "media")
 SHOTS = ("page", "full")
 ADS = (
-    "doubleclick.net", "googlesyndication.com", "googleadservices.com", "googletagservices.com", "googletagmanager.com",
-    "google-analytics.com", "adservice.google.com", "amazon-adsystem.com", "adnxs.com", "adsrvr.org", "criteo.com", "criteo.net",
-    "taboola.com", "outbrain.com", "rubiconproject.com", "pubmatic.com", "openx.net", "casalemedia.com", "smartadserver.com",
-    "moatads.com", "scorecardresearch.com", "quantserve.com", "hotjar.com", "segment.io", "fullstory.com", "bat.bing.com",
-    "connect.facebook.net", "ads-twitter.com", "ads.linkedin.com", "analytics.tiktok.com", "mc.yandex.ru", "zedo.com",
-)  # fmt: skip
+    "doubleclick.net",
+    "googlesyndication.com",
+    "googleadservices.com",
+    "googletagservices.com",
+    "googletagmanager.com",
+    "google-analytics.com",
+    "adservice.google.com",
+    "amazon-adsystem.com",
+    "adnxs.com",
+    "adsrvr.org",
+    "criteo.com",
+    "criteo.net",
+    "taboola.com",
+    "outbrain.com",
+    "rubiconproject.com",
+    "pubmatic.com",
+    "openx.net",
+    "casalemedia.com",
+    "smartadserver.com",
+    "moatads.com",
+    "scorecardresearch.com",
+    "quantserve.com",
+    "hotjar.com",
+    "segment.io",
+    "fullstory.com",
+    "bat.bing.com",
+    "connect.facebook.net",
+    "ads-twitter.com",
+    "ads.linkedin.com",
+    "analytics.tiktok.com",
+    "mc.yandex.ru",
+    "zedo.com",
+)
 """What `ads` blocks: the hosts of large advertisers and counters, a list of our own."""
 _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 
 
 class Render(NamedTuple):
-    """`wait`: load, idle, or a CSS selector; `scroll`: to the end, as far as it grows; `load`: which of HEAVY are fetched, too;
-    `until`: a JavaScript expression that must become true; `steps`: then done, like a person's hand where `human`; `block`: hosts
-    nothing is loaded from, with all below them; `capture`: patterns of the URLs whose answers to scripts are kept;
-    `screenshot`: of the `page` as a window shows it, in `full`, or of the element a selector finds; `console`: kept."""
+    """`wait`: load, idle, or a CSS selector; `scroll`: to the end, as far as it grows; `load`: which of HEAVY
+    are fetched, too; `until`: a JavaScript expression that must become true; `steps`: then done, like a
+    person's hand where `human`; `block`: hosts nothing is loaded from, with all below them; `capture`:
+    patterns of the URLs whose answers to scripts are kept; `screenshot`: of the `page` as a window shows it,
+    in `full`, or of the element a selector finds; `console`: kept."""
 
     wait: str = "load"
     scroll: bool = False
@@ -47,7 +76,8 @@ USUAL = Render()
 
 
 def read(value: Said) -> Render:
-    """As a site file has it: `"idle"`, or `{"wait": ".price", "scroll": True, "load": ["images"]}`. Raises ValueError.
+    """As a site file has it: `"idle"`, or `{"wait": ".price", "scroll": True, "load": ["images"]}`. Raises
+    ValueError.
 
     >>> read({"scroll": True}).scroll, read(".price").wait, read({"block": ["ads", "*.tracker.test"]}).block[-1]
     (True, '.price', 'tracker.test')
@@ -72,7 +102,9 @@ def _wait(_: str, value: Any) -> str:
 
 def _line(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{name} is {'an expression' if name == 'until' else 'page, full or a CSS selector'}")
+        raise ValueError(
+            f"{name} is {'an expression' if name == 'until' else 'page, full or a CSS selector'}"
+        )
     return value.strip()
 
 
@@ -107,6 +139,14 @@ def _several(value: Any) -> tuple[Any, ...]:
 
 
 _READERS: dict[str, Callable[[str, Any], Any]] = {
-    "wait": _wait, "scroll": _flag, "load": _load, "until": _line, "steps": lambda _, value: stepping.read(value), "human": _flag,
-    "block": _block, "capture": _capture, "screenshot": _line, "console": _flag,
-}  # fmt: skip
+    "wait": _wait,
+    "scroll": _flag,
+    "load": _load,
+    "until": _line,
+    "steps": lambda _, value: stepping.read(value),
+    "human": _flag,
+    "block": _block,
+    "capture": _capture,
+    "screenshot": _line,
+    "console": _flag,
+}

@@ -1,10 +1,11 @@
 """A request: one URL to visit with what it needs, and the compact form it has in the store.
 
 In the frontier a request lies in the queue of its host, so scheme, host and priority are not repeated in it:
-an entry is `scheme byte, attempt byte, crashes byte, msgpack array [path, depth, referrer, extra]`. Trailing defaults
-are left out. A referrer on the same host is kept as its path. The scheme byte (h, s) is a capital letter where the URL was
-visited before and is only read again, as a shorter way to it was found. The store's version (`frontier.keys.VERSION`) guards the form;
-a newer gossamer may put more into `extra`, and who does not know that leaves the request to it.
+an entry is `scheme byte, attempt byte, crashes byte, msgpack array [path, depth, referrer, extra]`. Trailing
+defaults are left out. A referrer on the same host is kept as its path. The scheme byte (h, s) is a capital
+letter where the URL was visited before and is only read again, as a shorter way to it was found. The store's
+version (`frontier.keys.VERSION`) guards the form; a newer gossamer may put more into `extra`, and who does
+not know that leaves the request to it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from gossamer.errors import ConfigError
 
 PLAIN = b"00"  # no attempt, no crash yet
 FILE = "@file"
-"""`use` of a request for what is kept as it is; what is asked for by another name with `@` is no page (a sitemap)."""
+"""`use` of a request for what is kept as it is; what is asked for by another name with `@` is no page (a
+sitemap)."""
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Any]).decode
 
@@ -118,7 +120,9 @@ def pack(request: Request) -> tuple[str, bytes]:
     return host, entry(scheme, path, request.depth, referrer, extra or None)
 
 
-def entry(scheme: str, path: str, depth: int, referrer: str | None, extra: dict[str, Any] | None = None) -> bytes:
+def entry(
+    scheme: str, path: str, depth: int, referrer: str | None, extra: dict[str, Any] | None = None
+) -> bytes:
     """The stored form of a request, made from its parts: the hot path for the links of a page."""
     body: tuple[Any, ...] = (path, depth, referrer, extra) if extra else (path, depth, referrer)
     try:
@@ -138,7 +142,8 @@ def _whole(value: Any) -> Any:
 
 
 def unpack(host: str, stored: bytes, priority: int = 0) -> Request:
-    """The request of an entry that lay in the queue of `host`. ConfigError when it needs what this gossamer does not know."""
+    """The request of an entry that lay in the queue of `host`. ConfigError when it needs what this gossamer
+    does not know."""
     scheme = "https" if stored[:1] in b"sS" else "http"
     fields = _decode(stored[3:])
     path, depth, referrer = fields[:3]

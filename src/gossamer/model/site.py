@@ -1,4 +1,5 @@
-"""A site: what we know of one web site, in one file of the user. Functions are registered by name and stay pure.
+"""A site: what we know of one web site, in one file of the user. Functions are registered by name and stay
+pure.
 
 site = Site("books", hosts=["books.toscrape.com"], seeds=["https://books.toscrape.com/"])
 
@@ -26,22 +27,46 @@ from gossamer.model.proxy import Wanted, wanted
 from gossamer.url import patterns
 
 KNOWN = (
-    "hosts", "seeds", "paths", "follow", "ladder", "browser", "render", "unlocker", "proxies", "pace", "headers", "must_have", "blocks",
-    "session", "lane", "region", "retries", "robots", "sinks", "steps", "gates", "complete", "types", "args",
-)  # fmt: skip
+    "hosts",
+    "seeds",
+    "paths",
+    "follow",
+    "ladder",
+    "browser",
+    "render",
+    "unlocker",
+    "proxies",
+    "pace",
+    "headers",
+    "must_have",
+    "blocks",
+    "session",
+    "lane",
+    "region",
+    "retries",
+    "robots",
+    "sinks",
+    "steps",
+    "gates",
+    "complete",
+    "types",
+    "args",
+)
 
 Follow = None | bool | str | Iterable[str] | Callable[[Any], Iterable[Any]]
 
 
 class Pace(NamedTuple):
-    """How the site's hosts are paced: seconds from start to start, requests at once. A Crawl-delay stays the floor."""
+    """How the site's hosts are paced: seconds from start to start, requests at once. A Crawl-delay stays the
+    floor."""
 
     delay: float | None = None
     per_host: int | None = None
 
 
 class Function(NamedTuple):
-    """A page function: its name, the pattern of the URLs it reads (None: every URL), itself, and the class of its items."""
+    """A page function: its name, the pattern of the URLs it reads (None: every URL), itself, and the class of
+    its items."""
 
     name: str
     pattern: patterns.Searcher | None
@@ -52,45 +77,68 @@ class Function(NamedTuple):
 class Site:
     """One web site. Everything but the name has a default that suits any host.
 
-    hosts: `example.com` (and no other), `*.example.com`, without them those of the seeds; those named are in the scope of
-    `--scope host` and `domain`, those that `*.` stands for in that of `domain`; paths: patterns of the URLs (path and query)
-    that are this site's; seeds: URLs; follow: None (what the page functions yield; without functions every link in scope),
-    True, patterns of links to follow, a function of the page that gives links, or False; pace: seconds from start to start, or
-    Pace; headers: for its hosts alone; must_have: selectors without which a page is no success; blocks: patterns of pages that are
-    blocks besides those we know, `!login` for what is none here, False for none at all; retries: the wait before each (seconds or
-    `5m`), or "none"; robots=False: robots.txt is read, and its Crawl-delay kept, but its rules are not obeyed;
-    session: a Login: who is logged in, and how;
-    sinks: where its items are kept besides the outputs of the crawl, each as after `-o`; steps: callables `step(item, page)` that
-    its items go through (`gossamer.pipeline`); gates: as after `--fail-on`, for this site alone; complete: a whole crawl sees all of
-    its items, so those that it does not see are marked as gone in stores that keep a row an item, at most 20 % of them in one run (another
-    share: complete=0.5);
-    ladder: how its pages are got, some of plain, impersonated, browser, unlocker; browser: the browsers it is to see on the
-    impersonated rung, by name; render: what the browser rung waits for, load, idle, or a selector, or {"wait": ..., "scroll": True,
-    "load": ["images", "fonts", "media"]}; unlocker: options of the unlocker for its pages, as `render=true&wait_for=.price`;
-    proxies: which of the crawl's proxies its requests go through, as 'residential country=de,fr provider=acme rotation=session';
-    lane, region: the workers of a fleet that its hosts wait for, by name (`http` and any, or as the crawl says);
-    types: media types of pages that its functions read beside those of text, as `application/pdf`;
-    args: names and defaults of what `-a name=value` may set, read as `site.args["name"]`.
-    Raises ConfigError, which names the file when a site file is loaded. A loaded site is frozen.
+    hosts: `example.com` (and no other), `*.example.com`, without them those of the seeds; those named are in
+    the scope of `--scope host` and `domain`, those that `*.` stands for in that of `domain`; paths: patterns
+    of the URLs (path and query) that are this site's; seeds: URLs; follow: None (what the page functions
+    yield; without functions every link in scope), True, patterns of links to follow, a function of the page
+    that gives links, or False; pace: seconds from start to start, or Pace; headers: for its hosts alone;
+    must_have: selectors without which a page is no success; blocks: patterns of pages that are blocks besides
+    those we know, `!login` for what is none here, False for none at all; retries: the wait before each
+    (seconds or `5m`), or "none"; robots=False: robots.txt is read, and its Crawl-delay kept, but its rules
+    are not obeyed; session: a Login: who is logged in, and how; sinks: where its items are kept besides the
+    outputs of the crawl, each as after `-o`; steps: callables `step(item, page)` that its items go through
+    (`gossamer.pipeline`); gates: as after `--fail-on`, for this site alone; complete: a whole crawl sees all
+    of its items, so those that it does not see are marked as gone in stores that keep a row an item, at most
+    20 % of them in one run (another share: complete=0.5); ladder: how its pages are got, some of plain,
+    impersonated, browser, unlocker; browser: the browsers it is to see on the impersonated rung, by name;
+    render: what the browser rung waits for, load, idle, or a selector, or {"wait": ..., "scroll": True,
+    "load": ["images", "fonts", "media"]}; unlocker: options of the unlocker for its pages, as
+    `render=true&wait_for=.price`; proxies: which of the crawl's proxies its requests go through, as
+    'residential country=de,fr provider=acme rotation=session'; lane, region: the workers of a fleet that its
+    hosts wait for, by name (`http` and any, or as the crawl says); types: media types of pages that its
+    functions read beside those of text, as `application/pdf`; args: names and defaults of what `-a
+    name=value` may set, read as `site.args["name"]`. Raises ConfigError, which names the file when a site
+    file is loaded. A loaded site is frozen.
     """
 
     _frozen = False
 
     def __init__(
-        self, name: str, *, hosts: str | Iterable[str] = (), seeds: str | Iterable[str] = (), paths: str | Iterable[str] = (),
-        follow: Follow = None, ladder: str | Iterable[str] | None = None, browser: str | Iterable[str] = (), unlocker: str = "",
-        render: rendering.Said = None, proxies: Any = None, pace: Pace | float | str | None = None,
-        headers: Mapping[str, str] | None = None, must_have: str | Iterable[str] = (), blocks: bool | str | Iterable[str] = True,
-        session: Login | None = None, lane: str | None = None, region: str | None = None,
-        retries: str | Sequence[float | str] | None = None, robots: bool = True, sinks: str | Iterable[str] = (),
-        steps: Any = (), gates: str | Iterable[str] = (),
-        complete: bool | float | str = False, types: str | Iterable[str] = (), args: Mapping[str, Any] | None = None, **unknown: Any,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        *,
+        hosts: str | Iterable[str] = (),
+        seeds: str | Iterable[str] = (),
+        paths: str | Iterable[str] = (),
+        follow: Follow = None,
+        ladder: str | Iterable[str] | None = None,
+        browser: str | Iterable[str] = (),
+        unlocker: str = "",
+        render: rendering.Said = None,
+        proxies: Any = None,
+        pace: Pace | float | str | None = None,
+        headers: Mapping[str, str] | None = None,
+        must_have: str | Iterable[str] = (),
+        blocks: bool | str | Iterable[str] = True,
+        session: Login | None = None,
+        lane: str | None = None,
+        region: str | None = None,
+        retries: str | Sequence[float | str] | None = None,
+        robots: bool = True,
+        sinks: str | Iterable[str] = (),
+        steps: Any = (),
+        gates: str | Iterable[str] = (),
+        complete: bool | float | str = False,
+        types: str | Iterable[str] = (),
+        args: Mapping[str, Any] | None = None,
+        **unknown: Any,
+    ) -> None:
         def read(word: str, reader: Callable[[Any], Any], value: Any) -> Any:
             try:
                 return reader(value)
             except (ValueError, TypeError, AttributeError) as error:
-                shown = "..." if word in ("headers", "session") else repr(value)  # a header may be a secret as a whole
+                # a header may be a secret as a whole
+                shown = "..." if word in ("headers", "session") else repr(value)
                 raise ConfigError(mask(f"site {name}: {word}={shown}: {error}")) from None
 
         self.name: str = _name(name)
@@ -101,9 +149,13 @@ class Site:
         self.hosts: tuple[str, ...] = own or tuple(dict.fromkeys(urls.host(seed) for seed in self.seeds))
         self.paths: tuple[patterns.Searcher, ...] = read("paths", _patterns, paths)
         self.follow = read("follow", _follow, follow)
-        self.ladder: tuple[str, ...] = read("ladder", lambda value: value_parsers.ladder(_several(value)), ladder)
+        self.ladder: tuple[str, ...] = read(
+            "ladder", lambda value: value_parsers.ladder(_several(value)), ladder
+        )
         self.browser: tuple[str, ...] = read("browser", _several, browser)
-        self.unlocker: str = read("unlocker", lambda value: value_parsers.line(value) if value else "", unlocker)
+        self.unlocker: str = read(
+            "unlocker", lambda value: value_parsers.line(value) if value else "", unlocker
+        )
         self.proxies: Wanted | None = None if proxies is None else read("proxies", wanted, proxies)
         self.render: rendering.Render = read("render", rendering.read, render)
         self.lane: str = read("lane", value_parsers.lane, "http" if lane is None else lane)
@@ -128,20 +180,25 @@ class Site:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._frozen:
-            raise AttributeError(f"site {self.name} is frozen once its file is loaded: page functions keep nothing")
+            raise AttributeError(
+                f"site {self.name} is frozen once its file is loaded: page functions keep nothing"
+            )
         super().__setattr__(name, value)
 
     def freeze(self, args: Mapping[str, str]) -> None:
         """From now on nothing changes but by this: the arguments are those given, else the defaults."""
-        self.__dict__["args"] = MappingProxyType({name: args.get(name, own) for name, own in self.defaults.items()})
+        self.__dict__["args"] = MappingProxyType(
+            {name: args.get(name, own) for name, own in self.defaults.items()}
+        )
         self.__dict__["functions"] = tuple(self.functions)
         self.__dict__["_frozen"] = True
 
     def page(
         self, pattern: str | None = None, name: str | None = None, item: type | None = None
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Register a function that reads pages whose URL (path and query) the pattern is found in; the first match in
-        the file wins, one without a pattern takes what is left. It yields items, requests, or URLs as text.
+        """Register a function that reads pages whose URL (path and query) the pattern is found in; the first
+        match in the file wins, one without a pattern takes what is left. It yields items, requests, or URLs
+        as text.
 
         item: the class of its items; a dict that it yields is judged, and written, as one of that class."""
         if callable(pattern):
@@ -164,14 +221,17 @@ class Site:
                     f"site {self.name}: {known} reads a page that is here already: write def, not async def"
                 )
             if not _takes_a_page(call):
-                raise ConfigError(f"site {self.name}: {known} is called with the page alone: write def {known}(page)")
+                raise ConfigError(
+                    f"site {self.name}: {known} is called with the page alone: write def {known}(page)"
+                )
             self.functions = [*self.functions, Function(known, compiled, call, item)]
             return call
 
         return register
 
     def captcha(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """Register the function that is asked about pages that want a person or a proof: it returns headers for another try, or None."""
+        """Register the function that is asked about pages that want a person or a proof: it returns headers
+        for another try, or None."""
         if self.solver is not None:
             raise ConfigError(f"site {self.name}: two functions are its captcha")
         self.solver = call
@@ -205,7 +265,8 @@ class Site:
         return any(patterns.found(own, path, on_timeout=False) for own in self.paths)
 
     def claims(self, host: str) -> int:
-        """How closely a host is this site's, 0 when not at all: a host itself before `*.`, a longer name before a shorter.
+        """How closely a host is this site's, 0 when not at all: a host itself before `*.`, a longer name
+        before a shorter.
 
         One that was given without a port is taken on any.
         """
@@ -323,7 +384,9 @@ def _steps(steps: Any) -> tuple[Callable[..., Any], ...]:
         raise TypeError(f"a step is a callable of the item and the page, and {odd[0]!r} is none")
     for step in found:
         if inspect.iscoroutinefunction(step) or inspect.iscoroutinefunction(type(step).__call__):
-            raise TypeError(f"nobody waits for a step: write {getattr(step, '__name__', step)} with def, not async def")
+            raise TypeError(
+                f"nobody waits for a step: write {getattr(step, '__name__', step)} with def, not async def"
+            )
     return found
 
 

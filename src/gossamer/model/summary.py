@@ -6,7 +6,17 @@ import msgspec
 
 from gossamer.model.quality import Quality
 
-STATES = ("running", "paused", "stopping", "cancelling", "finished", "limited", "stopped", "cancelled", "failed")
+STATES = (
+    "running",
+    "paused",
+    "stopping",
+    "cancelling",
+    "finished",
+    "limited",
+    "stopped",
+    "cancelled",
+    "failed",
+)
 
 
 class Summary(msgspec.Struct):
@@ -39,14 +49,16 @@ class Summary(msgspec.Struct):
     errors: dict[str, int]
     outputs: list[str]
     new: int = 0
-    """Items that the store did not have before the run; without a store that keeps items: pages that no earlier pass knew
-    (docs/absence.md)."""
+    """Items that the store did not have before the run; without a store that keeps items: pages that no
+    earlier pass knew (docs/absence.md)."""
     changed: int = 0
     """Items that say something else than before; without such a store: pages of a `--refresh` that do."""
     unchanged: int = 0
-    """Items that say what they said before, and pages of a `--refresh` that are as they were: no row was written."""
+    """Items that say what they said before, and pages of a `--refresh` that are as they were: no row was
+    written."""
     gone: int = 0
-    """Items that were marked as gone; without a store that keeps items: pages that were there and answer 404 or 410."""
+    """Items that were marked as gone; without a store that keeps items: pages that were there and answer 404
+    or 410."""
     refused: int = 0
     """Rows that a store refused (refused.jsonl in the crawl's folder)."""
     files: int = 0
@@ -58,7 +70,8 @@ class Summary(msgspec.Struct):
     refused_kinds: list[str] = []
     """Kinds of which a store refused every row of the run."""
     duplicates: dict[str, int] = {}
-    """Pages that say the same as another (`exact`), or nearly (`near`); `unkept`: that began a group when there was no more room."""
+    """Pages that say the same as another (`exact`), or nearly (`near`); `unkept`: that began a group when
+    there was no more room."""
     sites: dict[str, Quality] = {}
     """What the sites give, by name."""
 
@@ -81,7 +94,24 @@ def failed(crawl: str, reason: str) -> Summary:
     from datetime import UTC, datetime
 
     return Summary(
-        crawl=crawl, state="failed", reason=reason, started_at=datetime.now(UTC).isoformat(timespec="seconds"), elapsed=0.0, found=0,
-        pages=0, redirected=0, items=0, succeeded=0, failed=0, skipped={}, retried=0, dead=0, pending=0, bytes=0,
-        pages_per_second=0.0, hosts=0, errors={}, outputs=[],
-    )  # fmt: skip
+        crawl=crawl,
+        state="failed",
+        reason=reason,
+        started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        elapsed=0.0,
+        found=0,
+        pages=0,
+        redirected=0,
+        items=0,
+        succeeded=0,
+        failed=0,
+        skipped={},
+        retried=0,
+        dead=0,
+        pending=0,
+        bytes=0,
+        pages_per_second=0.0,
+        hosts=0,
+        errors={},
+        outputs=[],
+    )

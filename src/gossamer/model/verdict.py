@@ -4,11 +4,39 @@ from __future__ import annotations
 
 import msgspec
 
-SKIPS = ("duplicate", "robots", "scope", "depth", "budget", "trap", "nofollow", "private", "content-type", "filter")
+SKIPS = (
+    "duplicate",
+    "robots",
+    "scope",
+    "depth",
+    "budget",
+    "trap",
+    "nofollow",
+    "private",
+    "content-type",
+    "filter",
+)
 ERRORS = (
-    "dns", "connect", "tls", "timeout", "reset", "http-4xx", "http-5xx", "rate-limited", "blocked", "too-large",
-    "redirect-loop", "proxy", "login", "robots-unreachable", "parse", "too-complex", "sink", "crash", "expired",
-)  # fmt: skip
+    "dns",
+    "connect",
+    "tls",
+    "timeout",
+    "reset",
+    "http-4xx",
+    "http-5xx",
+    "rate-limited",
+    "blocked",
+    "too-large",
+    "redirect-loop",
+    "proxy",
+    "login",
+    "robots-unreachable",
+    "parse",
+    "too-complex",
+    "sink",
+    "crash",
+    "expired",
+)
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -18,7 +46,8 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Redirected(msgspec.Struct, frozen=True):
-    """The visit gave a redirect; `target` is its child in fetch form, `again` a cookie bounce to the same URL."""
+    """The visit gave a redirect; `target` is its child in fetch form, `again` a cookie bounce to the same
+    URL."""
 
     target: str
     again: bool = False
@@ -34,7 +63,8 @@ class Retry(msgspec.Struct, frozen=True):
 
 
 class Drop(msgspec.Struct, frozen=True):
-    """Never again. `skip`: a word of SKIPS, nothing was wanted; else `error`, a word of ERRORS: a dead letter."""
+    """Never again. `skip`: a word of SKIPS, nothing was wanted; else `error`, a word of ERRORS: a dead
+    letter."""
 
     skip: str | None = None
     error: str | None = None

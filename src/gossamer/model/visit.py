@@ -20,13 +20,14 @@ class Claim(msgspec.Struct):
     host: str
     request: Request
     kind: str = "page"
-    """`page`, `robots` (fetch this origin's robots.txt), or `gate` (only evaluate, visit at most one of the batch)."""
+    """`page`, `robots` (fetch this origin's robots.txt), or `gate` (only evaluate, visit at most one of the
+    batch)."""
     attempt: int = 0
     """How often this request was tried and failed before."""
     crashes: int = 0
     robots: int = 0
-    """Version of the origin's robots rules; 0: not asked for; negative: nothing may be fetched (`politeness.closed`).
-    Of a robots claim: how often robots.txt was tried in vain."""
+    """Version of the origin's robots rules; 0: not asked for; negative: nothing may be fetched
+    (`politeness.closed`). Of a robots claim: how often robots.txt was tried in vain."""
     pace: str = ""
     """The host's pace as the frontier keeps it (politeness.pace)."""
     delay: float = 0.0
@@ -42,7 +43,8 @@ class Claim(msgspec.Struct):
     trouble: str = ""
     """What is wrong with its host, '' when nothing is (`politeness.breaker.Trouble.of`)."""
     strange: str = ""
-    """Why this gossamer cannot make the request: a newer one wrote it. It goes back, and this worker does no work for the crawl."""
+    """Why this gossamer cannot make the request: a newer one wrote it. It goes back, and this worker does no
+    work for the crawl."""
 
 
 class PageRecord(msgspec.Struct, omit_defaults=False):
@@ -92,7 +94,8 @@ class Asked(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Raw(msgspec.Struct):
-    """An answer as it came, for outputs that keep pages whole. `at`: start of the request, seconds since the epoch."""
+    """An answer as it came, for outputs that keep pages whole. `at`: start of the request, seconds since the
+    epoch."""
 
     url: str
     status: int
@@ -140,7 +143,8 @@ class Row(msgspec.Struct):
     once: bool = False
     """It is dropped where another says the same, or nearly."""
     lacks: tuple[str, ...] = ()
-    """Fields without a value that nearly all items of the last good runs have: stores that keep items get it when the run is judged."""
+    """Fields without a value that nearly all items of the last good runs have: stores that keep items get it
+    when the run is judged."""
 
 
 RAW = "@raw"
@@ -173,7 +177,8 @@ class Attempt(msgspec.Struct, omit_defaults=True):
 
 
 class Seen(msgspec.Struct, omit_defaults=True):
-    """What is remembered of a visit for a later pass, a line of known.jsonl: the request, and what came of it."""
+    """What is remembered of a visit for a later pass, a line of known.jsonl: the request, and what came of
+    it."""
 
     url: str
     """That was asked for first, before any redirect."""
@@ -187,14 +192,16 @@ class Seen(msgspec.Struct, omit_defaults=True):
 
 
 Group = tuple[int, str, int, str, str, str]
-"""Links of one host: bucket, host, level (priority), lane, flags (`add.lua`), voucher (registered domain or '')."""
+"""Links of one host: bucket, host, level (priority), lane, flags (`add.lua`), voucher (registered domain or
+'')."""
 Adds = dict[Group, list[Any]]
-"""Per group the flat list `hi, lo, entry, hi, lo, entry, ...` (halves of the fingerprint, `request.entry`)."""
+"""Per group the flat list `hi, lo, entry, hi, lo, entry, ...` (halves of the fingerprint, `request.entry`).
+"""
 
 
 class Claimed(msgspec.Struct):
-    """What asking a bucket for claims brought. `next_at`: when the next host is ready (store's clock, ms; -1: none waits);
-    `limit`: the limit that is reached (pages, bytes) or ''."""
+    """What asking a bucket for claims brought. `next_at`: when the next host is ready (store's clock, ms; -1:
+    none waits); `limit`: the limit that is reached (pages, bytes) or ''."""
 
     now: int
     next_at: int
@@ -219,8 +226,8 @@ class Settle(msgspec.Struct):
     reason: str = ""
     detail: str = ""
     health: str = ""
-    """What it says of the host: nothing, `g` a good answer, `b` blocked, `f` a fault, `e` one of a URL that failed
-    before, `d` a fault after which the host is given up (`politeness.breaker`)."""
+    """What it says of the host: nothing, `g` a good answer, `b` blocked, `f` a fault, `e` one of a URL that
+    failed before, `d` a fault after which the host is given up (`politeness.breaker`)."""
     final: bool = False
     """Its failure is the name's own: a server said that there is none."""
     mark: int | None = None
@@ -229,8 +236,8 @@ class Settle(msgspec.Struct):
 
 
 class Commit(NamedTuple):
-    """Claims of one bucket that end together, with their counts, links (of any bucket) and file lengths (path, committed, new);
-    `hosts`: the bytes that came of each host."""
+    """Claims of one bucket that end together, with their counts, links (of any bucket) and file lengths
+    (path, committed, new); `hosts`: the bytes that came of each host."""
 
     bucket: int
     settles: Sequence[Settle]

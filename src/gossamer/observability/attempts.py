@@ -1,7 +1,9 @@
-"""The logs of a crawl, shared by all of its processes: of attempts, one JSON line for each request made, and of known pages.
+"""The logs of a crawl, shared by all of its processes: of attempts, one JSON line for each request made, and
+of known pages.
 
 It is written before the claims are settled, so after a kill a request may stand there twice: at least once.
-It survives a kill of any process; after a power cut the last lines may be gone (it is not synced to the disk).
+It survives a kill of any process; after a power cut the last lines may be gone (it is not synced to the
+disk).
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ class AttemptsLog:
         self._lines = msgspec.json.Encoder().encode_lines
 
     def write(self, lines: Sequence[Attempt] | Sequence[Seen]) -> None:
-        """Append a batch in one write. Raises DiskFull, then no line of the batch stands in the file; SinkAway, likewise; SinkError."""
+        """Append a batch in one write. Raises DiskFull, then no line of the batch stands in the file;
+        SinkAway, likewise; SinkError."""
         if not lines:
             return
         data = self._lines(lines)
@@ -45,7 +48,9 @@ class AttemptsLog:
                 fcntl.flock(self._fd, fcntl.LOCK_UN)
         except OSError as error:
             if error.errno in _FULL:
-                raise DiskFull(f"no space left for {self.path}: free some, then run the same command again") from error
+                raise DiskFull(
+                    f"no space left for {self.path}: free some, then run the same command again"
+                ) from error
             if short := own_limit(error):
                 raise SinkAway(f"{self.path} cannot be opened, this process is short of {short}") from error
             raise SinkError(f"cannot write {self.path}: {error.strerror}") from error

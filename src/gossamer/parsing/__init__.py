@@ -1,4 +1,5 @@
-"""Parsing: what is in a body. Pure functions of bytes: any bytes, no I/O, bounded time and memory, no exception.
+"""Parsing: what is in a body. Pure functions of bytes: any bytes, no I/O, bounded time and memory, no
+exception.
 
 addresses    what the links of a document are relative to
 encodings    which encoding a body is in, and its text; labels: the names of encodings

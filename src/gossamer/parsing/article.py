@@ -1,5 +1,5 @@
-"""The main text of a page: turbohtml finds its element, here its boilerplate is left out. Where none is found: the longest run
-of text."""
+"""The main text of a page: turbohtml finds its element, here its boilerplate is left out. Where none is
+found: the longest run of text."""
 
 from __future__ import annotations
 
@@ -31,11 +31,50 @@ GOOD: Final = 80
 """Characters, links apart, that make a block a paragraph."""
 _INLINE: Final = frozenset(
     (
-        "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "br", "cite", "code", "data", "del", "dfn", "em", "font",
-        "i", "ins", "kbd", "label", "mark", "nobr", "q", "rp", "rt", "ruby", "s", "samp", "small", "span", "strike",
-        "strong", "sub", "sup", "time", "tt", "u", "var", "wbr", "img", "picture", "source", "input"
+        "a",
+        "abbr",
+        "acronym",
+        "b",
+        "bdi",
+        "bdo",
+        "big",
+        "br",
+        "cite",
+        "code",
+        "data",
+        "del",
+        "dfn",
+        "em",
+        "font",
+        "i",
+        "ins",
+        "kbd",
+        "label",
+        "mark",
+        "nobr",
+        "q",
+        "rp",
+        "rt",
+        "ruby",
+        "s",
+        "samp",
+        "small",
+        "span",
+        "strike",
+        "strong",
+        "sub",
+        "sup",
+        "time",
+        "tt",
+        "u",
+        "var",
+        "wbr",
+        "img",
+        "picture",
+        "source",
+        "input",
     )
-)  # fmt: skip
+)
 _PLAIN: Final = frozenset(("div", "section", "header", "article", "main", "dl", "dt", "dd"))
 _LEAD: Final = re.compile(
     r"(?:^|[\s_-])(?:lead|lede|leadin|summary|standfirst|intro|introduction|deck|dek|subtitle|sub-?head(?:ing|line)?|excerpt|abstract|"
@@ -72,8 +111,9 @@ def _discussed(body: Element, found: list[Block]) -> list[Block]:
 
 
 def main_of(tree: turbohtml.Document) -> Element | None:
-    """The element of the main text: that of turbohtml, unless the page's one heading is in another article, or over other
-    paragraphs; where the text goes on in elements alike, as around advertisements, what holds them all."""
+    """The element of the main text: that of turbohtml, unless the page's one heading is in another article,
+    or over other paragraphs; where the text goes on in elements alike, as around advertisements, what holds
+    them all."""
     main = tree.main_content()
     headings = tree.select("h1")
     if len(headings) == 1 and (article := _article(headings[0])) is not None and len(article.text) >= SHORT:
@@ -97,7 +137,8 @@ def _body(main: Element) -> Element:
 
 
 def _under(heading: Element, main: Element) -> Element | None:
-    """What the page's one heading is in with paragraphs of its own, when the element that was found is beside it, as a column is."""
+    """What the page's one heading is in with paragraphs of its own, when the element that was found is beside
+    it, as a column is."""
     box = heading.parent
     if (
         not isinstance(box, Element)
@@ -107,13 +148,16 @@ def _under(heading: Element, main: Element) -> Element | None:
     ):
         return None
     sizes = [
-        len(one.text) for one in box.children if isinstance(one, Element) and one.tag == "p" and len(one.text) >= GOOD
+        len(one.text)
+        for one in box.children
+        if isinstance(one, Element) and one.tag == "p" and len(one.text) >= GOOD
     ]
     return box if len(sizes) > 1 and sum(sizes) >= max(SHORT, len(main.text) // 4) else None
 
 
 def _chaptered(heading: Element, main: Element) -> Element | None:
-    """The section that the page's one heading begins, as in a manual, when what was found is a section in it or a definition."""
+    """The section that the page's one heading begins, as in a manual, when what was found is a section in it
+    or a definition."""
     box = heading.parent
     if not isinstance(box, Element) or box not in main.ancestors:
         return None
@@ -134,7 +178,8 @@ def _is_article(element: object) -> TypeGuard[Element]:
 
 
 def _whole(tree: turbohtml.Document, main: Element) -> Element:
-    """What holds an element and its twins: those of the same tag and classes that go on with its text near by, in the same article."""
+    """What holds an element and its twins: those of the same tag and classes that go on with its text near
+    by, in the same article."""
     names = attribute_of(main, "class").split()
     if not names:
         return main
@@ -149,7 +194,11 @@ def _whole(tree: turbohtml.Document, main: Element) -> Element:
             break
     found, more = -1, 0
     for twin in tree.find_all(main.tag, class_=names[0], limit=ASKED):
-        if twin is main or not _alike(attribute_of(twin, "class").split(), names) or not (size := _paragraphs(twin)):
+        if (
+            twin is main
+            or not _alike(attribute_of(twin, "class").split(), names)
+            or not (size := _paragraphs(twin))
+        ):
             continue
         near = list(islice(twin.ancestors, UP))
         shared = next((place for place, one in enumerate(above) if one in near), None)
@@ -159,14 +208,17 @@ def _whole(tree: turbohtml.Document, main: Element) -> Element:
 
 
 def _alike(one: list[str], other: list[str]) -> bool:
-    """Whether two elements' classes are the same, but for some that only one has, and that are no boilerplate's."""
+    """Whether two elements' classes are the same, but for some that only one has, and that are no
+    boilerplate's."""
     few, many = sorted((set(one), set(other)), key=len)
     return few <= many and len(few) * 2 >= len(many) and not called_boilerplate(" ".join(many - few))
 
 
 def _paragraphs(element: Element) -> int:
     """Characters of the paragraphs in an element."""
-    sizes = (len(one.text) - sum(len(link.text) for link in one.select("a")) for one in element.select("p")[:ASKED])
+    sizes = (
+        len(one.text) - sum(len(link.text) for link in one.select("a")) for one in element.select("p")[:ASKED]
+    )
     return sum(size for size in sizes if size >= GOOD)
 
 
@@ -193,7 +245,8 @@ def _walk(main: Element, discussion: bool = False) -> list[Block]:
     found: list[Block] = []
     parts: list[str] = []
     linked, tag = 0, main.tag
-    waiting: list[tuple[Any, bool]] = [(main, False)]  # nodes, or the tag of a block that goes on; whether in a link
+    # nodes, or the tag of a block that goes on; whether in a link
+    waiting: list[tuple[Any, bool]] = [(main, False)]
     for _ in range(NODES):
         if not waiting:
             break
@@ -246,7 +299,8 @@ def _kept(found: list[Block]) -> list[Block]:
 
 
 def _begun(kept: list[Block]) -> list[Block]:
-    """The blocks without the short ones before the first sentence, as of dates and names; headings, lists, paragraphs stay."""
+    """The blocks without the short ones before the first sentence, as of dates and names; headings, lists,
+    paragraphs stay."""
     start = next((place for place, block in enumerate(kept) if _says(block)), 0)
     return [block for place, block in enumerate(kept) if place >= start or block.tag not in _PLAIN]
 
@@ -275,11 +329,13 @@ def _run(found: list[Block]) -> list[Block]:
 
 
 def marked_down(page: Document, grows: bool) -> str:
-    """The main text as Markdown; the page's tree is changed. `grows`: a layout of its tables would be too large."""
+    """The main text as Markdown; the page's tree is changed. `grows`: a layout of its tables would be too
+    large."""
     tree = page.tree
     if grows:
         return "\n\n".join(
-            f"{'#' * int(block.tag[1])} {block.text}" if block.tag in HEADINGS else block.text for block in blocks(tree)
+            f"{'#' * int(block.tag[1])} {block.text}" if block.tag in HEADINGS else block.text
+            for block in blocks(tree)
         )
     body = tree.select_one("body")
     main = main_of(tree) or body

@@ -1,4 +1,5 @@
-"""Lines that stand between the parts of an article, or after it, and are none of it, in the words of many languages."""
+"""Lines that stand between the parts of an article, or after it, and are none of it, in the words of many
+languages."""
 
 from __future__ import annotations
 

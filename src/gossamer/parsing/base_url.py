@@ -20,16 +20,18 @@ _ROOTED: Final = re.compile(r"[\x00-\x20]*(?:[/\\]|[a-zA-Z][a-zA-Z0-9+.-]*:[\t\n
 
 
 class Base(Resolver):
-    """The URL of a document, parsed once; `resolve` makes its links absolute (http and https only, no fragment).
+    """The URL of a document, parsed once; `resolve` makes its links absolute (http and https only, no
+    fragment).
 
-    A URL is at most MAX_URL characters long. Longer ones are refused by the lengths of their parts, before anything is joined:
-    a page of 100 KB may have a base of 800 KB and 50,000 relative links.
+    A URL is at most MAX_URL characters long. Longer ones are refused by the lengths of their parts, before
+    anything is joined: a page of 100 KB may have a base of 800 KB and 50,000 relative links.
     """
 
     __slots__ = ("is_long", "url")
 
     def __init__(self, url: str) -> None:
-        """`url` may be no URL at all: then only absolute links resolve. Of one that is too long only the origin is kept in `url`."""
+        """`url` may be no URL at all: then only absolute links resolve. Of one that is too long only the
+        origin is kept in `url`."""
         super().__init__(url)
         self.url: str = self._base.href if self._base is not None else ""
         self.is_long = len(self.url) > MAX_URL
@@ -63,8 +65,8 @@ class Base(Resolver):
 
 
 class OldBase(Base):
-    """The base of a document that is not in UTF-8: what its links have in their queries goes out in its own encoding, as
-    browsers send it and its server expects it (URL Standard, "query state")."""
+    """The base of a document that is not in UTF-8: what its links have in their queries goes out in its own
+    encoding, as browsers send it and its server expects it (URL Standard, "query state")."""
 
     __slots__ = ("_codec",)
 
@@ -84,7 +86,9 @@ class OldBase(Base):
             octets = char.encode(self._codec)
         except UnicodeEncodeError:
             return f"%26%23{ord(char)}%3B"
-        return "".join(f"%{octet:02X}" if octet > 0x7E or octet in b"\"#<>'" else chr(octet) for octet in octets)
+        return "".join(
+            f"%{octet:02X}" if octet > 0x7E or octet in b"\"#<>'" else chr(octet) for octet in octets
+        )
 
 
 def base_of(url: str, encoding: str) -> Base:

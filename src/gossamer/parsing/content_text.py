@@ -1,4 +1,5 @@
-"""What a page says, for whoever compares pages: all text but navigation, advertisements, forms, and links that stand alone."""
+"""What a page says, for whoever compares pages: all text but navigation, advertisements, forms, and links
+that stand alone."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ class Gist(NamedTuple):
 
 
 class _Measure:
-    """Lengths of texts, as long as that is no work without end: elements may lie in one another, thousands deep."""
+    """Lengths of texts, as long as that is no work without end: elements may lie in one another, thousands
+    deep."""
 
     def __init__(self) -> None:
         self.left = MEASURED
@@ -42,7 +44,8 @@ class _Measure:
 
 
 def gist(tree: turbohtml.Document) -> Gist:
-    """What a page says. **The tree is changed**: whoever wants something of it comes before. 1 to 3 ms a page of 100 KB."""
+    """What a page says. **The tree is changed**: whoever wants something of it comes before. 1 to 3 ms a page
+    of 100 KB."""
     head = _head(tree)
     body = tree.select_one("body")
     if body is None:

@@ -1,8 +1,9 @@
-"""Predicts whether a page may be costly to read, from its bytes. Such a page is read in a process that can be killed (`road.page_process`).
+"""Predicts whether a page may be costly to read, from its bytes. Such a page is read in a process that can be
+killed (`road.page_process`).
 
-The HTML parser holds the interpreter and cannot be interrupted. Its tree is linear in the page, at most 48 bytes of memory for each
-byte, with one exception: formatting elements that are left open (`<b class=c0><p><b class=c1><p>`) are opened again in every
-paragraph, up to 512 of them, so that 100 KB cost 600 MB.
+The HTML parser holds the interpreter and cannot be interrupted. Its tree is linear in the page, at most 48
+bytes of memory for each byte, with one exception: formatting elements that are left open (`<b class=c0><p><b
+class=c1><p>`) are opened again in every paragraph, up to 512 of them, so that 100 KB cost 600 MB.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ FEW_TAGS: Final = 1000
 MAX_CLONES: Final = 500_000
 """Elements that may be made by opening formatting elements again: 120 bytes and 0.2 us each."""
 MAX_OPEN: Final = 100
-"""Formatting elements that a page may leave open: with some 250 in as many blocks the parser (turbohtml 1.15.4) ends its process."""
+"""Formatting elements that a page may leave open: with some 250 in as many blocks the parser (turbohtml
+1.15.4) ends its process."""
 WITHOUT_ATTRIBUTES: Final = 39
-"""Formatting elements without attributes that can be open: there are 13, and of equal ones 3 are opened again. (Of `a` one can be open.)"""
+"""Formatting elements without attributes that can be open: there are 13, and of equal ones 3 are opened
+again. (Of `a` one can be open.)"""
 _NAMES = (
     rb"[bB](?:[iI][gG])?|[cC][oO][dD][eE]|[eE][mM]|[fF][oO][nN][tT]|[iI]|[nN][oO][bB][rR]"
     rb"|[sS](?:[mM][aA][lL][lL]|[tT][rR][iI][kK][eE]|[tT][rR][oO][nN][gG])?|[tT][tT]|[uU]"
@@ -50,14 +53,16 @@ def tags_of(body: bytes) -> int:
 
 
 class Cost(NamedTuple):
-    """What a page's bytes say of it. `roots`: how many start tags of html and body it has, at most; None: not counted."""
+    """What a page's bytes say of it. `roots`: how many start tags of html and body it has, at most; None: not
+    counted."""
 
     is_costly: bool
     roots: int | None = None
 
 
 def cost_of(body: bytes) -> Cost:
-    """What it may cost to read an HTML page. Costly is what may take more than 64 MiB, or hold the interpreter for more than 100 ms.
+    """What it may cost to read an HTML page. Costly is what may take more than 64 MiB, or hold the
+    interpreter for more than 100 ms.
 
     >>> cost_of(b"<p>text <b class=x>word</b>" * 1000).is_costly, cost_of(b"".join(b"<b id=%d><p>" % n for n in range(1000))).is_costly
     (False, True)
@@ -73,7 +78,9 @@ def cost_of(body: bytes) -> Cost:
     return Cost(
         too_many
         or (
-            tags >= FEW_TAGS and (starts + WITHOUT_ATTRIBUTES) * tags > MAX_CLONES and _clones(body, tags) > MAX_CLONES
+            tags >= FEW_TAGS
+            and (starts + WITHOUT_ATTRIBUTES) * tags > MAX_CLONES
+            and _clones(body, tags) > MAX_CLONES
         ),
         starts,
     )
@@ -98,7 +105,8 @@ def may_explode(body: bytes) -> bool:
 def _clones(body: bytes, tags: int) -> int:
     """How many formatting elements the parser may open again, at most; not exact below MAX_CLONES.
 
-    All that are open are opened again once an element that they lay in has ended: once for each start tag, at most.
+    All that are open are opened again once an element that they lay in has ended: once for each start tag, at
+    most.
     """
     narrow = _narrow(body)
     found = len(_FORMATS.findall(narrow))

@@ -6,7 +6,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-# Code, then the ways to write it. What several currencies share belongs to the one that is met most: that line comes first.
+# Code, then the ways to write it. What several currencies share belongs to the one that is met most: that
+# line comes first.
 _TABLE = """
 USD $ US$ $US USD$ U$S U$ dollars dollar ¢ долларов доллара доллар долл.
 EUR € euros euro Eur EURO Euro Euros евро ευρώ
@@ -197,19 +198,47 @@ class Spellings(NamedTuple):
 
 
 SHARED = {
-    **dict.fromkeys(("¥", "￥"), ("CNY", "CNH")), **dict.fromkeys(("£", "￡"), ("EGP", "LBP", "GIP", "FKP", "SHP", "IEP", "SYP")),
-    "C$": ("NIO",), "B$": ("BSD", "BBD"), "G$": ("GYD",), "元": ("TWD", "HKD", "MOP"), "₨": ("PKR", "LKR", "MUR", "SCR", "NPR"),
-}  # fmt: skip
+    **dict.fromkeys(("¥", "￥"), ("CNY", "CNH")),
+    **dict.fromkeys(("£", "￡"), ("EGP", "LBP", "GIP", "FKP", "SHP", "IEP", "SYP")),
+    "C$": ("NIO",),
+    "B$": ("BSD", "BBD"),
+    "G$": ("GYD",),
+    "元": ("TWD", "HKD", "MOP"),
+    "₨": ("PKR", "LKR", "MUR", "SCR", "NPR"),
+}
 """Signs of several currencies, and those that a code or word beside makes them stand for: `¥99 CNY`."""
 NATIONS = (
-    (re.compile("dollar|доллар|долл"), re.compile(
-        "(canad|kanad|канад)|(austral|австрал)|(new zealand|néo-?zéland|neuseel)|(hong[ -]?kong|гонконг)|"
-        "(singap|сингап)|(taiwan|taïwan|тайван)|(jamai[ck])|(trinidad)|(fiji)|(namibi)|(brunei)|(bahami)|(barbadi)|(beli[zs]e)|(liberia)",
-        re.IGNORECASE),
-     ["CAD", "AUD", "NZD", "HKD", "SGD", "TWD", "JMD", "TTD", "FJD", "NAD", "BND", "BSD", "BBD", "BZD", "LRD"]),
-    (re.compile("[Rr]upees"), re.compile("(pakistan)|(sri lanka)|(nepal)|(mauriti)|(seychell)", re.IGNORECASE),
-     ["PKR", "LKR", "NPR", "MUR", "SCR"]),
-)  # fmt: skip
+    (
+        re.compile("dollar|доллар|долл"),
+        re.compile(
+            "(canad|kanad|канад)|(austral|австрал)|(new zealand|néo-?zéland|neuseel)|(hong[ -]?kong|гонконг)|"
+            "(singap|сингап)|(taiwan|taïwan|тайван)|(jamai[ck])|(trinidad)|(fiji)|(namibi)|(brunei)|(bahami)|(barbadi)|(beli[zs]e)|(liberia)",
+            re.IGNORECASE,
+        ),
+        [
+            "CAD",
+            "AUD",
+            "NZD",
+            "HKD",
+            "SGD",
+            "TWD",
+            "JMD",
+            "TTD",
+            "FJD",
+            "NAD",
+            "BND",
+            "BSD",
+            "BBD",
+            "BZD",
+            "LRD",
+        ],
+    ),
+    (
+        re.compile("[Rr]upees"),
+        re.compile("(pakistan)|(sri lanka)|(nepal)|(mauriti)|(seychell)", re.IGNORECASE),
+        ["PKR", "LKR", "NPR", "MUR", "SCR"],
+    ),
+)
 """Words of several currencies, and the stems of the countries (in a text beside them) whose they then are."""
 
 
@@ -242,10 +271,11 @@ def _sure(form: str) -> bool:
 
 
 def _any(forms: set[str]) -> str:
-    """One of the forms, the longest first; letters at its ends stand beside no other letter (but `руб` has many endings, and
-    Thai, Chinese, Japanese and Korean put no blanks between words).
+    """One of the forms, the longest first; letters at its ends stand beside no other letter (but `руб` has
+    many endings, and Thai, Chinese, Japanese and Korean put no blanks between words).
 
-    Grouped by first letter, which comes before the look at its left: most places of a text are passed over by it at once.
+    Grouped by first letter, which comes before the look at its left: most places of a text are passed over by
+    it at once.
     """
     groups: dict[str, list[str]] = {}
     for form in sorted(forms, key=lambda form: (-len(form), form)):

@@ -1,11 +1,13 @@
-"""Words of dates in the languages that pages are written in: months, days from now, what is published and modified."""
+"""Words of dates in the languages that pages are written in: months, days from now, what is published and
+modified."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-# The names of the months, in lower case, without accents of Latin and Greek letters; a semicolon ends a month.
+# The names of the months, in lower case, without accents of Latin and Greek letters; a semicolon ends a
+# month.
 _MONTHS: Final = """
 january jan januar januari janvier janv enero ene gennaio gen janeiro styczen stycznia sty января январь янв січня січ leden ledna
 januara tammikuu tammikuuta ocak ianuarie ian januar ιανουαριου ιανουαριος ιαν يناير ינואר जनवरी มกราคม ม.ค siječnja sijecnja
@@ -47,12 +49,18 @@ _UNITS: Final = (
         "seconds",
         "seconds?|secs?|s|sekunden?|segundos?|secondes?|secondi|секунд[уы]?|seconden|sekund[ay]?|sekunder|saniye|秒前?|초",
     ),
-    ("minutes", "minutes?|mins?|minuten?|minutos?|minuti|минут[уы]?|minuut|minut[ay]?|minuter|dakika|分钟|分鐘|分|분"),
+    (
+        "minutes",
+        "minutes?|mins?|minuten?|minutos?|minuti|минут[уы]?|minuut|minut[ay]?|minuter|dakika|分钟|分鐘|分|분",
+    ),
     (
         "hours",
         "hours?|hrs?|h|stunden?|horas?|heures?|or[ae]|час(?:а|ов)?|uur|uren|godzin[ęy]?|timm(?:ar|e)|timer?|saat|小时|小時|時間|시간",
     ),
-    ("days", "days?|d|tag(?:en)?|d[ií]as?|jours?|giorn[oi]|день|дн(?:я|ей)|dag(?:en|ar|e)?|dni|dzień|gün|天|日|일"),
+    (
+        "days",
+        "days?|d|tag(?:en)?|d[ií]as?|jours?|giorn[oi]|день|дн(?:я|ей)|dag(?:en|ar|e)?|dni|dzień|gün|天|日|일",
+    ),
     (
         "weeks",
         "weeks?|w|wochen?|semanas?|semaines?|settiman[ae]|недел[юиь]|weken|tydzień|tygodni[ea]?|vecka|veckor|hafta|周|週間|주",
@@ -61,7 +69,10 @@ _UNITS: Final = (
         "months",
         "months?|monat(?:en)?|mes(?:es)?|mois|mes[ei]|m[êe]s|месяц(?:а|ев)?|maand(?:en)?|miesiąc[ea]?|miesięcy|månad(?:er)?|ay|个月|か月|ヶ月|개월",
     ),
-    ("years", "years?|yrs?|y|jahr(?:en)?|años?|ans?|ann[oi]|anos?|год(?:а)?|лет|jaar|rok|lata|lat|år|yıl|年|년"),
+    (
+        "years",
+        "years?|yrs?|y|jahr(?:en)?|años?|ans?|ann[oi]|anos?|год(?:а)?|лет|jaar|rok|lata|lat|år|yıl|年|년",
+    ),
 )
 _ONE: Final = r"an?|one|einem|einer|einen|une?|uno?|um|uma|una|un'|een|en"
 _AGO: Final = r"ago|назад|fa|geleden|temu|sedan|siden|önce|前|전|atrás|тому"
@@ -73,22 +84,59 @@ RELATIVE: Final = re.compile(
 )
 SINCE: Final = re.compile(rf"(?<!\w)(?:{_SINCE})\s+$|(?<!\w)(?:{_SINCE})\b", re.IGNORECASE)
 NEAR: Final = (
-    (re.compile(r"(?<!\w)(?:just now|right now|gerade eben|à l'instant|только что|刚刚|たった今|방금)", re.IGNORECASE), None),
-    (re.compile(
-        r"(?<!\w)(?:yesterday|gestern|hier|ayer|ieri|ontem|gisteren|wczoraj|вчера|вчора|včera|igår|i går|eilen|dün"
-        r"|tegnap|χθες|أمس)(?!\w)|昨天|昨日|어제",
-        re.IGNORECASE), 1),
-    (re.compile(
-        r"(?<!\w)(?:today|heute|aujourd['’]hui|hoy|oggi|hoje|vandaag|dzisiaj|dziś|сегодня|сьогодні|dnes|idag|i dag"
-        r"|tänään|bugün|ma|σήμερα|اليوم)(?!\w)"
-        r"|今天|今日|오늘", re.IGNORECASE), 0),
-)  # fmt: skip
+    (
+        re.compile(
+            r"(?<!\w)(?:just now|right now|gerade eben|à l'instant|только что|刚刚|たった今|방금)",
+            re.IGNORECASE,
+        ),
+        None,
+    ),
+    (
+        re.compile(
+            r"(?<!\w)(?:yesterday|gestern|hier|ayer|ieri|ontem|gisteren|wczoraj|вчера|вчора|včera|igår|i går|eilen|dün"
+            r"|tegnap|χθες|أمس)(?!\w)|昨天|昨日|어제",
+            re.IGNORECASE,
+        ),
+        1,
+    ),
+    (
+        re.compile(
+            r"(?<!\w)(?:today|heute|aujourd['’]hui|hoy|oggi|hoje|vandaag|dzisiaj|dziś|сегодня|сьогодні|dnes|idag|i dag"
+            r"|tänään|bugün|ma|σήμερα|اليوم)(?!\w)"
+            r"|今天|今日|오늘",
+            re.IGNORECASE,
+        ),
+        0,
+    ),
+)
 """Words for a day by how many ago it was; None: this very time."""
 ZONES: Final = {
-    "z": 0, "utc": 0, "gmt": 0, "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7,
-    "cet": 1, "cest": 2, "mez": 1, "mesz": 2, "bst": 1, "wet": 0, "eet": 2, "eest": 3, "msk": 3, "jst": 9, "kst": 9,
-    "ist": 5.5, "aest": 10, "aedt": 11,
-}  # fmt: skip
+    "z": 0,
+    "utc": 0,
+    "gmt": 0,
+    "est": -5,
+    "edt": -4,
+    "cst": -6,
+    "cdt": -5,
+    "mst": -7,
+    "mdt": -6,
+    "pst": -8,
+    "pdt": -7,
+    "cet": 1,
+    "cest": 2,
+    "mez": 1,
+    "mesz": 2,
+    "bst": 1,
+    "wet": 0,
+    "eet": 2,
+    "eest": 3,
+    "msk": 3,
+    "jst": 9,
+    "kst": 9,
+    "ist": 5.5,
+    "aest": 10,
+    "aedt": 11,
+}
 ERAS: Final = {"令和": 2018, "平成": 1988, "昭和": 1925, "民國": 1911, "民国": 1911}
 """The year before the first of each."""
 MODIFIED: Final = re.compile(

@@ -1,4 +1,5 @@
-"""Dates as people and pages write them, and when a page was published and modified. Dates are ISO 8601 as far as they are told."""
+"""Dates as people and pages write them, and when a page was published and modified. Dates are ISO 8601 as far
+as they are told."""
 
 from __future__ import annotations
 
@@ -52,16 +53,20 @@ _ROOM: Final = 40
 
 
 def date(text: str | None, language: str | None = None, now: datetime | None = None) -> str | None:
-    """The first date in a text as ISO 8601, with its time and offset where they are told; None where there is none. Never raises.
+    """The first date in a text as ISO 8601, with its time and offset where they are told; None where there is
+    none. Never raises.
 
-    language: a tag; of `05/12/2024` it tells which is the day (`en-US`: the second, else the first). now: what `3 hours ago`
-    and days without a year are counted from; without it they are none. What is far from any page (before 1000) is none.
+    language: a tag; of `05/12/2024` it tells which is the day (`en-US`: the second, else the first). now:
+    what `3 hours ago` and days without a year are counted from; without it they are none. What is far from
+    any page (before 1000) is none.
 
     >>> date("Published 12 May 2024, 3:05 pm"), date("12. Mai 2024"), date("05/12/2024", "en-US"), date("May 2024")
     ('2024-05-12T15:05:00', '2024-05-12', '2024-05-12', '2024-05')
     """
     text = unicodedata.normalize("NFKC", (text or "")[:LONGEST]).strip()
-    text = "".join(str(unicodedata.digit(char)) if char.isdigit() and not char.isascii() else char for char in text)
+    text = "".join(
+        str(unicodedata.digit(char)) if char.isdigit() and not char.isascii() else char for char in text
+    )
     if whole := _WHOLE.fullmatch(text):
         return _of_digits(whole)
     for shape in _SHAPES if _DIGITS.search(text) else ():
@@ -115,13 +120,17 @@ def _day(found: re.Match[str], language: str | None, now: datetime | None) -> st
     if not parts.get("year"):
         return _in_year(month, int(parts["day"]), now)
     if not parts.get("day"):
-        return f"{parts['year']}-{month:02}" if 1 <= month <= 12 and 1900 <= int(parts["year"]) <= 2100 else None
+        return (
+            f"{parts['year']}-{month:02}" if 1 <= month <= 12 and 1900 <= int(parts["year"]) <= 2100 else None
+        )
     return _iso(int(parts["year"]), month, int(parts["day"]))
 
 
 def _month_first(mark: str, language: str | None) -> bool:
     tag = (language or "").lower().replace("_", "-")
-    return (mark == "/" and tag in ("", "en", "en-us", "en-ph", "fil", "en-bz")) or (mark == "-" and tag == "en-us")
+    return (mark == "/" and tag in ("", "en", "en-us", "en-ph", "fil", "en-bz")) or (
+        mark == "-" and tag == "en-us"
+    )
 
 
 def _month(name: str, language: str | None) -> int | None:
@@ -131,7 +140,9 @@ def _month(name: str, language: str | None) -> int | None:
     if bare == "listopada" and (language or "").lower()[:2] in ("hr", "bs"):
         return 10
     composed = unicodedata.normalize("NFC", name)
-    return words.MONTHS.get(bare) or words.MONTHS.get(composed) or words.MONTHS.get(composed.removeprefix("ב"))
+    return (
+        words.MONTHS.get(bare) or words.MONTHS.get(composed) or words.MONTHS.get(composed.removeprefix("ב"))
+    )
 
 
 def _in_year(month: int, day: int, now: datetime | None) -> str | None:
@@ -154,7 +165,9 @@ def _timed(day: str, text: str, found: re.Match[str]) -> str:
     if hour > 23:
         return day
     moment = datetime.fromisoformat(day).replace(
-        hour=hour, minute=int(time["minute"] or time["french"] or time["dotted"]), second=int(time["second"] or 0)
+        hour=hour,
+        minute=int(time["minute"] or time["french"] or time["dotted"]),
+        second=int(time["second"] or 0),
     )
     return moment.replace(tzinfo=_zone(time)).isoformat()
 
@@ -175,13 +188,22 @@ def _relative(text: str, now: datetime) -> str | None:
     for found in words.RELATIVE.finditer(text):
         if not found["ago"] and not words.SINCE.match(found[0]):
             continue
-        unit = next(name for name in ("seconds", "minutes", "hours", "days", "weeks", "months", "years") if found[name])
+        unit = next(
+            name
+            for name in ("seconds", "minutes", "hours", "days", "weeks", "months", "years")
+            if found[name]
+        )
         count = int(found["count"]) if found["count"].isdecimal() else 1
         if unit in ("months", "years"):
             month = now.year * 12 + now.month - 1 - count * (12 if unit == "years" else 1)
             days = (28, 29, 30, 31)
             return next(
-                (iso for day in (now.day, *reversed(days)) if (iso := _iso(month // 12, month % 12 + 1, day))), None
+                (
+                    iso
+                    for day in (now.day, *reversed(days))
+                    if (iso := _iso(month // 12, month % 12 + 1, day))
+                ),
+                None,
             )
         then = now - timedelta(**{unit: count})
         return then.isoformat() if unit in ("seconds", "minutes", "hours") else then.date().isoformat()

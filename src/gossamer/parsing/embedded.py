@@ -50,11 +50,12 @@ _WORDS: Final = frozenset(
 
 
 def embedded(body: Body, content_type: str | None = None) -> dict[str, Any]:
-    """The objects and lists that scripts of a page have, by name. Takes any bytes, never raises; nothing is run.
+    """The objects and lists that scripts of a page have, by name. Takes any bytes, never raises; nothing is
+    run.
 
-    The name is what they are assigned to (`window.__STATE__ = {...}` is `__STATE__`), the `id` of a script of JSON, the
-    function that takes them (`init({...})`), or an attribute (`data-page`); what is pushed makes a list; scripts of JSON
-    without an id are the list under "". JSON-LD is left to `structured`.
+    The name is what they are assigned to (`window.__STATE__ = {...}` is `__STATE__`), the `id` of a script of
+    JSON, the function that takes them (`init({...})`), or an attribute (`data-page`); what is pushed makes a
+    list; scripts of JSON without an id are the list under "". JSON-LD is left to `structured`.
 
     >>> embedded(b"<script>window.state = {cart: [1, 2,], on: !0, f() { run() }}; layer.push({a: 1})</script>")
     {'state': {'cart': [1, 2], 'on': True, 'f': None}, 'layer': [{'a': 1}]}

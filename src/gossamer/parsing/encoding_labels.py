@@ -1,10 +1,12 @@
-"""The names under which the web knows its encodings (Encoding Standard, 4.2), and the codecs that read them here."""
+"""The names under which the web knows its encodings (Encoding Standard, 4.2), and the codecs that read them
+here."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-# name, Python codec (`-`: none does), labels beside the name itself; an indented line goes on with the one before
+# name, Python codec (`-`: none does), labels beside the name itself; an indented line goes on with the one
+# before
 _TABLE = """
 utf-8 utf-8 unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf8 x-unicode20utf8
 ibm866 cp866 866 cp866 csibm866

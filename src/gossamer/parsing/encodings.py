@@ -1,8 +1,9 @@
-"""Which encoding a body is in, and its text: as browsers decide it (HTML Standard, 13.2.3.2; Encoding Standard).
+"""Which encoding a body is in, and its text: as browsers decide it (HTML Standard, 13.2.3.2; Encoding
+Standard).
 
-A byte order mark, then the charset of Content-Type, then what the first 1,024 bytes declare (`<meta>`, or an XML
-declaration), then a `<meta>` that comes later, then a guess: UTF-8 when the bytes are that and not ASCII alone, else
-windows-1252.
+A byte order mark, then the charset of Content-Type, then what the first 1,024 bytes declare (`<meta>`, or an
+XML declaration), then a `<meta>` that comes later, then a guess: UTF-8 when the bytes are that and not ASCII
+alone, else windows-1252.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ _EQUALS = re.compile(rb"[\t\n\f\r ]*=[\t\n\f\r ]*")
 _WORD = re.compile(rb"[\t\n\f\r >]")
 _META = re.compile(rb"<meta[\t\n\f\r /]")
 _TAG = re.compile(rb"/?[a-z][^\t\n\f\r >]*")
-_IN_CONTENT = re.compile(rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|(?!["'])([^\t\n\f\r ;]*)|())""")
+_IN_CONTENT = re.compile(
+    rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|(?!["'])([^\t\n\f\r ;]*)|())"""
+)
 _RAW = (b"script", b"style", b"textarea", b"title", b"xmp", b"noframes", b"iframe", b"noembed")
 
 
@@ -61,7 +64,8 @@ def encoding(body: Body, content_type: str | None = None) -> str:
 
 
 def decode(body: Body, content_type: str | None = None) -> str:
-    """The text of a body, its byte order mark gone; what is no text in its encoding becomes U+FFFD. Never raises.
+    """The text of a body, its byte order mark gone; what is no text in its encoding becomes U+FFFD. Never
+    raises.
 
     >>> decode(b"caf\\xe9", "text/html; charset=iso-8859-1")
     'café'
@@ -121,7 +125,8 @@ def _guess(body: bytes) -> str:
     if body.isascii():
         return "windows-1252"
     try:
-        _, whole = codecs.utf_8_decode(body, "strict", False)  # not final: the end may be cut within a character
+        # not final: the end may be cut within a character
+        _, whole = codecs.utf_8_decode(body, "strict", False)
     except UnicodeDecodeError:
         return "windows-1252"
     return "windows-1252" if body[:whole].isascii() else "utf-8"
@@ -133,7 +138,8 @@ def _single(reader: str) -> list[str]:
 
 
 def _prescan(head: bytes) -> str | None:
-    """What the first bytes declare. The pages of a site begin alike: most often what stands up to there was met before."""
+    """What the first bytes declare. The pages of a site begin alike: most often what stands up to there was
+    met before."""
     head = head.lower()
     if (at := head.find(b"charset")) < 0:
         return None

@@ -1,4 +1,5 @@
-"""Which controls are a form's: those in it, those that name it, and those after one that a table does not let be around them."""
+"""Which controls are a form's: those in it, those that name it, and those after one that a table does not let
+be around them."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ _PARTS: Final = ("table", "thead", "tbody", "tfoot", "tr")
 def owned(tree: turbohtml.Document) -> Iterator[tuple[turbohtml.Element | None, turbohtml.Element]]:
     """Each control of a page, and the form that it is sent with, in tree order.
 
-    A form among a table's rows is empty in the tree: the controls behind it in that table are its own, as in a browser.
+    A form among a table's rows is empty in the tree: the controls behind it in that table are its own, as in
+    a browser.
     """
     forms: dict[str, turbohtml.Element] = {}
     for form in tree.select("form[id]"):

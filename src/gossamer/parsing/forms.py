@@ -1,4 +1,5 @@
-"""Forms of a page, filled in and sent as a browser would (HTML Standard, 4.10.21): hidden fields and tokens go along. Pure."""
+"""Forms of a page, filled in and sent as a browser would (HTML Standard, 4.10.21): hidden fields and tokens
+go along. Pure."""
 
 from __future__ import annotations
 
@@ -31,10 +32,15 @@ class FormError(ValueError):
 
 
 class Form:
-    """One form of a page. `url`: where it goes; `method`: GET or POST; `fields`: names and values as the page has them."""
+    """One form of a page. `url`: where it goes; `method`: GET or POST; `fields`: names and values as the page
+    has them."""
 
     def __init__(
-        self, element: turbohtml.Element, document: Document, charset: str, make: Callable[..., Request] = Request
+        self,
+        element: turbohtml.Element,
+        document: Document,
+        charset: str,
+        make: Callable[..., Request] = Request,
     ) -> None:
         self._element, self._document, self._charset, self._make = element, document, charset, make
         self._controls = list(_controls(element, document))
@@ -57,27 +63,36 @@ class Form:
         return dict(_entries(self._controls, None))
 
     def fill(
-        self, values: Mapping[str, str | bool | list[str]] | None = None, /, *, submit: str | None = None,
-        needs: Mapping[str, Any] = MappingProxyType({}), **more: Any,
-    ) -> Request:  # fmt: skip
+        self,
+        values: Mapping[str, str | bool | list[str]] | None = None,
+        /,
+        *,
+        submit: str | None = None,
+        needs: Mapping[str, Any] = MappingProxyType({}),
+        **more: Any,
+    ) -> Request:
         """The request that a browser makes when the form is filled in like this and sent.
 
-        values (or by keyword): name -> text; for a checkbox True or False, for one of several (and a multiple select) the values
-        chosen; what is not named stays as the page has it. submit: the button pressed, by its name, value or text; without it
-        the first. needs: as of `page.request`, `{"use": "results"}`. Raises FormError for a name that the form does not have, a
-        choice that is none, an unknown button.
+        values (or by keyword): name -> text; for a checkbox True or False, for one of several (and a multiple
+        select) the values chosen; what is not named stays as the page has it. submit: the button pressed, by
+        its name, value or text; without it the first. needs: as of `page.request`, `{"use": "results"}`.
+        Raises FormError for a name that the form does not have, a choice that is none, an unknown button.
         """
         wanted = {**(values or {}), **more}
         for name in wanted:
             if name not in self.names:
-                raise FormError(f"the form at {self._document.url} has no field {name!r}: it has {_told(self.names)}")
+                raise FormError(
+                    f"the form at {self._document.url} has no field {name!r}: it has {_told(self.names)}"
+                )
         button = self._button(submit)
         pairs = _filled(_entries(self._controls, button), self._controls, wanted)
         method = (_attr(button, "formmethod") if button is not None else "").upper() or self.method
         url, page = self._where(button), self._document.url
         headers = {"Referer": _referrer(page, url)} if _referrer(page, url) else {}
         if method != "POST":
-            return self._make(url.partition("?")[0] + "?" + self._encode(pairs), headers=headers or None, **needs)
+            return self._make(
+                url.partition("?")[0] + "?" + self._encode(pairs), headers=headers or None, **needs
+            )
         kind = (_attr(button, "formenctype") if button is not None else "") or _attr(self._element, "enctype")
         body, kind = self._body(pairs, kind.lower())
         scheme, host, _ = split(page)
@@ -96,10 +111,14 @@ class Form:
         raise FormError(f"the form at {self._document.url} has no button {submit!r}: it has {_told(said)}")
 
     def _where(self, button: turbohtml.Element | None) -> str:
-        action = (_attr(button, "formaction") if button is not None else "") or _attr(self._element, "action").strip()
+        action = (_attr(button, "formaction") if button is not None else "") or _attr(
+            self._element, "action"
+        ).strip()
         resolved = self._document.base.resolve(action) if action else self._document.url
         if resolved is None:
-            raise FormError(f"the form at {self._document.url} leads to what is no http(s) URL: {action[:80]!r}")
+            raise FormError(
+                f"the form at {self._document.url} leads to what is no http(s) URL: {action[:80]!r}"
+            )
         return resolved.partition("#")[0]
 
     def _encode(self, pairs: Pairs) -> str:
@@ -126,11 +145,15 @@ class Form:
 
 
 def find(
-    document: Document, page: bytes, content_type: str | None, selector: str | None,
+    document: Document,
+    page: bytes,
+    content_type: str | None,
+    selector: str | None,
     make: Callable[..., Request] = Request,
-) -> Form:  # fmt: skip
-    """The first form that a CSS selector finds (a form, or something in one); without one the form that asks for a password, else the
-    only one. Raises FormError when there is none, ValueError for what is no selector."""
+) -> Form:
+    """The first form that a CSS selector finds (a form, or something in one); without one the form that asks
+    for a password, else the only one. Raises FormError when there is none, ValueError for what is no
+    selector."""
     tree = document.tree
     forms = list(tree.select("form"))
     chosen: turbohtml.Element | None = None
@@ -155,11 +178,14 @@ def find(
 
 def _controls(form: turbohtml.Element, document: Document) -> Iterator[turbohtml.Element]:
     """The form's controls that can be sent, in tree order."""
-    return (one for owner, one in owned(document.tree) if owner is not None and owner == form and not _off(one))
+    return (
+        one for owner, one in owned(document.tree) if owner is not None and owner == form and not _off(one)
+    )
 
 
 def _off(control: turbohtml.Element) -> bool:
-    """Whether it is disabled: itself, by a fieldset around it whose first legend it is not in, or in a datalist."""
+    """Whether it is disabled: itself, by a fieldset around it whose first legend it is not in, or in a
+    datalist."""
     if "disabled" in control.attrs or control.closest("datalist") is not None:
         return True
     fieldset = control.closest("fieldset[disabled]")
@@ -220,7 +246,9 @@ def _values(name: str, own: list[turbohtml.Element], value: Any) -> list[str]:
         return [_choice(boxes[0])] if value else []
     several = list(value) if isinstance(value, list | tuple) else [value]
     if bad := [one for one in several if not isinstance(one, str)]:
-        raise FormError(f"the value of the field {name!r} is a {type(bad[0]).__name__}: it is a text, or True or False")
+        raise FormError(
+            f"the value of the field {name!r} is a {type(bad[0]).__name__}: it is a text, or True or False"
+        )
     choices = [_choice(one) for one in boxes] or options
     if choices and len(own) == len(boxes) + sum(one.tag == "select" for one in own):
         for one in several:

@@ -1,8 +1,8 @@
 """A page of HTML as the crawler sees it: one parse, everything else looked up when asked for.
 
-turbohtml builds the tree (WHATWG rules, linear on every bomb tried: 400,000 open divs 30 ms, a 2 MB attribute 5 ms).
-Selectors of one tag are looked up in its index (0.1 us where the tag is missing); lists of selectors, XPath and `find`
-walk the whole tree (25-35 us on a page of 46 KB): keep to the former on the hot path.
+turbohtml builds the tree (WHATWG rules, linear on every bomb tried: 400,000 open divs 30 ms, a 2 MB attribute
+5 ms). Selectors of one tag are looked up in its index (0.1 us where the tag is missing); lists of selectors,
+XPath and `find` walk the whole tree (25-35 us on a page of 46 KB): keep to the former on the hot path.
 """
 
 from __future__ import annotations
@@ -30,15 +30,18 @@ _REFRESH: Final = re.compile(
 """The shared declarative refresh steps (HTML Standard, 4.2.5.3): a time, and the URL behind it."""
 _MERGED: Final = re.compile(rb"<[bBhH][oOtT][dDmM][yYlL][\s/]")
 _MERGES: Final = 20_000_000
-"""Start tags of body and html, times bytes of the page: each of them that brings a new attribute costs a copy of all
-attributes so far, and 140 KB of them would cost 1.2 GB. Pages of less than 20 KB cannot cost more than 90 MB."""
+"""Start tags of body and html, times bytes of the page: each of them that brings a new attribute costs a copy
+of all attributes so far, and 140 KB of them would cost 1.2 GB. Pages of less than 20 KB cannot cost more than
+90 MB."""
 _SVG: Final = turbohtml.Namespace.SVG
 _START: Final = turbohtml.TokenType.START_TAG
 _END: Final = turbohtml.TokenType.END_TAG
 _VOID: Final = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 )
-_ENDS: Final = frozenset(("p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot"))
+_ENDS: Final = frozenset(
+    ("p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot")
+)
 """Elements whose end tags are often left out, and what such a one may be in anew."""
 _HOLD: Final = frozenset(("ul", "ol", "menu", "dl", "select", "table", "button", "object", "template"))
 DEEP: Final = 400
@@ -52,7 +55,8 @@ T = TypeVar("T")
 
 
 class once(Generic[T]):  # noqa: N801 - reads as a word beside `property`
-    """A property computed when it is first read; without the lock of functools.cached_property it costs a third."""
+    """A property computed when it is first read; without the lock of functools.cached_property it costs a
+    third."""
 
     def __init__(self, make: Callable[[Any], T]) -> None:
         self._make = make
@@ -78,7 +82,8 @@ class Document:
     def __init__(
         self, tree: turbohtml.Document, url: str, robots_header: str | None = None, encoding: str = "utf-8"
     ) -> None:
-        """From a tree, the page's final URL, the value of its X-Robots-Tag header, and the encoding that it was in."""
+        """From a tree, the page's final URL, the value of its X-Robots-Tag header, and the encoding that it
+        was in."""
         self.tree = tree
         self.url = url
         self._encoding = encoding
@@ -86,7 +91,8 @@ class Document:
 
     @once
     def base(self) -> Base:
-        """What links are relative to: the first base href, where it is a URL of the web, else the page's own URL."""
+        """What links are relative to: the first base href, where it is a URL of the web, else the page's own
+        URL."""
         own = base_of(self.url, self._encoding)
         for element in self.tree.select("base[href]")[:1]:
             if found := own.join(attribute_of(element, "href")):
@@ -103,7 +109,8 @@ class Document:
 
     @once
     def language(self) -> str | None:
-        """The declared language (BCP 47): `lang` of the html element, else the Content-Language meta, or None."""
+        """The declared language (BCP 47): `lang` of the html element, else the Content-Language meta, or
+        None."""
         root = self.tree.root
         attributes = root.attrs if root is not None else {}
         given = [str(attributes.get("lang") or ""), str(attributes.get("xml:lang") or "")]
@@ -111,7 +118,8 @@ class Document:
 
     @once
     def canonical(self) -> str | None:
-        """The URL of the first link rel=canonical in the head, absolute; None where there is none that is a URL."""
+        """The URL of the first link rel=canonical in the head, absolute; None where there is none that is a
+        URL."""
         for element in self.tree.select('link[rel~="canonical" i][href]'):
             if element.closest("head") is not None:
                 return self.base.resolve(attribute_of(element, "href"))
@@ -151,7 +159,8 @@ class Document:
 
     @once
     def refresh(self) -> str | None:
-        """The raw URL of the first meta refresh that has one, None where there is none; what is in a noscript does not count."""
+        """The raw URL of the first meta refresh that has one, None where there is none; what is in a noscript
+        does not count."""
         if not self._metas("http-equiv", "refresh"):
             return None
         inert = set(self.tree.select("noscript meta, template meta"))
@@ -163,11 +172,18 @@ class Document:
 
     def _metas(self, attribute: str, value: str) -> list[str]:
         """The contents of the meta elements of that name, or http-equiv, in any case."""
-        return [attribute_of(meta, "content") for meta in self.tree.select(f'meta[{attribute}="{value}" i][content]')]
+        return [
+            attribute_of(meta, "content")
+            for meta in self.tree.select(f'meta[{attribute}="{value}" i][content]')
+        ]
 
 
 def parse(
-    body: Body, content_type: str | None, url: str | None, robots_header: str | None = None, roots: int | None = None
+    body: Body,
+    content_type: str | None,
+    url: str | None,
+    robots_header: str | None = None,
+    roots: int | None = None,
 ) -> Document:
     """Parse a page: its bytes, Content-Type, final URL and X-Robots-Tag. Takes any bytes, never raises.
     `roots`: how many start tags of html and body it has at most, where that is known (`cost.cost_of`).
@@ -193,8 +209,9 @@ def parse(
 
 
 def deep(body: bytes, content_type: str | None) -> bool:
-    """Whether elements may lie more than DEEP in one another. turbohtml 1.15 keeps 512 open at most, and at that very depth a table in an
-    element that is opened twice (`<a>`) ends the process: for pages under that suspicion, as it costs as much as to parse them."""
+    """Whether elements may lie more than DEEP in one another. turbohtml 1.15 keeps 512 open at most, and at
+    that very depth a table in an element that is opened twice (`<a>`) ends the process: for pages under that
+    suspicion, as it costs as much as to parse them."""
     inside: list[str] = []
     for token in turbohtml.tokenize(decode(body, content_type)):
         if token.type is _START and token.tag not in _VOID:
@@ -228,12 +245,15 @@ def _merging(body: bytes, name: str, roots: int | None) -> bytes:
     if wide:
         body = decode(body, f"text/html; charset={name}").encode("utf-8")
     left = iter(range(most))
-    body = _MERGED.sub(lambda found: found[0] if next(left, None) is not None else b"<wbr" + found[0][5:], body)
+    body = _MERGED.sub(
+        lambda found: found[0] if next(left, None) is not None else b"<wbr" + found[0][5:], body
+    )
     return b"\xef\xbb\xbf" + body if wide else body
 
 
 def attribute_of(element: turbohtml.Element, name: str) -> str:
-    """The value of an attribute, empty where there is none; the words of `rel` and `class` with a blank between."""
+    """The value of an attribute, empty where there is none; the words of `rel` and `class` with a blank
+    between."""
     value = element.attrs.get(name)
     return value if isinstance(value, str) else " ".join(value or ())
 
@@ -247,11 +267,14 @@ def _tag(values: list[str]) -> str | None:
     return None
 
 
-_OTHER_FIELDS: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+_OTHER_FIELDS: Final = frozenset(
+    {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
+)
 
 
 def directives(*values: str | None, agent: str = "gossamer") -> frozenset[str]:
-    """`noindex` and `nofollow` out of meta contents or X-Robots-Tag values; `none` is both, `name:` is for one robot.
+    """`noindex` and `nofollow` out of meta contents or X-Robots-Tag values; `none` is both, `name:` is for
+    one robot.
 
     >>> sorted(directives("NOINDEX, follow", "otherbot: noindex, nofollow"))
     ['noindex']

@@ -18,7 +18,9 @@ _STRING: Final = re.compile(
     r""" "((?>(?:[^"\\\r\n]++|\\.)*))" | '((?>(?:[^'\\\r\n]++|\\.)*))' | `((?>(?:[^`\\]++|\\.)*))` """,
     re.DOTALL | re.VERBOSE,
 )
-_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|x([0-9a-fA-F]{2})|(\r\n|.))", re.DOTALL)
+_ESCAPE: Final = re.compile(
+    r"\\(?:u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|x([0-9a-fA-F]{2})|(\r\n|.))", re.DOTALL
+)
 _ESCAPES: Final = {
     "n": "\n",
     "t": "\t",
@@ -31,7 +33,9 @@ _ESCAPES: Final = {
     "\r": "",
     "\r\n": "",
 }
-_NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]{1,30}|(?:\d[\d_]{0,99}(?:\.\d{0,99})?|\.\d{1,99})(?:[eE][-+]?\d{1,3})?")
+_NUMBER: Final = re.compile(
+    r"0[xX][0-9a-fA-F]{1,30}|(?:\d[\d_]{0,99}(?:\.\d{0,99})?|\.\d{1,99})(?:[eE][-+]?\d{1,3})?"
+)
 _NAME: Final = re.compile(r"[^\W\d][\w$]*+|\$[\w$]*+")
 _WORDS: Final = {"true": True, "false": False, "null": None, "undefined": None, "NaN": None, "Infinity": None}
 _CONSTRUCTOR: Final = re.compile(r"new\s+(?:Date|Map|Set|Array|String|Number|URL)\s*+(?=\()")
@@ -94,7 +98,9 @@ class Reader:
             if char in "\"'`":
                 found = _STRING.match(text, at)
             elif char == "/":
-                found = _BLANK.match(text, at) if text[at + 1 : at + 2] in ("/", "*") else _REGEX.match(text, at)
+                found = (
+                    _BLANK.match(text, at) if text[at + 1 : at + 2] in ("/", "*") else _REGEX.match(text, at)
+                )
             elif char in "([{":
                 closing.append(")]}"["([{".index(char)])
             elif char in ")]}":

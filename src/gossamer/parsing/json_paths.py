@@ -47,10 +47,16 @@ def _steps(path: str) -> tuple[str | int | None, ...]:
     while at < len(text):
         match = _STEP.match(text, at)
         if match is None:
-            raise ValueError(f"{path!r} is no path into JSON: write it as data.items[0].name, items[*].id or a['b.c']")
+            raise ValueError(
+                f"{path!r} is no path into JSON: write it as data.items[0].name, items[*].id or a['b.c']"
+            )
         index, *names = match.groups()
         steps.append(
-            next(name for name in names if name is not None) if index is None else EVERY if index == "*" else int(index)
+            next(name for name in names if name is not None)
+            if index is None
+            else EVERY
+            if index == "*"
+            else int(index)
         )
         at = match.end()
     return tuple(steps)

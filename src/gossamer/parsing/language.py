@@ -13,7 +13,8 @@ from gossamer.parsing.text import text_of
 _READ = 3000
 """Letters of a text that are looked at."""
 _LITTLE, _ENOUGH = 20, 200
-"""Letters from which on a text says something; from which on it is believed where the markup says otherwise."""
+"""Letters from which on a text says something; from which on it is believed where the markup says otherwise.
+"""
 _LIKELY, _SURE = 0.5, 0.95
 _OLD = {"iw": "he", "in": "id", "ji": "yi", "no": "nb", "mo": "ro", "tl": "fil"}
 _CLOSE = (
@@ -30,9 +31,10 @@ _CLOSE = (
 def language(body: Body, url: str | None = None, content_type: str | None = None) -> str | None:
     """The language of a page as a BCP 47 tag, None where nothing tells.
 
-    Its article, or all its text where it has none, is looked at by py3langid (139 languages; extra `text`; 0.1 to 0.5 ms, its model is
-    loaded once in .8 s). What the page declares is taken where it is the same language, with its region, where the text is short, and
-    where the two are hard to tell apart. Raises RuntimeError when the extra is missing. Takes any bytes.
+    Its article, or all its text where it has none, is looked at by py3langid (139 languages; extra `text`;
+    0.1 to 0.5 ms, its model is loaded once in .8 s). What the page declares is taken where it is the same
+    language, with its region, where the text is short, and where the two are hard to tell apart. Raises
+    RuntimeError when the extra is missing. Takes any bytes.
 
     >>> language(b"<html lang=en><p>" + b"Der schnelle braune Fuchs springt jeden Morgen \xc3\xbcber den faulen Hund. " * 4)
     'de'
@@ -71,5 +73,7 @@ def _identifier() -> Callable[[str], tuple[str, float]]:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError as error:
         raise RuntimeError(f"to find out a language needs py3langid ({error}): {install('text')}") from None
-    found: Callable[[str], tuple[str, float]] = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True).classify
+    found: Callable[[str], tuple[str, float]] = LanguageIdentifier.from_model_file(
+        MODEL_FILE, norm_probs=True
+    ).classify
     return found

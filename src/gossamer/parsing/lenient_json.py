@@ -40,7 +40,8 @@ _QUOTED: Final = re.compile(
 
 
 def values(text: str) -> list[Any]:
-    """The JSON values in a text, one after the other; what is broken is read as far as it can be. Never raises.
+    """The JSON values in a text, one after the other; what is broken is read as far as it can be. Never
+    raises.
 
     >>> values('{"a": [1, 2,], /* why */ "b": "c"} {"d": 5')
     [{'a': [1, 2], 'b': 'c'}, {'d': 5}]
@@ -73,7 +74,11 @@ def _depth(text: str) -> int:
 
 def _paired(found: list[Any]) -> list[Any]:
     """The same without halves of surrogate pairs, which no encoding can write."""
-    text = json.dumps(found, ensure_ascii=False).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    text = (
+        json.dumps(found, ensure_ascii=False)
+        .encode("utf-16-le", "surrogatepass")
+        .decode("utf-16-le", "replace")
+    )
     clean: list[Any] = json.loads(text)
     return clean
 

@@ -13,7 +13,8 @@ MEMORY = 64 << 20
 """Bytes that a page may take beside MEMORY_PER_BYTE for each of its own."""
 MEMORY_PER_BYTE = 8
 LONG_TEXT, LONG_TEXT_PER_BYTE = 2 << 20, 16
-"""A text of so many bytes without any tag takes so much more: the parser doubles its room and keeps what it left."""
+"""A text of so many bytes without any tag takes so much more: the parser doubles its room and keeps what it
+left."""
 SECONDS, SECONDS_PER_MB = 10.0, 1.0
 """CPU time that a page may take."""
 MAX_UNPACKED = 50 << 20
@@ -40,7 +41,11 @@ def limit_bytes(body: bytes) -> int:
     for at in range(LONG_TEXT // 2, len(body), LONG_TEXT // 2):
         end = body.find(b"<", at)
         longest = max(longest, (len(body) if end < 0 else end) - body.rfind(b"<", 0, at))
-    return MEMORY + MEMORY_PER_BYTE * decoded_size(body) + (LONG_TEXT_PER_BYTE * longest if longest > LONG_TEXT else 0)
+    return (
+        MEMORY
+        + MEMORY_PER_BYTE * decoded_size(body)
+        + (LONG_TEXT_PER_BYTE * longest if longest > LONG_TEXT else 0)
+    )
 
 
 class TooComplex(ValueError):
@@ -48,7 +53,8 @@ class TooComplex(ValueError):
 
 
 class Limits:
-    """Memory and CPU time of this process while it reads one page: beyond them allocations fail, or a signal kills it."""
+    """Memory and CPU time of this process while it reads one page: beyond them allocations fail, or a signal
+    kills it."""
 
     def __init__(self) -> None:
         self._usual = resource.getrlimit(resource.RLIMIT_AS)
@@ -60,7 +66,9 @@ class Limits:
         if self._linux:
             most = start + limit_bytes(body)
             hard = self._usual[1]
-            resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+            resource.setrlimit(
+                resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
+            )
 
     def end(self) -> None:
         """Lift the limits."""
@@ -79,16 +87,21 @@ def virtual_size() -> int:
 
 @contextmanager
 def limited_memory(body: bytes) -> Iterator[None]:
-    """Within it this process may grow by what a page may take. Raises TooComplex where it would have to grow more."""
+    """Within it this process may grow by what a page may take. Raises TooComplex where it would have to grow
+    more."""
     if sys.platform != "linux":
         yield
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     most = virtual_size() + limit_bytes(body)
     try:
-        resource.setrlimit(resource.RLIMIT_AS, (most if soft == resource.RLIM_INFINITY else min(soft, most), hard))
+        resource.setrlimit(
+            resource.RLIMIT_AS, (most if soft == resource.RLIM_INFINITY else min(soft, most), hard)
+        )
         yield
     except MemoryError:
-        raise TooComplex(f"the page is too complex: it takes more than {limit_bytes(body) >> 20} MiB") from None
+        raise TooComplex(
+            f"the page is too complex: it takes more than {limit_bytes(body) >> 20} MiB"
+        ) from None
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

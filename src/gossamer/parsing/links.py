@@ -1,9 +1,10 @@
 """The links of a page.
 
-Followed are `a`, `area`, `iframe`, `frame`, `link` with rel next, prev or alternate (`link`; but not those of another
-media type, which are feeds and data) and the meta refresh (`refresh`). Not followed: what has rel=nofollow, and every
-link of a page that says nofollow of itself. No links at all: `javascript:`, `mailto:`, `data:`, `tel:` and what else is
-not http(s), what is inside of a `template`, images, forms, scripts, style sheets.
+Followed are `a`, `area`, `iframe`, `frame`, `link` with rel next, prev or alternate (`link`; but not those of
+another media type, which are feeds and data) and the meta refresh (`refresh`). Not followed: what has
+rel=nofollow, and every link of a page that says nofollow of itself. No links at all: `javascript:`,
+`mailto:`, `data:`, `tel:` and what else is not http(s), what is inside of a `template`, images, forms,
+scripts, style sheets.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class Link(msgspec.Struct, frozen=True):
 
 
 def links(body: Body, url: str | None, content_type: str | None = None, cap: int | None = None) -> list[Link]:
-    """The links of a page found at `url`, in order by kind, each address once, at most `cap`. Any bytes, never raises.
+    """The links of a page found at `url`, in order by kind, each address once, at most `cap`. Any bytes,
+    never raises.
 
     >>> links(b'<base href="/x/"><a href="y#z"> to <b>y</b></a><a href="mailto:a@b">', "https://example.com/")
     [Link(url='https://example.com/x/y', text='to y', nofollow=False, kind='a')]
@@ -77,8 +79,9 @@ def links_of(document: Document, cap: int | None = None) -> list[Link]:
 def hrefs(document: Document) -> tuple[list[str], int]:
     """(raw addresses to follow, how many others say nofollow): the crawler's fast form of `links`.
 
-    The addresses are as written but for fragment and blanks around, each once, relative to `document.base`. Measured on
-    pages with 129 links, 30 of them different: 68 us, 14 of them for the index that later selectors use, too.
+    The addresses are as written but for fragment and blanks around, each once, relative to `document.base`.
+    Measured on pages with 129 links, 30 of them different: 68 us, 14 of them for the index that later
+    selectors use, too.
     """
     tree = document.tree
     shut: dict[str, int] = {}
@@ -101,8 +104,9 @@ def hrefs(document: Document) -> tuple[list[str], int]:
 
 def _anchors(
     tree: turbohtml.Document, refused: list[turbohtml.Element]
-) -> tuple[dict[str, int], dict[str, int]]:  # fmt: skip
-    """(addresses of `a` to follow, those that say nofollow, as `refused` do). Plain strings of all, less the few that do not count."""
+) -> tuple[dict[str, int], dict[str, int]]:
+    """(addresses of `a` to follow, those that say nofollow, as `refused` do). Plain strings of all, less the
+    few that do not count."""
     found = Counter([str(element.attrs["href"] or "") for element in tree.select("a[href]")])
     inert = set(tree.select("template:not([shadowrootmode]) a[href]")) if tree.select("template") else set()
     shut = Counter([attribute_of(element, "href") for element in refused if element not in inert])
@@ -180,7 +184,11 @@ def address(one: Any) -> tuple[str | None, bool]:
     if isinstance(node, str):
         return node, False
     attributes = getattr(node, "attrs", {})
-    if "href" not in attributes and "src" not in attributes and getattr(node, "tag", "a") not in ("a", "area", "link"):
+    if (
+        "href" not in attributes
+        and "src" not in attributes
+        and getattr(node, "tag", "a") not in ("a", "area", "link")
+    ):
         raise ValueError(f"<{node.tag}> is no link: select the <a> in it")
     relations = attributes.get("rel") or ()
     words = relations.split() if isinstance(relations, str) else relations

@@ -25,8 +25,9 @@ _VALUES: Final = {"meta": "content", "data": "value", "meter": "value"}
 def microdata(tree: turbohtml.Document, resolve: Callable[[str], str]) -> list[dict[str, Any]]:
     """The items of a page that are no property of another one; `resolve` makes a URL absolute. Never raises.
 
-    An item is `type` (a text, or a list of several), `id` where it has one, and `properties`: name to value, or to a list of
-    several values; a value is a text or an item. An item without properties has its text as `value` instead.
+    An item is `type` (a text, or a list of several), `id` where it has one, and `properties`: name to value,
+    or to a list of several values; a value is a text or an item. An item without properties has its text as
+    `value` instead.
 
     >>> tree = turbohtml.parse('<p itemscope itemtype=T>a <b itemprop=name>b</b> <i itemprop="x y">1</i>')
     >>> microdata(tree, str)
@@ -56,7 +57,9 @@ class Nearest:
 
 
 class _Reader:
-    def __init__(self, tree: turbohtml.Document, scopes: list[Element], resolve: Callable[[str], str]) -> None:
+    def __init__(
+        self, tree: turbohtml.Document, scopes: list[Element], resolve: Callable[[str], str]
+    ) -> None:
         self._scopes = scopes
         self._resolve = resolve
         self._nearest = Nearest(scopes)
@@ -149,7 +152,9 @@ class _Reader:
 
 def _holds(value: Any) -> bool:
     """Whether the value of a property has an item in it."""
-    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(one, dict) for one in value))
+    return isinstance(value, dict) or (
+        isinstance(value, list) and any(isinstance(one, dict) for one in value)
+    )
 
 
 def attribute(element: Element, name: str) -> str:
@@ -159,7 +164,8 @@ def attribute(element: Element, name: str) -> str:
 
 
 def read(element: Element) -> str:
-    """The text of an element as it is seen: blanks folded, blocks on lines of their own, no scripts and styles."""
+    """The text of an element as it is seen: blanks folded, blocks on lines of their own, no scripts and
+    styles."""
     if element.select_one("*") is None:
         return " ".join(element.text.split())
     if element.select_one("table") is None:  # whose layout pads cells

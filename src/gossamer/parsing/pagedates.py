@@ -1,4 +1,5 @@
-"""When a page was published and modified: by what it says for machines, then by what it shows, then by its address."""
+"""When a page was published and modified: by what it says for machines, then by what it shows, then by its
+address."""
 
 from __future__ import annotations
 
@@ -24,12 +25,14 @@ _META: Final = {
         r"article[:.]published(?:_time)?|og:(?:article:)?published_time|(?:date)?published|date_published|pub-?date|publish(?:ed)?[-_]?(?:date|time)"
         r"|publication[-_]?date|date|dc(?:terms)?\.(?:date|created|issued)(?:\.(?:issued|created))?|parsely-pub-date|sailthru\.date|timestamp"
         r"|citation_(?:publication_|online_)?date|cxenseparse:recs:publishtime|originalpublicationdate|article_date_original|bt:pubdate|rnews:datepublished",
-        re.IGNORECASE),
+        re.IGNORECASE,
+    ),
     "modified": re.compile(
         r"article[:.]modified(?:_time)?|og:updated_time|(?:date)?modified|date_modified|last-?modified|lastmod|revised|updated_time"
         r"|dc(?:terms)?\.(?:date\.)?modified|bt:moddate|rnews:datemodified",
-        re.IGNORECASE),
-}  # fmt: skip
+        re.IGNORECASE,
+    ),
+}
 _CALLED: Final = re.compile(
     r"(?:^|[-_\s])(?:date|datetime|time|published?|pubdate|posted|timestamp|byline|dateline|meta|entry-date)(?:$|[-_\s])",
     re.IGNORECASE,
@@ -42,7 +45,8 @@ _ADDRESS: Final = re.compile(r"/((?:19|20)\d\d)[/-](0?[1-9]|1[0-2])[/-](0?[1-9]|
 
 
 class Dates(NamedTuple):
-    """When a page was `published` and `modified`: ISO 8601 as far as told (`2024-05-12`, with time and offset), or None."""
+    """When a page was `published` and `modified`: ISO 8601 as far as told (`2024-05-12`, with time and
+    offset), or None."""
 
     published: str | None
     modified: str | None
@@ -75,8 +79,13 @@ def _linked(page: Document) -> Iterator[tuple[str, str]]:
     nodes: list[dict[str, Any]] = []
     for one in json_ld(page.tree):
         inner = one.get("@graph")
-        nodes += [one, *(part for part in (inner if isinstance(inner, list) else [inner]) if isinstance(part, dict))]
-        nodes += [part for key in ("mainEntity", "mainEntityOfPage") if isinstance(part := one.get(key), dict)]
+        nodes += [
+            one,
+            *(part for part in (inner if isinstance(inner, list) else [inner]) if isinstance(part, dict)),
+        ]
+        nodes += [
+            part for key in ("mainEntity", "mainEntityOfPage") if isinstance(part := one.get(key), dict)
+        ]
 
     def rank(node: dict[str, Any]) -> int:
         kind = str(node.get("@type") or "")
@@ -116,20 +125,32 @@ def _marked(page: Document) -> Iterator[tuple[str, str]]:
     for key in ("itemprop", "property"):
         for element in page.tree.select(f"[{key}]")[:ELEMENTS]:
             for name in attribute_of(element, key).lower().split():
-                kind = {"datepublished": "published", "datemodified": "modified", "datecreated": "published"}.get(
-                    name.rpartition(":")[2]
-                )
+                kind = {
+                    "datepublished": "published",
+                    "datemodified": "modified",
+                    "datecreated": "published",
+                }.get(name.rpartition(":")[2])
                 if kind and not _is_aside(element):
-                    yield kind, attribute_of(element, "content") or attribute_of(element, "datetime") or element.text
+                    yield (
+                        kind,
+                        attribute_of(element, "content") or attribute_of(element, "datetime") or element.text,
+                    )
 
 
 def _timed(page: Document) -> Iterator[tuple[str, str]]:
     """Elements made for times: those that say what they are, then the first of the article."""
-    elements = [one for one in page.tree.select("time, abbr.published, abbr.updated")[:ELEMENTS] if not _is_aside(one)]
+    elements = [
+        one for one in page.tree.select("time, abbr.published, abbr.updated")[:ELEMENTS] if not _is_aside(one)
+    ]
 
     def rank(element: Any) -> int:
         called = attribute_of(element, "class").lower()
-        if "pubdate" in element.attrs or "published" in called or "entry-date" in called or _MODIFIED.search(called):
+        if (
+            "pubdate" in element.attrs
+            or "published" in called
+            or "entry-date" in called
+            or _MODIFIED.search(called)
+        ):
             return 0
         return 1 if any(getattr(one, "tag", "") in ("article", "main") for one in _above(element)) else 2
 
@@ -181,7 +202,8 @@ def _above(element: Any) -> Iterator[Any]:
 def _is_aside(element: Any) -> bool:
     """Whether an element is in what is beside the text: comments, lists of other articles."""
     return any(
-        getattr(one, "tag", "") == "aside" or _ASIDE.search(attribute_of(one, "class") + " " + attribute_of(one, "id"))
+        getattr(one, "tag", "") == "aside"
+        or _ASIDE.search(attribute_of(one, "class") + " " + attribute_of(one, "id"))
         for one in [element, *_above(element)]
         if hasattr(one, "attrs") and getattr(one, "tag", "") not in ("body", "html")
     )

@@ -18,7 +18,8 @@ from typing import IO, cast
 from gossamer.config.optional_deps import install
 
 PAGES, SECONDS, SIGNS, BYTES = 2000, 20.0, 5_000_000, 64 << 20
-"""Of a document: pages that are read, seconds that it may take, characters of text; bytes beyond which it is not looked at."""
+"""Of a document: pages that are read, seconds that it may take, characters of text; bytes beyond which it is
+not looked at."""
 TURNS = 200
 """Documents after which the process is replaced."""
 _ASK, _SIZE = struct.Struct("<QIdI"), struct.Struct("<I")
@@ -39,10 +40,12 @@ def is_pdf(body: bytes) -> bool:
 
 
 def text(body: bytes, pages: int = PAGES, seconds: float = SECONDS) -> str:
-    """The text of a PDF, pages apart by an empty line; '' for what is none, is encrypted, or has no text but pictures.
+    """The text of a PDF, pages apart by an empty line; '' for what is none, is encrypted, or has no text but
+    pictures.
 
-    Read by PDFium (`pip install 'gossamer[pdf]'`, else RuntimeError) in a process with 1 GiB of memory at most; of one that takes
-    longer than `seconds`, or ends that process, the pages before. No more than 5,000,000 characters. May be called from any thread.
+    Read by PDFium (`pip install 'gossamer[pdf]'`, else RuntimeError) in a process with 1 GiB of memory at
+    most; of one that takes longer than `seconds`, or ends that process, the pages before. No more than
+    5,000,000 characters. May be called from any thread.
 
     >>> text(b"no PDF")
     ''
@@ -57,7 +60,8 @@ def text(body: bytes, pages: int = PAGES, seconds: float = SECONDS) -> str:
 
 
 class Child:
-    """The process that reads: one document after another comes by its standard input, pages go out by its standard output."""
+    """The process that reads: one document after another comes by its standard input, pages go out by its
+    standard output."""
 
     def __init__(self) -> None:
         words = [sys.executable, "-I", str(Path(__file__).with_name("pdfium.py"))]

@@ -1,4 +1,5 @@
-"""What the process of `pdf` runs: PDFium, with little memory, no files and an end to each document. It needs nothing else of ours."""
+"""What the process of `pdf` runs: PDFium, with little memory, no files and an end to each document. It needs
+nothing else of ours."""
 
 from __future__ import annotations
 
@@ -20,7 +21,12 @@ def main() -> None:
     import pypdfium2
 
     codecs.lookup("utf-16-le")  # no file is opened from here on
-    bounds = {resource.RLIMIT_AS: MEMORY, resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_NOFILE: 3}
+    bounds = {
+        resource.RLIMIT_AS: MEMORY,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_NOFILE: 3,
+    }
     for what, most in bounds.items():  # three files: what is open already
         with contextlib.suppress(ValueError, OSError):  # macOS has no bound of memory
             resource.setrlimit(what, (most, most))
@@ -50,7 +56,11 @@ def _document(library: Any, body: bytes, pages: int, signs: int) -> None:
             held.close()
             page.close()
             signs -= len(said)
-            text = "\n".join(" ".join(line.split()) for line in said.splitlines()).strip().encode("utf-8", "replace")
+            text = (
+                "\n".join(" ".join(line.split()) for line in said.splitlines())
+                .strip()
+                .encode("utf-8", "replace")
+            )
             _put(_SIZE.pack(len(text) + 1) + text)
             if signs <= 0:
                 return

@@ -23,15 +23,18 @@ OTHER = re.compile(
     r"(?<!\d)\d{1,2}([./-])\d{1,2}\1(?:19|20)\d\d(?!\d)|(?<!\d)(?:19|20)\d\d([./-])\d\d\2\d\d(?!\d)"
     r"|\b(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\.?,? (?:\d{1,2}, )?(?:19|20)\d\d\b"
     r"|(?<![\d.,:])(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?![\d:])"  # a time
-    r"|\+\d[\d ().-]{6,}\d|\(0?\d{2,4}\) ?\d{3,4}[ .-]\d{3,4}|(?<![\d-])(?:1-)?(?:\d{3}-)?\d{3}-\d{4}(?![\d-])"  # telephones
+    # telephones
+    r"|\+\d[\d ().-]{6,}\d|\(0?\d{2,4}\) ?\d{3,4}[ .-]\d{3,4}|(?<![\d-])(?:1-)?(?:\d{3}-)?\d{3}-\d{4}(?![\d-])"
     r"|\b(?:tel|phone|fax|call us|mobile|hotline|telefon|téléphone|тел)\b[^\d]{0,12}\d[\d ()./-]{4,}\d"
-    r"|\d[\d.,]* ?(?:/ ?(?:5|10)(?![\d.,])|out of \d+)|\bv(?:ersion)?\.? ?\d+(?:\.\d+)+|\bpage \d+(?: of \d+)?"  # marks, versions
+    # marks, versions
+    r"|\d[\d.,]* ?(?:/ ?(?:5|10)(?![\d.,])|out of \d+)|\bv(?:ersion)?\.? ?\d+(?:\.\d+)+|\bpage \d+(?: of \d+)?"
     r"|\d[\d.,]* ?[x×] ?\d+(?: ?[x×] ?\d+)* ?(?:[cm]?m|in|inch|px|\")(?!\w)"  # measures
     r"|\b(?:in stock|size|größe|taille|talla|qty|quantity|sku|isbn|ean|upc|model)\b[\s:.#]{0,3}(?:[a-z]*-)?\d[\d-]*(?![\d.,])"
     r"|\b(?:buy \d+ get|get|\d+ (?:for|voor|für)) \d+(?![\d.,])|\bbuy \d+",
     re.IGNORECASE,
 )
-"""Numbers that are no price where no currency is written: dates, times, telephones, marks, versions, measures, counts."""
+"""Numbers that are no price where no currency is written: dates, times, telephones, marks, versions,
+measures, counts."""
 POWERS = {"千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
 MYRIAD = re.compile(r"\s?([万萬만億亿억]|[千천](?![克瓦米]))\s?")
 MINOR = re.compile(
@@ -74,13 +77,21 @@ _SAVED = re.compile(
     r"\b(?:sav(?:e|ings?)|you save|spar(?:en|e|a)?|ersparnis|économi[sez]+|ahorra|risparmi|discount|rabatt|rebate)\W*(?:of|von)?\W*$",
     re.IGNORECASE,
 )
-_DE, _POR = re.compile(r"(?<!lieu )\b(?:de|van)\W*$", re.IGNORECASE), re.compile(r"\b(?:por|voor)\W*$", re.IGNORECASE)
+_DE, _POR = (
+    re.compile(r"(?<!lieu )\b(?:de|van)\W*$", re.IGNORECASE),
+    re.compile(r"\b(?:por|voor)\W*$", re.IGNORECASE),
+)
 
 
 def power(text: str, start: int, end: int, places: list[tuple[int, int]]) -> int:
-    """The power of ten that is written behind a number, 0 for none; a letter (`$1.5K`) where a currency of `places` stands before."""
+    """The power of ten that is written behind a number, 0 for none; a letter (`$1.5K`) where a currency of
+    `places` stands before."""
     char = text[end : end + 1]
-    if char in _LETTERS and _THOUSANDS.match(text, end) and any(0 <= start - place[1] < 2 for place in places):
+    if (
+        char in _LETTERS
+        and _THOUSANDS.match(text, end)
+        and any(0 <= start - place[1] < 2 for place in places)
+    ):
         return _LETTERS[char]
     if char not in _BEGIN and (char.isalnum() or text[end + 1 : end + 2] not in _BEGIN):
         return 0
@@ -99,7 +110,8 @@ def is_saved(label: str) -> bool:
 
 
 def is_present(label: str, former: str) -> bool:
-    """Whether what stands before a number says that it is the price now; nothing is enough behind a former one."""
+    """Whether what stands before a number says that it is the price now; nothing is enough behind a former
+    one."""
     if _DE.search(former):
         return _POR.search(label) is not None
     return not is_saved(label) and (not LETTER.search(label) or _PRESENT.search(label) is not None)

@@ -30,7 +30,8 @@ _PLAIN: dict[int, str | None] = {
         map(ord, "\u061c\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff")
     ),
 }
-"""What is read as another character, or passed over: wide marks, other blanks; marks of direction, blanks of no width."""
+"""What is read as another character, or passed over: wide marks, other blanks; marks of direction, blanks of
+no width."""
 _THREE = {"BHD": ".", "JOD": ".", "KWD": ".", "LYD": ".", "OMR": ".", "TND": ".,"}
 """Currencies of a thousand parts, and what their people write before three decimals."""
 _NOTHING = re.compile(r"[-−–][.,]\d\d(?!\d)")
@@ -40,7 +41,8 @@ _POINT = re.compile(r"(?<=\d)[·⋅˙](?=\d)")
 _BARE = re.compile(r"\s*\d[\d ]*(?:[.,]\d{3})*(?:[.,]\d\d?)?\s*")
 _COLON = re.compile(r"(?<=\d):(?=\d\d ?(?:kr\b|SEK|:-))|(?<=kr \d\d):(?=\d\d(?!\d))")  # a Swede's: `99:90 kr`
 _SURE = re.compile(r"٫(\d+)$|['’](\d\d)$")
-"""Decimals behind what separates nothing else: the Arabic mark, and an apostrophe before two of them (12'50)."""
+"""Decimals behind what separates nothing else: the Arabic mark, and an apostrophe before two of them (12'50).
+"""
 _TWO = re.compile(r"[.,]\d\d$")
 _CENTS = re.compile(r"(?:\s?[€$£]\s?(\d\d)|[€$£](\d{3}))(?![\d.,]|\s?[€$£])")
 _LETTERS = re.compile(r"(?<![^\W\d_])([A-Z]{1,3}) \$|\$ ?([A-Z]{2})(?![^\W\d_])")
@@ -61,10 +63,13 @@ class Price(msgspec.Struct, frozen=True):
 Span = tuple[int, int]
 
 
-def price(text: str | float | Decimal | None, currency: str | None = None, decimal: str | None = None) -> Price | None:
+def price(
+    text: str | float | Decimal | None, currency: str | None = None, decimal: str | None = None
+) -> Price | None:
     """The price in a text, None when there is neither an amount nor a currency. Never raises.
 
-    currency: a hint that is taken when the text names none (a text or a code); decimal: the decimal separator, where known.
+    currency: a hint that is taken when the text names none (a text or a code); decimal: the decimal
+    separator, where known.
 
     >>> price("1.299,00 €").amount, price("$ 4,999").amount, price("22,90 €").iso
     (Decimal('1299.00'), Decimal('4999'), 'EUR')
@@ -115,9 +120,14 @@ def _beside(text: str, at: Span, number: Span) -> bool:
 
 
 def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str | None:
-    """The currency as written: beside the first number, in the hint where it is clearer than a bare `$`, else anywhere."""
+    """The currency as written: beside the first number, in the hint where it is clearer than a bare `$`, else
+    anywhere."""
     known = spellings()
-    near = min(places, key=lambda at: _distance(at, numbers[0])) if places and numbers else next(iter(places), None)
+    near = (
+        min(places, key=lambda at: _distance(at, numbers[0]))
+        if places and numbers
+        else next(iter(places), None)
+    )
     named = None if near is None else text[slice(*near)]
     if hint and (named is None or named == "$"):
         clear = known.sure.search(hint) or known.unsure.fullmatch(hint.strip())
@@ -130,7 +140,8 @@ def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str
 
 
 def _iso(text: str, places: list[Span], named: str | None) -> str | None:
-    """The code of a currency; a bare `$` is the dollar whose code or letters the text has: `$12.00 CAD`, `AU $12`."""
+    """The code of a currency; a bare `$` is the dollar whose code or letters the text has: `$12.00 CAD`, `AU
+    $12`."""
     known = spellings()
     if named == "$" and not words.LETTER.search(text):
         return "USD"
@@ -151,11 +162,16 @@ def _distance(one: Span, other: Span) -> int:
     return max(one[0] - other[1], other[0] - one[1], 0)
 
 
-def _amount(text: str, numbers: list[Span], places: list[Span], decimal: str | None, three: str) -> Decimal | None:
-    """The number beside the currency, of a range the first; else the first one that is no date and has no unit."""
+def _amount(
+    text: str, numbers: list[Span], places: list[Span], decimal: str | None, three: str
+) -> Decimal | None:
+    """The number beside the currency, of a range the first; else the first one that is no date and has no
+    unit."""
     if not places and not _BARE.fullmatch(text):
         others = [match.span() for match in words.OTHER.finditer(text)]
-        numbers = [at for at in numbers if all(_distance(at, other) > 0 or at[1] == other[0] for other in others)]
+        numbers = [
+            at for at in numbers if all(_distance(at, other) > 0 or at[1] == other[0] for other in others)
+        ]
         numbers = [at for at in numbers if not words.UNIT.match(text, at[1])]
     if not numbers:
         return Decimal(0) if words.FREE.search(text) and not words.SHIPPING.search(text) else None
@@ -163,7 +179,11 @@ def _amount(text: str, numbers: list[Span], places: list[Span], decimal: str | N
     if places:
         near = [min(_distance(at, place) for place in places) for at in numbers]
         chosen = near.index(min(near))
-        if len(places) == 1 and near[chosen + 1 :][:1] == [near[chosen]] and _counts(text, *numbers[chosen:][:2]):
+        if (
+            len(places) == 1
+            and near[chosen + 1 :][:1] == [near[chosen]]
+            and _counts(text, *numbers[chosen:][:2])
+        ):
             chosen += 1
         if chosen and _of_a_name(text, numbers[chosen - 1][0], numbers[chosen][1]):
             numbers[chosen] = (_digits(text, numbers[chosen]), numbers[chosen][1])
@@ -184,13 +204,18 @@ def _amount(text: str, numbers: list[Span], places: list[Span], decimal: str | N
     value = _scaled(value, text, numbers[chosen:], decimal, places) if end < len(text) else value
     if places and _parts(text, numbers, chosen, places):
         value += Decimal(text[slice(*numbers[chosen + 1])]) / 100
-    elif value == value.to_integral_value() and numbers[chosen + 1 :] and (minor := _minor(text, end, places)):
+    elif (
+        value == value.to_integral_value() and numbers[chosen + 1 :] and (minor := _minor(text, end, places))
+    ):
         value += Decimal(minor) / 100
     return -value if value and places and _MINUS.match(text) and min(places)[1] <= start else value
 
 
-def _scaled(value: Decimal, text: str, numbers: list[Span], decimal: str | None, places: list[Span]) -> Decimal:
-    """The first number in the thousands, millions that are written after it: `1.5万円`, `12만 9,000원`, `₹ 2.35 crore`."""
+def _scaled(
+    value: Decimal, text: str, numbers: list[Span], decimal: str | None, places: list[Span]
+) -> Decimal:
+    """The first number in the thousands, millions that are written after it: `1.5万円`, `12만 9,000원`, `₹ 2.35
+    crore`."""
     if myriad := words.MYRIAD.match(text, numbers[0][1]):
         value *= 10 ** words.POWERS[myriad[1]]
         if len(numbers) > 1 and myriad.end() == numbers[1][0]:
@@ -203,15 +228,26 @@ def _scaled(value: Decimal, text: str, numbers: list[Span], decimal: str | None,
 
 
 def _present(
-    text: str, numbers: list[Span], chosen: int, value: Decimal, places: list[Span], decimal: str | None, three: str
+    text: str,
+    numbers: list[Span],
+    chosen: int,
+    value: Decimal,
+    places: list[Span],
+    decimal: str | None,
+    three: str,
 ) -> tuple[int, Decimal]:
-    """The number that is the price now and what it is, where the chosen one is called a former one: `Was $50, now $40`."""
+    """The number that is the price now and what it is, where the chosen one is called a former one: `Was $50,
+    now $40`."""
     former = _label(text, numbers, chosen, places)
     for other in range(chosen + 1, len(numbers)) if words.is_former(former) else ():
         beside = any(_beside(text, place, numbers[other]) for place in places)
         if beside and words.is_present(_label(text, numbers, other, places), former):
             now = _decimal(text[slice(*numbers[other])], decimal, three, "")
-            return (other, now) if now and now > 0 and (now < value or words.is_saved(former)) else (chosen, value)
+            return (
+                (other, now)
+                if now and now > 0 and (now < value or words.is_saved(former))
+                else (chosen, value)
+            )
     return chosen, value
 
 
@@ -230,7 +266,8 @@ def _of_a_name(text: str, start: int, end: int) -> bool:
 
 
 def _counts(text: str, one: Span, other: Span) -> bool:
-    """Whether of two numbers around a currency the first counts pieces and the other is the price: `Pack of 6 R$ 5,18`."""
+    """Whether of two numbers around a currency the first counts pieces and the other is the price: `Pack of 6
+    R$ 5,18`."""
     return text[slice(*one)].isdecimal() and _TWO.search(text[slice(*other)]) is not None
 
 
@@ -245,9 +282,14 @@ def _parts(text: str, numbers: list[Span], chosen: int, places: list[Span]) -> b
         return False
     (start, end), (low, high) = numbers[chosen], numbers[chosen + 1]
     return (
-        text[start:end].isdecimal() and high - low == 2 and text[low:high].isdecimal() and low - end == 1 and text[end].isspace()
-        and all(place[1] <= start for place in places) and not text[high : high + 2].strip()
-    )  # fmt: skip
+        text[start:end].isdecimal()
+        and high - low == 2
+        and text[low:high].isdecimal()
+        and low - end == 1
+        and text[end].isspace()
+        and all(place[1] <= start for place in places)
+        and not text[high : high + 2].strip()
+    )
 
 
 def _minor(text: str, end: int, places: list[Span]) -> str | None:
@@ -258,7 +300,8 @@ def _minor(text: str, end: int, places: list[Span]) -> str | None:
 
 
 def _decimal(raw: str, separator: str | None, three: str, after: str) -> Decimal | None:
-    """A number with its separators understood: the last of two kinds is the decimal one, a single one is by its digits."""
+    """A number with its separators understood: the last of two kinds is the decimal one, a single one is by
+    its digits."""
     negative = raw.lstrip()[:1] in "-−–" and not _NOTHING.match(raw)
     digits = _BLANKS.sub("", raw.strip("-−– \u00a0")).replace("٬", ",").replace("٫", ".")
     if digits[0] in ".,":  # .75 is a part; .750.30 and ..75 have a stray mark before them

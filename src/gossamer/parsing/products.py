@@ -1,5 +1,5 @@
-"""A product page as one record: what it tells machines first, then its meta elements, then what it shows people; of numbers
-first what it shows beside a label."""
+"""A product page as one record: what it tells machines first, then its meta elements, then what it shows
+people; of numbers first what it shows beside a label."""
 
 from __future__ import annotations
 
@@ -22,34 +22,76 @@ from gossamer.parsing.structured_nodes import Node, nodes
 
 FIELDS: Final = ("name", "price", "currency", "sku", "gtin", "brand", "availability")
 _PRODUCTS: Final = frozenset(
-    ("product", "productgroup", "individualproduct", "productmodel", "someproducts", "vehicle", "car", "book", "offerforpurchase")
-)  # fmt: skip
+    (
+        "product",
+        "productgroup",
+        "individualproduct",
+        "productmodel",
+        "someproducts",
+        "vehicle",
+        "car",
+        "book",
+        "offerforpurchase",
+    )
+)
 _WORDS: Final = re.compile(r"\w+")
 _NUMBERS: Final = ("gtin13", "gtin", "gtin14", "gtin12", "gtin8", "ean", "isbn", "upc")
 _METAS: Final = {
     "price": (
-        "product:sale_price:amount", "product:price:amount", "og:price:amount", "product:price", "og:price", "price", "twitter:data1",
+        "product:sale_price:amount",
+        "product:price:amount",
+        "og:price:amount",
+        "product:price",
+        "og:price",
+        "price",
+        "twitter:data1",
     ),
-    "currency": ("product:sale_price:currency", "product:price:currency", "og:price:currency", "og:currency", "currency", "pricecurrency"),
-    "sku": ("product:retailer_item_id", "product:sku", "product:retailer_part_no", "sku", "product_id", "og:sku", "productid"),
+    "currency": (
+        "product:sale_price:currency",
+        "product:price:currency",
+        "og:price:currency",
+        "og:currency",
+        "currency",
+        "pricecurrency",
+    ),
+    "sku": (
+        "product:retailer_item_id",
+        "product:sku",
+        "product:retailer_part_no",
+        "sku",
+        "product_id",
+        "og:sku",
+        "productid",
+    ),
     "brand": ("product:brand", "og:brand", "brand"),
     "availability": ("product:availability", "og:availability", "availability"),
     "gtin": ("product:ean", "product:gtin", "product:isbn", "og:upc", "og:ean", "product:upc", "book:isbn"),
-}  # fmt: skip
+}
 _AVAILABLE: Final = {
     word.lower(): word
     for word in (
-        "InStock", "OutOfStock", "PreOrder", "PreSale", "BackOrder", "SoldOut", "Discontinued", "LimitedAvailability",
-        "OnlineOnly", "InStoreOnly", "MadeToOrder", "Reserved",
+        "InStock",
+        "OutOfStock",
+        "PreOrder",
+        "PreSale",
+        "BackOrder",
+        "SoldOut",
+        "Discontinued",
+        "LimitedAvailability",
+        "OnlineOnly",
+        "InStoreOnly",
+        "MadeToOrder",
+        "Reserved",
     )
-} | dict.fromkeys(("oos", "unavailable", "notinstock"), "OutOfStock")  # fmt: skip
+} | dict.fromkeys(("oos", "unavailable", "notinstock"), "OutOfStock")
 
 
 def product(body: Body, url: str | None = None, content_type: str | None = None) -> dict[str, Any]:
     """The product that a page is about. Takes any bytes, never raises.
 
-    `name`, `price` (Decimal), `currency` (ISO 4217), `sku`, `gtin` (8, 12, 13 or 14 digits), `brand`, `availability` (a word
-    of schema.org: InStock, OutOfStock, PreOrder, ...); each None where the page does not tell.
+    `name`, `price` (Decimal), `currency` (ISO 4217), `sku`, `gtin` (8, 12, 13 or 14 digits), `brand`,
+    `availability` (a word of schema.org: InStock, OutOfStock, PreOrder, ...); each None where the page does
+    not tell.
 
     >>> page = b'<script type="application/ld+json">{"@type": "Product", "name": "A", "sku": 7,\\
     ... "offers": {"price": "5.00", "priceCurrency": "EUR", "availability": "http://schema.org/InStock"}}</script>'
@@ -82,15 +124,22 @@ def of(page: Document, found: dict[str, Any] | None = None) -> dict[str, Any]:
 def _fill(record: dict[str, Any], more: dict[str, Any]) -> None:
     """Take what is not known yet; a price and its currency go together."""
     if record["price"] is not None and record["currency"] is None and more.get("price") != record["price"]:
-        more = {name: value for name, value in more.items() if name != "currency" or more.get("price") is None}
+        more = {
+            name: value for name, value in more.items() if name != "currency" or more.get("price") is None
+        }
     for name, value in more.items():
         if record[name] is None and value is not None:
             record[name] = value
 
 
 def _main(many: list[Node], page: Document) -> Node | None:
-    """The product that a page is about, of those it tells of: the one whose address or name it shares, with a price."""
-    known = [one for one in many if one.types & _PRODUCTS or ("offers" in one.properties and "name" in one.properties)]
+    """The product that a page is about, of those it tells of: the one whose address or name it shares, with a
+    price."""
+    known = [
+        one
+        for one in many
+        if one.types & _PRODUCTS or ("offers" in one.properties and "name" in one.properties)
+    ]
     known = known or [one for one in many if "offer" in one.types]
     if not known:
         return None
@@ -121,7 +170,8 @@ def _alone(main: Node, many: list[Node]) -> bool:
     """Whether no other product has the same name and another number: they would be sizes and colours of one."""
     names, numbers = [*main.texts("name")], [*main.texts("sku")]
     return not any(
-        one.types & _PRODUCTS and [*one.texts("name")] == names and [*one.texts("sku")] != numbers for one in many
+        one.types & _PRODUCTS and [*one.texts("name")] == names and [*one.texts("sku")] != numbers
+        for one in many
     )
 
 
@@ -137,9 +187,11 @@ def _told(main: Node, url: str, alone: bool) -> dict[str, Any]:
         "currency": amount.iso or amount.currency if amount else None,
         "sku": own if alone and own else _shared([main, *offers, *variants], url),
         "gtin": _gtin(text for one in (main, *offers[:1]) for text in one.texts(*_NUMBERS)),
-        "brand": next((name for text in main.texts("brand", "manufacturer") if (name := brand_in(text))), None),
+        "brand": next(
+            (name for text in main.texts("brand", "manufacturer") if (name := brand_in(text))), None
+        ),
         "availability": _availability(text for offer in offers for text in offer.texts("availability")),
-    }  # fmt: skip
+    }
 
 
 def _offers(many: Iterable[Node]) -> Iterator[Node]:
@@ -206,11 +258,12 @@ def _last(text: str) -> str:
 
 
 def _shared(many: list[Node], url: str) -> str | None:
-    """The number of a product whose offers or variants have numbers of their own: what of them the page's address has."""
+    """The number of a product whose offers or variants have numbers of their own: what of them the page's
+    address has."""
     address = url.lower()
-    for number in list(dict.fromkeys(shop_page.bare(text) for one in many for text in one.texts("sku", "productid")))[
-        :100
-    ]:
+    for number in list(
+        dict.fromkeys(shop_page.bare(text) for one in many for text in one.texts("sku", "productid"))
+    )[:100]:
         for end in range(len(number), 4, -1):
             if any(map(str.isdigit, number[:end])) and number[:end].lower() in address:
                 return number[:end].rstrip("-_/")
@@ -230,7 +283,11 @@ def _gtin(texts: Iterable[str]) -> str | None:
 
 def _availability(texts: Iterable[str]) -> str | None:
     """What offers say together: in stock where any of them is."""
-    found = [word for text in texts if (word := _AVAILABLE.get(re.sub(r"[\s_-]", "", _last(text.replace("#", "/")))))]
+    found = [
+        word
+        for text in texts
+        if (word := _AVAILABLE.get(re.sub(r"[\s_-]", "", _last(text.replace("#", "/")))))
+    ]
     return "InStock" if "InStock" in found else found[0] if found else None
 
 
@@ -243,7 +300,9 @@ def _metas(tree: turbohtml.Document) -> dict[str, Any]:
                 value := attribute_of(meta, "content").strip()
             ):
                 said.setdefault(name, value[:500])
-    first = {field: next((said[name] for name in names if name in said), None) for field, names in _METAS.items()}
+    first = {
+        field: next((said[name] for name in names if name in said), None) for field, names in _METAS.items()
+    }
     amount = _number(first["price"], first["currency"]) if first["price"] else None
     amount = amount if amount and amount.amount and (amount.iso or first["currency"]) else None
     return {

@@ -1,4 +1,5 @@
-"""What within an element is no part of its text: by its tag, by what it is called, or by what its heading says."""
+"""What within an element is no part of its text: by its tag, by what it is called, or by what its heading
+says."""
 
 from __future__ import annotations
 
@@ -31,10 +32,30 @@ HEADER: Final = 2_000
 """characters."""
 SKIPPED: Final = frozenset(
     (
-        "script", "style", "template", "noscript", "figure", "figcaption", "aside", "nav", "footer", "form", "button",
-        "select", "textarea", "svg", "iframe", "object", "head", "dialog", "video", "audio", "canvas", "math"
+        "script",
+        "style",
+        "template",
+        "noscript",
+        "figure",
+        "figcaption",
+        "aside",
+        "nav",
+        "footer",
+        "form",
+        "button",
+        "select",
+        "textarea",
+        "svg",
+        "iframe",
+        "object",
+        "head",
+        "dialog",
+        "video",
+        "audio",
+        "canvas",
+        "math",
     )
-)  # fmt: skip
+)
 HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _BOILERPLATE: Final = re.compile(
     r"(?:^|[\s_-])(?:share|sharing|sharedaddy|social|related(?:[\w-]*)|recommend(?:ed|ations?)?|newsletter|subscribe|subscription|"
@@ -105,7 +126,8 @@ _ALWAYS, _LESS, _SMALLER, _NEVER = range(4)
 
 @lru_cache(10_000)
 def _kind(name: str) -> int:
-    """When an element of a class or id is left out: always, as less than half of the text, when it is short, never."""
+    """When an element of a class or id is left out: always, as less than half of the text, when it is short,
+    never."""
     if _CONSENT.search(name):
         return _ALWAYS
     if called_boilerplate(name):
@@ -114,8 +136,8 @@ def _kind(name: str) -> int:
 
 
 class Pruner:
-    """Which elements within one are no part of its text: by tag, or by a class or id, unless it is most of the text,
-    or in a `discussion` a comment."""
+    """Which elements within one are no part of its text: by tag, or by a class or id, unless it is most of
+    the text, or in a `discussion` a comment."""
 
     def __init__(self, main: Element, discussion: bool = False) -> None:
         self._discussion = discussion
@@ -162,7 +184,11 @@ class Pruner:
         if element.tag in SKIPPED:
             return not self._holds(element)
         if element.tag == "time":
-            return isinstance(element.parent, Element) and element.parent.tag in ("article", "header", "section")
+            return isinstance(element.parent, Element) and element.parent.tag in (
+                "article",
+                "header",
+                "section",
+            )
         if self._asking and element in self._asking:
             return element not in self._kept
         called = attribute_of(element, "class") or attribute_of(element, "id")
@@ -181,7 +207,8 @@ class Pruner:
         return self._asked > ASKED or size_of(element) < size
 
     def _holds(self, element: Element) -> bool:
-        """Whether what is never text holds some: a table or a quotation set as a figure, a form around the page, a heading to click."""
+        """Whether what is never text holds some: a table or a quotation set as a figure, a form around the
+        page, a heading to click."""
         if element.tag == "button":
             return isinstance(element.parent, Element) and element.parent.tag in HEADINGS
         if element.tag not in ("figure", "form"):

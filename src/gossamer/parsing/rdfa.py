@@ -23,16 +23,33 @@ LONG: Final = 100
 _MARKS: Final = "[property], [typeof], [vocab], [prefix], [about], [resource]"
 _PREFIX: Final = re.compile(r"([\w-]+):[ \t\n\r\f]++(\S++)")
 _INITIAL: Final = {
-    "og": "http://ogp.me/ns#", "article": "http://ogp.me/ns/article#", "book": "http://ogp.me/ns/book#",
-    "music": "http://ogp.me/ns/music#", "profile": "http://ogp.me/ns/profile#", "video": "http://ogp.me/ns/video#",
-    "product": "http://ogp.me/ns/product#", "schema": "http://schema.org/", "foaf": "http://xmlns.com/foaf/0.1/",
-    "dc": "http://purl.org/dc/terms/", "dcterms": "http://purl.org/dc/terms/", "dc11": "http://purl.org/dc/elements/1.1/",
-    "gr": "http://purl.org/goodrelations/v1#", "v": "http://rdf.data-vocabulary.org/#", "skos": "http://www.w3.org/2004/02/skos/core#",
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-    "owl": "http://www.w3.org/2002/07/owl#", "xsd": "http://www.w3.org/2001/XMLSchema#", "cc": "http://creativecommons.org/ns#",
-    "sioc": "http://rdfs.org/sioc/ns#", "vcard": "http://www.w3.org/2006/vcard/ns#", "ctag": "http://commontag.org/ns#",
-    "ical": "http://www.w3.org/2002/12/cal/icaltzd#", "rev": "http://purl.org/stuff/rev#", "void": "http://rdfs.org/ns/void#",
-}  # fmt: skip
+    "og": "http://ogp.me/ns#",
+    "article": "http://ogp.me/ns/article#",
+    "book": "http://ogp.me/ns/book#",
+    "music": "http://ogp.me/ns/music#",
+    "profile": "http://ogp.me/ns/profile#",
+    "video": "http://ogp.me/ns/video#",
+    "product": "http://ogp.me/ns/product#",
+    "schema": "http://schema.org/",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "dc": "http://purl.org/dc/terms/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "dc11": "http://purl.org/dc/elements/1.1/",
+    "gr": "http://purl.org/goodrelations/v1#",
+    "v": "http://rdf.data-vocabulary.org/#",
+    "skos": "http://www.w3.org/2004/02/skos/core#",
+    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+    "xsd": "http://www.w3.org/2001/XMLSchema#",
+    "cc": "http://creativecommons.org/ns#",
+    "sioc": "http://rdfs.org/sioc/ns#",
+    "vcard": "http://www.w3.org/2006/vcard/ns#",
+    "ctag": "http://commontag.org/ns#",
+    "ical": "http://www.w3.org/2002/12/cal/icaltzd#",
+    "rev": "http://purl.org/stuff/rev#",
+    "void": "http://rdfs.org/ns/void#",
+}
 """Prefixes that need no declaration: the RDFa initial context, and Open Graph's."""
 
 
@@ -47,8 +64,8 @@ class _Scope(NamedTuple):
 def rdfa(tree: turbohtml.Document, url: str, resolve: Callable[[str], str]) -> list[dict[str, Any]]:
     """The resources that a page describes; `resolve` makes a URL absolute. Never raises.
 
-    A node is `@id` (the page's URL for what belongs to nothing else, `_:b0` for what has no name), `@type` (a list), and
-    property IRIs: lists of `{"@value": text}` or `{"@id": node}`.
+    A node is `@id` (the page's URL for what belongs to nothing else, `_:b0` for what has no name), `@type` (a
+    list), and property IRIs: lists of `{"@value": text}` or `{"@id": node}`.
 
     >>> tree = turbohtml.parse('<p vocab="http://schema.org/" typeof=Book><b property=name>It</b>')
     >>> rdfa(tree, "", str)
@@ -65,7 +82,11 @@ class _Reader:
         self._nearest = Nearest(self._marked)
         self._resolve = resolve
         root = tree.root
-        spaces = {name[6:]: str(value) for name, value in (root.attrs if root else {}).items() if name[:6] == "xmlns:"}
+        spaces = {
+            name[6:]: str(value)
+            for name, value in (root.attrs if root else {}).items()
+            if name[:6] == "xmlns:"
+        }
         self._top = _Scope(url, "", {**_INITIAL, **spaces})
         self._scopes: dict[Element, _Scope] = {}
         self._nodes: dict[str, dict[str, Any]] = {}
@@ -141,7 +162,8 @@ class _Reader:
         return {"@value": text}
 
     def _expanded(self, words: str, scope: _Scope) -> list[str]:
-        """Terms and prefixed names as IRIs; unknown prefixes stay as they are, terms without a vocabulary are none."""
+        """Terms and prefixed names as IRIs; unknown prefixes stay as they are, terms without a vocabulary are
+        none."""
         found = []
         for word in words.split()[:NAMES]:
             prefix, colon, rest = word.partition(":")

@@ -1,7 +1,9 @@
-"""Selections with the habits of the field: `css("h1::text").get()`, `xpath("//a/@href").getall()`, `re_first`, nesting.
+"""Selections with the habits of the field: `css("h1::text").get()`, `xpath("//a/@href").getall()`,
+`re_first`, nesting.
 
-Built on the page's one tree. A selected thing is an element or a text (a text node, an attribute, a value of XPath).
-What parsel adds to CSS and XPath is here, too: `::text`, `::attr(name)`, `:contains("text")`, `has-class("name")`.
+Built on the page's one tree. A selected thing is an element or a text (a text node, an attribute, a value of
+XPath). What parsel adds to CSS and XPath is here, too: `::text`, `::attr(name)`, `:contains("text")`,
+`has-class("name")`.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ class Selector:
         self.node = node
 
     def css(self, query: str) -> Selection:
-        """What a CSS selector finds, the thing itself included; `::text` gives text nodes, `::attr(name)` values.
+        """What a CSS selector finds, the thing itself included; `::text` gives text nodes, `::attr(name)`
+        values.
 
         What is found comes in the page's order. Raises ValueError for a bad selector.
         """
@@ -237,7 +240,8 @@ def _parts(query: str) -> list[tuple[str, Callable[[list[Any], Any], list[Any]]]
 def _taken(query: str) -> tuple[str, Callable[[list[Any], Any], list[Any]]]:
     """A selector without its `::text` or `::attr()`, and what that takes of the elements found below a node.
 
-    As in parsel `h1 ::text`, `h1 *::text` (and `::attr()` alike) mean the h1 itself, too; alone they mean all there is.
+    As in parsel `h1 ::text`, `h1 *::text` (and `::attr()` alike) mean the h1 itself, too; alone they mean all
+    there is.
     """
     pseudo = _PSEUDO.search(query)
     if pseudo is None:
@@ -258,13 +262,21 @@ def _taken(query: str) -> tuple[str, Callable[[list[Any], Any], list[Any]]]:
 def _texts(elements: list[Any], node: Any) -> list[str]:
     """The elements' own texts."""
     if not _nested(elements):
-        return [str(one.data) for element in elements for one in element.children if isinstance(one, turbohtml.Text)]
+        return [
+            str(one.data)
+            for element in elements
+            for one in element.children
+            if isinstance(one, turbohtml.Text)
+        ]
     chosen = set(elements)
-    return [str(one.data) for one in node.descendants if isinstance(one, turbohtml.Text) and one.parent in chosen]
+    return [
+        str(one.data) for one in node.descendants if isinstance(one, turbohtml.Text) and one.parent in chosen
+    ]
 
 
 def _nested(elements: list[Any]) -> bool:
-    """Whether an element may lie in another one: then their texts are mixed. In the page's order one follows on the other."""
+    """Whether an element may lie in another one: then their texts are mixed. In the page's order one follows
+    on the other."""
     for outer, inner in itertools.pairwise(elements):
         above = inner.parent
         for _ in range(100):
@@ -280,8 +292,10 @@ def _nested(elements: list[Any]) -> bool:
 
 def _has_class(match: re.Match[str]) -> str:
     """parsel's `has-class()` in words of XPath 1.0."""
-    tests = (f"contains(concat(' ', normalize-space(@class), ' '), concat(' ', {one}, ' '))"
-             for one in re.findall(_QUOTED, match[1]))  # fmt: skip
+    tests = (
+        f"contains(concat(' ', normalize-space(@class), ' '), concat(' ', {one}, ' '))"
+        for one in re.findall(_QUOTED, match[1])
+    )
     return f"({' and '.join(tests)})"
 
 

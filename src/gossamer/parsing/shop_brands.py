@@ -10,9 +10,11 @@ from gossamer.parsing.shop_page import MOST, Element, Shop, called, told
 
 
 def shown_brand(shop: Shop, name: str) -> str | None:
-    """What an element made for the brand says, else what stands beside such a label, else an element called so, where the
-    product's name has the same, else one beside the heading."""
-    for one in shop.tree.select("[itemprop~=brand], [data-brand], [data-product-brand], [id*='byline' i]")[:50]:
+    """What an element made for the brand says, else what stands beside such a label, else an element called
+    so, where the product's name has the same, else one beside the heading."""
+    for one in shop.tree.select("[itemprop~=brand], [data-brand], [data-product-brand], [id*='byline' i]")[
+        :50
+    ]:
         found = brand_in(attribute_of(one, "data-product-brand") or told(one))
         if found and not shop.elsewhere(one) and not of_site(found, shop.page.url):
             return found
@@ -34,7 +36,9 @@ def _called_so(shop: Shop) -> Iterator[Element]:
         if words.MAKER.search(called(element)):
             yield element
     for link in shop.tree.select("a[href]")[:2000]:
-        if words.OF_MAKER.search(attribute_of(link, "href")) and (shop.near(link) or words.STORE.search(told(link))):
+        if words.OF_MAKER.search(attribute_of(link, "href")) and (
+            shop.near(link) or words.STORE.search(told(link))
+        ):
             yield link
 
 
@@ -50,7 +54,11 @@ def named_so(shop: Shop) -> str | None:
 def of_site(brand: str, url: str) -> bool:
     """Whether a brand is what the site is called: its logo, most often."""
     letters = "".join(filter(str.isalnum, brand.lower()))
-    return any(letters == label.replace("-", "") for label in url.lower().split("/")[2:3] for label in label.split("."))
+    return any(
+        letters == label.replace("-", "")
+        for label in url.lower().split("/")[2:3]
+        for label in label.split(".")
+    )
 
 
 def brand_in(text: str) -> str | None:

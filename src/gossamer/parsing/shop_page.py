@@ -1,5 +1,5 @@
-"""What a product's page shows people: its heading, what stands beside a label, whether it can be bought. For pages that tell
-machines nothing."""
+"""What a product's page shows people: its heading, what stands beside a label, whether it can be bought. For
+pages that tell machines nothing."""
 
 from __future__ import annotations
 
@@ -47,15 +47,22 @@ class Shop:
 
     @once
     def _labels(self) -> list[tuple[Element, str, bool]]:
-        """Those of them that begin with a label of any kind, and whether they stand under no heading over other products."""
+        """Those of them that begin with a label of any kind, and whether they stand under no heading over
+        other products."""
         found, others, under, behind = [], set[Element](), False, self.heading is None
         for one in self._elements:
             behind = behind or one == self.heading
             if behind and one.tag in ("h2", "h3", "h4"):
-                more, around = begins_more(one), [above for above in _ancestors(one, 2) if above not in self.above]
+                more, around = (
+                    begins_more(one),
+                    [above for above in _ancestors(one, 2) if above not in self.above],
+                )
                 others |= {around[-1]} if more and around else set()
                 under = under if around else more
-            if words.ANY_LABEL.match(next(iter(one.stripped_strings), "")) and 0 < len(text := said(one, 9)) <= 120:
+            if (
+                words.ANY_LABEL.match(next(iter(one.stripped_strings), ""))
+                and 0 < len(text := said(one, 9)) <= 120
+            ):
                 own = not under and not any(above in others for above in _ancestors(one, ABOVE))
                 found.append((one, text, own))
         return found
@@ -77,13 +84,15 @@ class Shop:
         for node in (element, *_ancestors(element, ABOVE)):
             if node in self.above or node.tag in ("body", "main"):
                 return False
-            if node.tag in ("footer", "nav", "header", "del", "s", "strike") or words.OTHERS.search(called(node)):
+            if node.tag in ("footer", "nav", "header", "del", "s", "strike") or words.OTHERS.search(
+                called(node)
+            ):
                 return True
         return False
 
     def labelled(self, kind: str, own: bool = False) -> Iterator[str]:
-        """The values that stand beside a label of a kind (`sku mpn brand publisher gtin`): in tables, lists, after a colon; with
-        `own` only those under no heading over other products."""
+        """The values that stand beside a label of a kind (`sku mpn brand publisher gtin`): in tables, lists,
+        after a colon; with `own` only those under no heading over other products."""
         pattern = words.LABELS[kind]
         for element, text, mine in self._labels:
             found = pattern.match(text)
@@ -92,7 +101,9 @@ class Shop:
             rest = text[found.end() :].lstrip(words.MARKS)
             if not rest:
                 rest = _pictured(element) or _beside(element)
-            elif text[found.end()] not in words.MARKS or (kind == "brand" and not words.SAYS.match(text, found.end())):
+            elif text[found.end()] not in words.MARKS or (
+                kind == "brand" and not words.SAYS.match(text, found.end())
+            ):
                 continue
             if rest and not self.elsewhere(element):
                 yield rest[:80]
@@ -125,8 +136,8 @@ def _ancestors(element: Element, most: int) -> Iterator[Element]:
 
 
 def said(element: Element, most: int = NODES, struck: bool = True) -> str:
-    """The text of a small element, blanks folded, digits of different elements kept apart; empty for one of more nodes.
-    Not `struck`: without what is struck out, or called old, in it."""
+    """The text of a small element, blanks folded, digits of different elements kept apart; empty for one of
+    more nodes. Not `struck`: without what is struck out, or called old, in it."""
     inner = element.children
     if len(inner) == 1 and isinstance(inner[0], turbohtml.Text) and element.tag not in _UNSAID:
         return " ".join(inner[0].text[:1000].split())
@@ -138,7 +149,9 @@ def said(element: Element, most: int = NODES, struck: bool = True) -> str:
         node = waiting.pop()
         if not isinstance(node, Element):
             text = node.text if isinstance(node, turbohtml.Text) else ""
-            parts.append(f" {text}" if parts and text[:1].isdigit() and parts[-1][-1:].isdigit() else text[:1000])
+            parts.append(
+                f" {text}" if parts and text[:1].isdigit() and parts[-1][-1:].isdigit() else text[:1000]
+            )
         elif node.tag not in _UNSAID and (struck or not _struck(node)):
             if node.tag in words.APART:
                 parts.append(" ")
@@ -174,7 +187,13 @@ def _beside(element: Element) -> str:
     """The text of what follows an element, unless that is labelled itself."""
     node = element.next_sibling
     for _ in range(5):
-        text = said(node) if isinstance(node, Element) else node.text[:200] if isinstance(node, turbohtml.Text) else ""
+        text = (
+            said(node)
+            if isinstance(node, Element)
+            else node.text[:200]
+            if isinstance(node, turbohtml.Text)
+            else ""
+        )
         if isinstance(node, Element) and not text:
             text = _pictured(node)
         if node is None or (text := text.strip(words.MARKS)):
@@ -190,7 +209,8 @@ def told(element: Element) -> str:
 
 
 def shown_number(shop: Shop) -> str | None:
-    """A product's number in an element made for it: around the heading, beside it, else anywhere, where it is the only one."""
+    """A product's number in an element made for it: around the heading, beside it, else anywhere, where it is
+    the only one."""
     held = [one for one in shop.tree.select(words.NUMBERED)[:MOST] if not shop.elsewhere(one)]
     around = [one for one in held if one in shop.above]
     near = [one for one in held if shop.near(one)]
@@ -220,7 +240,9 @@ def numbered(values: Iterable[str]) -> str | None:
     """The first of what stands beside labels that is a number: with a digit, or of capitals in parts."""
     for value in values:
         word = value.partition(" ")[0].strip(".,;:()#[]\u200e")
-        if 2 < len(word) <= 30 and (any(map(str.isdigit, word)) or (word.isupper() and ("-" in word or "_" in word))):
+        if 2 < len(word) <= 30 and (
+            any(map(str.isdigit, word)) or (word.isupper() and ("-" in word or "_" in word))
+        ):
             return word
     return None
 

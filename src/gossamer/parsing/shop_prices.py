@@ -21,9 +21,11 @@ _SEVERAL: Final = re.compile(r"\d\D{2,}\d")
 
 
 def shown_price(shop: Shop, hint: str | None) -> Price | None:
-    """The price beside the product's heading: of the elements called price, the first after it that is no other one's; where
-    none is called so, the first text that is a price and nothing more."""
-    listed = shop.tree.select("h1, h2, h3, h4, [class], [id], [itemprop], [data-testid], [data-test]")[:20_000]
+    """The price beside the product's heading: of the elements called price, the first after it that is no
+    other one's; where none is called so, the first text that is a price and nothing more."""
+    listed = shop.tree.select("h1, h2, h3, h4, [class], [id], [itemprop], [data-testid], [data-test]")[
+        :20_000
+    ]
     order = {element: place for place, element in enumerate(listed)}
     start = order.get(shop.heading, 0) if shop.heading else 0
     end = next((at for at, one in enumerate(listed[start + 1 :], start + 1) if begins_more(one)), len(listed))
@@ -61,7 +63,8 @@ def _priced(element: Element) -> str:
 
 
 def _doubtful(element: Element, text: str, found: Price) -> bool:
-    """Whether a price is not shown, one of several, or said to be another's: of before, without taxes, of a month."""
+    """Whether a price is not shown, one of several, or said to be another's: of before, without taxes, of a
+    month."""
     several = found.currency is not None and text.count(found.currency) > 1
     return several or hidden(element) or words.NOT_NOW.search(text) is not None
 
@@ -75,7 +78,8 @@ def _old(element: Element) -> bool:
 
 
 def _bare_price(shop: Shop, hint: str | None) -> Price | None:
-    """The first small text behind the heading that is a price with its currency and little more, else the last before it."""
+    """The first small text behind the heading that is a price with its currency and little more, else the
+    last before it."""
     behind = not any(element == shop.heading for element, _ in shop.small)
     ahead = None
     for element, text in shop.small:
@@ -94,8 +98,8 @@ def _bare_price(shop: Shop, hint: str | None) -> Price | None:
 
 
 def currency_of(found: Price, url: str, language: str | None) -> str | None:
-    """The code of a price's currency: of a sign of several (`$ kr ¥ Rs`) that of its host's country, else of its language's,
-    else the most common.
+    """The code of a price's currency: of a sign of several (`$ kr ¥ Rs`) that of its host's country, else of
+    its language's, else the most common.
 
     >>> [currency_of(price("$1"), url, "en-AU") for url in ("https://shop.com.ar/a", "https://shop.example/a")]
     ['ARS', 'AUD']

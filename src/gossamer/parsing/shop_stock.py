@@ -1,5 +1,5 @@
-"""Whether what a product's page sells can be had, by what the page shows: words, buttons, short texts, in the languages of many
-shops."""
+"""Whether what a product's page sells can be had, by what the page shows: words, buttons, short texts, in the
+languages of many shops."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ _GONE: Final = (
     r"ناموجود|אזל |לא במלאי|สินค้าหมด|"
     r"غير متوفر|品切れ|売り切れ|在庫なし|完売|缺货|售罄|已售完|품절"
 )
-_SOON: Final = (
-    r"pre-?order|pre-?sale|vorbestell|précommande|preventa|pré-venda|prenota ora|preordina|předobjedn|предзаказ|予約"
-)
+_SOON: Final = r"pre-?order|pre-?sale|vorbestell|précommande|preventa|pré-venda|prenota ora|preordina|předobjedn|предзаказ|予約"
 _BACK: Final = r"(?:on |available (?:on|for) )?back-?order|nachbestellt"
 _THERE: Final = (
     r"in stock|instock|available|\d+ (?:left|available)|auf lager|lieferbar|vorrätig|verfügbar|versandfertig|lagernd|en stock|"
@@ -51,14 +49,20 @@ _THERE: Final = (
 _FIRST: Final = r"(?:\W|\d+ (?:[^\W\d]\w* )?|temporarily |sorry,? |this (?:item|product) is |currently )*"
 _STANDING: Final = {
     word: (re.compile(pattern, re.IGNORECASE), re.compile(f"{_FIRST}(?:{pattern})", re.IGNORECASE))
-    for word, pattern in (("OutOfStock", _GONE), ("PreOrder", _SOON), ("BackOrder", _BACK), ("InStock", _THERE))
+    for word, pattern in (
+        ("OutOfStock", _GONE),
+        ("PreOrder", _SOON),
+        ("BackOrder", _BACK),
+        ("InStock", _THERE),
+    )
 }
 """What says each word of schema.org: anywhere in a text, and at its beginning."""
 _STOCK: Final = re.compile(
     r"(?:^|[\s_-])(?i:availab|stock|instock|outofstock|out-of-stock|sold|dispon|dispo(?![a-z])|verfuegbar|lager)|Availab|Stock|"
     r"SoldOut"
 )
-"""Elements that say whether a thing can be had: not those of what is unavailable among its variants or pictures."""
+"""Elements that say whether a thing can be had: not those of what is unavailable among its variants or
+pictures."""
 _BUY: Final = re.compile(
     r"add[\s_-]*to[\s_-]*(?:my[\s_-]*)?(?:cart|bag|basket|trolley)|buy[\s_-]*(?:it[\s_-]*)?now|(?:btn-|to-?)cart(?![a-z])|tobasket|"
     r"in den (?:warenkorb|einkaufswagen)|in die einkaufstasche|(?:jetzt|sofort)[ -]?kaufen|ajouter au panier|acheter|"
@@ -93,12 +97,15 @@ _MESSAGE: Final = re.compile(
 
 
 def shown_availability(shop: Shop) -> str | None:
-    """A word of schema.org by what is said where it is said, by a button, or by a short text; None where nothing tells."""
+    """A word of schema.org by what is said where it is said, by a button, or by a short text; None where
+    nothing tells."""
     for element in shop.tree.select(_STOCKED)[:MOST]:
         text = said(element) if _STOCK.search(called(element)) and not hidden(element) else ""
         if 0 < len(text) < 400 and (word := standing(text)) and not shop.elsewhere(element):
             return word
-    buttons = shop.tree.select("button, input[type=submit], input[type=button], input[type=image], a, form[action]")
+    buttons = shop.tree.select(
+        "button, input[type=submit], input[type=button], input[type=image], a, form[action]"
+    )
     word, other = _by_buttons(buttons[:3000], shop)
     if word:
         return word
@@ -113,8 +120,8 @@ def shown_availability(shop: Shop) -> str | None:
 
 
 def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
-    """What the buttons of the product itself offer, and whether any other button or form sells; one that only promises a message
-    stands for none to buy."""
+    """What the buttons of the product itself offer, and whether any other button or form sells; one that only
+    promises a message stands for none to buy."""
     message = form = other = False
     for element in buttons:
         if _buys(element):
@@ -136,15 +143,17 @@ def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
 def _buys(element: Element) -> bool:
     if "disabled" in element.attrs:
         return False
-    signs = " ".join((said(element)[:60], *(attribute_of(element, name)[:200] for name in ("value", "alt", "action"))))
+    signs = " ".join(
+        (said(element)[:60], *(attribute_of(element, name)[:200] for name in ("value", "alt", "action")))
+    )
     if element.tag == "a" and _CART.search(attribute_of(element, "href")[:300].strip()):
         return _BUY.match(signs.strip()) is not None
     return _BUY.search(f"{signs} {called(element)[:200]}") is not None
 
 
 def _of_the_frame(element: Element, shop: Shop) -> bool:
-    """Whether an element is part of what every page of the shop has: its header, menu, footer, small cart. What is around the heading
-    is not."""
+    """Whether an element is part of what every page of the shop has: its header, menu, footer, small cart.
+    What is around the heading is not."""
     node: object = element
     for _ in range(FRAME_DEPTH):
         if not isinstance(node, Element) or node in shop.above:
@@ -164,6 +173,10 @@ def standing(text: str, whole: bool = False) -> str | None:
     ('OutOfStock', 'OutOfStock', 'PreOrder', None)
     """
     return next(
-        (word for word, (there, first) in _STANDING.items() if (first.match(text) if whole else there.search(text))),
+        (
+            word
+            for word, (there, first) in _STANDING.items()
+            if (first.match(text) if whole else there.search(text))
+        ),
         None,
     )

@@ -6,8 +6,19 @@ import re
 from typing import Final
 
 CALLED: Final = frozenset(
-    ("class", "id", "data-test", "data-testid", "data-test-id", "data-qa", "data-hook", "data-automation", "data-automation-id", "data-cy")
-)  # fmt: skip
+    (
+        "class",
+        "id",
+        "data-test",
+        "data-testid",
+        "data-test-id",
+        "data-qa",
+        "data-hook",
+        "data-automation",
+        "data-automation-id",
+        "data-cy",
+    )
+)
 """Attributes by which the makers of a page call its elements."""
 OTHERS: Final = re.compile(
     r"related|recommend|similar|carousel|upsell|up-sell|cross-?sell|also|sponsor|recently|accessor|bundle|"
@@ -109,12 +120,15 @@ LABELS: Final = {
         re.IGNORECASE,
     ),
     "gtin": re.compile(
-        r"ean(?:[\s-]*(?:13|code|kód))?|gtin(?:-?\d+)?|upc|isbn(?:-?1[03])?|código de barras", re.IGNORECASE),
-}  # fmt: skip
+        r"ean(?:[\s-]*(?:13|code|kód))?|gtin(?:-?\d+)?|upc|isbn(?:-?1[03])?|código de barras", re.IGNORECASE
+    ),
+}
 ANY_LABEL: Final = re.compile("|".join(pattern.pattern for pattern in LABELS.values()), re.IGNORECASE)
 LABEL: Final = re.compile(r"[^\W\d_][\w .-]{1,24}:\s")
 """A text that begins with a label of its own."""
-NUMBERED: Final = "[itemprop~=sku], [data-sku], [data-product-sku], [data-item-number], [class~=sku], [id=sku]"
+NUMBERED: Final = (
+    "[itemprop~=sku], [data-sku], [data-product-sku], [data-item-number], [class~=sku], [id=sku]"
+)
 HELD: Final = ("content", "data-sku", "data-product-sku", "data-item-number")
 ENTITIES: Final = ("data-product-id", "data-pid", "data-item-id", "data-article-id")
 """Attributes by which scripts know a product: a number of the shop's, where it shows no better one."""
@@ -123,11 +137,26 @@ SAYS: Final = re.compile(r"[\s\u200e]*[:：|–]|\s+-\s")
 APART: Final = frozenset(("br", "p", "div", "li", "td", "th", "tr", "dt", "dd"))
 HIDDEN: Final = re.compile(r"(?:^|\s)(?:hidden|d-none|hide|is-hidden|u-hidden)(?:\s|$)")
 IDS: Final = frozenset(
-    ("sku", "pid", "productid", "product_id", "products_id", "itemid", "item_id", "id", "item", "article", "asin", "variantid", "skuid")
-)  # fmt: skip
+    (
+        "sku",
+        "pid",
+        "productid",
+        "product_id",
+        "products_id",
+        "itemid",
+        "item_id",
+        "id",
+        "item",
+        "article",
+        "asin",
+        "variantid",
+        "skuid",
+    )
+)
 IN_PATH: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:[A-Za-z]{1,4}[-_]?)?(\d{5,20})(?![A-Za-z0-9])|"
-    r"(?<![A-Za-z0-9])([A-Z0-9]{8,14})(?![A-Za-z0-9])")  # fmt: skip
+    r"(?<![A-Za-z0-9])([A-Z0-9]{8,14})(?![A-Za-z0-9])"
+)
 BRANDED: Final = re.compile(r"(?:^|[\s_-])product[\w-]*[-_]brand(?:[-_]?name)?(?:\s|$)", re.IGNORECASE)
 MAKERS: Final = (
     '[class*="brand" i], [id*="brand" i], [class*="manufacturer" i], [class*="vendor" i], [class*="designer" i], '
@@ -146,10 +175,16 @@ OF_MAKER: Final = re.compile(
     re.IGNORECASE,
 )
 """Addresses of pages of a brand."""
-CURRENCY: Final = re.compile(r"""\\?["']?currency(?:Code)?\\?["']?\s?:\s?\\?["']([A-Z]{3})\\?["']""", re.IGNORECASE)
+CURRENCY: Final = re.compile(
+    r"""\\?["']?currency(?:Code)?\\?["']?\s?:\s?\\?["']([A-Z]{3})\\?["']""", re.IGNORECASE
+)
 EMBEDDED: Final = {
-    "currency": re.compile(r"""\\?["'](?:currency|currencyCode|priceCurrency)\\?["']\s?:\s?\\?["']([A-Z]{3})\\?["']"""),
-    "sku": re.compile(r"""\\?["'](?:sku|productSku|product_sku)\\?["']\s?:\s?\\?["']([\w./-]{3,40})\\?["']"""),
+    "currency": re.compile(
+        r"""\\?["'](?:currency|currencyCode|priceCurrency)\\?["']\s?:\s?\\?["']([A-Z]{3})\\?["']"""
+    ),
+    "sku": re.compile(
+        r"""\\?["'](?:sku|productSku|product_sku)\\?["']\s?:\s?\\?["']([\w./-]{3,40})\\?["']"""
+    ),
     "brand": re.compile(
         r"""\\?["'](?:brand|brandName|brand_name|manufacturer|vendor)\\?["']\s?:\s?\\?["']([^"'\\{}<>]{2,40})\\?["']"""
     ),
@@ -158,7 +193,9 @@ EMBEDDED: Final = {
 
 def _keyed(keys: str, value: str) -> re.Pattern[str]:
     """A key of an object, with its value."""
-    return re.compile(rf"""(?:[{{,\s"']|^)(?:{keys})\\?["']?\s?:\s?\\?["']?({value})\\?["']?\s*(?:[,}}\]\n]|$)""")
+    return re.compile(
+        rf"""(?:[{{,\s"']|^)(?:{keys})\\?["']?\s?:\s?\\?["']?({value})\\?["']?\s*(?:[,}}\]\n]|$)"""
+    )
 
 
 BRAND_OBJECT: Final = re.compile(
@@ -174,27 +211,53 @@ STATE: Final = {
             "productId|product_id|id",
         )
     ),
-    "brand": (_keyed(r"brand|item_brand|brandName|brand_name|manufacturer|vendor", r"""[^"'\\{}<>,\n]{2,40}"""),),
+    "brand": (
+        _keyed(r"brand|item_brand|brandName|brand_name|manufacturer|vendor", r"""[^"'\\{}<>,\n]{2,40}"""),
+    ),
     "price": (_keyed(r"price|item_price|salePrice", r"\d{1,9}\.\d\d?"),),
     "currency": (_keyed(r"currency|currencyCode|priceCurrency", "[A-Z]{3}"),),
-}  # fmt: skip
-"""What an object of a product says, by keys, the better ones first. A price has decimals: one without may be in cents."""
+}
+"""What an object of a product says, by keys, the better ones first. A price has decimals: one without may be
+in cents."""
 LOGO: Final = re.compile(r"^logo (?:of |von |de )?|[ -]+logo$", re.IGNORECASE)
 STORE: Final = re.compile(
     r"(?:visit|besuchen? sie|besuche|visita|visitez|visite|bezoek|odwiedź|besök) (?:the |den |lo |la |le |de |a loja |"
     r"la tienda )*(?:boutique |store |tienda |sklep )?(?:de |di |von |marki )?(.+?)(?:[ -](?:stores?|shop|butiken)\b|$)|"
     r"(?:shop|see|view|browse|discover) (?:all|more)(?: products)?(?: from| by)? (.+?)(?: products)?$|"
     r"(?:more|other products) (?:from|by) (.+)$|(?:mehr|weitere artikel|alle (?:artikel|produkte)) von (.+)$|"
-    r"(?:tous les (?:produits|articles)|voir tout)(?: de)? (.+)$|(?:alles|meer) van (.+)$", re.IGNORECASE)  # fmt: skip
+    r"(?:tous les (?:produits|articles)|voir tout)(?: de)? (.+)$|(?:alles|meer) van (.+)$",
+    re.IGNORECASE,
+)
 LABELLED: Final = re.compile(rf"(?<![^\W\d_])(?:{LABELS['brand'].pattern})\s*[:：]", re.IGNORECASE)
 NO_BRAND: Final = re.compile(
-    r"[{}<>$]|\b(?:brands|marken|marcas|marques|marche|null|undefined|none|n/?a|(?:our|all) \w+)\b", re.IGNORECASE
+    r"[{}<>$]|\b(?:brands|marken|marcas|marques|marche|null|undefined|none|n/?a|(?:our|all) \w+)\b",
+    re.IGNORECASE,
 )
 SIGNS: Final = {
-    "$": {"ar": "ARS", "au": "AUD", "ca": "CAD", "cl": "CLP", "co": "COP", "hk": "HKD", "mx": "MXN", "nz": "NZD", "sg": "SGD",
-          "tw": "TWD", "uy": "UYU"},
-    "kr": {"dk": "DKK", "da": "DKK", "no": "NOK", "nb": "NOK", "nn": "NOK", "is": "ISK", "se": "SEK", "sv": "SEK"},
+    "$": {
+        "ar": "ARS",
+        "au": "AUD",
+        "ca": "CAD",
+        "cl": "CLP",
+        "co": "COP",
+        "hk": "HKD",
+        "mx": "MXN",
+        "nz": "NZD",
+        "sg": "SGD",
+        "tw": "TWD",
+        "uy": "UYU",
+    },
+    "kr": {
+        "dk": "DKK",
+        "da": "DKK",
+        "no": "NOK",
+        "nb": "NOK",
+        "nn": "NOK",
+        "is": "ISK",
+        "se": "SEK",
+        "sv": "SEK",
+    },
     "¥": {"cn": "CNY", "zh": "CNY", "jp": "JPY", "ja": "JPY"},
     "rs": {"pk": "PKR", "lk": "LKR", "np": "NPR", "mu": "MUR", "in": "INR"},
-}  # fmt: skip
+}
 """What a sign of several currencies is in a country, or to a language."""

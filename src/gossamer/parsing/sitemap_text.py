@@ -23,7 +23,8 @@ def text_of(body: bytes) -> str:
 
 
 def _unzipped(body: bytes) -> bytes:
-    """The body out of its gzip (known by its first bytes), once, at most LIMIT; of a broken one what is whole."""
+    """The body out of its gzip (known by its first bytes), once, at most LIMIT; of a broken one what is
+    whole."""
     if not body.startswith(b"\x1f\x8b"):
         return body[:LIMIT]
     parts: list[bytes] = []
@@ -53,7 +54,9 @@ def _decoded(body: bytes) -> str:
     else:
         declared = _ENCODING.search(body, 0, 1024)
         name = declared[1].decode("ascii") if declared else "utf-8"
-        encoding = name if _TEXT_ENCODING.fullmatch(name) and not body.startswith(b"\xef\xbb\xbf") else "utf-8"
+        encoding = (
+            name if _TEXT_ENCODING.fullmatch(name) and not body.startswith(b"\xef\xbb\xbf") else "utf-8"
+        )
     try:
         text = body.decode(encoding, "replace")
     except LookupError:

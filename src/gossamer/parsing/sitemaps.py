@@ -1,11 +1,13 @@
-"""Sitemaps and feeds: URLs out of what a host serves as one. XML (urlset, index), plain text, RSS, Atom; gzip or not.
+"""Sitemaps and feeds: URLs out of what a host serves as one. XML (urlset, index), plain text, RSS, Atom; gzip
+or not.
 
-A scanner of our own reads the few elements that matter, in one pass. It never expands an entity, resolves a name or
-builds a tree, so there is nothing to bomb, and a stray `&`, a missing end tag or a cut file costs only what is broken.
-A document with a DTD is refused whole.
+A scanner of our own reads the few elements that matter, in one pass. It never expands an entity, resolves a
+name or builds a tree, so there is nothing to bomb, and a stray `&`, a missing end tag or a cut file costs
+only what is broken. A document with a DTD is refused whole.
 
-Measured on 50,000 URLs (10 MB), dates and absolute URLs included: 0.40 s, where lxml's iterparse takes 0.28 s and expat
-0.20 s to hand over bare strings. 50 MB of the worst found (values never closed, CDATA, one endless line): 0.1 to 1.6 s.
+Measured on 50,000 URLs (10 MB), dates and absolute URLs included: 0.40 s, where lxml's iterparse takes 0.28 s
+and expat 0.20 s to hand over bare strings. 50 MB of the worst found (values never closed, CDATA, one endless
+line): 0.1 to 1.6 s.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ _CAPITALS: Final = re.compile(r"<(?:[\w.\-]{1,64}:)?(?:LOC|Loc|LINK|Link)[\s>]",
 _ABOUT: Final = re.compile(r"""\s\w+:about\s*=\s*["']([^"'<>]*)""")
 """RSS 1.0 names an item by its URL."""
 _LOOSE: Final = re.compile(
-    r"(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?:[T ]+(\d\d?):(\d\d)(?::(\d\d))?(?:[.,]\d+)?\s*(?:UTC|GMT|Z)?)?", re.ASCII
+    r"(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?:[T ]+(\d\d?):(\d\d)(?::(\d\d))?(?:[.,]\d+)?\s*(?:UTC|GMT|Z)?)?",
+    re.ASCII,
 )
 """A date as people write it who did not read the W3C's note; with an offset it must be as the note says."""
 _ROOT: Final = re.compile(r"<(?:[\w.\-]{1,64}:)?(?:urlset|sitemapindex|rss|feed|rdf)[\s>]", re.IGNORECASE)
@@ -72,7 +75,11 @@ class Entry(str):
     """0 to 1."""
 
     def __new__(
-        cls, url: str, lastmod: datetime | None = None, changefreq: str | None = None, priority: float | None = None
+        cls,
+        url: str,
+        lastmod: datetime | None = None,
+        changefreq: str | None = None,
+        priority: float | None = None,
     ) -> Entry:
         """Make an entry of an absolute URL."""
         entry = super().__new__(cls, url)
@@ -88,8 +95,8 @@ class Entry(str):
 def entries(body: Body, url: str | None) -> tuple[list[Entry], list[Entry]]:
     """(pages, sitemaps) of a sitemap or feed found at `url`, in its order. Takes any bytes, never raises.
 
-    URLs are absolute http(s), WHATWG-serialized, without fragment. At most 50 MiB decoded and 50,000 entries are read.
-    A URL listed twice comes twice.
+    URLs are absolute http(s), WHATWG-serialized, without fragment. At most 50 MiB decoded and 50,000 entries
+    are read. A URL listed twice comes twice.
 
     >>> entries(b"<urlset><url><loc>/a?x=1&amp;y=2</loc><lastmod>2024-05-01</lastmod></url></urlset>", "https://e.com/")
     (['https://e.com/a?x=1&y=2'], [])
@@ -101,7 +108,8 @@ def entries(body: Body, url: str | None) -> tuple[list[Entry], list[Entry]]:
 
 
 class _Scan:
-    """One pass over an XML document. Only elements of the holder's own prefix count: not an image's `loc` in it."""
+    """One pass over an XML document. Only elements of the holder's own prefix count: not an image's `loc` in
+    it."""
 
     def __init__(self, text: str, url: str) -> None:
         self.text = text
@@ -146,8 +154,9 @@ class _Scan:
         return self.pages, self.sitemaps
 
     def hold(self, name: str, prefix: str, attributes: str | None) -> None:
-        """A holder begins (with its attributes) or ends (None). An item may hold a `url` of its own (an image's), an entry
-        elements with links in them (the feed that it is from, markup): those are none of ours."""
+        """A holder begins (with its attributes) or ends (None). An item may hold a `url` of its own (an
+        image's), an entry elements with links in them (the feed that it is from, markup): those are none of
+        ours."""
         over = attributes is None or attributes.endswith("/")
         if name in _INNER:
             if self.holder == "entry" and prefix == self.prefix:
@@ -199,7 +208,9 @@ class _Scan:
             return
         when = fields.get("lastmod") or next((fields[name] for name in _DATES if name in fields), None)
         often = fields.get("changefreq", "").lower()
-        entry = Entry(url, _moment(when), often if often in _FREQUENCIES else None, _priority(fields.get("priority")))
+        entry = Entry(
+            url, _moment(when), often if often in _FREQUENCIES else None, _priority(fields.get("priority"))
+        )
         (self.sitemaps if holder == "sitemap" else self.pages).append(entry)
 
 
@@ -224,7 +235,8 @@ def _content(text: str, at: int) -> tuple[str, int]:
 
 
 def _plain(text: str) -> str:
-    """Text with XML's five references and the numeric ones resolved; others, and a bare `&`, stay as they are."""
+    """Text with XML's five references and the numeric ones resolved; others, and a bare `&`, stay as they
+    are."""
     return _REFERENCE.sub(_referred, text) if "&" in text else text
 
 

@@ -20,7 +20,10 @@ THINGS: Final = 100_000
 """Objects of JSON-LD that are walked over."""
 _NAMESPACES: Final = {
     "og": "http://ogp.me/ns#",
-    **{name: f"http://ogp.me/ns/{name}#" for name in ("music", "video", "article", "book", "profile", "product")},
+    **{
+        name: f"http://ogp.me/ns/{name}#"
+        for name in ("music", "video", "article", "book", "profile", "product")
+    },
 }
 _PREFIX: Final = re.compile(r"(\w+):\s*+([^\s:]\S*+)")
 
@@ -28,10 +31,10 @@ _PREFIX: Final = re.compile(r"(\w+):\s*+([^\s:]\S*+)")
 def structured(body: Body, url: str | None = None, content_type: str | None = None) -> dict[str, Any]:
     """The structured data of a page, in the shapes of extruct. Takes any bytes, never raises.
 
-    `json_ld`: the objects, lists of them flattened, `@graph` as it is; broken JSON is read as far as it can be.
-    `microdata`: items with `type`, `properties` (name to value, or a list of several), `id`, `value` where there are none.
-    `opengraph`: at most one `{"namespace": {prefix: IRI}, "properties": [[name, content], ...]}`, repeats kept.
-    `rdfa`: nodes of expanded JSON-LD. URLs are absolute where `url` is given.
+    `json_ld`: the objects, lists of them flattened, `@graph` as it is; broken JSON is read as far as it can
+    be. `microdata`: items with `type`, `properties` (name to value, or a list of several), `id`, `value`
+    where there are none. `opengraph`: at most one `{"namespace": {prefix: IRI}, "properties": [[name,
+    content], ...]}`, repeats kept. `rdfa`: nodes of expanded JSON-LD. URLs are absolute where `url` is given.
 
     >>> page = b'<meta property="og:title" content=T><script type="application/ld+json">{"@type": "Book",}</script>'
     >>> found = structured(page, "https://example.com/")
@@ -88,7 +91,10 @@ def opengraph(tree: turbohtml.Document) -> list[dict[str, Any]]:
 def _tell(meta: turbohtml.Element, name: str, spaces: dict[str, str], found: list[list[str]]) -> None:
     """Put what a meta element says into `found`, when its name is in a known namespace."""
     if name.startswith("http"):
-        name = next((f"{space}:{name[len(iri) :]}" for space, iri in _NAMESPACES.items() if name.startswith(iri)), name)
+        name = next(
+            (f"{space}:{name[len(iri) :]}" for space, iri in _NAMESPACES.items() if name.startswith(iri)),
+            name,
+        )
     space, colon, rest = name.partition(":")
     if space.lower() in _NAMESPACES and space not in spaces:
         space, rest = space.lower(), rest if space.islower() else rest.lower()

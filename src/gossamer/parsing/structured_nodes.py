@@ -17,7 +17,8 @@ LONGEST: Final = 1000
 
 
 class Node(NamedTuple):
-    """A thing: its types and properties, short names in lower case; values are texts or nodes, in the page's order."""
+    """A thing: its types and properties, short names in lower case; values are texts or nodes, in the page's
+    order."""
 
     types: frozenset[str]
     properties: dict[str, list[Any]]
@@ -27,7 +28,9 @@ class Node(NamedTuple):
         for name in names:
             for value in self.properties.get(name, ()):
                 if isinstance(value, Node):
-                    yield from (one for one in value.properties.get("name", ()) if isinstance(one, str) and one)
+                    yield from (
+                        one for one in value.properties.get("name", ()) if isinstance(one, str) and one
+                    )
                 elif value:
                     yield value
 
@@ -76,7 +79,9 @@ class _Maker:
                 properties.setdefault(short(name), []).extend(part for part in made if part is not None)
         if "value" in one and "@value" not in one and isinstance(one["value"], str):
             properties.setdefault("", []).append(_text(one["value"]))
-        return Node(frozenset(short(one) for one in (types if isinstance(types, list) else [types])), properties)
+        return Node(
+            frozenset(short(one) for one in (types if isinstance(types, list) else [types])), properties
+        )
 
     def _value(self, value: Any, named: dict[str, dict[str, Any]], depth: int) -> Any:
         if isinstance(value, dict):

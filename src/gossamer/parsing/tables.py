@@ -20,14 +20,16 @@ WIDEST: Final = 1000
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A table: its `caption`, the names of its columns (`head`, of several rows joined by a blank; empty: it has none) and `rows`."""
+    """A table: its `caption`, the names of its columns (`head`, of several rows joined by a blank; empty: it
+    has none) and `rows`."""
 
     caption: str | None
     head: list[str]
     rows: list[list[str]]
 
     def records(self) -> list[dict[str, str]]:
-        """The rows by the names of their columns; a column without a name has its number, from 1; names twice get one behind."""
+        """The rows by the names of their columns; a column without a name has its number, from 1; names twice
+        get one behind."""
         names: list[str] = []
         for number in range(max(map(len, [self.head, *self.rows]), default=0)):
             name = (self.head[number] if number < len(self.head) else "") or str(number + 1)
@@ -36,7 +38,8 @@ class Table(msgspec.Struct, frozen=True):
 
 
 def tables(body: Body, content_type: str | None = None) -> list[Table]:
-    """The tables of a page, outer ones first; those that only lay it out are left out. Takes any bytes, never raises.
+    """The tables of a page, outer ones first; those that only lay it out are left out. Takes any bytes, never
+    raises.
 
     >>> found = tables(b"<table><tr><th>City<th>People<tr><td rowspan=2>Rome<td>2.8<tr><td>2.9</table>")
     >>> found[0].head, found[0].rows
@@ -58,7 +61,8 @@ def of(tree: turbohtml.Document) -> list[Table]:
 
 
 def _lays_out(table: turbohtml.Element) -> bool:
-    """Whether a table is there for the look of a page: it says so, or has others in it, or one cell, and no heads."""
+    """Whether a table is there for the look of a page: it says so, or has others in it, or one cell, and no
+    heads."""
     if attribute_of(table, "role").strip().lower() in ("presentation", "none"):
         return True
     own = [cell for cell in table.select("th, caption") if _table_of(cell) == table]
@@ -95,7 +99,9 @@ def _rows(table: turbohtml.Element) -> tuple[list[list[turbohtml.Element]], list
         if _table_of(row) != table:
             continue
         part = getattr(row.parent, "tag", "")
-        cells = [cell for cell in row.children if isinstance(cell, turbohtml.Element) and cell.tag in ("td", "th")]
+        cells = [
+            cell for cell in row.children if isinstance(cell, turbohtml.Element) and cell.tag in ("td", "th")
+        ]
         heads = part == "thead" or (bool(cells) and all(cell.tag == "th" for cell in cells))
         parts[part if part in parts else ""].append((cells, heads))
     found = [row for rows in parts.values() for row in rows if row[0]]
@@ -137,7 +143,9 @@ def _grid(rows: list[list[turbohtml.Element]]) -> list[list[str]]:
 
 def _told(cell: turbohtml.Element) -> str:
     """The text of a cell in one line; where there is none, what its pictures show."""
-    return " ".join(read(cell).split()) or " ".join(attribute_of(one, "alt") for one in cell.select("img[alt]")[:9])
+    return " ".join(read(cell).split()) or " ".join(
+        attribute_of(one, "alt") for one in cell.select("img[alt]")[:9]
+    )
 
 
 def _span(cell: turbohtml.Element, name: str, most: int) -> int:

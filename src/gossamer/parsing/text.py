@@ -28,12 +28,15 @@ _SAME: Final = 0.6
 Quality = Literal["fast", "best"]
 
 
-def main_text(body: Body, url: str | None = None, quality: Quality = "fast", content_type: str | None = None) -> str:
-    """The text of a page's article: no navigation, comments, captions; blocks apart by an empty line. Takes any bytes.
+def main_text(
+    body: Body, url: str | None = None, quality: Quality = "fast", content_type: str | None = None
+) -> str:
+    """The text of a page's article: no navigation, comments, captions; blocks apart by an empty line. Takes
+    any bytes.
 
-    `fast` is turbohtml with our own filter (1 to 2 ms a page); `best` asks trafilatura, too, and takes the longer of the two where
-    they found different things (extra `text`). Raises RuntimeError when that is missing, ValueError for another
-    quality; a page without text is an empty text.
+    `fast` is turbohtml with our own filter (1 to 2 ms a page); `best` asks trafilatura, too, and takes the
+    longer of the two where they found different things (extra `text`). Raises RuntimeError when that is
+    missing, ValueError for another quality; a page without text is an empty text.
 
     >>> main_text(b"<nav><a href=/>Home</a></nav><h1>Cats</h1><p>A cat is a small animal that sleeps, and then sleeps again.</p>")
     'Cats\\n\\nA cat is a small animal that sleeps, and then sleeps again.'
@@ -45,7 +48,11 @@ def main_text(body: Body, url: str | None = None, quality: Quality = "fast", con
 
 
 def text_of(
-    tree: turbohtml.Document, body: bytes, url: str | None, quality: Quality = "fast", content_type: str | None = None
+    tree: turbohtml.Document,
+    body: bytes,
+    url: str | None,
+    quality: Quality = "fast",
+    content_type: str | None = None,
 ) -> str:
     """`main_text` of a page that is parsed already."""
     from gossamer.parsing.article import blocks
@@ -60,7 +67,9 @@ def text_of(
     if len(body) > _LARGE or body.count(b"<") > _TAGS:
         return ours
     try:
-        theirs = trafilatura.extract(decode(body, content_type), url=url, fast=True, include_comments=False) or ""
+        theirs = (
+            trafilatura.extract(decode(body, content_type), url=url, fast=True, include_comments=False) or ""
+        )
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError, AssertionError):
         return ours
     return ours if _alike(ours, theirs) else max(ours, theirs, key=len)
@@ -73,8 +82,8 @@ def _alike(one: str, other: str) -> bool:
 
 
 def markdown(body: Body, url: str | None = None, content_type: str | None = None) -> str:
-    """The article of a page as Markdown (GitHub's), with its heading; links are absolute where `url` is given. Takes any bytes,
-    never raises; a page without an article is whole, but for navigation and forms.
+    """The article of a page as Markdown (GitHub's), with its heading; links are absolute where `url` is
+    given. Takes any bytes, never raises; a page without an article is whole, but for navigation and forms.
 
     >>> markdown(b"<h1>Cats</h1><p>They <b>sleep</b> in a <a href=/box>box</a>.<ul><li>always</ul>", "https://example.com/")
     '# Cats\\n\\nThey **sleep** in a [box](https://example.com/box).\\n\\n- always'
@@ -86,7 +95,8 @@ def markdown(body: Body, url: str | None = None, content_type: str | None = None
 
 
 def visible_text(document: turbohtml.Document) -> str:
-    """What a reader sees of a page, in one line: no markup, scripts or styles, words of different blocks kept apart.
+    """What a reader sees of a page, in one line: no markup, scripts or styles, words of different blocks kept
+    apart.
 
     >>> visible_text(turbohtml.parse("<p>one</p><p>t<b>w</b>o<script>x</script>"))
     'one two'
@@ -95,12 +105,16 @@ def visible_text(document: turbohtml.Document) -> str:
         return " ".join(document.to_text().split())
     hidden = {element.text for tag in ("script", "style", "template") for element in document.select(tag)}
     body = document.select_one("body")
-    return " ".join(" ".join(part for part in body.strings if part not in hidden).split()) if body is not None else ""
+    return (
+        " ".join(" ".join(part for part in body.strings if part not in hidden).split())
+        if body is not None
+        else ""
+    )
 
 
 def _grows(document: turbohtml.Document) -> bool:
-    """Whether the layout of tables, which pads every row to the widest, could make megabytes out of a small page: the more so
-    where tables lie in tables."""
+    """Whether the layout of tables, which pads every row to the widest, could make megabytes out of a small
+    page: the more so where tables lie in tables."""
     tables = document.select("table")
     nested = len(tables) > 1 and document.select_one("table table") is not None
     if nested and document.select_one("table " * _DEEP) is not None:
@@ -117,7 +131,8 @@ def _grows(document: turbohtml.Document) -> bool:
 
 
 def _laid_out(table: turbohtml.Element, sizes: dict[turbohtml.Element, int]) -> int:
-    """Characters to which a table may grow: rows times columns times the largest cell, with the tables (of `sizes`) in it."""
+    """Characters to which a table may grow: rows times columns times the largest cell, with the tables (of
+    `sizes`) in it."""
     rows = columns = largest = 0
     for part in _elements(table):
         for row in _elements(part) if part.tag in _GROUPS else (part,):

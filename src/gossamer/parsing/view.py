@@ -54,7 +54,8 @@ class View:
 
     @property
     def document(self) -> Document:
-        """The parsed page; what is no HTML is an empty one. Raises ValueError when its tree would take too much memory."""
+        """The parsed page; what is no HTML is an empty one. Raises ValueError when its tree would take too
+        much memory."""
         if self._document is None:
             page = self.page
             with limited_memory(page.body) if may_explode(page.body) else nullcontext():
@@ -97,7 +98,8 @@ class View:
 
     @property
     def captured(self) -> tuple[Captured, ...]:
-        """Answers that the page's scripts got in a browser (`capture` of `render=`): `url status content_type body`, `json()`."""
+        """Answers that the page's scripts got in a browser (`capture` of `render=`): `url status content_type
+        body`, `json()`."""
         return self.page.captured
 
     @property
@@ -117,14 +119,16 @@ class View:
 
     @once
     def structured(self) -> dict[str, Any]:
-        """What the page says for machines: `json_ld microdata opengraph rdfa` (`gossamer.parsing.structured`)."""
+        """What the page says for machines: `json_ld microdata opengraph rdfa`
+        (`gossamer.parsing.structured`)."""
         from gossamer.parsing import structured
 
         return structured.of(self.document)
 
     @once
     def product(self) -> dict[str, Any]:
-        """The product that the page is about: `name price currency sku gtin brand availability`, None where it does not tell."""
+        """The product that the page is about: `name price currency sku gtin brand availability`, None where
+        it does not tell."""
         from gossamer.parsing import products
 
         return products.of(self.document, self.structured)
@@ -152,7 +156,8 @@ class View:
 
     @once
     def main_text(self) -> str:
-        """The text of the page's article, without navigation and the like (`gossamer.parsing.text.main_text`, fast)."""
+        """The text of the page's article, without navigation and the like (`gossamer.parsing.text.main_text`,
+        fast)."""
         from gossamer.parsing.text import text_of
 
         return text_of(self.document.tree, self.page.body, self.page.url)
@@ -215,14 +220,16 @@ class View:
         return resolved
 
     def request(self, url: str, **needs: Any) -> Request:
-        """A request for a URL (relative to the page's base) with what it needs: use, carry, priority, method, headers, body."""
+        """A request for a URL (relative to the page's base) with what it needs: use, carry, priority, method,
+        headers, body."""
         return _request(self, self.urljoin(url), needs)
 
     def form(self, selector: str | None = None) -> Form:
-        """The first form that a CSS selector finds; without one the form that asks for a password, else the only one.
+        """The first form that a CSS selector finds; without one the form that asks for a password, else the
+        only one.
 
-        `page.form("#search").fill(q="tea")` is the request that a browser would make, hidden fields and tokens with it
-        (`gossamer.parsing.forms`). Raises ValueError (FormError) when there is none.
+        `page.form("#search").fill(q="tea")` is the request that a browser would make, hidden fields and
+        tokens with it (`gossamer.parsing.forms`). Raises ValueError (FormError) when there is none.
         """
         from gossamer.parsing import forms
 
@@ -232,10 +239,12 @@ class View:
     def follow(
         self, what: str | Selector | Selection | Iterable[str | Selector] | None, **needs: Any
     ) -> Iterator[Request]:
-        """Requests for links: those a CSS selector finds (`"article h3 a, li.next a"`), or what is given: URLs, selected things.
+        """Requests for links: those a CSS selector finds (`"article h3 a, li.next a"`), or what is given:
+        URLs, selected things.
 
-        None gives none. What is no http(s) URL is left out, and so are links that say nofollow, or whose page does: they are
-        counted (`request` takes any). Raises ValueError for an element that is no link. `needs` as in `request`.
+        None gives none. What is no http(s) URL is left out, and so are links that say nofollow, or whose page
+        does: they are counted (`request` takes any). Raises ValueError for an element that is no link.
+        `needs` as in `request`.
         """
         found: Iterable[Selector | str]
         if isinstance(what, Selector):
@@ -264,7 +273,8 @@ def _sent(view: View, url: str, **needs: Any) -> Request:
 
 
 def _chosen(view: View, text: str) -> Iterable[Selector | str]:
-    """What a selector finds, or the text itself when it is an address: by its form, or as a link on the page has it."""
+    """What a selector finds, or the text itself when it is an address: by its form, or as a link on the page
+    has it."""
     if _ADDRESS.match(text):
         return (text,)
     try:

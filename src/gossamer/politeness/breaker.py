@@ -1,4 +1,5 @@
-"""The circuit breaker of a host, shared by all crawls and workers of a store: what opens it, what closes it, when a host is given up.
+"""The circuit breaker of a host, shared by all crawls and workers of a store: what opens it, what closes it,
+when a host is given up.
 
 | state | requests | a fault | a good answer, a block | after |
 | --- | --- | --- | --- | --- |
@@ -7,12 +8,13 @@
 | half-open | one at a time, the probes | opens it for twice as long, at most 15 min | closes it | |
 | given up | none; its URLs end with the fault's reason | nothing | closes it | 15 min: half-open |
 
-Times are up to a fifth longer by chance; 30 s is the first wait of `--retries` where that is shorter. A host is given up when three
-probes in a row failed and it has failed for longer than all waits of `--retries` together: so every crawl ends. Faults are those
-of the host (FAULTS); a 404, a 429, what robots.txt says are none. A closed breaker counts no URL twice: the fault of one that
-failed before tells nothing new of the host, and the last URLs of a good host are often its bad ones.
-The frontier keeps the state and does the steps (`frontier/lua/breaker.lua`); `Breaker` is the same table in Python, which the tests hold
-the scripts to. It also keeps how hard a host is: the moving mean of its failed and blocked visits.
+Times are up to a fifth longer by chance; 30 s is the first wait of `--retries` where that is shorter. A host
+is given up when three probes in a row failed and it has failed for longer than all waits of `--retries`
+together: so every crawl ends. Faults are those of the host (FAULTS); a 404, a 429, what robots.txt says are
+none. A closed breaker counts no URL twice: the fault of one that failed before tells nothing new of the host,
+and the last URLs of a good host are often its bad ones. The frontier keeps the state and does the steps
+(`frontier/lua/breaker.lua`); `Breaker` is the same table in Python, which the tests hold the scripts to. It
+also keeps how hard a host is: the moving mean of its failed and blocked visits.
 """
 
 from __future__ import annotations
@@ -58,8 +60,9 @@ NONE = Trouble()
 
 
 def health(reason: str | None, status: int | None, *, final: bool = False, again: bool = False) -> str:
-    """What a visit says of its host. reason: its error, None for none; status: of its answer, if there was one;
-    final: a failure that no retry can help is the URL's own, or the name's; again: the URL failed before.
+    """What a visit says of its host. reason: its error, None for none; status: of its answer, if there was
+    one; final: a failure that no retry can help is the URL's own, or the name's; again: the URL failed
+    before.
 
     >>> health(None, 200), health("http-4xx", 404), health("http-4xx", 403), health("connect", None), health("robots", None)
     ('g', 'g', 'b', 'f', '')
@@ -81,7 +84,8 @@ def gives_up(trouble: Trouble, retries: tuple[float, ...]) -> bool:
 
 
 class Breaker(msgspec.Struct):
-    """A host's breaker; times in milliseconds. `most`: faults that open it; open `first` ms at first, `longest` at most."""
+    """A host's breaker; times in milliseconds. `most`: faults that open it; open `first` ms at first,
+    `longest` at most."""
 
     most: int = 10
     first: int = 30_000
@@ -131,6 +135,11 @@ class Breaker(msgspec.Struct):
             return cls()
         faults, openings, since, ends, share, hard, why = text.split(",", 6)
         return cls(
-            faults=int(faults), openings=int(openings), since=int(since), ends=int(ends), share=int(share),
-            hard=hard == "!", why=why,
-        )  # fmt: skip
+            faults=int(faults),
+            openings=int(openings),
+            since=int(since),
+            ends=int(ends),
+            share=int(share),
+            hard=hard == "!",
+            why=why,
+        )

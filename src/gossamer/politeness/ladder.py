@@ -1,9 +1,11 @@
-"""The ladder: by which rung a page is got. Learned per host and class of paths, shared by the fleet, decided by pure functions.
+"""The ladder: by which rung a page is got. Learned per host and class of paths, shared by the fleet, decided
+by pure functions.
 
-A visit begins at the cheapest rung that is known to work (`start`); a block climbs (`climb`), an error does not; what came of it is
-learned (`after`). Who works stays, but now and then lower rungs are probed: those that cost hardly anything beside it together, the
-dear one right below more rarely. Too many requests, or what may mean that, is first answered by a rest (`rest`).
-One URL that needs a higher rung says little; two visits in a row, or a class of paths that never had a page at the lower one, do.
+A visit begins at the cheapest rung that is known to work (`start`); a block climbs (`climb`), an error does
+not; what came of it is learned (`after`). Who works stays, but now and then lower rungs are probed: those
+that cost hardly anything beside it together, the dear one right below more rarely. Too many requests, or what
+may mean that, is first answered by a rest (`rest`). One URL that needs a higher rung says little; two visits
+in a row, or a class of paths that never had a page at the lower one, do.
 """
 
 from __future__ import annotations
@@ -24,11 +26,13 @@ PROVEN = 20
 SURE = 3
 """Pages that are counted at the lowest rung: more teach nothing, and need not be written down."""
 PATIENCE = {"rate-limit": 2, "denied": 1}
-"""Blocks in a row that are answered by a rest alone; a refusal where pages came just before may mean the same."""
+"""Blocks in a row that are answered by a rest alone; a refusal where pages came just before may mean the
+same."""
 REST, LONGER = 5.0, 3
 """Seconds of the first rest, and how many times longer the next is."""
 LOST = 3
-"""Visits in vain after which of those that are blocked only the 4th climbs, the 8th, the 16th, and so on to every `AGAIN`th."""
+"""Visits in vain after which of those that are blocked only the 4th climbs, the 8th, the 16th, and so on to
+every `AGAIN`th."""
 AGAIN = 32
 CLASSES = 16
 """Classes of paths that are told apart; the others go by the host."""
@@ -62,7 +66,8 @@ class Ladder(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, text: str) -> Ladder:
-        """As the frontier keeps it ('' for a host of which nothing is known). What another version wrote otherwise is learned anew.
+        """As the frontier keeps it ('' for a host of which nothing is known). What another version wrote
+        otherwise is learned anew.
 
         >>> Ladder.of("").host.rung, Ladder.of('{"host": "plain"}').host.rung
         (0, 0)
@@ -78,7 +83,9 @@ class Ladder(msgspec.Struct, frozen=True):
 
     def rungs(self) -> set[str]:
         """Those where visits of the host begin."""
-        return {self.fixed} if self.fixed else {RUNGS[one.rung] for one in (self.host, *self.classes.values())}
+        return (
+            {self.fixed} if self.fixed else {RUNGS[one.rung] for one in (self.host, *self.classes.values())}
+        )
 
     def known(self, path: str) -> Learned:
         """What holds for a path: its class, or else its host."""
@@ -129,7 +136,8 @@ def _probed(known: Learned, rungs: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def rest(known: Learned, rung: str, block: str, tried: int) -> float:
-    """Seconds that the host rests before this URL, which was put back `tried` times, is asked for again at the same rung; 0: no rest.
+    """Seconds that the host rests before this URL, which was put back `tried` times, is asked for again at
+    the same rung; 0: no rest.
 
     >>> rest(Learned(), "plain", "rate-limit", 0), rest(Learned(), "plain", "denied", 0), rest(Learned(good=9), "plain", "denied", 0)
     (5.0, 0.0, 5.0)
@@ -143,7 +151,8 @@ def rest(known: Learned, rung: str, block: str, tried: int) -> float:
 
 
 def climb(known: Learned, rungs: tuple[str, ...], rung: str, block: str) -> str | None:
-    """The rung after a block of this kind at `rung`, within the same visit; None: there is none, or it is not worth it.
+    """The rung after a block of this kind at `rung`, within the same visit; None: there is none, or it is not
+    worth it.
 
     >>> climb(Learned(), RUNGS, "plain", "challenge"), climb(Learned(rung=3), RUNGS, "impersonated", "denied")
     ('impersonated', 'unlocker')
@@ -158,22 +167,29 @@ def climb(known: Learned, rungs: tuple[str, ...], rung: str, block: str) -> str 
     if block == "captcha" and "unlocker" in above:
         above = tuple(one for one in above if one != "browser")
     if RUNGS.index(rung) < known.rung:  # back from a probe
-        above = tuple(one for one in above if RUNGS.index(one) >= known.rung or _cheap(one, RUNGS[known.rung]))
+        above = tuple(
+            one for one in above if RUNGS.index(one) >= known.rung or _cheap(one, RUNGS[known.rung])
+        )
     return above[0] if above else None
 
 
-def after(ladder: Ladder, path: str, began: str, got: str | None, why: str = "", *, rested: bool = False) -> Ladder:
-    """What is known after a visit that began at rung `began`: `got` is the rung that gave a page (or that had better be
-    tried next), None when none did; `why` tells of the last block; `rested`: it was answered by a rest. Errors teach nothing: do not
-    call it for them."""
+def after(
+    ladder: Ladder, path: str, began: str, got: str | None, why: str = "", *, rested: bool = False
+) -> Ladder:
+    """What is known after a visit that began at rung `began`: `got` is the rung that gave a page (or that had
+    better be tried next), None when none did; `why` tells of the last block; `rested`: it was answered by a
+    rest. Errors teach nothing: do not call it for them."""
     name = kind(path)
     learn = {"began": RUNGS.index(began), "got": None if got is None else RUNGS.index(got), "rested": rested}
     classes = ladder.classes
     if name in classes or len(classes) < CLASSES:
         classes = {**classes, name: _after(ladder.known(path), **learn)}  # type: ignore[arg-type]
     return msgspec.structs.replace(
-        ladder, host=_after(ladder.host, **learn), classes=classes, why=why[:120] or ladder.why  # type: ignore[arg-type]
-    )  # fmt: skip
+        ladder,
+        host=_after(ladder.host, **learn),  # type: ignore[arg-type]
+        classes=classes,
+        why=why[:120] or ladder.why,
+    )
 
 
 def _after(known: Learned, began: int, got: int | None, rested: bool) -> Learned:
@@ -182,7 +198,9 @@ def _after(known: Learned, began: int, got: int | None, rested: bool) -> Learned
     if rested:
         return replace(known, slowed=known.slowed + 1)
     if got is None:
-        return replace(known, good=0 if probed else known.good, misses=known.misses + probed, lost=known.lost + 1)
+        return replace(
+            known, good=0 if probed else known.good, misses=known.misses + probed, lost=known.lost + 1
+        )
     lost = known.lost if got <= began else 0
     if got == known.rung:
         good = 1 if probed else known.good + 1 if got else min(known.good + 1, SURE)

@@ -1,9 +1,9 @@
 """robots.txt: what a host asks of robots (RFC 9309), read from bytes and asked by URL.
 
-Beyond the RFC, as real parsers do: common misspellings (`Disalow`, `useragent`, `Disallowed`), a blank for a missing
-colon, a path without its leading `/`, `Crawl-delay` and `Request-rate`. Where parsers differ RFC 9309 decides: records
-that are no rules never end a group (2.2.4), both sides of a comparison are percent-encoded alike (2.2.2), `index.html`
-is a file like any other.
+Beyond the RFC, as real parsers do: common misspellings (`Disalow`, `useragent`, `Disallowed`), a blank for a
+missing colon, a path without its leading `/`, `Crawl-delay` and `Request-rate`. Where parsers differ RFC 9309
+decides: records that are no rules never end a group (2.2.4), both sides of a comparison are percent-encoded
+alike (2.2.2), `index.html` is a file like any other.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ _PRODUCT: Final = re.compile(r"([^\s/();,:]{1,200})/v?\d")
 class Robots:
     """A robots.txt, parsed. Takes any bytes, never raises; 500 KiB are read, the rest is ignored.
 
-    An agent is a product token (`gossamer`), matched without case, or a whole User-Agent value, whose products are
-    tried in order (`Mozilla` last). Groups of one agent are merged; an agent without a group of its own obeys `*`.
+    An agent is a product token (`gossamer`), matched without case, or a whole User-Agent value, whose
+    products are tried in order (`Mozilla` last). Groups of one agent are merged; an agent without a group of
+    its own obeys `*`.
 
     >>> robots = Robots(b"User-agent: *\\nDisallow: /private\\nAllow: /private/open\\nCrawl-delay: 2")
     >>> robots.allows("gossamer", "https://example.com/private/x"), robots.delay("gossamer")
@@ -59,16 +60,19 @@ class Robots:
         self._named: dict[str, list[tuple[Block, int]]] = {}
         self._groups: dict[str, Group | None] = {}
         self.sitemaps: list[str] = []
-        """URLs of the Sitemap lines in order, each once, as written (a relative one is for the caller to resolve)."""
+        """URLs of the Sitemap lines in order, each once, as written (a relative one is for the caller to
+        resolve)."""
         self._read()
 
     def allows(self, agent: str, url: str) -> bool:
-        """Whether the agent may fetch the URL (absolute, or a path with its query). /robots.txt is always allowed."""
+        """Whether the agent may fetch the URL (absolute, or a path with its query). /robots.txt is always
+        allowed."""
         rule = self._decide(agent, url)
         return rule is None or rule.allow
 
     def rule(self, agent: str, url: str) -> str | None:
-        """The deciding line as written with its number, `line 3: Disallow: /x`; None when no rule speaks of the URL."""
+        """The deciding line as written with its number, `line 3: Disallow: /x`; None when no rule speaks of
+        the URL."""
         rule = self._decide(agent, url)
         if rule is None:
             return None
@@ -76,7 +80,8 @@ class Robots:
         return f"line {rule.line}: {_printable(line)}"
 
     def delay(self, agent: str) -> float | None:
-        """Seconds between two requests: the larger of Crawl-delay and 1/Request-rate in the agent's group, or None."""
+        """Seconds between two requests: the larger of Crawl-delay and 1/Request-rate in the agent's group, or
+        None."""
         group = self._group(agent)
         return None if group is None else group.delay
 
@@ -129,7 +134,9 @@ class Robots:
             return self._groups[agent]
         except KeyError:
             pass
-        blocks = next((self._named[token] for token in _tokens(agent) if token in self._named), self._named.get("*"))
+        blocks = next(
+            (self._named[token] for token in _tokens(agent) if token in self._named), self._named.get("*")
+        )
         group = None if blocks is None else Group(blocks)
         if len(self._groups) < 100:
             self._groups[agent] = group
@@ -144,7 +151,8 @@ class Robots:
 
 
 def _text(body: bytes) -> str:
-    """The part that is read, its lines ending in LF: UTF-8 (octets that are none survive the way back), or UTF-16."""
+    """The part that is read, its lines ending in LF: UTF-8 (octets that are none survive the way back), or
+    UTF-16."""
     if len(body) > LIMIT:
         # Half a line would be a rule that nobody wrote.
         end = max(body.rfind(b"\n", 0, LIMIT), body.rfind(b"\r", 0, LIMIT))
@@ -196,7 +204,8 @@ def _tokens(agent: str) -> list[str]:
 
 
 def _delay(value: str) -> float | None:
-    """Seconds of a Crawl-delay: `2`, `0.5`, `10s`; None for what is no number (negative, inf and nan neither)."""
+    """Seconds of a Crawl-delay: `2`, `0.5`, `10s`; None for what is no number (negative, inf and nan
+    neither)."""
     found = _SECONDS.fullmatch(value)
     return min(float(found[1].replace(",", ".")), LONGEST_DELAY) if found else None
 

@@ -1,4 +1,5 @@
-"""What came of fetching a robots.txt, as RFC 9309 section 2.3 has it: rules, everything allowed, or a closed host."""
+"""What came of fetching a robots.txt, as RFC 9309 section 2.3 has it: rules, everything allowed, or a closed
+host."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ OPEN = 1
 """The version of "all is allowed": nothing to read, nothing to evaluate."""
 UNREACHABLE, NO_NAME, PRIVATE, TOO_SLOW = -1, -2, -3, -4
 CLOSED = {
-    UNREACHABLE: Drop(error="robots-unreachable", detail="its robots.txt could not be read, so nothing may be fetched"),
+    UNREACHABLE: Drop(
+        error="robots-unreachable", detail="its robots.txt could not be read, so nothing may be fetched"
+    ),
     NO_NAME: Drop(error="dns", detail="the host has no address"),
     PRIVATE: Drop(skip="private", detail="the host's address is private: allow it with --allow-private"),
     TOO_SLOW: Drop(skip="budget", detail="its robots.txt asks for a Crawl-delay of more than 300 s"),
@@ -41,7 +44,8 @@ class Access(msgspec.Struct, frozen=True):
 def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -> Access:
     """The outcome of a robots.txt request after its redirects.
 
-    wait: seconds before the next try, None when no retry is left; stale: version of rules that may still be used, else 0.
+    wait: seconds before the next try, None when no retry is left; stale: version of rules that may still be
+    used, else 0.
     """
     if isinstance(result, Page):
         if 200 <= result.status < 300:

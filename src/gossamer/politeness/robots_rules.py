@@ -1,4 +1,5 @@
-"""The rules of one agent in a robots.txt, and how a path is held against them (RFC 9309 sections 2.2.2 and 2.2.3)."""
+"""The rules of one agent in a robots.txt, and how a path is held against them (RFC 9309 sections 2.2.2 and
+2.2.3)."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 _UNESCAPED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!'()+,:;@[]")
-"""Octets that mean the same plain and as %XX. `/ ? & = #` separate and `* $` are special: these stay as they are."""
+"""Octets that mean the same plain and as %XX. `/ ? & = #` separate and `* $` are special: these stay as they
+are."""
 _ODD: Final = re.compile(r"[^a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=#]")
 _ODDS: Final = re.compile("%[0-9A-Fa-f]{2}|" + _ODD.pattern)
 _USUAL: Final = re.compile(r"https?://[^/?#]*+(/[a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=]*+)\Z")
@@ -19,7 +21,8 @@ class Rule(NamedTuple):
     """One Allow or Disallow line, compiled."""
 
     rank: int
-    """Twice the octets of the pattern after encoding, `*` and `$` included, and one for Allow: the larger wins."""
+    """Twice the octets of the pattern after encoding, `*` and `$` included, and one for Allow: the larger
+    wins."""
     allow: bool
     line: int
     """Number of the line, from 1."""
@@ -33,7 +36,8 @@ class Rule(NamedTuple):
 
 
 def compiled(allow: bool, line: int, pattern: str) -> Rule:
-    """The rule of a pattern as written; one that starts with neither `/` nor `*` is a path that lacks its `/`."""
+    """The rule of a pattern as written; one that starts with neither `/` nor `*` is a path that lacks its
+    `/`."""
     if pattern[0] not in "/*":
         pattern = "/" + pattern
     anchored = pattern.endswith("$")
@@ -44,7 +48,8 @@ def compiled(allow: bool, line: int, pattern: str) -> Rule:
 
 
 class Block:
-    """One group of the file: the lines that several agents share. Noted while reading, compiled when first asked."""
+    """One group of the file: the lines that several agents share. Noted while reading, compiled when first
+    asked."""
 
     __slots__ = ("agents", "closed", "delays", "lines")
 
@@ -56,7 +61,8 @@ class Block:
         self.lines: list[tuple[bool, int, str]] = []
         """Allow or not, number from 1, pattern as written."""
         self.delays: list[tuple[int, float]] = []
-        """Seconds, and for how many of the agents: a delay is no rule, so it may stand between two of them."""
+        """Seconds, and for how many of the agents: a delay is no rule, so it may stand between two of them.
+        """
 
 
 class Group:
@@ -114,7 +120,8 @@ class Group:
 
 
 def _follows(path: str, rule: Rule) -> bool:
-    """Whether the parts come after the prefix. The earliest place of each is the best one: no going back, linear."""
+    """Whether the parts come after the prefix. The earliest place of each is the best one: no going back,
+    linear."""
     at, last = len(rule.prefix), rule.last or ""
     for part in rule.inner:
         at = path.find(part, at)

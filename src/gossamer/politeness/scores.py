@@ -1,16 +1,17 @@
 """How well a worker does, and what follows: who visits hard hosts, and when a worker takes itself out.
 
-A worker keeps moving means of its visits, of easy and of hard hosts apart: how many succeed, how long they take, how many a second.
-Its score is success squared over the root of the latency (50 ms and less are the same): failing half of the visits weighs as much as
-being sixteen times as slow. A worker that has seen few hard hosts is judged by its easy ones, less what hard hosts cost all of them.
+A worker keeps moving means of its visits, of easy and of hard hosts apart: how many succeed, how long they
+take, how many a second. Its score is success squared over the root of the latency (50 ms and less are the
+same): failing half of the visits weighs as much as being sixteen times as slow. A worker that has seen few
+hard hosts is judged by its easy ones, less what hard hosts cost all of them.
 
 | a worker | asks for hard hosts |
 | --- | --- |
 | whose score is at least nine tenths of the best that is alive, not out, and has room | always |
 | any other | when they have waited for 15 s |
 
-A worker whose score for easy hosts is less than half of such a best one's leaves those to it for 0.3 s, unless
-next to nothing succeeds: such a one is to find out soon that it is cut off.
+A worker whose score for easy hosts is less than half of such a best one's leaves those to it for 0.3 s,
+unless next to nothing succeeds: such a one is to find out soon that it is cut off.
 
 | its last 20 visits, to 3 hosts or more, all failed by the network (dns, connect, timeout) or were blocked | it |
 | --- | --- |
@@ -65,7 +66,9 @@ class Means(msgspec.Struct):
         self.success += weight * (good - self.success)
         if good:
             self.latency = (
-                seconds if not self.latency else self.latency + max(WEIGHT, 1 / self.n) * (seconds - self.latency)
+                seconds
+                if not self.latency
+                else self.latency + max(WEIGHT, 1 / self.n) * (seconds - self.latency)
             )
 
 
@@ -133,18 +136,25 @@ def among_best(mine: Record, others: Iterable[Record], now: float) -> bool:
 
 
 def hardness(records: Iterable[Record]) -> float:
-    """How much less often visits of hard hosts succeed than of easy ones, whoever made them: 1 when nobody knows.
+    """How much less often visits of hard hosts succeed than of easy ones, whoever made them: 1 when nobody
+    knows.
 
     >>> hardness([Record("w", easy=Means(10, 0.8), hard=Means(100, 0.4)), Record("v", easy=Means(10, 1.0))])
     0.5
     """
     known = [one for one in records if one.hard.n and one.easy.success > HOPELESS]
     visits = sum(one.hard.n for one in known)
-    return min(1.0, sum(one.hard.n * one.hard.success / one.easy.success for one in known) / visits) if visits else 1.0
+    return (
+        min(1.0, sum(one.hard.n * one.hard.success / one.easy.success for one in known) / visits)
+        if visits
+        else 1.0
+    )
 
 
 def _rivals(mine: Record, others: Iterable[Record], now: float) -> list[Record]:
-    living = [one for one in others if one.name != mine.name and alive(one, now) and one.serves == mine.serves]
+    living = [
+        one for one in others if one.name != mine.name and alive(one, now) and one.serves == mine.serves
+    ]
     return [one for one in living if not one.out and one.room]
 
 
@@ -154,7 +164,8 @@ def alive(record: Record, now: float) -> bool:
 
 
 def merit(worker: str, records: Iterable[Record], now: float) -> dict[str, float | str | None]:
-    """What the records of a worker's processes say of it: its mean score by visits (None: no visits of late), and why it is out.
+    """What the records of a worker's processes say of it: its mean score by visits (None: no visits of late),
+    and why it is out.
 
     >>> ours = [Record("w.1", at=99.0, easy=Means(30, 1.0, 0.04)), Record("w.2", at=99.0, out="its last 20 visits failed")]
     >>> found = merit("w", ours, 100.0)

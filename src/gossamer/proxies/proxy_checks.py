@@ -1,4 +1,5 @@
-"""What a worker does beside its requests for the proxies: it tells the others what it saw, hears of them, and checks those that are due."""
+"""What a worker does beside its requests for the proxies: it tells the others what it saw, hears of them, and
+checks those that are due."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from gossamer.proxies.proxy_choice import Pool
 from gossamer.proxies.proxy_health import Seen, Standing
 
 FLUSH, CHECKS, OLD = 1.0, 32, 600_000
-"""Seconds between exchanges with the other workers, health checks at once, ms after which a proxy is checked again."""
+"""Seconds between exchanges with the other workers, health checks at once, ms after which a proxy is checked
+again."""
 
 
 class Shared(Protocol):
@@ -68,7 +70,10 @@ class Upkeep:
 
     async def _keep(self) -> None:
         """Exchange what was seen, check what is due, until cancelled."""
-        me, name = secrets.token_hex(6), blake2b("".join(self.pool.book.ids).encode(), digest_size=6).hexdigest()
+        me, name = (
+            secrets.token_hex(6),
+            blake2b("".join(self.pool.book.ids).encode(), digest_size=6).hexdigest(),
+        )
         checking: asyncio.Task[None] | None = None
         try:
             while True:
@@ -98,7 +103,8 @@ class Upkeep:
         self.freed.set()
 
     async def _checks(self) -> None:
-        """The health checks that are due. Without a page to ask for, only whether those whose time is over listen again."""
+        """The health checks that are due. Without a page to ask for, only whether those whose time is over
+        listen again."""
         book, now, gate = self.pool.book, self.now(), asyncio.Semaphore(CHECKS)
         due = book.due(now, OLD)
         if not self.pool.checked:

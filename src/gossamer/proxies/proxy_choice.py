@@ -1,7 +1,8 @@
 """The pool: which proxy a request goes through. Pure; `now` is in milliseconds of the store's clock.
 
-A choice is the best of a few drawn at random, so its cost does not grow with the pool and no proxy gets all the work.
-A proxy that nobody has seen succeed, or that failed just now, has no more requests out than faults would put it out.
+A choice is the best of a few drawn at random, so its cost does not grow with the pool and no proxy gets all
+the work. A proxy that nobody has seen succeed, or that failed just now, has no more requests out than faults
+would put it out.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ from gossamer.proxies.proxy_table import DOMAINS, Book
 
 DRAWN = 6
 SMALL = 64
-"""Proxies that are looked through, all of them, when none was found by drawing; of more the free ones are listed once a second."""
+"""Proxies that are looked through, all of them, when none was found by drawing; of more the free ones are
+listed once a second."""
 OLD = 1000
 
 
 class Pool:
     """The proxies of a crawl. `checked`: only those that passed a health check are chosen."""
 
-    def __init__(self, proxies: Sequence[Proxy], *, checked: bool = False, draw: random.Random | None = None) -> None:
+    def __init__(
+        self, proxies: Sequence[Proxy], *, checked: bool = False, draw: random.Random | None = None
+    ) -> None:
         self.proxies, self.checked, self.book = proxies, checked, Book(proxies)
         self.busy = [0] * len(proxies)
         """Requests out through each."""
@@ -39,13 +43,15 @@ class Pool:
             if len(self._lists) >= DOMAINS:
                 self._lists.clear()
                 self._named.clear()
-            found = self._lists[wanted] = [place for place, one in enumerate(self.proxies) if wanted.suits(one)]
+            found = self._lists[wanted] = [
+                place for place, one in enumerate(self.proxies) if wanted.suits(one)
+            ]
             self._named[wanted] = frozenset(self.proxies[place].provider for place in found)
         return found
 
     def choose(self, wanted: Wanted, domain: str, now: int, avoid: Collection[int] = ()) -> int | None:
-        """The place of the proxy to take, None when none can be taken now. `avoid`: those tried already; where there are other
-        providers than theirs, one of those is taken."""
+        """The place of the proxy to take, None when none can be taken now. `avoid`: those tried already;
+        where there are other providers than theirs, one of those is taken."""
         if avoid:
             self.suited(wanted)
             others = self._named[wanted] - {self.proxies[place].provider for place in avoid}
@@ -81,7 +87,10 @@ class Pool:
         book = self.book
         own = book.own[place]
         found = 0.35 if own is None else own.score(now)
-        if domain in book.domains and (there := book.standings.get(f"{book.ids[place]}\t{domain}")) is not None:
+        if (
+            domain in book.domains
+            and (there := book.standings.get(f"{book.ids[place]}\t{domain}")) is not None
+        ):
             found *= there.score(now)
         return found
 
@@ -104,7 +113,9 @@ class Pool:
                 self._free[key] = (now, free)
             found = self._drawn(free, domain, now, avoid)
             if found is None and len(free) <= SMALL:
-                found = next((place for place in free if place not in avoid and self.usable(place, domain, now)), None)
+                found = next(
+                    (place for place in free if place not in avoid and self.usable(place, domain, now)), None
+                )
         return found
 
     def _drawn(self, some: Sequence[int], domain: str, now: int, avoid: Collection[int]) -> int | None:

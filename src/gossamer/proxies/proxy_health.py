@@ -1,4 +1,5 @@
-"""How a proxy stands: what it did of late, what follows. The same for a provider, and for a proxy at hosts that block.
+"""How a proxy stands: what it did of late, what follows. The same for a provider, and for a proxy at hosts
+that block.
 
 | what | faults | opens after | at first, at most |
 | --- | --- | --- | --- |
@@ -7,8 +8,9 @@
 | a provider | those of its proxies | 10 in a row | 1 min, 10 min |
 | a proxy at a registered domain (cooldown) | it was blocked there | 1; of a gateway 10 in a row | 1 min, 1 h |
 
-Each opening in a row lasts twice as long as the one before. What is over its time is tried once; a fault opens it again, a success
-forgets all openings. Counts fade by half in ten minutes. `frontier/lua/prove.lua` is the same table, and the tests hold it to this one.
+Each opening in a row lasts twice as long as the one before. What is over its time is tried once; a fault
+opens it again, a success forgets all openings. Counts fade by half in ten minutes. `frontier/lua/prove.lua`
+is the same table, and the tests hold it to this one.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ PROXY, GATEWAY, PROVIDER, HOST = Rule(3), Rule(10), Rule(10, longest=600_000), R
 
 
 class Seen(msgspec.Struct):
-    """What was seen since the last exchange: successes, faults, seconds that successes took, faults since the last success."""
+    """What was seen since the last exchange: successes, faults, seconds that successes took, faults since the
+    last success."""
 
     good: int = 0
     bad: int = 0
@@ -84,7 +87,9 @@ class Standing(msgspec.Struct):
     @property
     def text(self) -> str:
         """As the store keeps it."""
-        return f"{self.good:.3f},{self.bad:.3f},{self.latency:.4f},{self.row},{self.outs},{self.until},{self.at}"
+        return (
+            f"{self.good:.3f},{self.bad:.3f},{self.latency:.4f},{self.row},{self.outs},{self.until},{self.at}"
+        )
 
     @classmethod
     def of(cls, text: str) -> Standing:

@@ -6,8 +6,8 @@
 | `host:port`, `user:pass@host:port`, `host:port@user:pass`, `host:port:user:pass`, `user:pass:host:port` | http, nothing encoded |
 | `{"url": ..., "type": ...}` | a JSON object with the same |
 
-Behind it `type=residential country=de,fr provider=NAME scheme=socks5h` in any order. A line that can be read in two ways is
-refused: the form with a scheme says what is meant.
+Behind it `type=residential country=de,fr provider=NAME scheme=socks5h` in any order. A line that can be read
+in two ways is refused: the form with a scheme says what is meant.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Bad(NamedTuple):
 
 
 def read(lines: Iterable[str]) -> tuple[list[Proxy], list[Bad]]:
-    """The proxies of a list, each once, and the lines kept aside; blank ones and those that begin with `#` are neither."""
+    """The proxies of a list, each once, and the lines kept aside; blank ones and those that begin with `#`
+    are neither."""
     found: dict[str, Proxy] = {}
     bad: list[Bad] = []
     for number, text in enumerate(lines, 1):
@@ -76,10 +77,15 @@ def line(text: str) -> Proxy:
         raise ValueError("its scheme is said twice")
     several = tags.get("country", ())
     proxy = Proxy(
-        value_parsers.one_of(SCHEMES, said or scheme), _host(host), _port(port), user, password, kind(tags.get("type", "datacenter")),
+        value_parsers.one_of(SCHEMES, said or scheme),
+        _host(host),
+        _port(port),
+        user,
+        password,
+        kind(tags.get("type", "datacenter")),
         tuple(country(one) for one in (several.split(",") if isinstance(several, str) else several)),
         provider(tags["provider"]) if "provider" in tags else "",
-    )  # fmt: skip
+    )
     for name in re.findall(r"\{([^}]*)\}", f"{host} {user} {password}"):
         if name not in ("country", "session"):
             raise ValueError("a template knows {country} and {session}")
@@ -127,7 +133,9 @@ Way = tuple[str, str, str, str]
 def _with_at(text: str) -> list[Way]:
     """`user:pass@host:port`, `host:port@user:pass`."""
     first = text.rpartition("@")[::2]
-    ways = [(*place, *first[0].partition(":")[::2])] if (place := _place(first[1])) and ":" in first[0] else []
+    ways = (
+        [(*place, *first[0].partition(":")[::2])] if (place := _place(first[1])) and ":" in first[0] else []
+    )
     last = text.partition("@")[::2]
     if (place := _place(last[0])) and ":" in last[1]:
         ways.append((*place, *last[1].partition(":")[::2]))

@@ -6,7 +6,8 @@
 | timeout, reset, TLS, 502, 504: who knows; 403, 429, 451 | is under suspicion | goes through another one, the host's delay later |
 | well | is fine; those under suspicion had a fault, or are blocked at this host | ends |
 
-Three suspicions of one kind say that it is the host, and nothing is held against the proxies. Without a proxy nothing is sent.
+Three suspicions of one kind say that it is the host, and nothing is held against the proxies. Without a proxy
+nothing is sent.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from gossamer.proxies.proxy_checks import Upkeep
 from gossamer.proxies.proxy_choice import Pool
 
 MOST, PATIENCE, SUSPICIONS = 10, 30.0, 3
-"""Tries of one visit that do not reach the host, more within so many seconds; tries that may have reached it, blocked or not."""
+"""Tries of one visit that do not reach the host, more within so many seconds; tries that may have reached it,
+blocked or not."""
 WAIT = 20.0
 """Seconds for which a request waits until a proxy is free."""
 BLOCKS = (403, 429, 451)
@@ -39,7 +41,8 @@ Go = Callable[[str, Callable[[], bool]], Awaitable[Page | Failure]]
 
 
 class Lease(NamedTuple):
-    """A proxy for one try: its place, its URL, the session it belongs to (''; none) and what that is bound to."""
+    """A proxy for one try: its place, its URL, the session it belongs to (''; none) and what that is bound
+    to."""
 
     place: int
     url: str
@@ -48,7 +51,8 @@ class Lease(NamedTuple):
 
 
 class Trip(NamedTuple):
-    """What came of a visit's tries so far: places tried, failed tries, places under suspicion and whether they were blocked."""
+    """What came of a visit's tries so far: places tried, failed tries, places under suspicion and whether
+    they were blocked."""
 
     tried: list[int]
     before: list[Failure]
@@ -56,13 +60,19 @@ class Trip(NamedTuple):
 
 
 class Proxies:
-    """The proxies of a crawl in one worker. `wants`: host -> what its site wants; `domain`: host -> registered domain; `length`:
-    seconds of a session; `forget`: a domain's session is over."""
+    """The proxies of a crawl in one worker. `wants`: host -> what its site wants; `domain`: host ->
+    registered domain; `length`: seconds of a session; `forget`: a domain's session is over."""
 
     def __init__(
-        self, pool: Pool, upkeep: Upkeep, *, wants: Callable[[str], Wanted], domain: Callable[[str], str], length: float,
+        self,
+        pool: Pool,
+        upkeep: Upkeep,
+        *,
+        wants: Callable[[str], Wanted],
+        domain: Callable[[str], str],
+        length: float,
         forget: Callable[[str], None] = lambda _: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.pool, self.upkeep = pool, upkeep
         self._wants, self._domain, self._length, self._forget = wants, domain, length, forget
         self._bound: dict[str, tuple[str, float]] = {}
@@ -70,8 +80,8 @@ class Proxies:
         self._places = {one: place for place, one in enumerate(pool.book.ids)}
 
     async def through(self, request: Request, go: Go, apart: float) -> Page | Failure:
-        """Make a request through one proxy after another until one brings an answer. `apart`: seconds between two tries that
-        the host sees. Raises NoProxyLeft."""
+        """Make a request through one proxy after another until one brings an answer. `apart`: seconds between
+        two tries that the host sees. Raises NoProxyLeft."""
         await self.upkeep.begin()
         host = split(request.url)[1]
         wanted, began = self._wants(host).narrowed(request.country, request.proxy), time.perf_counter()
@@ -98,15 +108,17 @@ class Proxies:
                 before=tuple(trip.before),
             )
             said = judged(result)
-            if self._ends(said, lease, host, result, trip) or (said != "fault" and request.method not in REPEATABLE):
+            if self._ends(said, lease, host, result, trip) or (
+                said != "fault" and request.method not in REPEATABLE
+            ):
                 break
         if isinstance(result, Page) and result.status == 407:
             return msgspec.structs.replace(_short(result, "fault"), before=result.before)
         return result or _none(f"none of {len(self.pool.suited(wanted))} proxies is free for {host}")
 
     async def hold(self, host: str, bound: str = "") -> Held | None:
-        """A proxy that stays: the one of `bound`, None when it is out or no more in the lists; without one another, waited for,
-        None when none is free. Raises NoProxyLeft."""
+        """A proxy that stays: the one of `bound`, None when it is out or no more in the lists; without one
+        another, waited for, None when none is free. Raises NoProxyLeft."""
         await self.upkeep.begin()
         wanted, domain = self._wants(host), self._domain(host)
         if not bound:
@@ -121,8 +133,8 @@ class Proxies:
         return Held(self, Lease(place, self._url(place, wanted, word), bound=bound))
 
     async def once(self, lease: Lease, request: Request, go: Go, apart: float) -> Page | Failure:
-        """Make a request through this proxy and no other, once more where the connection broke; what only may be its fault is not
-        held against it."""
+        """Make a request through this proxy and no other, once more where the connection broke; what only may
+        be its fault is not held against it."""
         book, began, name = self.pool.book, time.perf_counter(), self.pool.book.ids[lease.place]
         result = msgspec.structs.replace(await self._try(lease, go), proxy=name)
         if isinstance(result, Failure) and result.reason == "reset" and request.method in REPEATABLE:
@@ -153,7 +165,8 @@ class Proxies:
         if said == "good":
             for place, blocked in trip.doubts:
                 book.saw(place, domain, now, fault=not blocked, blocked=blocked)
-            if result.requests if isinstance(result, Page) else result.sent:  # one out of the cache says nothing
+            # one out of the cache says nothing
+            if result.requests if isinstance(result, Page) else result.sent:
                 book.saw(lease.place, domain, now, seconds=result.elapsed)
             return True
         if said == "fault":
@@ -164,13 +177,17 @@ class Proxies:
         trip.tried.append(lease.place)
         trip.before.append(_short(result, said))
         del trip.before[:-MOST]
-        return said != "fault" and sum(blocked == (said == "blocked") for _, blocked in trip.doubts) >= SUSPICIONS
+        return (
+            said != "fault"
+            and sum(blocked == (said == "blocked") for _, blocked in trip.doubts) >= SUSPICIONS
+        )
 
     async def _try(self, lease: Lease, go: Go) -> Page | Failure:
         self.pool.busy[lease.place] += 1
         try:
             return await go(
-                lease.url, lambda: not lease.session or self._bound.get(lease.session, ("",))[0] == lease.bound
+                lease.url,
+                lambda: not lease.session or self._bound.get(lease.session, ("",))[0] == lease.bound,
             )
         finally:
             self.pool.busy[lease.place] -= 1
@@ -185,8 +202,10 @@ class Proxies:
                 return lease
             now = self.upkeep.now()
             if not self.pool.left(Wanted(), now) and not self.pool.left(wanted, now):
-                raise NoProxyLeft(f"no proxy left: all {len(self.pool.proxies)} are out of order or refuse us; "
-                                  "see gossamer doctor, give other ones with --proxies FILE")  # fmt: skip
+                raise NoProxyLeft(
+                    f"no proxy left: all {len(self.pool.proxies)} are out of order or refuse us; "
+                    "see gossamer doctor, give other ones with --proxies FILE"
+                )
             if set(self.pool.suited(wanted)) <= set(tried) or time.monotonic() >= ends:
                 return None
             self.upkeep.freed.clear()
@@ -220,7 +239,8 @@ class Proxies:
         return Lease(theirs, self._url(theirs, wanted, found.partition(" ")[2]), session, found)
 
     def _gone(self, place: int, wanted: Wanted, domain: str, now: int) -> bool:
-        """Whether a session must go on through another proxy: only when this one is out, here or everywhere, or not wanted."""
+        """Whether a session must go on through another proxy: only when this one is out, here or everywhere,
+        or not wanted."""
         book = self.pool.book
         there = book.standings.get(f"{book.ids[place]}\t{domain}") if domain in book.domains else None
         return (
@@ -230,7 +250,8 @@ class Proxies:
         )
 
     def _end(self, lease: Lease, host: str) -> None:
-        """What went wrong ends a session: its next request goes through another proxy, without the cookies of this one."""
+        """What went wrong ends a session: its next request goes through another proxy, without the cookies of
+        this one."""
         if lease.session and self._bound.get(lease.session, ("",))[0] == lease.bound:
             self._bound[lease.session] = lease.bound, 0.0
             self._forget(self._domain(host))
@@ -283,11 +304,22 @@ def _short(result: Page | Failure, said: str) -> Failure:
     """An earlier try, for the log and for what the visit ends with."""
     if isinstance(result, Failure):
         return result
-    reason = {"fault": "proxy", "doubt": "http-5xx"}.get(said, "rate-limited" if result.status == 429 else "blocked")
+    reason = {"fault": "proxy", "doubt": "http-5xx"}.get(
+        said, "rate-limited" if result.status == 429 else "blocked"
+    )
     return Failure(
-        reason, f"HTTP {result.status}", result.fetched_at, result.elapsed, result.wire, False, result.collector, result.status,
-        lag=result.lag, proxy=result.proxy, blame="proxy" if said == "fault" else "",
-    )  # fmt: skip
+        reason,
+        f"HTTP {result.status}",
+        result.fetched_at,
+        result.elapsed,
+        result.wire,
+        False,
+        result.collector,
+        result.status,
+        lag=result.lag,
+        proxy=result.proxy,
+        blame="proxy" if said == "fault" else "",
+    )
 
 
 def _none(detail: str, final: bool = False) -> Failure:

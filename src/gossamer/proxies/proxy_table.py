@@ -12,7 +12,8 @@ DOMAINS = 2000
 
 
 class Book:
-    """Standings by key: a proxy's id, `@provider`, `ID TAB DOMAIN` for a proxy at a registered domain that blocks. Times in ms."""
+    """Standings by key: a proxy's id, `@provider`, `ID TAB DOMAIN` for a proxy at a registered domain that
+    blocks. Times in ms."""
 
     def __init__(self, proxies: Sequence[Proxy]) -> None:
         self.ids = [proxy.id for proxy in proxies]
@@ -26,7 +27,14 @@ class Book:
         self._places = {one: place for place, one in enumerate(self.ids)}
 
     def saw(
-        self, place: int, domain: str, now: int, *, fault: bool = False, blocked: bool = False, seconds: float = 0.0
+        self,
+        place: int,
+        domain: str,
+        now: int,
+        *,
+        fault: bool = False,
+        blocked: bool = False,
+        seconds: float = 0.0,
     ) -> None:
         """A request through it ended: well, by its fault, or blocked by the domain."""
         if self.providers[place]:
@@ -66,7 +74,8 @@ class Book:
         return GATEWAY if gateway else HOST if domain else PROXY
 
     def due(self, now: int, old: int) -> list[int]:
-        """Places of those to check: nobody tried them, their time out is over, or nothing was heard of them for `old` ms."""
+        """Places of those to check: nobody tried them, their time out is over, or nothing was heard of them
+        for `old` ms."""
         return [
             place
             for place, own in enumerate(self.own)

@@ -1,1 +1,2 @@
-"""When something is due again: cron lines, and what becomes of the times that they name. Pure functions of values."""
+"""When something is due again: cron lines, and what becomes of the times that they name. Pure functions of
+values."""

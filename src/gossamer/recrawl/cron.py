@@ -1,8 +1,9 @@
 """Cron lines: five fields and a time zone -> the moments they name.
 
-A line whose hour field is `*` goes by the clock that never jumps: every hour there is, also the one that comes twice. All other
-lines go by the clock on the wall: a time that is skipped in spring is due at the first moment after the gap, a time that comes
-twice in autumn is due the first time, and times that fall on one moment are due once.
+A line whose hour field is `*` goes by the clock that never jumps: every hour there is, also the one that
+comes twice. All other lines go by the clock on the wall: a time that is skipped in spring is due at the first
+moment after the gap, a time that comes twice in autumn is due the first time, and times that fall on one
+moment are due once.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class Cron:
             raise ValueError(f"cron line {line!r}: there is no such day of month in any month that it names")
 
     def after(self, moment: float) -> float | None:
-        """The first moment it names after another, both in seconds since the epoch; None when there is none in 50 years."""
+        """The first moment it names after another, both in seconds since the epoch; None when there is none
+        in 50 years."""
         return next(self.all_after(moment), None)
 
     def all_after(self, moment: float) -> Iterator[float]:
@@ -120,7 +122,9 @@ def _wrong(number: int, field: str) -> str | None:
         return f"holds {unknown!r}{hint}; it is {_ALLOWED[number]}; {_COMMON}"
     ends = re.findall(r"(\d+|[a-z]{3})-(\d+|[a-z]{3})", field.lower())
     place = {word: at for at, word in enumerate(words.split(), number == 3)}
-    if (back := next((r for r in ends if int(place.get(r[0], r[0])) > int(place.get(r[1], r[1]))), None)) is not None:
+    if (
+        back := next((r for r in ends if int(place.get(r[0], r[0])) > int(place.get(r[1], r[1]))), None)
+    ) is not None:
         return f"holds the range {'-'.join(back)}, which runs backwards: write it as two, joined by a comma"
     others = list(_ANY)
     others[number] = field.upper()

@@ -1,4 +1,5 @@
-"""What becomes of the times that a cron line named since somebody looked last: run, made up for, or missed; and when each run begins."""
+"""What becomes of the times that a cron line named since somebody looked last: run, made up for, or missed;
+and when each run begins."""
 
 from __future__ import annotations
 

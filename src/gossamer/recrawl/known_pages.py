@@ -1,7 +1,8 @@
 """What a crawl knows of its pages, for a pass that visits them again: its log, one line a visit, read back.
 
-The log is written as the attempts log is: before the claims are settled, so at least once; the last line of a URL counts. On a fleet
-each process writes a part of its own into a folder that all reach; they become one when a pass begins.
+The log is written as the attempts log is: before the claims are settled, so at least once; the last line of a
+URL counts. On a fleet each process writes a part of its own into a folder that all reach; they become one
+when a pass begins.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def _logs(folder: Path) -> list[Path]:
 
 
 def settle(folder: Path) -> int:
-    """Leave one log, and in it one line a URL, its last; how many there are. A kill loses no line. Raises OSError.
+    """Leave one log, and in it one line a URL, its last; how many there are. A kill loses no line. Raises
+    OSError.
 
     Memory is bounded by SQLite's cache, whatever the length of the log.
     """
@@ -60,7 +62,8 @@ def settle(folder: Path) -> int:
             base.execute("BEGIN")
             for line, seen in itertools.chain.from_iterable(map(_lines, logs)):
                 name = " ".join(
-                    str(part) for part in (seen.needs.get("method", "GET"), seen.url, seen.needs.get("body", ""))
+                    str(part)
+                    for part in (seen.needs.get("method", "GET"), seen.url, seen.needs.get("body", ""))
                 )
                 base.execute(
                     "INSERT INTO seen VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, line = excluded.line "

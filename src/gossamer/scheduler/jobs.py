@@ -40,7 +40,9 @@ def check(schedule: Schedule) -> Cron:
     for spec, _ in schedule.task.outputs:
         _check_output(spec, several)
     job = job_of(schedule.task, Settings(), "x")
-    endless = job.watch is not None or any(targets.read(target).kind == "kafka" for target in schedule.task.targets)
+    endless = job.watch is not None or any(
+        targets.read(target).kind == "kafka" for target in schedule.task.targets
+    )
     if endless and job.settings.time_limit is None:
         raise UsageError(
             "a watched sitemap or a topic has no end, so its run would have none: give --time-limit, or crawl it without a schedule"
@@ -59,7 +61,9 @@ def _check_output(spec: str, several: bool) -> None:
     if folder is None:
         form = parse(_PLACES.sub("x", spec)).format
     if several and form != "sqlite" and "{run}" not in spec:
-        raise UsageError(f"-o {mask(spec)}: with --spread each target is a crawl of its own: put {{run}} into the name")
+        raise UsageError(
+            f"-o {mask(spec)}: with --spread each target is a crawl of its own: put {{run}} into the name"
+        )
 
 
 def runs(schedule: Schedule, due: float, *, late: bool, now: float) -> list[Run]:
@@ -83,12 +87,15 @@ def by_hand(schedule: Schedule, now: float, at: float) -> Run:
 
 
 def made(schedule: Schedule, task: Task, due: float, at: float, part: int, *, seconds: bool = False) -> Run:
-    """One run, with its crawl's name: the schedule's and the due time in UTC, so that each has its own also when clocks change."""
+    """One run, with its crawl's name: the schedule's and the due time in UTC, so that each has its own also
+    when clocks change."""
     moment = datetime.fromtimestamp(due, UTC).strftime("%Y%m%dT%H%M%S" if seconds else "%Y%m%dT%H%M") + (
         f"-{part}" if part else ""
     )
     day = datetime.fromtimestamp(due, ZoneInfo(schedule.zone)).strftime("%Y-%m-%d")
-    outputs = [(spec.replace("{date}", day).replace("{run}", moment), overwrite) for spec, overwrite in task.outputs]
+    outputs = [
+        (spec.replace("{date}", day).replace("{run}", moment), overwrite) for spec, overwrite in task.outputs
+    ]
     options = task.options
     for name in ("pages", "attempts", "graph", "files"):
         if isinstance(spec := options.get(name), str):

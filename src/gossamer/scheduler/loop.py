@@ -1,4 +1,5 @@
-"""The loop: lead or stand by, hear of changes, decide due times, begin runs. Any number of schedulers may run; one leads.
+"""The loop: lead or stand by, hear of changes, decide due times, begin runs. Any number of schedulers may
+run; one leads.
 
 All decisions are made by the store's clock: a machine whose own clock is wrong does no harm.
 """
@@ -32,7 +33,8 @@ QUEUED = 100
 """Runs of one schedule that may wait for the last one."""
 
 Chore = Callable[[float], Awaitable[None]]
-"""What the leader does beside, asked at each beat with the store's time; it decides itself whether its time has come."""
+"""What the leader does beside, asked at each beat with the store's time; it decides itself whether its time
+has come."""
 
 
 class Plan(NamedTuple):
@@ -47,9 +49,17 @@ class Scheduler:
     """One scheduler; `run` returns after `stop` is set."""
 
     def __init__(
-        self, settings: Settings, store: Store, embedded: Embedded | None, crawler: Crawler, *, say: Say, judge: Judge,
-        stop: asyncio.Event, chore: Chore | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        settings: Settings,
+        store: Store,
+        embedded: Embedded | None,
+        crawler: Crawler,
+        *,
+        say: Say,
+        judge: Judge,
+        stop: asyncio.Event,
+        chore: Chore | None = None,
+    ) -> None:
         self._store, self._embedded, self._stop, self._say, self._chore = store, embedded, stop, say, chore
         self.owner = f"{platform.node()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._schedules = Schedules(store)
@@ -86,7 +96,9 @@ class Scheduler:
             return
         if lead.changes != self._seen:
             await self._read_all(lead)
-        for plan in [plan for plan in self._plans.values() if plan.next is not None and plan.next <= lead.now]:
+        for plan in [
+            plan for plan in self._plans.values() if plan.next is not None and plan.next <= lead.now
+        ]:
             await self._decide(plan, lead)
         self._begin(lead.now)
         if self._chore is not None and (self._side is None or self._side.done()):
@@ -146,8 +158,16 @@ class Scheduler:
         why = f"the run of {stamp(going[0].due)} still goes" if going else f"{QUEUED} runs wait"
         over = [Run(due=at, at=at, state="skipped", ended=lead.now, reason=why) for at, _ in wanted[room:]]
         if due.missed:
-            over.append(Run(due=due.missed[-1], at=due.missed[-1], state="missed", ended=lead.now, times=len(due.missed),
-                            reason=f"no scheduler ran from {stamp(due.missed[0])} on"))  # fmt: skip
+            over.append(
+                Run(
+                    due=due.missed[-1],
+                    at=due.missed[-1],
+                    state="missed",
+                    ended=lead.now,
+                    times=len(due.missed),
+                    reason=f"no scheduler ran from {stamp(due.missed[0])} on",
+                )
+            )
         over.sort(key=lambda run: run.due)
         counts = {"skipped": len(wanted[room:]), "missed": len(due.missed)}
         done = await self._schedules.due(lead.token, entry, due.mark, begun, over, counts)
@@ -160,15 +180,17 @@ class Scheduler:
             self._say(run.state, schedule=schedule.name, due=run.due, times=run.times, reason=run.reason)
 
     def _begin(self, now: float) -> None:
-        """Begin what is to begin: of each schedule its earliest run, all of them together no more than the crawler takes."""
+        """Begin what is to begin: of each schedule its earliest run, all of them together no more than the
+        crawler takes."""
         self._tasks = {key: task for key, task in self._tasks.items() if not task.done()}
         first: dict[str, float] = {}
         for (name, _), run in self._conductor.open.items():
             first[name] = min(first.get(name, run.due), run.due)
         ready = [
-            (run.at, key) for key, run in self._conductor.open.items()
+            (run.at, key)
+            for key, run in self._conductor.open.items()
             if run.at <= now and run.due == first[key[0]] and key not in self._tasks
-        ]  # fmt: skip
+        ]
         for _, key in sorted(ready)[: max(0, self._most - len(self._tasks))]:
             self._tasks[key] = asyncio.create_task(self._conductor.conduct(key[0], self._conductor.open[key]))
 

@@ -1,7 +1,8 @@
-"""One run from its time to its end: taken in hand, launched, confirmed, watched, ended; each step compared and set in the store.
+"""One run from its time to its end: taken in hand, launched, confirmed, watched, ended; each step compared
+and set in the store.
 
-A launch that was not confirmed is made again by whoever leads then: the crawl of a run has one name, and launching a crawl that
-is there goes on with it.
+A launch that was not confirmed is made again by whoever leads then: the crawl of a run has one name, and
+launching a crawl that is there goes on with it.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class Crawler(Protocol):
     most: int
 
     async def crawl(self, job: Job, confirm: Callable[[], Awaitable[None]]) -> Outcome | None:
-        """See a crawl through, begun before or not; `confirm` is called once it is under way. None: we are to stop."""
+        """See a crawl through, begun before or not; `confirm` is called once it is under way. None: we are to
+        stop."""
 
 
 class Here:
@@ -86,7 +88,8 @@ class Fleet:
         self._store, self._stop, self._launch = store, stop, launch
 
     async def crawl(self, job: Job, confirm: Callable[[], Awaitable[None]]) -> Outcome | None:
-        """Launch it unless it is there with all its seeds, and watch it; a list that its door did not read to the end is gone on with."""
+        """Launch it unless it is there with all its seeds, and watch it; a list that its door did not read to
+        the end is gone on with."""
         name = job.name or ""
         record = await Crawls(self._store).get(name)
         if record is None or (not record.seeded and record.state not in ENDED):
@@ -96,7 +99,10 @@ class Fleet:
             over = await ended(self._store, name)
             if over is not None:
                 return over
-            if await broken_off(self._store, name) and (await Crawls(self._store).state(name))[0] == "running":
+            if (
+                await broken_off(self._store, name)
+                and (await Crawls(self._store).state(name))[0] == "running"
+            ):
                 await self._put(job)
             await pause(self._stop, LOOK)
         return None
@@ -129,10 +135,17 @@ async def pause(stop: asyncio.Event, seconds: float) -> None:
 
 
 class Conductor:
-    """Sees runs through. `token` and `now` are kept by the loop; `open` are the runs that have not ended, as the store has them."""
+    """Sees runs through. `token` and `now` are kept by the loop; `open` are the runs that have not ended, as
+    the store has them."""
 
     def __init__(
-        self, schedules: Schedules, crawler: Crawler, settings: Settings, say: Say, stop: asyncio.Event, judge: Judge
+        self,
+        schedules: Schedules,
+        crawler: Crawler,
+        settings: Settings,
+        say: Say,
+        stop: asyncio.Event,
+        judge: Judge,
     ) -> None:
         self.schedules, self.crawler, self.say, self.stop = schedules, crawler, say, stop
         self._settings, self._judge = settings, judge
@@ -162,12 +175,24 @@ class Conductor:
             self.say("left", schedule=name, crawl=run.crawl)
             return
         if (was := self.open.get((name, run.field))) is not None:
-            facts = {"state": outcome.state, "reason": outcome.reason[:500], "ended": self.now(), "task": None}
+            facts = {
+                "state": outcome.state,
+                "reason": outcome.reason[:500],
+                "ended": self.now(),
+                "task": None,
+            }
             if await self._turn(name, was, **facts) is not None:
-                self.say("ended", schedule=name, crawl=run.crawl, state=outcome.state, reason=outcome.reason or None)
+                self.say(
+                    "ended",
+                    schedule=name,
+                    crawl=run.crawl,
+                    state=outcome.state,
+                    reason=outcome.reason or None,
+                )
 
     async def _crawl(self, name: str, field: str, run: Run) -> Outcome | None:
-        """The crawl of a run; what goes wrong with it is its outcome, only a store that is away is asked again."""
+        """The crawl of a run; what goes wrong with it is its outcome, only a store that is away is asked
+        again."""
 
         async def confirm() -> None:
             was = self.open.get((name, field))
@@ -197,7 +222,8 @@ class Conductor:
         return None
 
     async def _turn(self, name: str, was: Run, **facts: object) -> Run | None:
-        """One step; None when somebody else made another, or the lead is lost. Waits for a store that is away."""
+        """One step; None when somebody else made another, or the lead is lost. Waits for a store that is
+        away."""
         now = msgspec.structs.replace(was, **facts)
         while True:
             try:

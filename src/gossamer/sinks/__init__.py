@@ -1,6 +1,7 @@
 """Where pages and items are kept: one file per place.
 
-`formats.open_output` reads what stands after `-o` and gives a `FileOutput` (exact plain files) or a TableSink.
+`formats.open_output` reads what stands after `-o` and gives a `FileOutput` (exact plain files) or a
+TableSink.
 
 | file | what it is |
 | --- | --- |
@@ -14,8 +15,8 @@
 | `aside` | rows that a store refuses |
 | `columns` | which columns a kind has, and what a value becomes in a cell |
 
-What the road does with a file, under the crawl's output lock: ask the store for the length of `target()`; when it knows
-none, `prepare()` and store what that returned; `append(length, rows)`; settle and store the new length in one script;
-if some tokens were stale, `append` again from the old length with the rows that remain. On resume first
-`append(length, ())`, which cuts the tail of a kill. At the end `close(length)`.
+What the road does with a file, under the crawl's output lock: ask the store for the length of `target()`;
+when it knows none, `prepare()` and store what that returned; `append(length, rows)`; settle and store the new
+length in one script; if some tokens were stale, `append` again from the old length with the rows that remain.
+On resume first `append(length, ())`, which cuts the tail of a kill. At the end `close(length)`.
 """

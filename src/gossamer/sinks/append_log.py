@@ -1,8 +1,9 @@
 """The log of all appends to a crawl's plain files: it proves which bytes of an output this crawl wrote.
 
-The store knows each file's committed length. Bytes beyond that length may be cut only when this crawl wrote them, so each append is
-logged here before it is made: path, first and last byte, checksums. The log lies in the crawl's folder and is not synced (it survives a
-kill, not a power cut). It also recognises an output that was moved, and one that the store has forgotten. docs/decisions/0036.
+The store knows each file's committed length. Bytes beyond that length may be cut only when this crawl wrote
+them, so each append is logged here before it is made: path, first and last byte, checksums. The log lies in
+the crawl's folder and is not synced (it survives a kill, not a power cut). It also recognises an output that
+was moved, and one that the store has forgotten. docs/decisions/0036.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ MAX_BYTES = 4 << 20
 KEPT_BYTES = 1 << 20
 """Bytes of the newest entries that a shortened log keeps."""
 MAX_LOST_S = 60.0
-"""A store that lost commits of a longer time than this was not killed or cut off: it was restored from a copy or damaged."""
+"""A store that lost commits of a longer time than this was not killed or cut off: it was restored from a copy
+or damaged."""
 REPAIR = "gossamer doctor --repair"
 
 
@@ -35,16 +37,19 @@ MAX_LINES = 1000
 
 
 class Entry(msgspec.Struct, omit_defaults=True):
-    """One line of the log: an append (`sums`), the first use of an output by a crawl (`owner`), or a move (`was`)."""
+    """One line of the log: an append (`sums`), the first use of an output by a crawl (`owner`), or a move
+    (`was`)."""
 
     path: str
     start: int = 0
     end: int = 0
     step: int = PAGE
     sums: list[int] = []
-    """CRC-32 of each `step` bytes, counted from multiples of `step` in the file: a killed write ends at a page."""
+    """CRC-32 of each `step` bytes, counted from multiples of `step` in the file: a killed write ends at a
+    page."""
     rows: list[int] = []
-    """CRC-32 of all bytes up to the end of each line, where the append is lines: a write may also be cut off between two of them."""
+    """CRC-32 of all bytes up to the end of each line, where the append is lines: a write may also be cut off
+    between two of them."""
     at: float = 0.0
     owner: str = ""
     store: str = ""
@@ -58,8 +63,8 @@ _decode = msgspec.json.Decoder(Entry).decode
 
 
 class AppendLog:
-    """The log of one crawl in one data folder. `store`: the identity of its store; `fresh`: the person wants to forget what was before;
-    `finished`: whether the crawl has finished when its outputs are closed."""
+    """The log of one crawl in one data folder. `store`: the identity of its store; `fresh`: the person wants
+    to forget what was before; `finished`: whether the crawl has finished when its outputs are closed."""
 
     def __init__(
         self,
@@ -80,13 +85,23 @@ class AppendLog:
         while len(data) > step * MAX_SUMS:
             step *= 2
         self._write(
-            Entry(path, start, end, step, list(_sums(data, start, step)), _line_sums(data), round(time.time(), 3))
+            Entry(
+                path,
+                start,
+                end,
+                step,
+                list(_sums(data, start, step)),
+                _line_sums(data),
+                round(time.time(), 3),
+            )
         )
 
     def begin(self, path: str, base: int) -> None:
         """Log that this crawl begins to write an output that has `base` bytes."""
         self._write(
-            Entry(path, base, base, at=time.time(), owner=self.owner, store=self.store, boot=_boot(), begun=True)
+            Entry(
+                path, base, base, at=time.time(), owner=self.owner, store=self.store, boot=_boot(), begun=True
+            )
         )
 
     def resume(self, path: str) -> None:
@@ -103,23 +118,32 @@ class AppendLog:
         return bool(self._of(path))
 
     def restarted(self, path: str) -> bool:
-        """Whether this machine was started anew since the last process went on with an output: then the log may lack its last lines."""
+        """Whether this machine was started anew since the last process went on with an output: then the log
+        may lack its last lines."""
         boot = self._boot_of(path)
         return bool(boot) and boot != _boot() and boot.partition(" ")[0] == _boot().partition(" ")[0]
 
     def forgotten_by_store(self, path: str, *, rows: bool = True) -> str:
-        """The owner under which another store, which is gone or was emptied, let this crawl write an output; "" when there is none.
+        """The owner under which another store, which is gone or was emptied, let this crawl write an output;
+        "" when there is none.
 
-        A store that forgot a crawl because it was asked to still has its identity. `rows`: only when the log has rows of it.
+        A store that forgot a crawl because it was asked to still has its identity. `rows`: only when the log
+        has rows of it.
         """
         begun = [one for one in self._of(path) if one.owner]
         rows = not rows or any(one.sums for one in self._of(path))
         last = begun[-1] if begun else None
-        lost = last is not None and last.owner != self.owner and last.store and self.store not in ("", last.store)
+        lost = (
+            last is not None
+            and last.owner != self.owner
+            and last.store
+            and self.store not in ("", last.store)
+        )
         return last.owner if last is not None and rows and lost else ""
 
     def proves(self, fd: int, path: str, committed: int, size: int) -> float | None:
-        """Whether this crawl wrote bytes `committed` to `size`: then the seconds over which it did, else None."""
+        """Whether this crawl wrote bytes `committed` to `size`: then the seconds over which it did, else
+        None."""
         entries = [one for one in self._of(path) if one.sums]
         at, first, last = committed, 0.0, max((one.at for one in entries), default=0.0)
         while at < size:
@@ -140,7 +164,8 @@ class AppendLog:
         return any(_matches(fd, one, committed) for one in found) if found else None
 
     def original(self, fd: int, path: str, size: int, lengths: Mapping[str, int]) -> str | None:
-        """The path of `lengths` under which the log knows the file that is now at `path`; None when it is another file.
+        """The path of `lengths` under which the log knows the file that is now at `path`; None when it is
+        another file.
 
         Raises SinkError when it is an older or a changed copy.
         """
@@ -148,7 +173,8 @@ class AppendLog:
             entries = [one for one in self._of(was) if one.sums]
             first = min((one.start for one in entries), default=0)
             if not any(
-                one.start == first and _matches(fd, one, min(one.end, size, _page_after(one))) for one in entries
+                one.start == first and _matches(fd, one, min(one.end, size, _page_after(one)))
+                for one in entries
             ):
                 continue
             if size < committed or self.ends(fd, was, committed) is False:
@@ -285,7 +311,8 @@ def _page_after(entry: Entry) -> int:
 
 
 def _matches(fd: int, entry: Entry, size: int) -> bool:
-    """Whether a file that has `size` bytes holds the append, as far as it goes. Of its last, broken part only the length is known."""
+    """Whether a file that has `size` bytes holds the append, as far as it goes. Of its last, broken part only
+    the length is known."""
     upto = min(entry.end, size)
     if upto <= entry.start:
         return False

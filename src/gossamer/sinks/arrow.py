@@ -1,4 +1,5 @@
-"""Rows as Arrow batches, and a journal of lines and batches into one Parquet file. The only file that imports pyarrow."""
+"""Rows as Arrow batches, and a journal of lines and batches into one Parquet file. The only file that imports
+pyarrow."""
 
 from __future__ import annotations
 
@@ -26,16 +27,27 @@ _CHUNK = 256 << 10
 _GROUP = 4 << 20
 """Journal bytes of a row group, the last of them apart."""
 _TYPES = {
-    "str": pa.string(), "json": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(),
-    "decimal": pa.decimal128(38, 9), "time": pa.timestamp("us", "UTC"), "date": pa.date32(), "strings": pa.list_(pa.string()),
-    "clock": pa.time64("us"), "span": pa.string(), "bytes": pa.binary(), "uuid": pa.string(),
-}  # fmt: skip
+    "str": pa.string(),
+    "json": pa.string(),
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "bool": pa.bool_(),
+    "decimal": pa.decimal128(38, 9),
+    "time": pa.timestamp("us", "UTC"),
+    "date": pa.date32(),
+    "strings": pa.list_(pa.string()),
+    "clock": pa.time64("us"),
+    "span": pa.string(),
+    "bytes": pa.binary(),
+    "uuid": pa.string(),
+}
 _MADE = ("date", "clock", "bytes")
 """Column types that are text in the journal, and made of it when a part is written."""
 
 
 def batch(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
-    """Rows of one struct as an Arrow IPC stream of one batch; empty where some value does not fit its column as it is.
+    """Rows of one struct as an Arrow IPC stream of one batch; empty where some value does not fit its column
+    as it is.
 
     To make it and to read it again takes half of what JSON lines take, where there are hundreds of rows.
     """
@@ -61,8 +73,11 @@ def batch(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
     return out.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
-def convert(journal: str, length: int, part: str, columns: Sequence[Column], *, foreign: bool = False) -> None:
-    """Write the first `length` bytes of `journal` as the Parquet file `part`, synced. Memory: a few times 4 MiB.
+def convert(
+    journal: str, length: int, part: str, columns: Sequence[Column], *, foreign: bool = False
+) -> None:
+    """Write the first `length` bytes of `journal` as the Parquet file `part`, synced. Memory: a few times 4
+    MiB.
 
     `foreign`: the journal may have been written with other columns; what has none now goes to `_extra`.
     """
@@ -89,7 +104,8 @@ def convert(journal: str, length: int, part: str, columns: Sequence[Column], *, 
 
 
 def clash(part: str, columns: Sequence[Column]) -> str:
-    """What a part holds otherwise than the columns say: such a folder cannot be read as one table. '' when nothing."""
+    """What a part holds otherwise than the columns say: such a folder cannot be read as one table. '' when
+    nothing."""
     try:
         there = pyarrow.parquet.read_schema(part)
     except (OSError, pa.ArrowInvalid) as error:
@@ -103,7 +119,8 @@ def clash(part: str, columns: Sequence[Column]) -> str:
 
 
 def as_written(part: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """The columns with the types of a part: text where an earlier gossamer wrote text, and the digits of its decimals."""
+    """The columns with the types of a part: text where an earlier gossamer wrote text, and the digits of its
+    decimals."""
     try:
         there = pyarrow.parquet.read_schema(part)
     except (OSError, pa.ArrowInvalid):
@@ -115,7 +132,9 @@ def as_written(part: str, columns: Sequence[Column]) -> tuple[Column, ...]:
         if kind is not None and pa.types.is_string(kind) and _rich(column):
             found.append(Column(column.name, "json"))
         elif kind is not None and pa.types.is_decimal(kind) and column.type == "decimal":
-            found.append(Column(column.name, "decimal", Shape("decimal", digits=(kind.precision, kind.scale))))
+            found.append(
+                Column(column.name, "decimal", Shape("decimal", digits=(kind.precision, kind.scale)))
+            )
         else:
             found.append(column)
     return tuple(found)
@@ -152,12 +171,15 @@ def _wire(columns: Sequence[Column]) -> Any:
 
 
 def _natural(table: Any, columns: Sequence[Column]) -> Any:
-    """A table of the journal's lines with the types of its columns. Raises ArrowInvalid for a value that does not fit."""
+    """A table of the journal's lines with the types of its columns. Raises ArrowInvalid for a value that does
+    not fit."""
     for at, column in enumerate(columns):
         if _rich(column):
             shape = column.shape or Shape(column.type)
             try:
-                values = [None if told is None else decoded(shape, told) for told in table.column(at).to_pylist()]
+                values = [
+                    None if told is None else decoded(shape, told) for told in table.column(at).to_pylist()
+                ]
                 table = table.set_column(at, column.name, pa.array(values, _type(column)))
             except (ValueError, TypeError, OverflowError, msgspec.DecodeError) as error:
                 raise pa.ArrowInvalid(str(error)) from error
@@ -165,7 +187,8 @@ def _natural(table: Any, columns: Sequence[Column]) -> Any:
 
 
 def _array(values: Sequence[Any] | None, kind: Any, optional: bool, rows: int) -> Any:
-    """One column of a batch; None: no row has it. Raises ArrowException, ValueError, TypeError, OverflowError."""
+    """One column of a batch; None: no row has it. Raises ArrowException, ValueError, TypeError,
+    OverflowError."""
     if values is None:
         return pa.nulls(rows, kind)
     if optional:
@@ -176,7 +199,8 @@ def _array(values: Sequence[Any] | None, kind: Any, optional: bool, rows: int) -
 
 
 def _blocks(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool]]:
-    """The first `length` bytes of a journal, in order: lines, some 256 KiB of them at once, and batches (True)."""
+    """The first `length` bytes of a journal, in order: lines, some 256 KiB of them at once, and batches
+    (True)."""
     lines: list[bytes] = []
     size = 0
     for data, packed, took in frames(source, length):

@@ -1,9 +1,10 @@
 """Cassandra and what speaks its protocol: one table a kind, keyed by `_key`; with the extra `cassandra`.
 
-Rows are single upserts at LOCAL_QUORUM, many at once; there is no transaction: the past is written before the row, and saying a batch
-twice changes nothing. A lone node whose `commitlog_sync` is `periodic` forgets the last seconds when it is killed: `batch` or
-`group`, or several replicas, keep them; a line on stderr says so. `?table=NAME` names the table, `{kind}` in it is the kind.
-What is gone is not marked here: that would need a search by page, which Cassandra does not do well.
+Rows are single upserts at LOCAL_QUORUM, many at once; there is no transaction: the past is written before the
+row, and saying a batch twice changes nothing. A lone node whose `commitlog_sync` is `periodic` forgets the
+last seconds when it is killed: `batch` or `group`, or several replicas, keep them; a line on stderr says so.
+`?table=NAME` names the table, `{kind}` in it is the kind. What is gone is not marked here: that would need a
+search by page, which Cassandra does not do well.
 """
 
 from __future__ import annotations
@@ -32,9 +33,20 @@ from gossamer.sinks.sink_url import Place, name
 from gossamer.sinks.upserting import Table, Unfit, Upserts, Written, clean, state_of
 
 _TYPES = {
-    "str": "text", "json": "text", "int": "bigint", "float": "double", "bool": "boolean", "decimal": "decimal",
-    "time": "timestamp", "date": "date", "strings": "list<text>", "clock": "text", "span": "text", "bytes": "blob", "uuid": "uuid",
-}  # fmt: skip
+    "str": "text",
+    "json": "text",
+    "int": "bigint",
+    "float": "double",
+    "bool": "boolean",
+    "decimal": "decimal",
+    "time": "timestamp",
+    "date": "date",
+    "strings": "list<text>",
+    "clock": "text",
+    "span": "text",
+    "bytes": "blob",
+    "uuid": "uuid",
+}
 _FITS = FITS | {"decimal": number_within(10_000, 10_000), "time": time_in_milliseconds, "bytes": binary}
 """What the types hold; a decimal of Cassandra could have more digits, which its own tools cannot show."""
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
@@ -69,7 +81,8 @@ class Cassandra:
         logging.getLogger("cassandra").setLevel(logging.CRITICAL)  # we say what goes wrong
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """See `upserting.Driver`; overwrite: the tables of these kinds are dropped first. Their history stays."""
+        """See `upserting.Driver`; overwrite: the tables of these kinds are dropped first. Their history
+        stays."""
         with self.begin():
             self._warn()
             for kind in kinds:
@@ -124,7 +137,9 @@ class Cassandra:
         for one in past:
             key = clean(one.name[1])
             if one.row is None:
-                rows = self._session.execute(f'SELECT JSON * FROM {self._name(kind)} WHERE "_key" = %s', (key,))
+                rows = self._session.execute(
+                    f'SELECT JSON * FROM {self._name(kind)} WHERE "_key" = %s', (key,)
+                )
                 was = rows.one()[0]
             else:
                 was = clean(text(one.row.data))
@@ -143,10 +158,13 @@ class Cassandra:
             if not 0 < len(values[0].encode()) < 65_536:
                 raise Unfit("a key may have 65,535 bytes, and at least one")
             new = state is not None and (kind, row.key) not in self._there  # then nothing is to be erased
-            given.append([
-                UNSET_VALUE if new and value is None else _FIT[column.type](value)
-                for column, value in zip(table.columns, values, strict=True)
-            ] + [UNSET_VALUE if new else None] * former)  # fmt: skip
+            given.append(
+                [
+                    UNSET_VALUE if new and value is None else _FIT[column.type](value)
+                    for column, value in zip(table.columns, values, strict=True)
+                ]
+                + [UNSET_VALUE if new else None] * former
+            )
         self._all(insert, given)
 
     def drop(self) -> None:
@@ -157,7 +175,8 @@ class Cassandra:
             cluster.shutdown()
 
     def _all(self, statement: Any, given: Sequence[Sequence[Any]]) -> list[list[Any]]:
-        """Run a statement many times, many at once; the rows of each. The first error is raised when all have ended."""
+        """Run a statement many times, many at once; the rows of each. The first error is raised when all have
+        ended."""
         from cassandra.concurrent import execute_concurrent_with_args
 
         found = execute_concurrent_with_args(
@@ -181,13 +200,19 @@ class Cassandra:
         addresses = [host.rpartition(":")[0] or host if ":" in host else host for host in hosts.split(",")]
         port = next((int(host.rpartition(":")[2]) for host in hosts.split(",") if ":" in host), 9042)
         profile = ExecutionProfile(
-            load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy()), consistency_level=words.ConsistencyLevel.LOCAL_QUORUM,
-            request_timeout=30, row_factory=tuple_factory,
-        )  # fmt: skip
+            load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy()),
+            consistency_level=words.ConsistencyLevel.LOCAL_QUORUM,
+            request_timeout=30,
+            row_factory=tuple_factory,
+        )
         self._cluster = Cluster(
-            addresses, port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}, connect_timeout=10, ssl_context=self._tls(),
+            addresses,
+            port,
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+            connect_timeout=10,
+            ssl_context=self._tls(),
             auth_provider=PlainTextAuthProvider(unquote(called), unquote(password)) if user else None,
-        )  # fmt: skip
+        )
         self._session = self._cluster.connect(self._keyspace)
         self._make(HISTORY, HISTORY_COLUMNS, '("_kind", "_key"), "_from"')
         self._past = self._session.prepare(_insert(f'"{HISTORY}"', HISTORY_COLUMNS))
@@ -197,10 +222,14 @@ class Cassandra:
         import cassandra as words
 
         with contextlib.suppress(words.InvalidRequest, words.Unauthorized):  # a server without that table
-            found = self._session.execute("SELECT value FROM system_views.settings WHERE name = 'commitlog_sync'").one()
+            found = self._session.execute(
+                "SELECT value FROM system_views.settings WHERE name = 'commitlog_sync'"
+            ).one()
             if found and found[0] == "periodic":
-                print(f"gossamer: {self.where}: commitlog_sync is periodic: a node that is killed alone forgets its last seconds",
-                      file=sys.stderr)  # fmt: skip
+                print(
+                    f"gossamer: {self.where}: commitlog_sync is periodic: a node that is killed alone forgets its last seconds",
+                    file=sys.stderr,
+                )
 
     def _tls(self) -> Any:
         given = self._place.given
@@ -218,26 +247,31 @@ class Cassandra:
             table.columns = self._as_made(bare, table.columns)
             former = self._lost(bare, table.names, self._make(bare, table.columns, '"_key"'))
             states = ", ".join(f'"{column}"' for column in _STATES)
-            select = 'SELECT {} FROM {} WHERE "_key" = ?'.format(states if kind not in RECORDS else '"_key"', called)
+            select = 'SELECT {} FROM {} WHERE "_key" = ?'.format(
+                states if kind not in RECORDS else '"_key"', called
+            )
             insert = self._session.prepare(_insert(called, [*table.columns, *map(Column, former)]))
             self._tables[kind] = table, insert, self._session.prepare(select), len(former)
         return self._tables[kind]
 
     def _as_made(self, called: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-        """The columns of a table, as texts where it is of an earlier gossamer, which had no other types for them."""
+        """The columns of a table, as texts where it is of an earlier gossamer, which had no other types for
+        them."""
         there = self._there_are(called)
         earlier = ("date", "bytes", "uuid")
         return tuple(
-            Column(one.name, "str")
-            if one.type in earlier and there.get(one.name) == "text" else one
+            Column(one.name, "str") if one.type in earlier and there.get(one.name) == "text" else one
             for one in columns
-        )  # fmt: skip
+        )
 
     def _there_are(self, called: str) -> dict[str, str]:
         """The columns of a table and their types."""
-        return dict(self._session.execute(
-            "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s", (self._keyspace, called)
-        ))  # fmt: skip
+        return dict(
+            self._session.execute(
+                "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s",
+                (self._keyspace, called),
+            )
+        )
 
     def _make(self, called: str, columns: Sequence[Column], key: str) -> list[str]:
         """See that a table is there and has these columns; which else it has."""
@@ -269,7 +303,8 @@ class Cassandra:
             self._session.execute(f'DELETE FROM "{COLUMNS}" WHERE "_table" = %s', (called,))
 
     def _lost(self, called: str, names: Sequence[str], others: Sequence[str]) -> list[str]:
-        """Note that these columns of a table are ours; which of the others are, too. None where that may not be kept."""
+        """Note that these columns of a table are ours; which of the others are, too. None where that may not
+        be kept."""
         import cassandra as words
 
         try:
@@ -288,7 +323,11 @@ class Cassandra:
         called = name(self._place.given.get("table"), kind, next(iter(self._columns), kind))
         safe = re.sub(r"\W", "_", called, flags=re.ASCII)
         if safe != called or len(safe) > 48:
-            safe = safe[:39] + "_" + hashlib.blake2b(called.encode("utf-8", "replace"), digest_size=4).hexdigest()
+            safe = (
+                safe[:39]
+                + "_"
+                + hashlib.blake2b(called.encode("utf-8", "replace"), digest_size=4).hexdigest()
+            )
         return f'"{safe}"'
 
 
@@ -310,10 +349,11 @@ def _same(value: Any) -> Any:
 
 
 _FIT: dict[str, Any] = dict.fromkeys(_TYPES, _same) | {
-    "time": _time, "decimal": lambda value: None if value is None else Decimal(value),
+    "time": _time,
+    "decimal": lambda value: None if value is None else Decimal(value),
     "date": lambda value: None if value is None else date.fromisoformat(value),
     "uuid": lambda value: None if value is None else UUID(value),
-}  # fmt: skip
+}
 
 
 def _line(error: BaseException) -> str:

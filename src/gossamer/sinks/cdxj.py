@@ -1,7 +1,9 @@
-"""The CDXJ index of a WARC: one sorted line a record, `com,example)/path 20260102030405 {"url": ..., "offset": ...}`.
+"""The CDXJ index of a WARC: one sorted line a record, `com,example)/path 20260102030405 {"url": ...,
+"offset": ...}`.
 
-While a part grows, its lines are kept in `.NAME.index`, in the order written; `@N` says that what follows lies from byte N on, so that
-lines of bytes that were cut are passed over, `=M C` that these were the C lines of the bytes up to M.
+While a part grows, its lines are kept in `.NAME.index`, in the order written; `@N` says that what follows
+lies from byte N on, so that lines of bytes that were cut are passed over, `=M C` that these were the C lines
+of the bytes up to M.
 """
 
 from __future__ import annotations
@@ -71,12 +73,16 @@ def _site(scheme: str, host: str) -> str:
     name = name.removeprefix("www.")
     ip = name.startswith("[") or name.replace(".", "").isdigit()
     usual = {"http": "80", "https": "443"}.get(scheme)
-    return (name if ip else ",".join(reversed(name.split(".")))) + (f":{port}" if port and port != usual else "")
+    return (name if ip else ",".join(reversed(name.split(".")))) + (
+        f":{port}" if port and port != usual else ""
+    )
 
 
 def line(key: str, moment: str, place: Place) -> Line:
     """`moment`: the record's date, 14 digits."""
-    return Line(int(place.offset), b"%b %b %b\n" % (key.encode("utf-8", "replace"), moment.encode(), _encode(place)))
+    return Line(
+        int(place.offset), b"%b %b %b\n" % (key.encode("utf-8", "replace"), moment.encode(), _encode(place))
+    )
 
 
 def journal(path: str) -> str:
@@ -91,8 +97,8 @@ def index(path: str) -> str:
 
 
 def note(path: str, begin: int, end: int, lines: Sequence[Line]) -> None:
-    """Add the lines of what is about to be written to a part from byte `begin` to `end`. Durable is only that there is a journal, and
-    what it began with: see `finish`."""
+    """Add the lines of what is about to be written to a part from byte `begin` to `end`. Durable is only that
+    there is a journal, and what it began with: see `finish`."""
     where = journal(path)
     data = b"\n@%d\n" % begin + _counted(lines, end)  # a line end first: the last line may be torn
     try:
@@ -119,8 +125,8 @@ def _counted(lines: Sequence[Line], end: int) -> bytes:
 
 
 def finish(path: str, end: int) -> None:
-    """Write the index of a part whose length is `end`; the journal is gone then. What the journal lacks, as it may where the
-    machine lost its power, is read out of the part."""
+    """Write the index of a part whose length is `end`; the journal is gone then. What the journal lacks, as
+    it may where the machine lost its power, is read out of the part."""
     where = journal(path)
     if not os.path.exists(where):
         return
@@ -143,7 +149,8 @@ def finish(path: str, end: int) -> None:
 
 
 def check(path: str, size: int) -> None:
-    """That what stands in a part is whole, where no index says so: nothing could be read behind a torn record. Raises SinkError."""
+    """That what stands in a part is whole, where no index says so: nothing could be read behind a torn
+    record. Raises SinkError."""
     end = size if os.path.exists(index(path)) else min(size, read(journal(path))[1])
     try:
         with open(path, "rb") as file:
@@ -169,8 +176,8 @@ def forget(path: str) -> None:
 
 
 def read(path: str) -> tuple[list[Line], int]:
-    """The lines of an index or a journal without those of bytes that were cut, and the byte up to which a journal has all; none
-    where there is no file."""
+    """The lines of an index or a journal without those of bytes that were cut, and the byte up to which a
+    journal has all; none where there is no file."""
     found: list[Line] = []
     whole = begin = since = 0
     try:
@@ -202,10 +209,20 @@ def records(path: str, begin: int, end: int) -> Iterator[Line]:
             http, url = block.partition(b"\r\n\r\n")[0], fields["warc-target-uri"]
             mime = _fields(http).get("content-type", "").partition(";")[0].strip() or "-"
             asked = _asked(fields.get("gossamer-request", "{}"))
-            yield line(surt(url), re.sub(r"\D", "", fields["warc-date"])[:14], Place(
-                url, mime if fields["warc-type"] == "response" else "warc/revisit", str(int(http.split(b" ", 2)[1])),
-                fields.get("warc-payload-digest", "-"), str(size), str(at), name, msgspec.UNSET if asked.method == "GET" else asked.method,
-            ))  # fmt: skip
+            yield line(
+                surt(url),
+                re.sub(r"\D", "", fields["warc-date"])[:14],
+                Place(
+                    url,
+                    mime if fields["warc-type"] == "response" else "warc/revisit",
+                    str(int(http.split(b" ", 2)[1])),
+                    fields.get("warc-payload-digest", "-"),
+                    str(size),
+                    str(at),
+                    name,
+                    msgspec.UNSET if asked.method == "GET" else asked.method,
+                ),
+            )
 
 
 def _fields(head: bytes) -> dict[str, str]:

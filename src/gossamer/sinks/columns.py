@@ -22,7 +22,8 @@ from gossamer.sinks.jsonl import text
 from gossamer.sinks.shapes import Shape, hints_of, shape_of
 
 EXTRA = "_extra"
-"""The last column of tables: fields that no column is declared for, or that do not fit theirs, as one JSON object."""
+"""The last column of tables: fields that no column is declared for, or that do not fit theirs, as one JSON
+object."""
 
 
 MOST = 100
@@ -31,9 +32,11 @@ _NAME = re.compile(r"[^\W\d][\w .-]{0,59}")
 
 
 class Column(NamedTuple):
-    """One column. `type` is one of: str int float bool decimal time date clock span bytes uuid strings json; any is of untyped dicts.
+    """One column. `type` is one of: str int float bool decimal time date clock span bytes uuid strings json;
+    any is of untyped dicts.
 
-    `shape`: what the annotation says beyond that: the digits of a decimal, the types inside of what is else JSON.
+    `shape`: what the annotation says beyond that: the digits of a decimal, the types inside of what is else
+    JSON.
     """
 
     name: str
@@ -42,7 +45,8 @@ class Column(NamedTuple):
 
 
 Columns = Mapping[str, Sequence[Column]]
-"""Columns by kind. A kind that is not in it holds untyped dicts: their columns are found as they come (`loose_names`)."""
+"""Columns by kind. A kind that is not in it holds untyped dicts: their columns are found as they come
+(`loose_names`)."""
 
 OURS = (
     Column("_url"),
@@ -75,9 +79,19 @@ _PAGE: tuple[Column, ...] = (
     Column("error"),
 )
 _TYPES: dict[Any, str] = {
-    int: "int", float: "float", bool: "bool", str: "str", Decimal: "decimal", datetime: "time", date: "date",
-    time: "clock", timedelta: "span", bytes: "bytes", bytearray: "bytes", UUID: "uuid",
-}  # fmt: skip
+    int: "int",
+    float: "float",
+    bool: "bool",
+    str: "str",
+    Decimal: "decimal",
+    datetime: "time",
+    date: "date",
+    time: "clock",
+    timedelta: "span",
+    bytes: "bytes",
+    bytearray: "bytes",
+    UUID: "uuid",
+}
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 
 
@@ -85,7 +99,8 @@ _GROUP = (Column("group_id"), Column("copy"), Column("likeness", "float"))
 
 
 def page_columns(text: bool = False, links: bool = False, duplicates: bool = False) -> tuple[Column, ...]:
-    """Columns of the kind "page"; `text` and `links` as the options `--text` and `--links`, `duplicates`: they are compared."""
+    """Columns of the kind "page"; `text` and `links` as the options `--text` and `--links`, `duplicates`:
+    they are compared."""
     columns = _PAGE + (_GROUP if duplicates else ())
     if text:
         columns += (Column("text"),)
@@ -151,7 +166,8 @@ def column_type(annotation: Any) -> str:
 
 
 def cell(value: Any) -> Any:
-    """A value for one cell: None, text, numbers and bools as they are, all else as text (JSON for lists and dicts).
+    """A value for one cell: None, text, numbers and bools as they are, all else as text (JSON for lists and
+    dicts).
 
     What is no number (NaN, infinity) is None, as it is null in JSON.
     """
@@ -174,7 +190,8 @@ def cell(value: Any) -> Any:
 
 
 def loose_names(rows: Iterable[Row]) -> list[str]:
-    """The fields of untyped dicts that are fit for columns, in the order met; what else they have goes to `_extra`."""
+    """The fields of untyped dicts that are fit for columns, in the order met; what else they have goes to
+    `_extra`."""
     found: dict[str, str] = {}
     for row in rows:
         for name in row.data if type(row.data) is dict else ():

@@ -1,7 +1,8 @@
 """CSV: one file a kind, UTF-8, RFC 4180, the header once.
 
-Text that a spreadsheet would run as a formula gets a `'`, except numbers and telephone numbers (`-5`, `+49 30 123`, `+1 (555) 123`): they
-hold nothing that a formula could call. `FILE.csv?guard=no` writes all text as it is.
+Text that a spreadsheet would run as a formula gets a `'`, except numbers and telephone numbers (`-5`, `+49 30
+123`, `+1 (555) 123`): they hold nothing that a formula could call. `FILE.csv?guard=no` writes all text as it
+is.
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ from gossamer.sinks.exact import ExactFile
 from gossamer.sinks.jsonl import text, whole
 
 FORMULA = frozenset("=+-@\t\r\n\0＝＋－＠")
-"""First characters after which a spreadsheet takes text for a formula (OWASP ASVS 1.2.10, with their wide forms)."""
+"""First characters after which a spreadsheet takes text for a formula (OWASP ASVS 1.2.10, with their wide
+forms)."""
 _FIRST = FORMULA | {"'"}
-_NUMBER = re.compile(r"[+-][ \xa0\d().,:/%-]*\d[ \xa0\d().,:/%-]*|[+-](\d+[.]?\d*|[.]\d+)[eE][+-]?\d+", re.ASCII)
+_NUMBER = re.compile(
+    r"[+-][ \xa0\d().,:/%-]*\d[ \xa0\d().,:/%-]*|[+-](\d+[.]?\d*|[.]\d+)[eE][+-]?\d+", re.ASCII
+)
 """Numbers and telephone numbers: a sign, then digits and what stands between digits."""
 _KEPT = frozenset((int, type(None)))
 _OURS = frozenset(column.name for column in OURS)
@@ -32,7 +36,8 @@ _RECORD = frozenset(PageRecord.__struct_fields__)
 
 
 def field(value: Any) -> Any:
-    """A value as it goes into a CSV field: numbers stay, text is guarded, lists and dicts are JSON, None is empty.
+    """A value as it goes into a CSV field: numbers stay, text is guarded, lists and dicts are JSON, None is
+    empty.
 
     >>> field("=1+2"), field("+49 30"), field(-5), field(True), field(["a"])
     ("'=1+2", '+49 30', -5, 'true', '["a"]')
@@ -58,9 +63,9 @@ def unguarded_field(value: Any) -> Any:
 
 
 class Csv:
-    """The FileSink of one kind's `.csv`. The header is fixed by the first rows of the file: a later run writes in its
-    order, and a column that the file lacks is a SinkError. `columns` None: a kind of untyped dicts, whose first rows say the
-    columns; what comes later goes to `_extra`."""
+    """The FileSink of one kind's `.csv`. The header is fixed by the first rows of the file: a later run
+    writes in its order, and a column that the file lacks is a SinkError. `columns` None: a kind of untyped
+    dicts, whose first rows say the columns; what comes later goes to `_extra`."""
 
     def __init__(
         self,
@@ -93,7 +98,8 @@ class Csv:
         """See `parts.FileSink`."""
         if not committed:
             self._order = (*loose_names(rows), *self._names) if self._loose else self._names
-        elif self._loose or not self._order:  # another process may have begun the file anew, with columns of its own
+        # another process may have begun the file anew, with columns of its own
+        elif self._loose or not self._order:
             self._order = self._header()
         head = [self._order] if rows and not committed else []
         return self._file.append(committed, records([*head, *self._fields(rows)]))

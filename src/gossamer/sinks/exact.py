@@ -1,10 +1,10 @@
 """A plain file that is exact across any kill: bytes beyond the committed length never count.
 
-The store keeps the committed length; the file is cut to it before each append. So that no cut hits foreign bytes, each
-append is logged first (`append_log`): bytes that the log does not prove to be ours are kept, and are a SinkError. The file also
-carries a mark (an extended attribute, where the file system has them): which crawl writes it, what stood there before,
-and where it ended. A file that another crawl wrote to since, that grew after the end, shrank, vanished or was replaced
-is a SinkError.
+The store keeps the committed length; the file is cut to it before each append. So that no cut hits foreign
+bytes, each append is logged first (`append_log`): bytes that the log does not prove to be ours are kept, and
+are a SinkError. The file also carries a mark (an extended attribute, where the file system has them): which
+crawl writes it, what stood there before, and where it ended. A file that another crawl wrote to since, that
+grew after the end, shrank, vanished or was replaced is a SinkError.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def write_at(fd: int, offset: int, data: bytes) -> None:
 
 
 class Mark(NamedTuple):
-    """Whose an output is. `base`: bytes that stood there before the crawl; `end`: its length when the last run ended;
-    `more`: that run was stopped, and the crawl has not finished."""
+    """Whose an output is. `base`: bytes that stood there before the crawl; `end`: its length when the last
+    run ended; `more`: that run was stopped, and the crawl has not finished."""
 
     owner: str
     base: int = 0
@@ -76,7 +76,9 @@ def read_mark(fd: int) -> Mark | None:
     """The mark of a file or folder (owner "" when it has none); None where the file system has no marks."""
     try:
         words = os.getxattr(fd, _MARK).decode("utf-8", "replace").split(" ")
-        return Mark(words[0], int(words[1]), int(words[2]) if words[2:] else None, words[3] if words[3:] else None)
+        return Mark(
+            words[0], int(words[1]), int(words[2]) if words[2:] else None, words[3] if words[3:] else None
+        )
     except (ValueError, IndexError):
         return Mark("")
     except OSError as error:
@@ -89,13 +91,15 @@ def write_mark(fd: int, mark: Mark) -> None:
     """Set the mark, where the file system can."""
     try:
         os.setxattr(fd, _MARK, " ".join(str(part) for part in mark if part is not None).encode())
-    except (OSError, AttributeError):  # best effort: without it foreign bytes cannot be told from an uncommitted tail
+    # best effort: without it foreign bytes cannot be told from an uncommitted tail
+    except (OSError, AttributeError):
         return
     os.fsync(fd)
 
 
 def _cut(fd: int) -> bytes:
-    """What tells one cut of a file from the next, by whichever process of the crawl: the store forgot what was written there."""
+    """What tells one cut of a file from the next, by whichever process of the crawl: the store forgot what
+    was written there."""
     try:
         return os.getxattr(fd, _CUT)
     except (OSError, AttributeError):
@@ -103,16 +107,19 @@ def _cut(fd: int) -> bytes:
 
 
 def own(path: str, fd: int, owner: str, committed: int, size: int) -> None:
-    """Make sure that bytes beyond `committed` are this crawl's to cut, and mark the output as being written by it.
+    """Make sure that bytes beyond `committed` are this crawl's to cut, and mark the output as being written
+    by it.
 
-    Raises SinkError when another crawl wrote to it, when it grew after the crawl's end, and when bytes from before the
-    crawl would be cut.
+    Raises SinkError when another crawl wrote to it, when it grew after the crawl's end, and when bytes from
+    before the crawl would be cut.
     """
     mark = read_mark(fd) if owner else None
     if mark is None:
         return
     if mark.owner not in ("", owner):
-        raise SinkError(f"{path} was written by another crawl since: give this one an output of its own with -o")
+        raise SinkError(
+            f"{path} was written by another crawl since: give this one an output of its own with -o"
+        )
     if size > committed and (committed < mark.base or (not committed and not mark.owner)):
         raise SinkError(f"{path} holds rows from before this crawl, which would be cut: give another -o")
     if size > committed == mark.end:
@@ -125,11 +132,15 @@ def own(path: str, fd: int, owner: str, committed: int, size: int) -> None:
 
 
 def belongs(path: str, fd: int, log: AppendLog, committed: int, size: int) -> None:
-    """Make sure by the log that bytes beyond `committed` are ours to cut. Raises SinkError, having changed nothing."""
+    """Make sure by the log that bytes beyond `committed` are ours to cut. Raises SinkError, having changed
+    nothing."""
     seconds = log.proves(fd, path, committed, size)
     if seconds is None and log.restarted(path):
         aside = log.keep_aside(fd, path, committed, size)
-        print(f"gossamer: {path} is cut back to {committed} bytes; what followed is kept in {aside}", file=sys.stderr)
+        print(
+            f"gossamer: {path} is cut back to {committed} bytes; what followed is kept in {aside}",
+            file=sys.stderr,
+        )
     elif seconds is None:
         raise SinkError(
             f"{path} has {size - committed} bytes after byte {committed} that this crawl did not write; they are kept. "
@@ -150,7 +161,8 @@ def unlike(path: str, committed: int) -> SinkError:
 
 
 def forgotten(fd: int, owner: str, log: AppendLog) -> str:
-    """The owner that a file's mark names, where that is an unfinished crawl of this name which another store knew."""
+    """The owner that a file's mark names, where that is an unfinished crawl of this name which another store
+    knew."""
     mark = read_mark(fd)
     if mark is None or not mark.owner or mark.owner == owner or (mark.end is not None and not mark.more):
         return ""
@@ -169,18 +181,27 @@ def mark_store(fd: int, log: AppendLog | None) -> None:
 
 
 def mark_end(fd: int, owner: str, committed: int, log: AppendLog | None) -> None:
-    """Note that the run ended with this length, and whether the crawl finished: any growth from here on is somebody else's."""
+    """Note that the run ended with this length, and whether the crawl finished: any growth from here on is
+    somebody else's."""
     mark = read_mark(fd) if owner else None
     if mark is not None:
-        write_mark(fd, Mark(owner, mark.base, committed, None if log is None or log.finished() else "stopped"))
+        write_mark(
+            fd, Mark(owner, mark.base, committed, None if log is None or log.finished() else "stopped")
+        )
 
 
 class ExactFile:
-    """One plain file, in which each row ends with `ends`. All calls are made under the crawl's output lock; a lock on the file
-    keeps other crawls out."""
+    """One plain file, in which each row ends with `ends`. All calls are made under the crawl's output lock; a
+    lock on the file keeps other crawls out."""
 
     def __init__(
-        self, path: str, *, overwrite: bool = False, owner: str = "", ends: bytes = b"\n", log: AppendLog | None = None
+        self,
+        path: str,
+        *,
+        overwrite: bool = False,
+        owner: str = "",
+        ends: bytes = b"\n",
+        log: AppendLog | None = None,
     ) -> None:
         self.path = os.path.abspath(path)
         self._log, self._looked = log, False
@@ -189,14 +210,16 @@ class ExactFile:
         self._ends = ends
         self._fd, self._inode = -1, (0, 0)
         self._last, self._cut = (0, b""), b""
-        """Length after our last append, and the bytes that then stood before it; what told of the last cut."""
+        """Length after our last append, and the bytes that then stood before it; what told of the last cut.
+        """
 
     def target(self) -> str:
         """Absolute path of the file."""
         return self.path
 
     def prepare(self) -> int:
-        """Create the file, empty it (overwrite) or end its broken last line; its length: the first committed one."""
+        """Create the file, empty it (overwrite) or end its broken last line; its length: the first committed
+        one."""
         folder = os.path.dirname(self.path)
         if not os.path.isdir(folder):
             raise UsageError(f"{self.path}: there is no folder {folder}; make it first")
@@ -221,7 +244,8 @@ class ExactFile:
             return size
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
-        """Which output of `lengths` (path, committed length) the file is, when it was moved here. Raises SinkError for an older copy."""
+        """Which output of `lengths` (path, committed length) the file is, when it was moved here. Raises
+        SinkError for an older copy."""
         if self._log is None or self._overwrite or not os.path.isfile(self.path):
             return None
         with self._locked(create=False) as fd:
@@ -233,7 +257,8 @@ class ExactFile:
         self._log.moved(self.path, was)
 
     def append(self, committed: int, data: bytes) -> int:
-        """Cut to `committed`, append, fdatasync; the new length. Raises SinkError (somebody changed it), DiskFull."""
+        """Cut to `committed`, append, fdatasync; the new length. Raises SinkError (somebody changed it),
+        DiskFull."""
         with self._locked(create=not committed) as fd:
             return self._write(fd, committed, data, self._check(fd, committed))
 
@@ -278,7 +303,8 @@ class ExactFile:
             raise failure(self.path, error) from error
 
     def _made_anew(self, create: bool) -> bool:
-        """Whether another process of the crawl removed the file and maybe made it again: the store forgot a commit of ours."""
+        """Whether another process of the crawl removed the file and maybe made it again: the store forgot a
+        commit of ours."""
         try:
             there = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:
@@ -294,7 +320,9 @@ class ExactFile:
         """The size of the file, which is ours up to `committed`."""
         seen = os.stat(self.path)
         if (seen.st_dev, seen.st_ino) != self._inode:
-            raise SinkError(f"{self.path} was replaced while the crawl was writing it: put it back, or give another -o")
+            raise SinkError(
+                f"{self.path} was replaced while the crawl was writing it: put it back, or give another -o"
+            )
         size = seen.st_size
         if not stat.S_ISREG(seen.st_mode) or size < committed:
             raise SinkError(
@@ -312,7 +340,8 @@ class ExactFile:
         return size
 
     def _by_log(self, fd: int, log: AppendLog, committed: int, size: int) -> None:
-        """What the log of appends says: once a process of all that is committed, each time of bytes beyond it."""
+        """What the log of appends says: once a process of all that is committed, each time of bytes beyond
+        it."""
         if self._looked and size == committed:
             return
         if log.knows(self.path):

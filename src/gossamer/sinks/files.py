@@ -1,6 +1,8 @@
-"""Files of items by the hash of their content, `ab/SHA256`, in a folder or a store of objects (`--files`): each content once.
+"""Files of items by the hash of their content, `ab/SHA256`, in a folder or a store of objects (`--files`):
+each content once.
 
-A file is durable before the row that names it is written; one that no row names (a kill came between) does no harm.
+A file is durable before the row that names it is written; one that no row names (a kill came between) does no
+harm.
 """
 
 from __future__ import annotations
@@ -54,8 +56,8 @@ class Files:
             raise failure(self._folder, error) from error
 
     def keep(self, file: BinaryIO, size: int, name: str) -> str:
-        """Have a file there under the hash of its content; its path within the place. Raises SinkError, DiskFull; SinkAway, then
-        it is called again."""
+        """Have a file there under the hash of its content; its path within the place. Raises SinkError,
+        DiskFull; SinkAway, then it is called again."""
         path = f"{name[:2]}/{name}"
         if name not in self._known:
             try:

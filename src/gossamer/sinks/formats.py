@@ -1,4 +1,5 @@
-"""From what stands after `-o` to the sinks: the ending chooses the format, `FILE:FORMAT` forces it, `-` is stdout."""
+"""From what stands after `-o` to the sinks: the ending chooses the format, `FILE:FORMAT` forces it, `-` is
+stdout."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ _MEANT = {
 
 
 class Output(NamedTuple):
-    """What an `-o` names: a path and one of FORMATS, `-` and `stdout`, or the URL of a store and its kind (`place.FORMS`), or of one of
-    objects and a format of WHOLE."""
+    """What an `-o` names: a path and one of FORMATS, `-` and `stdout`, or the URL of a store and its kind
+    (`place.FORMS`), or of one of objects and a format of WHOLE."""
 
     path: str
     format: str
@@ -71,7 +72,9 @@ def parse(spec: str) -> Output:
         return Output(path, forced.lower())
     _slip(spec)
     if colon and "." not in forced and "/" not in forced and path:
-        raise UsageError(f"-o {_shown(spec)}: no format {forced!r}{_nearest(forced)}; formats are {', '.join(FORMATS)}")
+        raise UsageError(
+            f"-o {_shown(spec)}: no format {forced!r}{_nearest(forced)}; formats are {', '.join(FORMATS)}"
+        )
     name = os.path.basename(spec.rstrip("/"))
     stem, _, ending = name.rpartition(".")
     if name.lower().endswith(".warc.gz") and len(name) > len(".warc.gz"):
@@ -119,7 +122,8 @@ def whole(specs: Sequence[str]) -> bool:
 
 
 class FileOutput:
-    """A file output: one exact file for all kinds, or one a kind (CSV, Parquet), opened when its first row comes."""
+    """A file output: one exact file for all kinds, or one a kind (CSV, Parquet), opened when its first row
+    comes."""
 
     def __init__(self, path: str, make: Callable[[str, str], FileSink], kinds: Sequence[str] | None) -> None:
         """`make(path, kind)` opens a sink; `kinds` are those known beforehand, None when all share one file."""
@@ -176,9 +180,9 @@ def open_output(
     folder: str = ".",
     log: AppendLog | None = None,
 ) -> FileOutput | TableSink:
-    """The sinks of one `-o` (append) or `-O` (overwrite). `columns`: the declared kinds (`columns.page_columns`,
-    `columns.item_columns`); `owner`: a name of the crawl that no other crawl has; `folder`: the crawl's own; `log`: of its appends.
-    Nothing is touched before `prepare`.
+    """The sinks of one `-o` (append) or `-O` (overwrite). `columns`: the declared kinds
+    (`columns.page_columns`, `columns.item_columns`); `owner`: a name of the crawl that no other crawl has;
+    `folder`: the crawl's own; `log`: of its appends. Nothing is touched before `prepare`.
 
     Raises UsageError for a spec that is off, ConfigError when a format's or store's library is missing.
     """
@@ -188,14 +192,18 @@ def open_output(
     if form == "jsonl":
         from gossamer.sinks.jsonl import JsonLines
 
-        return FileOutput(path, lambda where, _: JsonLines(where, overwrite=overwrite, owner=owner, log=log), None)
+        return FileOutput(
+            path, lambda where, _: JsonLines(where, overwrite=overwrite, owner=owner, log=log), None
+        )
     if form == "csv":
         from gossamer.sinks.csv import Csv
 
         guard = guarded(spec)
         return FileOutput(
             path,
-            lambda where, kind: Csv(where, columns.get(kind), overwrite=overwrite, owner=owner, guard=guard, log=log),
+            lambda where, kind: Csv(
+                where, columns.get(kind), overwrite=overwrite, owner=owner, guard=guard, log=log
+            ),
             tuple(columns),
         )
     if form == "parquet":
@@ -227,7 +235,9 @@ def open_output(
     return Stdout()
 
 
-def open_store(at: Place, columns: Columns, *, overwrite: bool, owner: str, folder: str) -> FileOutput | TableSink:
+def open_store(
+    at: Place, columns: Columns, *, overwrite: bool, owner: str, folder: str
+) -> FileOutput | TableSink:
     """The sink of a store of rows."""
     from gossamer.sinks.rejects import Aside
 
@@ -258,7 +268,9 @@ def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str, log: 
     if "://" in path:
         from gossamer.sinks.object_archive import Archived
 
-        return Archived(path, f"{folder}/sending", plain=form == "objects", overwrite=overwrite, owner=owner, log=log)
+        return Archived(
+            path, f"{folder}/sending", plain=form == "objects", overwrite=overwrite, owner=owner, log=log
+        )
     if form == "objects":
         from gossamer.sinks.objects import Objects
 
@@ -278,7 +290,15 @@ def _slip(spec: str) -> None:
         raise UsageError(f"-o {_shown(spec)}: write objects:{_shown(word)}")
     if not rest or not (kind or named in AWAY or named in ("file", *FORMATS)):
         return
-    form = FORMS[kind][0] if kind else _OBJECTS if named in AWAY else rest if named == "file" else f"{rest}:{named}"
+    form = (
+        FORMS[kind][0]
+        if kind
+        else _OBJECTS
+        if named in AWAY
+        else rest
+        if named == "file"
+        else f"{rest}:{named}"
+    )
     raise UsageError(f"-o {named}:...: write {_shown(form)}; a file of that name is ./{named}:...")
 
 

@@ -1,7 +1,8 @@
-"""Upsert and history: what becomes of an item that a store may hold already. Pure; every store that keeps items does what it says.
+"""Upsert and history: what becomes of an item that a store may hold already. Pure; every store that keeps
+items does what it says.
 
-A store keeps one row for each (kind, key): the fields, what every item row has (`columns.OURS`, `_hash` among it), and STORED.
-What a row was before goes to one table, HISTORY.
+A store keeps one row for each (kind, key): the fields, what every item row has (`columns.OURS`, `_hash` among
+it), and STORED. What a row was before goes to one table, HISTORY.
 
 | what comes | what is written |
 | --- | --- |
@@ -13,7 +14,8 @@ What a row was before goes to one table, HISTORY.
 | its page (`_url`) answers 404 or 410 | `_deleted_at` of the row |
 | a whole crawl of a site with `complete=True` did not meet it | `_deleted_at` of the row |
 
-Saying a thing twice changes nothing, so a store may be written at least once. Page records have no history: they are replaced.
+Saying a thing twice changes nothing, so a store may be written at least once. Page records have no history:
+they are replaced.
 """
 
 from __future__ import annotations
@@ -25,14 +27,20 @@ from gossamer.model.visit import Row
 from gossamer.sinks.columns import Column
 
 STORED = (Column("_first_seen_at", "time"), Column("_changed_at", "time"), Column("_deleted_at", "time"))
-"""What a stored item has besides: when its key was first seen; since when its content is what it is; since when it is gone, or null."""
+"""What a stored item has besides: when its key was first seen; since when its content is what it is; since
+when it is gone, or null."""
 
 HISTORY = "_history"
 HISTORY_COLUMNS = (
-    Column("_kind"), Column("_key"), Column("_from", "time"), Column("_until", "time"), Column("_hash"), Column("_data", "json"),
-)  # fmt: skip
-"""States that ended, one row each; its key is (`_kind`, `_key`, `_from`): one that is there already is left as it is.
-`_data`: the row as it was, a JSON object."""
+    Column("_kind"),
+    Column("_key"),
+    Column("_from", "time"),
+    Column("_until", "time"),
+    Column("_hash"),
+    Column("_data", "json"),
+)
+"""States that ended, one row each; its key is (`_kind`, `_key`, `_from`): one that is there already is left
+as it is. `_data`: the row as it was, a JSON object."""
 
 SIGHTINGS = "_sightings"
 SIGHTINGS_COLUMNS = (Column("_kind"), Column("_key"), Column("_run"))
@@ -40,8 +48,8 @@ SIGHTINGS_COLUMNS = (Column("_kind"), Column("_key"), Column("_run"))
 
 COLUMNS = "_columns"
 COLUMNS_COLUMNS = (Column("_table"), Column("_column"))
-"""Which columns of our tables are ours: a row that is written again has null in those that its class lost, and others' columns stay as they
-are. In MongoDB and in hashes one text each: table, blank, field."""
+"""Which columns of our tables are ours: a row that is written again has null in those that its class lost,
+and others' columns stay as they are. In MongoDB and in hashes one text each: table, blank, field."""
 
 TAKEN = (HISTORY, SIGHTINGS, COLUMNS)
 """Names that no kind's own table has."""
@@ -51,7 +59,8 @@ Name = tuple[str, str]
 
 
 class State(NamedTuple):
-    """What a store knows of an item. Times are texts as in `_seen_at` (RFC 3339, UTC, milliseconds), so they order as texts."""
+    """What a store knows of an item. Times are texts as in `_seen_at` (RFC 3339, UTC, milliseconds), so they
+    order as texts."""
 
     hash: str
     first_seen_at: str
@@ -61,7 +70,8 @@ class State(NamedTuple):
 
 
 class Past(NamedTuple):
-    """A state that ended. `row`: what it was; None: what the store holds now, to be copied before it is written over."""
+    """A state that ended. `row`: what it was; None: what the store holds now, to be copied before it is
+    written over."""
 
     name: Name
     state: State
@@ -118,5 +128,7 @@ def fold(rows: Iterable[Row], known: Mapping[Name, State]) -> Fold:
 def stored(row: Row, state: State) -> dict[str, str | None]:
     """The columns STORED of a row that is written."""
     return {
-        "_first_seen_at": state.first_seen_at, "_changed_at": state.changed_at, "_deleted_at": state.deleted_at,
-    }  # fmt: skip
+        "_first_seen_at": state.first_seen_at,
+        "_changed_at": state.changed_at,
+        "_deleted_at": state.deleted_at,
+    }

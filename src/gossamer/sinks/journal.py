@@ -1,10 +1,12 @@
-"""An exact journal on disk whose committed rows travel on to a store that only appends: Kafka, a webhook, a list.
+"""An exact journal on disk whose committed rows travel on to a store that only appends: Kafka, a webhook, a
+list.
 
-Rows are settled when they are in the journal, synced, as with any exact file. What is committed is sent in order, in batches
-`start..end` of journal positions; a Shipper sees to it that a batch said twice counts once: the target itself keeps the position
-(Kafka's transaction, a list's script), or hears the same bytes under the same name (a webhook). A store that is down is no reason to
-stop: BOUND bytes wait on the disk, then nothing more comes in. Positions only grow, also where the frontier came back without its
-last second: such rows may be sent twice, none is lost.
+Rows are settled when they are in the journal, synced, as with any exact file. What is committed is sent in
+order, in batches `start..end` of journal positions; a Shipper sees to it that a batch said twice counts once:
+the target itself keeps the position (Kafka's transaction, a list's script), or hears the same bytes under the
+same name (a webhook). A store that is down is no reason to stop: BOUND bytes wait on the disk, then nothing
+more comes in. Positions only grow, also where the frontier came back without its last second: such rows may
+be sent twice, none is lost.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ class Shipper(Protocol):
 
     where: str
     knows: bool
-    """Whether the store itself keeps the position; else a batch is said again with the same end and lines, until it is sent."""
+    """Whether the store itself keeps the position; else a batch is said again with the same end and lines,
+    until it is sent."""
 
     def open(self) -> int:
         """Connect; the position up to which the store has all, 0 when it does not know."""
@@ -175,7 +178,9 @@ class Journal:
         with self._mapped():
             starts = [int(found[1]) for name in os.listdir(self._folder) if (found := _FILE.fullmatch(name))]
             if not starts:
-                raise SinkError(f"{self._folder} is not as it was left: put it back, or start anew with --fresh")
+                raise SinkError(
+                    f"{self._folder} is not as it was left: put it back, or start anew with --fresh"
+                )
             return max(starts), os.path.getsize(self._name(max(starts)))
 
     def _begin(self, at: int) -> int:
@@ -228,7 +233,8 @@ class _Mapped:
 
 
 def journal(place: Place, refuse: Refuse, *, owner: str, folder: str) -> Journal:
-    """The journal of a store, in the crawl's folder or where `?journal=` says. Raises ConfigError for a client that is not there."""
+    """The journal of a store, in the crawl's folder or where `?journal=` says. Raises ConfigError for a
+    client that is not there."""
     at = place.given.get("journal") or f"{folder}/outbox/{_short(place.where)}"
     called = _short(f"{owner} {os.path.abspath(at)} {place.where}")
     return Journal(at, _shipper(place, called, refuse))

@@ -23,8 +23,8 @@ _BARE = re.compile(rb"[:\[,]-?s?(?:NaN|Infinity)")
 
 
 def lines(rows: Sequence[Row]) -> bytes:
-    """The rows as JSON lines. What JSON has no form for is replaced (NaN by null, half a surrogate pair by U+FFFD),
-    so that one odd value never holds up a batch."""
+    """The rows as JSON lines. What JSON has no form for is replaced (NaN by null, half a surrogate pair by
+    U+FFFD), so that one odd value never holds up a batch."""
     return encode([row.data for row in rows])
 
 
@@ -46,7 +46,8 @@ def text(value: Any) -> str:
 
 
 def parsed(data: str | bytes) -> Any:
-    """What JSON text says. A number that a float does not hold is a Decimal: with all its digits. Raises msgspec.DecodeError.
+    """What JSON text says. A number that a float does not hold is a Decimal: with all its digits. Raises
+    msgspec.DecodeError.
 
     >>> parsed("[1.5, 0.12345678901234567890, 1E+999]")
     [1.5, Decimal('0.12345678901234567890'), Decimal('1E+999')]
@@ -125,7 +126,8 @@ class JsonLines:
 
 
 class Stdout:
-    """Rows on the standard output as JSON lines, at least once: a kill between writing and settling writes them again.
+    """Rows on the standard output as JSON lines, at least once: a kill between writing and settling writes
+    them again.
 
     A reader that went away is a BrokenPipeError: the door ends the crawl gracefully, its rows stay unsettled.
     Processes that share one output call `upsert` under the crawl's output lock, or long lines may mix.

@@ -1,10 +1,13 @@
-"""Kafka: pages and items as JSON, each exactly once for readers of committed messages; with the extra `kafka`.
+"""Kafka: pages and items as JSON, each exactly once for readers of committed messages; with the extra
+`kafka`.
 
-Messages are keyed by host, which keeps a host's rows in order. `?key=_key` keys them by item, so a compacted topic keeps the newest row of
-each; `?key=item` by kind and key, for topics with several kinds; `?key=FIELD` by any field of the row, by `_key` where it has none.
+Messages are keyed by host, which keeps a host's rows in order. `?key=_key` keys them by item, so a compacted
+topic keeps the newest row of each; `?key=item` by kind and key, for topics with several kinds; `?key=FIELD`
+by any field of the row, by `_key` where it has none.
 
-A batch is a transaction of an idempotent producer that also commits the journal's position as the offset of a group of its own
-(`gossamer-...`): both are there or neither. A new process fences the old one before it asks for the position.
+A batch is a transaction of an idempotent producer that also commits the journal's position as the offset of a
+group of its own (`gossamer-...`): both are there or neither. A new process fences the old one before it asks
+for the position.
 """
 
 from __future__ import annotations
@@ -35,7 +38,8 @@ Result = TypeVar("Result")
 
 
 class Topic:
-    """The Shipper of `kafka://HOST:PORT,HOST:PORT/TOPIC`. aiokafka lives on a loop of its own, which runs while a call does."""
+    """The Shipper of `kafka://HOST:PORT,HOST:PORT/TOPIC`. aiokafka lives on a loop of its own, which runs
+    while a call does."""
 
     knows = True
 
@@ -62,7 +66,11 @@ class Topic:
         fit = []
         for line in lines:
             size = (
-                len(bytes(line.row)) + len(self._keyed(line)) + len(line.key.encode()) + len(line.kind.encode()) + _HEAD
+                len(bytes(line.row))
+                + len(self._keyed(line))
+                + len(line.key.encode())
+                + len(line.kind.encode())
+                + _HEAD
             )
             if size > self._most:
                 why = f"a message may have {self._most} bytes (max.message.bytes of the topic)"
@@ -160,11 +168,16 @@ class Topic:
         await producer.begin_transaction()  # what fails in it is aborted by the next producer of this name
         sent = [
             await producer.send(
-                self._topic, bytes(line.row), key=self._keyed(line),
-                headers=[("kind", line.kind.encode("utf-8", "replace")), ("key", line.key.encode("utf-8", "replace"))],
+                self._topic,
+                bytes(line.row),
+                key=self._keyed(line),
+                headers=[
+                    ("kind", line.kind.encode("utf-8", "replace")),
+                    ("key", line.key.encode("utf-8", "replace")),
+                ],
             )
             for line in lines
-        ]  # fmt: skip
+        ]
         await asyncio.gather(*sent)
         position = {TopicPartition(self._topic, 0): OffsetAndMetadata(end, "")}
         await producer.send_offsets_to_transaction(position, self._name)
@@ -174,10 +187,15 @@ class Topic:
         from aiokafka import errors
 
         hopeless = (
-            errors.TopicAuthorizationFailedError, errors.ClusterAuthorizationFailedError, errors.GroupAuthorizationFailedError,
-            errors.TransactionalIdAuthorizationFailed, errors.SaslAuthenticationFailed, errors.InvalidTopicError,
-            errors.UnsupportedSaslMechanismError, errors.IllegalSaslStateError,
-        )  # fmt: skip
+            errors.TopicAuthorizationFailedError,
+            errors.ClusterAuthorizationFailedError,
+            errors.GroupAuthorizationFailedError,
+            errors.TransactionalIdAuthorizationFailed,
+            errors.SaslAuthenticationFailed,
+            errors.InvalidTopicError,
+            errors.UnsupportedSaslMechanismError,
+            errors.IllegalSaslStateError,
+        )
         self._runner = self._runner or asyncio.Runner()
         try:
             return self._runner.run(_within(work, LONGEST))
@@ -198,16 +216,21 @@ def _options(place: Place) -> dict[str, Any]:
     split, given = urlsplit(place.url), place.given
     user, _, hosts = split.netloc.rpartition("@")
     tls = given.get("tls") == "yes" or "ca_file" in given
-    options: dict[str, Any] = {"bootstrap_servers": hosts, "client_id": "gossamer", "request_timeout_ms": 10_000}
+    options: dict[str, Any] = {
+        "bootstrap_servers": hosts,
+        "client_id": "gossamer",
+        "request_timeout_ms": 10_000,
+    }
     options["security_protocol"] = ("SASL_" if user else "") + ("SSL" if tls else "PLAINTEXT")
     if tls:
         options["ssl_context"] = create_ssl_context(cafile=given.get("ca_file"))
     if user:
         called, _, password = user.partition(":")
         options |= {
-            "sasl_mechanism": given.get("sasl", "PLAIN"), "sasl_plain_username": unquote(called),
+            "sasl_mechanism": given.get("sasl", "PLAIN"),
+            "sasl_plain_username": unquote(called),
             "sasl_plain_password": unquote(password),
-        }  # fmt: skip
+        }
     return options
 
 

@@ -1,7 +1,8 @@
 """MongoDB and what speaks its protocol: one collection a kind, `_id` is the key; with the extra `mongodb`.
 
-Writes are acknowledged by a majority and its journals. There is no transaction: the past is written before the row, and saying a
-batch twice changes nothing. `?collection=NAME` names the collection, `{kind}` in it is the kind.
+Writes are acknowledged by a majority and its journals. There is no transaction: the past is written before
+the row, and saying a batch twice changes nothing. `?collection=NAME` names the collection, `{kind}` in it is
+the kind.
 """
 
 from __future__ import annotations
@@ -41,10 +42,11 @@ _HOPELESS = (13, 18, 8000)
 _NAMES = 73
 """InvalidNamespace."""
 _INTERNAL = 1
-"""InternalError: of a server in trouble, or of a row that it cannot hold (FerretDB: a quote in a field's name)."""
+"""InternalError: of a server in trouble, or of a row that it cannot hold (FerretDB: a quote in a field's
+name)."""
 _UNFIT = (2, 9, 14, 52, 56, 57, 17280, 10334, 17419, 121, 11000)
-"""BadValue, FailedToParse, TypeMismatch, names that an update cannot have, key too long, too large, a validator says no, another unique
-index."""
+"""BadValue, FailedToParse, TypeMismatch, names that an update cannot have, key too long, too large, a
+validator says no, another unique index."""
 _THERE = 11000
 """DuplicateKey."""
 _MOST = 20_000
@@ -73,11 +75,13 @@ class Mongo:
         self._numbers: tuple[Callable[[Decimal], Any], Callable[[Decimal], Any]] = decimals, exact
         """How decimals are written: in collections of an earlier gossamer, in others."""
         self._shapes: dict[str, Mapping[str, Shape] | None] = {}
-        """By kind: the types of its fields; None: its collection is of an earlier gossamer, whose dates are texts."""
+        """By kind: the types of its fields; None: its collection is of an earlier gossamer, whose dates are
+        texts."""
         self.misfits: list[Misfit] = []
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """See `upserting.Driver`; overwrite: the collections of these kinds are dropped first, with their history."""
+        """See `upserting.Driver`; overwrite: the collections of these kinds are dropped first, with their
+        history."""
         with self.begin():
             for kind in kinds:
                 if self._overwrite:
@@ -98,9 +102,15 @@ class Mongo:
         try:
             if self._client is None:
                 self._client = pymongo.MongoClient(
-                    self._place.url, w="majority", journal=True, serverSelectionTimeoutMS=5000, connectTimeoutMS=10_000,
-                    socketTimeoutMS=60_000, appname="gossamer", retryWrites=False,
-                )  # fmt: skip
+                    self._place.url,
+                    w="majority",
+                    journal=True,
+                    serverSelectionTimeoutMS=5000,
+                    connectTimeoutMS=10_000,
+                    socketTimeoutMS=60_000,
+                    appname="gossamer",
+                    retryWrites=False,
+                )
                 self._base = self._client[urlsplit(self._place.url).path.strip("/")]
                 about = self._base.client.admin.command("buildInfo")
                 if str(about.get("ferretdbVersion", "")).startswith("v1."):  # it dies of one
@@ -129,7 +139,9 @@ class Mongo:
         """See `upserting.Driver`."""
         names = {clean(key): key for key in keys}
         found = self._collection(kind).find({"_id": {"$in": [*names]}}, dict.fromkeys(_STATES, 1))
-        return {(kind, names[one["_id"]]): state_of(*(_text(one.get(part)) for part in _STATES)) for one in found}
+        return {
+            (kind, names[one["_id"]]): state_of(*(_text(one.get(part)) for part in _STATES)) for one in found
+        }
 
     def past(self, kind: str, past: Sequence[Past]) -> None:
         """See `upserting.Driver`."""
@@ -165,9 +177,13 @@ class Mongo:
         """See `upserting.Historian`."""
         import pymongo
 
-        self._base[SIGHTINGS].bulk_write([
-            pymongo.ReplaceOne({"_id": {"_kind": kind, "_key": clean(key)}}, {"_run": run}, upsert=True) for key, run in runs
-        ], ordered=False)  # fmt: skip
+        self._base[SIGHTINGS].bulk_write(
+            [
+                pymongo.ReplaceOne({"_id": {"_kind": kind, "_key": clean(key)}}, {"_run": run}, upsert=True)
+                for key, run in runs
+            ],
+            ordered=False,
+        )
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
         """See `upserting.Historian`."""
@@ -210,7 +226,8 @@ class Mongo:
         return total
 
     def _unmet(self, kind: str, site: str, run: str, at: str) -> Iterator[tuple[int, list[Any]]]:
-        """A site's items in parts: how many are stored and not gone, and the IDs of those that a run did not see."""
+        """A site's items in parts: how many are stored and not gone, and the IDs of those that a run did not
+        see."""
         stored = [
             one["_id"]
             for one in self._collection(kind).find(
@@ -219,7 +236,9 @@ class Mongo:
         ]
         for first in range(0, len(stored), 500):
             some = [{"_kind": kind, "_key": key} for key in stored[first : first + 500]]
-            met = {one["_id"]["_key"] for one in self._base[SIGHTINGS].find({"_id": {"$in": some}, "_run": run})}
+            met = {
+                one["_id"]["_key"] for one in self._base[SIGHTINGS].find({"_id": {"$in": some}, "_run": run})
+            }
             yield len(some), [one["_key"] for one in some if one["_key"] not in met]
 
     def drop(self) -> None:
@@ -238,12 +257,15 @@ class Mongo:
         return document(self._numbers[shapes is not None], row, state, careful, shapes=shapes, unfit=unfit)
 
     def _typed(self, kind: str) -> Mapping[str, Shape] | None:
-        """The types of a kind's fields. A collection whose moments are texts is of an earlier gossamer, and goes on so."""
+        """The types of a kind's fields. A collection whose moments are texts is of an earlier gossamer, and
+        goes on so."""
         if kind not in self._shapes:
             columns = (*self._columns.get(kind, OURS), *(STORED if kind not in RECORDS else ()))
             shapes = shapes_of(columns)
             field = (
-                "_seen_at" if kind not in RECORDS else next((one.name for one in columns if one.type == "time"), "ts")
+                "_seen_at"
+                if kind not in RECORDS
+                else next((one.name for one in columns if one.type == "time"), "ts")
             )
             there = self._collection(kind).find_one({field: {"$exists": True}}, {field: 1})
             self._shapes[kind] = None if there is not None and isinstance(there[field], str) else shapes
@@ -259,7 +281,9 @@ class Mongo:
 
         called = self._name(kind)
         if called not in self._noted:
-            found = self._base[COLUMNS].find({"_id": {"$gte": f"{called} ", "$lt": f"{called}!"}}).limit(_MOST)
+            found = (
+                self._base[COLUMNS].find({"_id": {"$gte": f"{called} ", "$lt": f"{called}!"}}).limit(_MOST)
+            )
             self._noted[called] = {one["_id"] for one in found}
         noted = self._noted[called]
         if new := {f"{called} {field}" for field in fields} - noted:
@@ -273,7 +297,9 @@ class Mongo:
     def _ours(self, kind: str, fields: set[str]) -> set[str]:
         """Which of these fields are ours."""
         ids = {f"{self._name(kind)} {field}": field for field in sorted(fields)}
-        return {ids[one["_id"]] for one in self._base[COLUMNS].find({"_id": {"$in": [*ids]}})} if ids else set()
+        return (
+            {ids[one["_id"]] for one in self._base[COLUMNS].find({"_id": {"$in": [*ids]}})} if ids else set()
+        )
 
     def _items(self) -> set[str]:
         return {*self._columns, *self._made, *self._base[SIGHTINGS].distinct("_id._kind")} - {*RECORDS, ""}
@@ -287,7 +313,9 @@ class Mongo:
         return rows
 
     def _name(self, kind: str) -> str:
-        return clean(name(self._place.given.get("collection"), kind, next(iter(self._columns), kind))).replace("$", "_")
+        return clean(
+            name(self._place.given.get("collection"), kind, next(iter(self._columns), kind))
+        ).replace("$", "_")
 
     def _failure(self, code: int, why: str) -> Exception:
         why = " ".join(why.split())[:300]

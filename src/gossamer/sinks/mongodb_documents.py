@@ -1,4 +1,5 @@
-"""Documents of MongoDB: rows as BSON has them, and how one is written over what is there without touching what others put in it."""
+"""Documents of MongoDB: rows as BSON has them, and how one is written over what is there without touching
+what others put in it."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ def extra(whole: Collection[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def written(one: Mapping[str, Any], there: Mapping[str, Any] | None, ours: Collection[str]) -> Any:
-    """What writes a document. `there`: what it has beside, None where it is new; of that `ours` goes, the rest is somebody else's."""
+    """What writes a document. `there`: what it has beside, None where it is new; of that `ours` goes, the
+    rest is somebody else's."""
     import pymongo
 
     if there is None:
@@ -35,7 +37,9 @@ def written(one: Mapping[str, Any], there: Mapping[str, Any] | None, ours: Colle
     key = {"_id": one["_id"]}
     gone = [field for field in there if field in ours and field not in one]
     if any(map(_odd, (*one, *gone))):  # such a name cannot be said in an update
-        return pymongo.ReplaceOne(key, {**{f: v for f, v in there.items() if f not in gone}, **one}, upsert=True)
+        return pymongo.ReplaceOne(
+            key, {**{f: v for f, v in there.items() if f not in gone}, **one}, upsert=True
+        )
     update: dict[str, Any] = {"$set": {field: value for field, value in one.items() if field != "_id"}}
     if gone:
         update["$unset"] = dict.fromkeys(gone, "")
@@ -51,11 +55,17 @@ class Unholdable(ValueError):
 
 
 def document(
-    number: Callable[[Decimal], Any], row: Row, state: State | None, careful: bool = False, *,
-    shapes: Mapping[str, Shape] | None = None, unfit: list[str] | None = None,
-) -> dict[str, Any]:  # fmt: skip
-    """A row as a document. `shapes`: the types of its fields, which become BSON's; None: all dates are text, as in collections of an
-    earlier gossamer. A value that BSON cannot hold is null, JSON text below `_extra`, and a line in `unfit`."""
+    number: Callable[[Decimal], Any],
+    row: Row,
+    state: State | None,
+    careful: bool = False,
+    *,
+    shapes: Mapping[str, Shape] | None = None,
+    unfit: list[str] | None = None,
+) -> dict[str, Any]:
+    """A row as a document. `shapes`: the types of its fields, which become BSON's; None: all dates are text,
+    as in collections of an earlier gossamer. A value that BSON cannot hold is null, JSON text below `_extra`,
+    and a line in `unfit`."""
     data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
     whole = data if state is None else {**data, **stored(row, state)}
     if "_id" in whole:  # the key's place
@@ -86,8 +96,9 @@ def shapes_of(columns: Iterable[Column]) -> dict[str, Shape]:
     strings = Shape("list", (("item", Shape("str")),))
     return {
         one.name: one.shape or (strings if one.type == "strings" else Shape(one.type))
-        for one in columns if one.type not in ("json", "any") or one.shape is not None
-    }  # fmt: skip
+        for one in columns
+        if one.type not in ("json", "any") or one.shape is not None
+    }
 
 
 def _typed(shape: Shape | None, value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
@@ -98,14 +109,18 @@ def _typed(shape: Shape | None, value: Any, careful: bool, number: Callable[[Dec
     if isinstance(value, Mapping):
         parts = dict(shape.parts) if shape is not None and shape.kind == "struct" else {}
         return {
-            str(_value(str(field), careful, number)): _typed(parts.get(str(field), None if parts else part), one, careful, number)
+            str(_value(str(field), careful, number)): _typed(
+                parts.get(str(field), None if parts else part), one, careful, number
+            )
             for field, one in value.items()
-        }  # fmt: skip
+        }
     if isinstance(value, list | tuple | set | frozenset):
         return [_typed(part, one, careful, number) for one in value]
     if shape is not None and shape.kind in _SCALARS:
         try:
-            value = natural(shape._replace(digits=(0, 0)), value) if shape.kind != "decimal" else _number(value)
+            value = (
+                natural(shape._replace(digits=(0, 0)), value) if shape.kind != "decimal" else _number(value)
+            )
         except ValueError:
             pass
         else:
@@ -144,7 +159,8 @@ def _value(value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
         return number(value) if value.is_finite() else None
     if isinstance(value, Mapping):
         return {
-            str(_value(str(field), careful, number)): _value(part, careful, number) for field, part in value.items()
+            str(_value(str(field), careful, number)): _value(part, careful, number)
+            for field, part in value.items()
         }
     if isinstance(value, list | tuple | set | frozenset):
         return [_value(part, careful, number) for part in value]

@@ -1,4 +1,5 @@
-"""Whole answers in a store of objects: parts are made here as on a disk, exact, and sent when they are closed."""
+"""Whole answers in a store of objects: parts are made here as on a disk, exact, and sent when they are
+closed."""
 
 from __future__ import annotations
 
@@ -21,12 +22,22 @@ LINES = 1 << 20
 
 
 class Archived:
-    """The FileSink of `s3://...` and its like. `staging`: the folder of what is on its way; `plain`: objects instead of WARC."""
+    """The FileSink of `s3://...` and its like. `staging`: the folder of what is on its way; `plain`: objects
+    instead of WARC."""
 
     def __init__(
-        self, url: str, staging: str, *, plain: bool = False, overwrite: bool = False, owner: str = "", most: int = MOST,
-        waiting: int = MOST_WAITING, patience: float = PATIENCE, log: AppendLog | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        url: str,
+        staging: str,
+        *,
+        plain: bool = False,
+        overwrite: bool = False,
+        owner: str = "",
+        most: int = MOST,
+        waiting: int = MOST_WAITING,
+        patience: float = PATIENCE,
+        log: AppendLog | None = None,
+    ) -> None:
         self._away = Away(url)
         self.folder = f"{os.path.abspath(staging)}/{re.sub(r'[^A-Za-z0-9._-]', '_', url.partition('?')[0])}"
         stem = re.sub(r"[^A-Za-z0-9._-]", "", owner.replace("@", "-")) or "pages"
@@ -49,7 +60,8 @@ class Archived:
         self.target, self.find, self.adopt = self._sink.target, self._sink.find, self._sink.adopt
 
     def prepare(self) -> int:
-        """See `parts.FileSink`. The store is asked whether we may write. Raises SinkAway, too: then it is called again."""
+        """See `parts.FileSink`. The store is asked whether we may write. Raises SinkAway, too: then it is
+        called again."""
         try:
             self._away.check()
         except OSError as error:
@@ -70,7 +82,8 @@ class Archived:
         return self._sink.append(committed, rows)
 
     def close(self, committed: int) -> None:
-        """End the last part and send all. Raises SinkAway when that cannot be done now: it may be called again, also by a later run."""
+        """End the last part and send all. Raises SinkAway when that cannot be done now: it may be called
+        again, also by a later run."""
         self._sink.close(committed)
         self._sender.finish()
 

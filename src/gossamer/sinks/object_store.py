@@ -1,7 +1,9 @@
-"""Stores of objects by URL, through OpenDAL: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `hdfs://HOST:PORT/FOLDER` (WebHDFS).
+"""Stores of objects by URL, through OpenDAL: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`,
+`hdfs://HOST:PORT/FOLDER` (WebHDFS).
 
-Credentials come as each store's own tools have them (`AWS_ACCESS_KEY_ID`, profiles, roles; `GOOGLE_APPLICATION_CREDENTIALS`); parameters
-of the URL say the rest: `endpoint`, `region`, `user`, `anonymous=yes`.
+Credentials come as each store's own tools have them (`AWS_ACCESS_KEY_ID`, profiles, roles;
+`GOOGLE_APPLICATION_CREDENTIALS`); parameters of the URL say the rest: `endpoint`, `region`, `user`,
+`anonymous=yes`.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ PARAMETERS = ("endpoint", "region", "user", "anonymous")
 
 
 class Away:
-    """A folder in a store of objects. Raises UsageError, ConfigError for a URL that cannot be meant; asks nobody yet."""
+    """A folder in a store of objects. Raises UsageError, ConfigError for a URL that cannot be meant; asks
+    nobody yet."""
 
     def __init__(self, url: str) -> None:
         self.url = mask(url.partition("?")[0])
@@ -60,7 +63,8 @@ class Away:
             raise ConfigError(f"{self.url}: {said(error)}") from error
 
     def check(self) -> None:
-        """Write and remove a small object: whether we may. Raises SinkError (for good), OSError (it may pass)."""
+        """Write and remove a small object: whether we may. Raises SinkError (for good), OSError (it may
+        pass)."""
         name = f".gossamer-{os.getpid()}"
         try:
             self._asked.write(name, b"\n")
@@ -71,7 +75,8 @@ class Away:
             raise SinkError(f"cannot write to {self.url}: {said(error)}") from error
 
     def send(self, path: str, name: str) -> None:
-        """Copy a file there; a copy that is there already is replaced. Raises SinkError (for good), OSError (it may pass)."""
+        """Copy a file there; a copy that is there already is replaced. Raises SinkError (for good), OSError
+        (it may pass)."""
         with open(path, "rb") as source:
             data = source.read()
         try:
@@ -96,7 +101,8 @@ class Away:
             if size <= WHOLE:
                 self._store.write(name, file.read())
             else:
-                with self._store.open(name, "wb") as into:  # in parts: it is there when it is closed, and not before
+                # in parts: it is there when it is closed, and not before
+                with self._store.open(name, "wb") as into:
                     while piece := file.read(PIECE):
                         into.write(piece)
             there = int(self._store.stat(name).content_length)
@@ -106,7 +112,8 @@ class Away:
             raise OSError(f"{name} has {there} bytes there, {size} here")
 
     def _meant(self, error: Exception) -> Exception:
-        """What went wrong in writing: SinkError for good, OSError where it may pass. HDFS forbids all that fails (its nodes begin, say)."""
+        """What went wrong in writing: SinkError for good, OSError where it may pass. HDFS forbids all that
+        fails (its nodes begin, say)."""
         refused = isinstance(error, (self._errors.PermissionDenied, self._errors.ConfigInvalid))
         if refused and ("WebHdfsError" not in str(error) or any(name in str(error) for name in _FORBIDDEN)):
             return SinkError(f"cannot write to {self.url}: {said(error)}")
@@ -116,7 +123,9 @@ class Away:
         """All objects, and their sizes. Raises SinkError."""
         try:
             found = [entry.path for entry in self._store.scan("/")]
-            return [(name, int(self._store.stat(name).content_length)) for name in found if not name.endswith("/")]
+            return [
+                (name, int(self._store.stat(name).content_length)) for name in found if not name.endswith("/")
+            ]
         except self._wrong as error:
             raise SinkError(f"cannot read {self.url}: {said(error)}") from error
 
@@ -137,7 +146,10 @@ def _options(scheme: str, place: str, given: dict[str, str]) -> tuple[str, dict[
     options = {"root": f"/{folder.strip('/')}"}
     if scheme == "s3":
         region = (
-            given.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+            given.get("region")
+            or os.environ.get("AWS_REGION")
+            or os.environ.get("AWS_DEFAULT_REGION")
+            or "us-east-1"
         )
         options |= {"bucket": first, "region": region}
     elif scheme == "gs":
@@ -155,12 +167,15 @@ def _options(scheme: str, place: str, given: dict[str, str]) -> tuple[str, dict[
 
 
 def passes(text: str) -> bool:
-    """Whether what OpenDAL says is an outage: nobody answers, or a server's own fault. HDFS forbids all that fails."""
+    """Whether what OpenDAL says is an outage: nobody answers, or a server's own fault. HDFS forbids all that
+    fails."""
     if "WebHdfsError" in text:
         return not any(name in text for name in _FORBIDDEN)
     if status := _STATUS.search(text):
         return int(status[1]) >= 500 or int(status[1]) in (408, 425, 429)
-    return "timeout reached" in text or ("called: reqwest::send" in text and not any(what in text for what in _TLS))
+    return "timeout reached" in text or (
+        "called: reqwest::send" in text and not any(what in text for what in _TLS)
+    )
 
 
 def said(error: Exception) -> str:

@@ -1,7 +1,9 @@
-"""Whole answers as plain files named by their content: `objects/ab/SHA256` holds a body as it came, `part-N.jsonl` says of which URL.
+"""Whole answers as plain files named by their content: `objects/ab/SHA256` holds a body as it came,
+`part-N.jsonl` says of which URL.
 
-An object is durable before the line that names it counts; one that no line names (a kill came between) does no harm. A line has `url`,
-`at` (seconds since the epoch), `status`, `head` (as received, latin-1), `object`, `size`, `cut`, `address`, `asked`.
+An object is durable before the line that names it counts; one that no line names (a kill came between) does
+no harm. A line has `url`, `at` (seconds since the epoch), `status`, `head` (as received, latin-1), `object`,
+`size`, `cut`, `address`, `asked`.
 """
 
 from __future__ import annotations
@@ -30,9 +32,16 @@ class Objects:
     """The FileSink of plain objects. `most`, `ended`: as of `warc.Warc`."""
 
     def __init__(
-        self, path: str, *, overwrite: bool = False, owner: str = "", most: int = MOST,
-        ended: Callable[[int, int], None] | None = None, name: str = "", log: AppendLog | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        path: str,
+        *,
+        overwrite: bool = False,
+        owner: str = "",
+        most: int = MOST,
+        ended: Callable[[int, int], None] | None = None,
+        name: str = "",
+        log: AppendLog | None = None,
+    ) -> None:
         """`name`: of the first part where that is not `part-000000000000000.jsonl`."""
         folder = not name
         self.parts = Rotating(
@@ -85,10 +94,19 @@ class Objects:
                 folder = f"{self.parts.place}/objects/{name[:2]}"
                 if not os.path.exists(f"{folder}/{name}"):
                     touched |= self._put(folder, name, body)
-                lines.append({
-                    "url": raw.url, "at": raw.at, "status": raw.status, "head": raw.exchange.head.decode("latin-1"), "object": name,
-                    "size": len(body), "cut": raw.cut, "address": raw.address, "asked": raw.asked,
-                })  # fmt: skip
+                lines.append(
+                    {
+                        "url": raw.url,
+                        "at": raw.at,
+                        "status": raw.status,
+                        "head": raw.exchange.head.decode("latin-1"),
+                        "object": name,
+                        "size": len(body),
+                        "cut": raw.cut,
+                        "address": raw.address,
+                        "asked": raw.asked,
+                    }
+                )
             for folder in touched:
                 sync_folder(folder)
         except OSError as error:

@@ -1,15 +1,17 @@
 """Parquet: a folder of closed part files, fed by an exact journal.
 
-The committed length counts the journal's bytes from the first row on, over all parts: `part-A-B.parquet` holds the rows
-of the bytes A to B, `_journal-A.rows` those from A on. A journal that has grown to `part_bytes` is turned into its
-part: written aside, synced, renamed. So the folder and one number say everything: what lies beyond the committed length
-is cut, also when the store itself lost its last second (the journal of a part is kept for a while for that).
-A journal holds JSON lines, and an Arrow batch where many records come at once: `rows.frames`.
-Readers (DuckDB, Arrow, Spark) pass over names that begin with `_`; a part they see is whole.
+The committed length counts the journal's bytes from the first row on, over all parts: `part-A-B.parquet`
+holds the rows of the bytes A to B, `_journal-A.rows` those from A on. A journal that has grown to
+`part_bytes` is turned into its part: written aside, synced, renamed. So the folder and one number say
+everything: what lies beyond the committed length is cut, also when the store itself lost its last second (the
+journal of a part is kept for a while for that). A journal holds JSON lines, and an Arrow batch where many
+records come at once: `rows.frames`. Readers (DuckDB, Arrow, Spark) pass over names that begin with `_`; a
+part they see is whole.
 
-Types are Arrow's by the annotations of the item class: lists, structs, maps, dates; a decimal is decimal128(38, 9) unless `Digits` says
-more; moments are UTC microseconds; what has no one type is JSON text. A folder that has parts keeps their types.
-A value that does not fit its column is null there and kept in `_extra`, and `refuse` hears of the row.
+Types are Arrow's by the annotations of the item class: lists, structs, maps, dates; a decimal is
+decimal128(38, 9) unless `Digits` says more; moments are UTC microseconds; what has no one type is JSON text.
+A folder that has parts keeps their types. A value that does not fit its column is null there and kept in
+`_extra`, and `refuse` hears of the row.
 """
 
 from __future__ import annotations
@@ -56,8 +58,9 @@ _LONG = 10.0
 class Parquet:
     """The FileSink of one kind's `.parquet` folder. `columns` None: a kind of untyped dicts.
 
-    `part_bytes`: journal bytes of a part (a row stays in the journal until its part is closed); `keep`: seconds that
-    the journal of a closed part stays; `at` is called with the name of each step done (tests stop there).
+    `part_bytes`: journal bytes of a part (a row stays in the journal until its part is closed); `keep`:
+    seconds that the journal of a closed part stays; `at` is called with the name of each step done (tests
+    stop there).
     """
 
     def __init__(
@@ -85,21 +88,26 @@ class Parquet:
         self._at, self._refuse = at, refuse
         self._fit = False
         self._before = 0
-        """What stands before it may have been written with other columns: by an earlier run, with other options or another site file."""
+        """What stands before it may have been written with other columns: by an earlier run, with other
+        options or another site file."""
         self._left = (-1, 0, 0, 0.0)
-        """After our last append: its length, the start of the journal, when a name in the folder changed, when all were looked at."""
+        """After our last append: its length, the start of the journal, when a name in the folder changed,
+        when all were looked at."""
 
     def target(self) -> str:
         """Absolute path of the folder."""
         return self.path
 
     def prepare(self) -> int:
-        """Make the folder; overwrite removes all Parquet in it, append closes what an earlier crawl left open."""
+        """Make the folder; overwrite removes all Parquet in it, append closes what an earlier crawl left
+        open."""
         parent = os.path.dirname(self.path)
         if not os.path.isdir(parent):
             raise UsageError(f"{self.path}: there is no folder {parent}; make it first")
         if os.path.exists(self.path) and not os.path.isdir(self.path):
-            raise UsageError(f"{self.path} is a file, and gossamer writes a folder of parts: give another name")
+            raise UsageError(
+                f"{self.path} is a file, and gossamer writes a folder of parts: give another name"
+            )
         try:
             os.makedirs(self.path, exist_ok=True)
             sync_folder(parent)
@@ -140,7 +148,9 @@ class Parquet:
         parts, journals = _listing(self.path)
         ends = [end for _, end in parts] + [start + _size(self._journal(start)) for start in journals]
         if max(ends, default=0) < lengths[was]:
-            raise SinkError(f"{self.path} is an older copy of {was}: put the newest one there, or run {REPAIR}")
+            raise SinkError(
+                f"{self.path} is an older copy of {was}: put the newest one there, or run {REPAIR}"
+            )
         return was
 
     def adopt(self, was: str) -> None:
@@ -213,9 +223,14 @@ class Parquet:
             mark_end(folder, self._owner, committed, self._log)
 
     def _as_left(self, folder: int, committed: int) -> int | None:
-        """The start of the journal, where names in the folder are as our last append left them, not long ago; else None."""
+        """The start of the journal, where names in the folder are as our last append left them, not long ago;
+        else None."""
         length, start, changed, looked = self._left
-        if length != committed or changed != os.fstat(folder).st_mtime_ns or time.monotonic() - looked > _LONG:
+        if (
+            length != committed
+            or changed != os.fstat(folder).st_mtime_ns
+            or time.monotonic() - looked > _LONG
+        ):
             return None
         end = start + _size(self._journal(start))
         own(self.path, folder, self._owner, committed, end)
@@ -224,11 +239,15 @@ class Parquet:
     def _settle(self, folder: int, committed: int) -> int:
         """Drop all that lies beyond `committed`; the start of the journal that takes the next rows."""
         parts, journals = _listing(self.path)
-        size = max([end for _, end in parts] + [start + _size(self._journal(start)) for start in journals], default=0)
+        size = max(
+            [end for _, end in parts] + [start + _size(self._journal(start)) for start in journals], default=0
+        )
         own(self.path, folder, self._owner, committed, size)
         for start, end in parts:
             if start < committed < end and _size(self._journal(start)) < committed - start:
-                raise SinkError(f"{self.path} holds rows that the store does not know: start anew with --fresh")
+                raise SinkError(
+                    f"{self.path} holds rows that the store does not know: start anew with --fresh"
+                )
         for start, end in parts:
             if end > committed:
                 os.unlink(self._part(start, end))
@@ -260,7 +279,9 @@ class Parquet:
         if self._log is not None:
             with open(self._part(start, end), "rb") as part:
                 size = os.fstat(part.fileno()).st_size
-                self._log.appending(part.name, max(0, size - PAGE), os.pread(part.fileno(), PAGE, max(0, size - PAGE)))
+                self._log.appending(
+                    part.name, max(0, size - PAGE), os.pread(part.fileno(), PAGE, max(0, size - PAGE))
+                )
         sync_folder(self.path)
         self._at("closed")
 

@@ -1,6 +1,8 @@
-"""PostgreSQL: one table a kind, keyed by `_key`; COPY into a temporary table, then one upsert; with the extra `postgres`.
+"""PostgreSQL: one table a kind, keyed by `_key`; COPY into a temporary table, then one upsert; with the extra
+`postgres`.
 
-`?table=NAME` names the table (`{kind}` in it is the kind, a dot parts the schema), `?as=jsonb` keeps an item's own fields in one column.
+`?table=NAME` names the table (`{kind}` in it is the kind, a dot parts the schema), `?as=jsonb` keeps an
+item's own fields in one column.
 """
 
 from __future__ import annotations
@@ -15,7 +17,16 @@ from gossamer.errors import ConfigError, SinkAway, SinkError, UsageError
 from gossamer.sinks import postgresql_tables as tables
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import Columns
-from gossamer.sinks.history import COLUMNS, HISTORY, HISTORY_COLUMNS, SIGHTINGS, SIGHTINGS_COLUMNS, Name, Past, State
+from gossamer.sinks.history import (
+    COLUMNS,
+    HISTORY,
+    HISTORY_COLUMNS,
+    SIGHTINGS,
+    SIGHTINGS_COLUMNS,
+    Name,
+    Past,
+    State,
+)
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.rejects import Refuse
 from gossamer.sinks.rows import Misfit
@@ -27,8 +38,18 @@ _TIME = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
 _UNFIT = ("21", "22", "23", "54")
 _PASSING = ("08", "25006", "40", "53", "55P03", "57")
 _HOPELESS = ("28", "42501", "3D", "3F")
-_REFUSED = ("authentication failed", "does not exist", "permission denied", "no pg_hba.conf entry", "is not permitted to log in",
-            "no password supplied", "invalid connection option", "invalid URI", "invalid port", "invalid sslmode")  # fmt: skip
+_REFUSED = (
+    "authentication failed",
+    "does not exist",
+    "permission denied",
+    "no pg_hba.conf entry",
+    "is not permitted to log in",
+    "no password supplied",
+    "invalid connection option",
+    "invalid URI",
+    "invalid port",
+    "invalid sslmode",
+)
 
 
 def postgresql(place: Place, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> HistoryUpserts:
@@ -55,15 +76,20 @@ class Postgres:
         """By kind: columns, quoted name, COPY and upsert statement."""
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """See `upserting.Driver`; overwrite: the tables of these kinds are dropped first, with the history of the kinds."""
+        """See `upserting.Driver`; overwrite: the tables of these kinds are dropped first, with the history of
+        the kinds."""
         with self.begin():
             self._alone()
             if self._overwrite:
                 for kind in kinds:
                     self._base.execute(f"DROP TABLE IF EXISTS {self._name(kind)}")
                     tables.forget(self._base, self._beside(COLUMNS), self._name(kind))
-                tables.made(self._base, self.where, self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
-                self._base.execute(f"DELETE FROM {self._beside(HISTORY)} WHERE _kind = ANY(%s)", [list(kinds)])
+                tables.made(
+                    self._base, self.where, self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from"
+                )
+                self._base.execute(
+                    f"DELETE FROM {self._beside(HISTORY)} WHERE _kind = ANY(%s)", [list(kinds)]
+                )
             for kind in kinds:
                 self._table(kind)
 
@@ -92,7 +118,9 @@ class Postgres:
         names = {clean(key): key for key in keys}
         self._base.execute("SELECT pg_advisory_xact_lock(%s)", [_number(table)])
         states = ", ".join(f"to_char({column} AT TIME ZONE 'UTC', '{_TIME}')" for column in _STATES)
-        found = self._base.execute(f"SELECT _key, _hash, {states} FROM {table} WHERE _key = ANY(%s)", [[*names]])
+        found = self._base.execute(
+            f"SELECT _key, _hash, {states} FROM {table} WHERE _key = ANY(%s)", [[*names]]
+        )
         return {(kind, names[key]): state_of(*state) for key, *state in found}
 
     def past(self, kind: str, past: Sequence[Past]) -> None:
@@ -106,8 +134,9 @@ class Postgres:
                 was, source, given[-1] = "%s::jsonb", "", clean(text(one.row.data))
             self._base.execute(
                 f"INSERT INTO {self._beside(HISTORY)} (_kind, _key, _from, _until, _hash, _data) "
-                f"SELECT %s, %s, %s::timestamptz, %s::timestamptz, %s, {was} {source} ON CONFLICT DO NOTHING", given,
-            )  # fmt: skip
+                f"SELECT %s, %s, %s::timestamptz, %s::timestamptz, %s, {was} {source} ON CONFLICT DO NOTHING",
+                given,
+            )
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
         """COPY, then one INSERT ... ON CONFLICT."""
@@ -125,7 +154,7 @@ class Postgres:
             f"INSERT INTO {self._beside(SIGHTINGS)} AS s SELECT %s, * FROM unnest(%s::text[], %s::text[]) "
             "ON CONFLICT (_kind, _key) DO UPDATE SET _run = excluded._run WHERE s._run <> excluded._run",
             [kind, [clean(key) for key, _ in runs], [run for _, run in runs]],
-        )  # fmt: skip
+        )
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
         """See `upserting.Historian`."""
@@ -133,8 +162,9 @@ class Postgres:
         for kind in self._items():
             self._base.execute(
                 f"UPDATE {self._table(kind)[1]} SET _deleted_at = p.at FROM unnest(%s::text[], %s::timestamptz[]) AS p (url, at) "
-                "WHERE _url = p.url AND _deleted_at IS NULL AND _seen_at <= p.at", [urls, times],
-            )  # fmt: skip
+                "WHERE _url = p.url AND _deleted_at IS NULL AND _seen_at <= p.at",
+                [urls, times],
+            )
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
         """See `upserting.Historian`."""
@@ -171,12 +201,14 @@ class Postgres:
                 [at, site, at, kind, run],
             ).rowcount
             for kind in self._items()
-        )  # fmt: skip
+        )
 
     def _items(self) -> set[str]:
         """Kinds of items that are here, as far as we know."""
         tables.made(self._base, self.where, self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
-        told = {kind for (kind,) in self._base.execute(f"SELECT DISTINCT _kind FROM {self._beside(SIGHTINGS)}")}
+        told = {
+            kind for (kind,) in self._base.execute(f"SELECT DISTINCT _kind FROM {self._beside(SIGHTINGS)}")
+        }
         return {*self._columns, *self._tables, *told} - {*RECORDS}
 
     def drop(self) -> None:
@@ -190,9 +222,17 @@ class Postgres:
         import psycopg
 
         base: Any = psycopg.connect(
-            self._url, autocommit=True, prepare_threshold=2, application_name="gossamer", client_encoding="UTF8",
-            connect_timeout=10, keepalives_idle=30, keepalives_interval=10, keepalives_count=3, tcp_user_timeout=60_000,
-        )  # fmt: skip
+            self._url,
+            autocommit=True,
+            prepare_threshold=2,
+            application_name="gossamer",
+            client_encoding="UTF8",
+            connect_timeout=10,
+            keepalives_idle=30,
+            keepalives_interval=10,
+            keepalives_count=3,
+            tcp_user_timeout=60_000,
+        )
         self._base = base
         base.execute(
             "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
@@ -221,7 +261,9 @@ class Postgres:
                 ).fetchone():
                     self._base.execute(f"CREATE INDEX IF NOT EXISTS {index} ON {called} ({column})")
         incoming = tables.quoted(f"_in {kind}")
-        typed = ", ".join(f"{tables.quoted(column.name)} {tables.TYPES[column.type]}" for column in table.columns)
+        typed = ", ".join(
+            f"{tables.quoted(column.name)} {tables.TYPES[column.type]}" for column in table.columns
+        )
         self._base.execute(f"DROP TABLE IF EXISTS pg_temp.{incoming}")
         self._base.execute(f"CREATE TEMPORARY TABLE {incoming} ({typed}) ON COMMIT DELETE ROWS")
         listed = ", ".join(map(tables.quoted, table.names))
@@ -238,7 +280,8 @@ class Postgres:
         return self._tables[kind]
 
     def _alone(self) -> None:
-        """Nobody else makes tables until the transaction ends: two who make the same one at once end in an error."""
+        """Nobody else makes tables until the transaction ends: two who make the same one at once end in an
+        error."""
         self._base.execute("SELECT pg_advisory_xact_lock(%s)", [_number("gossamer makes tables")])
 
     def _name(self, kind: str) -> str:

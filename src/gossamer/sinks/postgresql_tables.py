@@ -14,10 +14,20 @@ from gossamer.sinks.rows import binary, number_within
 from gossamer.sinks.upserting import clean
 
 TYPES = {
-    "str": "text", "json": "jsonb", "int": "bigint", "float": "double precision", "bool": "boolean", "decimal": "numeric",
-    "time": "timestamptz", "date": "date", "strings": "text[]",
-    "clock": "time without time zone", "span": "interval", "bytes": "bytea", "uuid": "uuid",
-}  # fmt: skip
+    "str": "text",
+    "json": "jsonb",
+    "int": "bigint",
+    "float": "double precision",
+    "bool": "boolean",
+    "decimal": "numeric",
+    "time": "timestamptz",
+    "date": "date",
+    "strings": "text[]",
+    "clock": "time without time zone",
+    "span": "interval",
+    "bytes": "bytea",
+    "uuid": "uuid",
+}
 FITS = FITS_OF_ARROW | {"decimal": number_within(131_072, 16_383), "bytes": binary}
 """What the types hold."""
 _EARLIER = {
@@ -27,22 +37,30 @@ _EARLIER = {
     "bytes": ("jsonb", "text"),
     "uuid": ("jsonb", "text"),
 }
-"""Types that columns of tables have that an earlier gossamer made, or somebody else: they stay, and hold the JSON text or text."""
+"""Types that columns of tables have that an earlier gossamer made, or somebody else: they stay, and hold the
+JSON text or text."""
 _WIDER = {
-    "text": ("character varying", "character"), "bigint": ("integer", "smallint", "numeric", "text"), "jsonb": ("json", "text"),
-    "double precision": ("numeric", "real", "text"), "timestamptz": ("timestamp with time zone", "text"), "text[]": (), "date": ("text",),
-}  # fmt: skip
+    "text": ("character varying", "character"),
+    "bigint": ("integer", "smallint", "numeric", "text"),
+    "jsonb": ("json", "text"),
+    "double precision": ("numeric", "real", "text"),
+    "timestamptz": ("timestamp with time zone", "text"),
+    "text[]": (),
+    "date": ("text",),
+}
 """Types of columns that others made which take ours without a silent loss."""
 
 
 def as_made(base: Any, called: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """The columns of a table (its name quoted), those with the types of an earlier gossamer where it has such."""
+    """The columns of a table (its name quoted), those with the types of an earlier gossamer where it has
+    such."""
     there = dict(
         base.execute(
             "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
-            "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped", [called],
+            "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
+            [called],
         ).fetchall()
-    )  # fmt: skip
+    )
     found = []
     for column in columns:
         kind = there.get(cut(column.name), "")
@@ -54,12 +72,13 @@ def as_made(base: Any, called: str, columns: Sequence[Column]) -> tuple[Column, 
 
 
 def made(base: Any, where: str, called: str, columns: Sequence[Column], key: str) -> list[str]:
-    """See that a table (its name quoted) is there and has these columns; which else it has that may be null. Raises UsageError,
-    SinkError."""
+    """See that a table (its name quoted) is there and has these columns; which else it has that may be null.
+    Raises UsageError, SinkError."""
     found = base.execute(
         "SELECT attname, format_type(atttypid, NULL), attnotnull OR atthasdef FROM pg_attribute "
-        "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped", [called],
-    ).fetchall()  # fmt: skip
+        "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
+        [called],
+    ).fetchall()
     known = {column: kind for column, kind, _ in found}
     if not known:
         body = ", ".join(f"{quoted(column.name)} {TYPES[column.type]}" for column in columns)
@@ -72,7 +91,11 @@ def made(base: Any, where: str, called: str, columns: Sequence[Column], key: str
     names = {cut(column.name) for column in columns}
     for column in columns:
         kind, there = TYPES[column.type], known.get(cut(column.name))
-        if there is not None and there != kind and there not in _WIDER.get(kind, ("text", "character varying")):
+        if (
+            there is not None
+            and there != kind
+            and there not in _WIDER.get(kind, ("text", "character varying"))
+        ):
             raise SinkError(
                 f"{where}: column {column.name} of {called} is {there}, the rows' is {kind}: change it, or name another table with ?table="
             )
@@ -82,17 +105,23 @@ def made(base: Any, where: str, called: str, columns: Sequence[Column], key: str
     return [column for column, _, own in found if not own and column not in names]
 
 
-def lost(base: Any, beside: str, where: str, called: str, names: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Note in the table `beside` that these columns of a table are ours; which of the others are, too. None where that may not be kept."""
+def lost(
+    base: Any, beside: str, where: str, called: str, names: Sequence[str], others: Sequence[str]
+) -> list[str]:
+    """Note in the table `beside` that these columns of a table are ours; which of the others are, too. None
+    where that may not be kept."""
     import psycopg
 
     try:
         with base.transaction():
             made(base, where, beside, COLUMNS_COLUMNS, "_table, _column")
-            ours = {one for (one,) in base.execute(f"SELECT _column FROM {beside} WHERE _table = %s", [called])}
+            ours = {
+                one for (one,) in base.execute(f"SELECT _column FROM {beside} WHERE _table = %s", [called])
+            }
             if new := sorted({cut(one) for one in names} - ours):
                 base.execute(
-                    f"INSERT INTO {beside} SELECT %s, unnest(%s::text[]) ON CONFLICT DO NOTHING", [called, new]
+                    f"INSERT INTO {beside} SELECT %s, unnest(%s::text[]) ON CONFLICT DO NOTHING",
+                    [called, new],
                 )
     except psycopg.errors.InsufficientPrivilege:
         return []
@@ -111,7 +140,8 @@ def quoted(called: str) -> str:
 
 
 def cut(called: str) -> str:
-    """A name as PostgreSQL has it: of 63 bytes at most; it would cut longer ones itself, and two might be the same then."""
+    """A name as PostgreSQL has it: of 63 bytes at most; it would cut longer ones itself, and two might be the
+    same then."""
     called = clean(called)
     raw = called.encode()
     if len(raw) <= 63:

@@ -34,13 +34,23 @@ class Own(NamedTuple):
 
 
 def open_all(
-    specs: Sequence[tuple[str, bool]], columns: Columns, pages_file: str | None, pages: Columns, owner: str,
-    own: Sequence[Own] = (), aside: str = "", keep: bool = False, folder: str = ".", attempts: str | None = None,
-    graph: str | None = None, log: AppendLog | None = None,
-) -> Outputs:  # fmt: skip
-    """The outputs of `-o` and `-O` (spec, overwrite), that of `--pages`, which takes the page records from the others, and
-    those of some sites alone. `aside`: the file of the items that something is wrong with; no other output has them;
-    `keep`: what a run before wrote there stays; `folder`: the crawl's own; `log`: of its appends.
+    specs: Sequence[tuple[str, bool]],
+    columns: Columns,
+    pages_file: str | None,
+    pages: Columns,
+    owner: str,
+    own: Sequence[Own] = (),
+    aside: str = "",
+    keep: bool = False,
+    folder: str = ".",
+    attempts: str | None = None,
+    graph: str | None = None,
+    log: AppendLog | None = None,
+) -> Outputs:
+    """The outputs of `-o` and `-O` (spec, overwrite), that of `--pages`, which takes the page records from
+    the others, and those of some sites alone. `aside`: the file of the items that something is wrong with; no
+    other output has them; `keep`: what a run before wrote there stays; `folder`: the crawl's own; `log`: of
+    its appends.
 
     Nothing is touched yet. Raises UsageError when two outputs name one file, and what `open_output` raises.
     """
@@ -70,7 +80,9 @@ def open_all(
         put(*_records("--graph", graph, graphs.graph_columns, graphs.kind, owner, folder, log))
     for spec, sites, kinds in own:
         put(open_output(spec, kinds, owner=owner, folder=folder, log=log), partial(_of_sites, sites))
-    _distinct([sink.target() for output in files for sink in output.sinks()] + [table.target() for table in tables])
+    _distinct(
+        [sink.target() for output in files for sink in output.sinks()] + [table.target() for table in tables]
+    )
     return files, tables
 
 
@@ -108,7 +120,9 @@ def _records(
     form = parse(spec).format
     if form in WHOLE:
         raise UsageError(f"{option} {spec}: that keeps whole pages; name a .jsonl, .csv, .parquet or .sqlite")
-    return open_output(spec, columns(form), owner=owner, folder=folder, log=log), partial(_of_kind, kind(form))
+    return open_output(spec, columns(form), owner=owner, folder=folder, log=log), partial(
+        _of_kind, kind(form)
+    )
 
 
 def _of_sites(sites: frozenset[str], row: Row) -> bool:
@@ -163,7 +177,8 @@ class SomeTable:
         self.target, self.prepare, self.close = table.target, table.prepare, table.close
         self.offered: Counter[str] = Counter()
         self.refused: Counter[str] = cast(Any, table).refused if hasattr(table, "refused") else Counter()
-        """Rows by kind that were handed over, and those of them that were refused, until somebody clears them."""
+        """Rows by kind that were handed over, and those of them that were refused, until somebody clears
+        them."""
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """See `parts.TableSink`."""
@@ -177,4 +192,9 @@ class SomeHistory(SomeTable):
 
     def __init__(self, table: Any, wanted: Wanted) -> None:
         super().__init__(table, wanted)
-        self.gone, self.unseen, self.missing, self.fates = table.gone, table.unseen, table.missing, table.fates
+        self.gone, self.unseen, self.missing, self.fates = (
+            table.gone,
+            table.unseen,
+            table.missing,
+            table.fates,
+        )

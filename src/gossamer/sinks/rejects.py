@@ -1,4 +1,5 @@
-"""Rows that a store refuses, kept with the reason: one JSON object a line in `refused.jsonl` of the crawl's folder."""
+"""Rows that a store refuses, kept with the reason: one JSON object a line in `refused.jsonl` of the crawl's
+folder."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def counting(refuse: Refuse, refused: Counter[str]) -> Refuse:
 
 
 class Aside:
-    """Keeps refused rows, durable when `refuse` returns; at least once: after a kill a row may stand there twice."""
+    """Keeps refused rows, durable when `refuse` returns; at least once: after a kill a row may stand there
+    twice."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._path = Path(folder) / "refused.jsonl"
@@ -38,7 +40,14 @@ class Aside:
     def refuse(self, output: str, row: Row, reason: str) -> None:
         """Keep a row; the first of an output and kind is told on stderr. Raises DiskFull, SinkError."""
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        line = {"at": at, "output": output, "kind": row.kind, "key": row.key, "reason": reason, "row": row.data}
+        line = {
+            "at": at,
+            "output": output,
+            "kind": row.kind,
+            "key": row.key,
+            "reason": reason,
+            "row": row.data,
+        }
         try:
             fd = open_file(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             try:

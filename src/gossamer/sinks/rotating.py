@@ -1,9 +1,9 @@
 """A file that goes on in further files as it grows: one committed length over all parts, each exact.
 
 A part is named by the bytes before it: `pages.warc.gz`, then `pages-000001073741830.warc.gz`; in a folder
-`part-000000000000000.warc.gz` and so on. The names and one number say everything: parts that begin beyond the committed length are
-dropped, the last one before it is cut. A part that is to be sent away has `NAME.ready`, one that was sent and removed `NAME.sent`:
-nothing is added to either.
+`part-000000000000000.warc.gz` and so on. The names and one number say everything: parts that begin beyond the
+committed length are dropped, the last one before it is cut. A part that is to be sent away has `NAME.ready`,
+one that was sent and removed `NAME.sent`: nothing is added to either.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ SENT, READY = ".sent", ".ready"
 
 
 class Rotating:
-    """`path`: the first part, or (`folder`) the folder of all; `ending`: of the parts' names, `.warc.gz`; `ends` as of ExactFile."""
+    """`path`: the first part, or (`folder`) the folder of all; `ending`: of the parts' names, `.warc.gz`;
+    `ends` as of ExactFile."""
 
     def __init__(
         self,
@@ -74,7 +75,9 @@ class Rotating:
         if not os.path.isdir(outer):
             raise UsageError(f"{self.path}: there is no folder {outer}; make it first")
         if self._folder and os.path.exists(self.path) and not os.path.isdir(self.path):
-            raise UsageError(f"{self.path} is a file, and gossamer writes a folder of parts: give another name")
+            raise UsageError(
+                f"{self.path} is a file, and gossamer writes a folder of parts: give another name"
+            )
         try:
             os.makedirs(self.place, exist_ok=True)
             if self._overwrite:
@@ -119,7 +122,8 @@ class Rotating:
         return last if starts.get(last, True) else committed  # all up to here was sent away
 
     def ends_so(self, start: int, end: int, tail: bytes) -> bool:
-        """Whether byte `end` of a part that begins at `start` still comes after `tail`; what was sent away stays as it is."""
+        """Whether byte `end` of a part that begins at `start` still comes after `tail`; what was sent away
+        stays as it is."""
         try:
             with open(self.where(start), "rb") as file:
                 file.seek(end - start - len(tail))
@@ -130,7 +134,9 @@ class Rotating:
     def file(self, start: int) -> ExactFile:
         """The exact file of a part; lengths in it count from its own beginning."""
         if start not in self._files:
-            self._files[start] = ExactFile(self.where(start), owner=self._owner, ends=self._ends, log=self._log)
+            self._files[start] = ExactFile(
+                self.where(start), owner=self._owner, ends=self._ends, log=self._log
+            )
         return self._files[start]
 
     def end(self, start: int, committed: int) -> None:

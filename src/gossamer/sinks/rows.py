@@ -1,5 +1,5 @@
-"""Rows that fit typed columns, as the journal of a Parquet folder holds them: JSON lines, and `[N]` on a line before N bytes of an Arrow
-batch."""
+"""Rows that fit typed columns, as the journal of a Parquet folder holds them: JSON lines, and `[N]` on a line
+before N bytes of an Arrow batch."""
 
 from __future__ import annotations
 
@@ -33,14 +33,18 @@ Misfit = tuple[Row, str]
 
 
 def lines_for(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit] | None = None) -> bytes:
-    """The rows as JSON lines whose values fit `columns` (the last is `_extra`). Page records fit as they are. `misfits` gets the rows with
-    values that do not."""
+    """The rows as JSON lines whose values fit `columns` (the last is `_extra`). Page records fit as they are.
+    `misfits` gets the rows with values that do not."""
     if all(type(row.data) is PageRecord for row in rows):
         return lines(rows)
     made = []
     for row in rows:
         unfit: list[str] = []
-        made.append(fitted(columns, row.data if type(row.data) is dict else msgspec.to_builtins(row.data), unfit=unfit))
+        made.append(
+            fitted(
+                columns, row.data if type(row.data) is dict else msgspec.to_builtins(row.data), unfit=unfit
+            )
+        )
         if unfit and misfits is not None:
             misfits.append((row, "; ".join(unfit)))
     return encode(made)
@@ -66,8 +70,8 @@ def framed(batch: bytes) -> bytes:
 
 
 def frames(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool, int]]:
-    """What stands in the first `length` bytes of a journal: each line, or (True) the batch behind one, and the bytes that it takes there.
-    Ends before what is not whole."""
+    """What stands in the first `length` bytes of a journal: each line, or (True) the batch behind one, and
+    the bytes that it takes there. Ends before what is not whole."""
     while length > 0 and (line := source.readline()).endswith(b"\n"):
         data, took = line, len(line)
         if packed := line[:1] == b"[" and line[1:-2].isdigit():
@@ -85,7 +89,9 @@ def mended(columns: Sequence[Column], line: bytes) -> bytes:
         data = _decode(line)
     except (ValueError, RecursionError):
         data = None
-    return encode([refitted(columns, data if type(data) is dict else {EXTRA: line.decode("utf-8", "replace")})])
+    return encode(
+        [refitted(columns, data if type(data) is dict else {EXTRA: line.decode("utf-8", "replace")})]
+    )
 
 
 def refitted(columns: Sequence[Column], data: dict[str, Any]) -> dict[str, Any]:
@@ -94,13 +100,19 @@ def refitted(columns: Sequence[Column], data: dict[str, Any]) -> dict[str, Any]:
 
 
 def fitted(
-    columns: Sequence[Column], data: dict[str, Any], *, strict: bool = False, fits: Mapping[str, Fit] | None = None,
+    columns: Sequence[Column],
+    data: dict[str, Any],
+    *,
+    strict: bool = False,
+    fits: Mapping[str, Fit] | None = None,
     unfit: list[str] | None = None,
-) -> dict[str, Any]:  # fmt: skip
-    """A row with one value for each column; what does not fit is null there and kept in `_extra`; NaN and infinity are null.
+) -> dict[str, Any]:
+    """A row with one value for each column; what does not fit is null there and kept in `_extra`; NaN and
+    infinity are null.
 
-    `strict`: text is JSON, too, where the column is. `fits`: how values fit a store that has types of its own, by column type; without it
-    the limits are Parquet's, and the shapes of columns count. `unfit` gets a line for each value that does not fit.
+    `strict`: text is JSON, too, where the column is. `fits`: how values fit a store that has types of its
+    own, by column type; without it the limits are Parquet's, and the shapes of columns count. `unfit` gets a
+    line for each value that does not fit.
     """
     row: dict[str, Any] = {}
     extra: dict[str, Any] = {}
@@ -132,7 +144,9 @@ def fitted(
 
 
 def _int(value: Any) -> int | None:
-    return int(value) if isinstance(value, int) and -_WIDE <= value < _WIDE and type(value) is not bool else None
+    return (
+        int(value) if isinstance(value, int) and -_WIDE <= value < _WIDE and type(value) is not bool else None
+    )
 
 
 def _float(value: Any) -> float | None:
@@ -146,7 +160,11 @@ def _float(value: Any) -> float | None:
 
 def _no_number(value: Any) -> bool:
     """Whether a value is NaN or infinity: null in each store, as in JSON."""
-    return not math.isfinite(value) if type(value) is float else isinstance(value, Decimal) and not value.is_finite()
+    return (
+        not math.isfinite(value)
+        if type(value) is float
+        else isinstance(value, Decimal) and not value.is_finite()
+    )
 
 
 def _str(value: Any) -> str | None:
@@ -278,6 +296,17 @@ def _json(value: Any) -> str | None:
 
 
 FITS: dict[str, Fit] = {
-    "int": _int, "float": _float, "str": _str, "bool": _bool, "decimal": _decimal, "time": _time, "date": _date,
-    "strings": _strings, "json": _json, "clock": _clock, "span": _span, "bytes": _bytes, "uuid": _uuid,
-}  # fmt: skip
+    "int": _int,
+    "float": _float,
+    "str": _str,
+    "bool": _bool,
+    "decimal": _decimal,
+    "time": _time,
+    "date": _date,
+    "strings": _strings,
+    "json": _json,
+    "clock": _clock,
+    "span": _span,
+    "bytes": _bytes,
+    "uuid": _uuid,
+}

@@ -1,7 +1,7 @@
 """Natural types of item fields: the type that an annotation stands for, and values of that type.
 
-Rows hold JSON-ready values (a date is ISO 8601 text, bytes are base64 text). A store with richer types reads the shape of a column and
-turns each value into the Python value that its driver writes.
+Rows hold JSON-ready values (a date is ISO 8601 text, bytes are base64 text). A store with richer types reads
+the shape of a column and turns each value into the Python value that its driver writes.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ _MAPS = (dict, Mapping)
 
 
 class Shape(NamedTuple):
-    """A type. `kind` is one of: str int float bool decimal time date clock span bytes uuid json list map struct.
+    """A type. `kind` is one of: str int float bool decimal time date clock span bytes uuid json list map
+    struct.
 
-    `parts`: the element of a list ("item"), the value of a map ("value"), the fields of a struct. `digits`: precision and scale of a
-    decimal; precision 0 means that the annotation gives none.
+    `parts`: the element of a list ("item"), the value of a map ("value"), the fields of a struct. `digits`:
+    precision and scale of a decimal; precision 0 means that the annotation gives none.
     """
 
     kind: str
@@ -44,9 +45,19 @@ class Shape(NamedTuple):
 JSON = Shape("json")
 """The shape of values without one type: JSON text."""
 _LEAVES: dict[Any, str] = {
-    int: "int", float: "float", bool: "bool", str: "str", Decimal: "decimal", datetime: "time", date: "date", time: "clock",
-    timedelta: "span", bytes: "bytes", bytearray: "bytes", UUID: "uuid",
-}  # fmt: skip
+    int: "int",
+    float: "float",
+    bool: "bool",
+    str: "str",
+    Decimal: "decimal",
+    datetime: "time",
+    date: "date",
+    time: "clock",
+    timedelta: "span",
+    bytes: "bytes",
+    bytearray: "bytes",
+    UUID: "uuid",
+}
 
 
 def shape_of(annotation: Any, inside: tuple[Any, ...] = ()) -> Shape:
@@ -110,7 +121,10 @@ def _of_class(cls: type, inside: tuple[Any, ...]) -> Shape:
     elif modelled(cls) and getattr(cls, "model_computed_fields", None):
         return JSON
     hints |= _pydantic_digits(cls, hints)
-    parts = [(told, shape_of(hints.get(name), (*inside, cls))) for told, name in zip(written, names(cls), strict=True)]
+    parts = [
+        (told, shape_of(hints.get(name), (*inside, cls)))
+        for told, name in zip(written, names(cls), strict=True)
+    ]
     return Shape("struct", tuple(parts)) if parts else JSON
 
 
@@ -124,7 +138,8 @@ def hints_of(cls: type) -> dict[str, Any]:
 
 
 def _pydantic_digits(cls: type, hints: Mapping[str, Any]) -> dict[str, Any]:
-    """The annotations of a pydantic model's fields whose digits stand in `Field(max_digits=, decimal_places=)`."""
+    """The annotations of a pydantic model's fields whose digits stand in `Field(max_digits=,
+    decimal_places=)`."""
     if not modelled(cls):
         return {}
     fields: Any = getattr(cls, "model_fields", {})
@@ -142,7 +157,12 @@ def _digits(marks: Sequence[Any]) -> tuple[int, int]:
             return mark.precision, mark.scale
         for one in (mark, *getattr(mark, "metadata", ())):
             precision, scale = getattr(one, "max_digits", None), getattr(one, "decimal_places", None)
-            if isinstance(precision, int) and isinstance(scale, int) and 0 <= scale <= precision <= 76 and precision:
+            if (
+                isinstance(precision, int)
+                and isinstance(scale, int)
+                and 0 <= scale <= precision <= 76
+                and precision
+            ):
                 return precision, scale
     return 0, 0
 
@@ -179,7 +199,8 @@ def joined(one: Shape, other: Shape) -> Shape:
         number = one if one.kind == "decimal" else other
         scale = number.digits[1]
         return Shape(
-            "decimal", digits=(max(number.digits[0], 19 + scale), scale) if number.digits[0] and scale <= 57 else (0, 0)
+            "decimal",
+            digits=(max(number.digits[0], 19 + scale), scale) if number.digits[0] and scale <= 57 else (0, 0),
         )
     if kinds <= {"int", "float", "decimal"}:
         return Shape("float") if "decimal" not in kinds else Shape("decimal")
@@ -190,8 +211,8 @@ def joined(one: Shape, other: Shape) -> Shape:
 
 
 def natural(shape: Shape, value: Any) -> Any:
-    """The Python value of a JSON-ready one; a map is a list of pairs, JSON is text, NaN and infinity are None. Raises ValueError for a
-    value that is not of the shape.
+    """The Python value of a JSON-ready one; a map is a list of pairs, JSON is text, NaN and infinity are
+    None. Raises ValueError for a value that is not of the shape.
 
     >>> natural(Shape("date"), "2026-01-31"), natural(Shape("list", (("item", Shape("int")),)), [1, None])
     (datetime.date(2026, 1, 31), [1, None])
@@ -205,7 +226,8 @@ def natural(shape: Shape, value: Any) -> Any:
 
 
 def decoded(shape: Shape, told: str) -> Any:
-    """The Python value of a cell as the journal holds it: JSON text of lists, maps and structs, the text of all else."""
+    """The Python value of a cell as the journal holds it: JSON text of lists, maps and structs, the text of
+    all else."""
     if shape.kind in ("list", "map", "struct", "int", "float", "bool"):
         return natural(shape, parsed(told))
     return natural(shape, told)
@@ -308,7 +330,19 @@ def _struct(shape: Shape, value: Any) -> dict[str, Any]:
 
 
 _NATURAL: dict[str, Callable[[Shape, Any], Any]] = {
-    "str": _of_kind(str), "uuid": _of_kind(str), "span": _of_kind(str), "bool": _of_kind(bool), "int": _int, "float": _float,
-    "decimal": _decimal, "time": lambda _, value: moment(value), "date": lambda _, value: day(value), "clock": _clock,
-    "bytes": lambda _, value: octets(value), "json": lambda _, value: text(value), "list": _list, "map": _map, "struct": _struct,
-}  # fmt: skip
+    "str": _of_kind(str),
+    "uuid": _of_kind(str),
+    "span": _of_kind(str),
+    "bool": _of_kind(bool),
+    "int": _int,
+    "float": _float,
+    "decimal": _decimal,
+    "time": lambda _, value: moment(value),
+    "date": lambda _, value: day(value),
+    "clock": _clock,
+    "bytes": lambda _, value: octets(value),
+    "json": lambda _, value: text(value),
+    "list": _list,
+    "map": _map,
+    "struct": _struct,
+}

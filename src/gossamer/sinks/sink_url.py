@@ -1,4 +1,5 @@
-"""A store of rows as it stands after `-o`: its URL, with what is ours in the query taken out and secrets put in when it is opened."""
+"""A store of rows as it stands after `-o`: its URL, with what is ours in the query taken out and secrets put
+in when it is opened."""
 
 from __future__ import annotations
 
@@ -23,10 +24,19 @@ FORMS = {
 }
 """Kinds of stores: the form to write, and the parameters that are ours; the others are the driver's."""
 SCHEMES = {
-    "postgresql": "postgresql", "postgres": "postgresql", "mongodb": "mongodb", "mongodb+srv": "mongodb",
-    "valkey": "valkey", "valkeys": "valkey", "redis": "valkey", "rediss": "valkey", "kafka": "kafka",
-    "https+webhook": "webhook", "http+webhook": "webhook", "cassandra": "cassandra",
-}  # fmt: skip
+    "postgresql": "postgresql",
+    "postgres": "postgresql",
+    "mongodb": "mongodb",
+    "mongodb+srv": "mongodb",
+    "valkey": "valkey",
+    "valkeys": "valkey",
+    "redis": "valkey",
+    "rediss": "valkey",
+    "kafka": "kafka",
+    "https+webhook": "webhook",
+    "http+webhook": "webhook",
+    "cassandra": "cassandra",
+}
 AWAY = ("s3", "gs", "hdfs", "webhdfs")
 """Schemes of stores of objects, to which what keeps answers whole is sent."""
 _STRICT = ("kafka", "cassandra")
@@ -34,7 +44,8 @@ _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
 class Place(NamedTuple):
-    """One store: `kind` of FORMS, `url` for its driver, `given`: our parameters, `where`: how it is called, without secrets."""
+    """One store: `kind` of FORMS, `url` for its driver, `given`: our parameters, `where`: how it is called,
+    without secrets."""
 
     kind: str
     url: str
@@ -109,11 +120,14 @@ def bare_secret(spec: str) -> bool:
 def journals(spec: str) -> bool:
     """Whether rows go to a store by a journal, because it only appends."""
     kind = kind_of(spec)
-    return kind in ("kafka", "webhook") or (kind == "valkey" and "hash" not in dict(parse_qsl(urlsplit(spec).query)))
+    return kind in ("kafka", "webhook") or (
+        kind == "valkey" and "hash" not in dict(parse_qsl(urlsplit(spec).query))
+    )
 
 
 def name(pattern: str | None, kind: str, first: str) -> str:
-    """The table of a kind: `{kind}` in the pattern stands for it; without it the first kind has the name itself. Never one of TAKEN.
+    """The table of a kind: `{kind}` in the pattern stands for it; without it the first kind has the name
+    itself. Never one of TAKEN.
 
     >>> name(None, "book", "book"), name("shop", "book", "book"), name("shop", "page", "book"), name("x_{kind}", "page", "book")
     ('book', 'shop', 'shop_page', 'x_page')
@@ -136,5 +150,7 @@ def _secret(found: re.Match[str]) -> str:
     except KeyError:
         raise ConfigError(f"-o: the environment has no {called}") from None
     except (OSError, ValueError) as error:
-        raise ConfigError(f"-o: the file {called} cannot be read: {getattr(error, 'strerror', error)}") from None
+        raise ConfigError(
+            f"-o: the file {called} cannot be read: {getattr(error, 'strerror', error)}"
+        ) from None
     return quote(value, safe="")

@@ -1,8 +1,10 @@
-"""SQLite: one table a kind, keyed by `_key`; rows are upserted, so writing one twice is the same as writing it once.
+"""SQLite: one table a kind, keyed by `_key`; rows are upserted, so writing one twice is the same as writing
+it once.
 
 Items that did not change are not written, what they were before is kept: `history`.
 
-WAL with `synchronous=FULL`: a commit returns when it is on the disk; readers never wait, several processes may write.
+WAL with `synchronous=FULL`: a commit returns when it is on the disk; readers never wait, several processes
+may write.
 """
 
 from __future__ import annotations
@@ -26,7 +28,14 @@ from gossamer.sinks.sqlite_history import quoted as _quoted
 from gossamer.sinks.sqlite_rows import careful, insert, loose, values, without_loss
 from gossamer.store import sqlite_wal
 
-_TYPES = {"int": "INTEGER", "float": "REAL", "bool": "INTEGER", "decimal": "NUMERIC", "bytes": "BLOB", "any": ""}
+_TYPES = {
+    "int": "INTEGER",
+    "float": "REAL",
+    "bool": "INTEGER",
+    "decimal": "NUMERIC",
+    "bytes": "BLOB",
+    "any": "",
+}
 
 
 class Sqlite:
@@ -36,8 +45,14 @@ class Sqlite:
     """
 
     def __init__(
-        self, path: str, columns: Columns, *, overwrite: bool = False, wait: float = 60.0, refuse: Refuse | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        path: str,
+        columns: Columns,
+        *,
+        overwrite: bool = False,
+        wait: float = 60.0,
+        refuse: Refuse | None = None,
+    ) -> None:
         self.path = os.path.abspath(path)
         self._columns = columns
         self._overwrite = overwrite
@@ -106,18 +121,21 @@ class Sqlite:
             return past.unseen(base, site, run, at)
 
     def close(self) -> None:
-        """Let the connection go; the last one folds the WAL into the file, also that of processes that are gone."""
+        """Let the connection go; the last one folds the WAL into the file, also that of processes that are
+        gone."""
         if self._base is None and os.path.exists(f"{self.path}-wal"):
             with self._mapped():
-                self._connect().execute("SELECT count(*) FROM sqlite_master")  # the file is opened when it is read
+                # the file is opened when it is read
+                self._connect().execute("SELECT count(*) FROM sqlite_master")
         if self._base is not None:
             self._base.close()
         self._base = None
         self._inserts.clear()
 
     def _put(self, kinds: Mapping[str, list[Row]], *, singly: bool = False) -> None:
-        """Write rows by their kind; those with values that do not fit are kept aside, too. `singly`: some table has rules that somebody
-        gave it; rows that it refuses are kept aside. (Not always so: what a savepoint keeps costs 2 us a row.)"""
+        """Write rows by their kind; those with values that do not fit are kept aside, too. `singly`: some
+        table has rules that somebody gave it; rows that it refuses are kept aside. (Not always so: what a
+        savepoint keeps costs 2 us a row.)"""
         self._misfits.clear()
         with self._transaction() as base:
             for kind, group in kinds.items():
@@ -164,7 +182,8 @@ class Sqlite:
     def _table(
         self, base: sqlite3.Connection, kind: str, loose: Sequence[str] = ()
     ) -> tuple[tuple[str, ...], tuple[str, str]]:
-        """Make or widen the table of a kind inside the transaction; its column names, and what stands around the rows in its upsert.
+        """Make or widen the table of a kind inside the transaction; its column names, and what stands around
+        the rows in its upsert.
 
         `loose`: fields of untyped dicts; then the names are all that such rows ever had.
         """
@@ -189,7 +208,11 @@ class Sqlite:
         if kind not in self._columns:
             names = (*names, *(name for name in loose if known.get(name.lower()) == name))
         ours = past.ours(base, table, names, [name for _, name, kept, *_ in there if not kept])
-        former = [name for _, name, _, must, value, *_ in there if name.lower() in ours and not must and value is None]
+        former = [
+            name
+            for _, name, _, must, value, *_ in there
+            if name.lower() in ours and not must and value is None
+        ]
         if kind not in self._columns:
             names = ("_key", *sorted({*former, *names} - {"_key", EXTRA}), EXTRA)
         listed = ", ".join(map(_quoted, names))
@@ -241,10 +264,16 @@ def _savepoint(base: sqlite3.Connection) -> Iterator[None]:
 
 
 def _put(
-    base: sqlite3.Connection, kind: str, into: tuple[tuple[str, ...], tuple[str, str]], rows: Sequence[Row],
-    cell: Callable[[Any], Any], types: Mapping[str, str], misfits: list[Misfit],
-) -> None:  # fmt: skip
-    """Write rows of a kind. `types`: of columns that need a look; `misfits` gets the rows with values that do not fit."""
+    base: sqlite3.Connection,
+    kind: str,
+    into: tuple[tuple[str, ...], tuple[str, str]],
+    rows: Sequence[Row],
+    cell: Callable[[Any], Any],
+    types: Mapping[str, str],
+    misfits: list[Misfit],
+) -> None:
+    """Write rows of a kind. `types`: of columns that need a look; `misfits` gets the rows with values that do
+    not fit."""
     if kind not in RECORDS:
         rows = past.changed(base, _name(kind), rows)
     names = into[0]
@@ -270,7 +299,8 @@ def _put(
 
 
 def _changed(names: Sequence[str], there: Sequence[str]) -> str:
-    """What becomes of the columns of a row that is written again; `there`: columns of the table that rows had once are null."""
+    """What becomes of the columns of a row that is written again; `there`: columns of the table that rows had
+    once are null."""
     ours = {name.lower() for name in names}
     new = [f"{_quoted(name)}=excluded.{_quoted(name)}" for name in names if name != "_key"]
     return ", ".join(new + [f"{_quoted(name)}=NULL" for name in there if name.lower() not in ours])
@@ -288,7 +318,8 @@ def _keyed(base: sqlite3.Connection, around: tuple[str, str], width: int) -> boo
 
 
 def _held(there: Mapping[str, str], columns: Sequence[Column]) -> str:
-    """What would be kept otherwise than it is: texts in a column of numbers, which makes `7` of `007`. `there`: types of the columns."""
+    """What would be kept otherwise than it is: texts in a column of numbers, which makes `7` of `007`.
+    `there`: types of the columns."""
     for column in columns:
         kept, wanted = there.get(column.name.lower(), ""), _type(column)
         if kept and column.type != "time" and _holds_text(wanted) and not _holds_text(kept):

@@ -1,4 +1,5 @@
-"""Upsert and history in SQLite: what `history` says, as statements inside the transaction of a batch. Names come quoted."""
+"""Upsert and history in SQLite: what `history` says, as statements inside the transaction of a batch. Names
+come quoted."""
 
 from __future__ import annotations
 
@@ -11,20 +12,20 @@ from gossamer.sinks.history import COLUMNS, HISTORY, SIGHTINGS, Past, State, fol
 from gossamer.sinks.jsonl import text, whole
 
 CHUNK = 500
-_ITEMS = (
-    "SELECT m.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name = '_deleted_at'"
-)
+_ITEMS = "SELECT m.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name = '_deleted_at'"
 
 
 _BESIDE = {
-    COLUMNS: ("_table", "_column"), HISTORY: ("_kind", "_key", "_from", "_until", "_hash", "_data"), SIGHTINGS: ("_kind", "_key", "_run"),
-}  # fmt: skip
+    COLUMNS: ("_table", "_column"),
+    HISTORY: ("_kind", "_key", "_from", "_until", "_hash", "_data"),
+    SIGHTINGS: ("_kind", "_key", "_run"),
+}
 _KEYS = {COLUMNS: 2, HISTORY: 3, SIGHTINGS: 2}
 
 
 def prepare(base: sqlite3.Connection, table: str, items: str = "") -> str:
-    """Make what a kind needs beside its table, one of items (`items`: the kind) also its history; the name of a table that is in the way,
-    '' when none is."""
+    """Make what a kind needs beside its table, one of items (`items`: the kind) also its history; the name of
+    a table that is in the way, '' when none is."""
     for column in ("_url", "_changed_at") if items else ():
         base.execute(f"CREATE INDEX IF NOT EXISTS {quoted(f'{column} of {items}')} ON {table} ({column})")
     for name, columns in _BESIDE.items() if items else [(COLUMNS, _BESIDE[COLUMNS])]:
@@ -36,8 +37,8 @@ def prepare(base: sqlite3.Connection, table: str, items: str = "") -> str:
 
 
 def ours(base: sqlite3.Connection, table: str, names: Iterable[str], untyped: Iterable[str]) -> set[str]:
-    """Note that these columns of a table are ours; all that are, in small letters. `untyped`: of a table that was made before this was
-    noted."""
+    """Note that these columns of a table are ours; all that are, in small letters. `untyped`: of a table that
+    was made before this was noted."""
     known = {name for (name,) in base.execute(f"SELECT _column FROM {COLUMNS} WHERE _table = ?", (table,))}  # noqa: S608
     if new := {name.lower() for name in (*names, *(() if known else untyped))} - known:
         base.executemany(f"INSERT INTO {COLUMNS} VALUES (?, ?)", [(table, name) for name in sorted(new)])  # noqa: S608
@@ -45,7 +46,8 @@ def ours(base: sqlite3.Connection, table: str, names: Iterable[str], untyped: It
 
 
 def changed(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> list[Row]:
-    """The rows of one kind that are to be written, with the columns STORED; what they replace is in the history by then."""
+    """The rows of one kind that are to be written, with the columns STORED; what they replace is in the
+    history by then."""
     if runs := [(row.kind, clean(row.key), row.run) for row in rows if row.run]:
         base.executemany(
             f"INSERT INTO {SIGHTINGS} VALUES (?, ?, ?) ON CONFLICT (_kind, _key) DO UPDATE SET _run = excluded._run "  # noqa: S608
@@ -58,7 +60,9 @@ def changed(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> list[R
             f"INSERT OR IGNORE INTO {HISTORY} VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
             [_ended(base, table, past) for past in folded.past],
         )
-    return [Row(row.kind, row.key, {**_data(row), **stored(row, state)}) for row, state in folded.rows.values()]
+    return [
+        Row(row.kind, row.key, {**_data(row), **stored(row, state)}) for row, state in folded.rows.values()
+    ]
 
 
 def gone(base: sqlite3.Connection, pages: Sequence[tuple[str, str]]) -> None:
@@ -121,7 +125,8 @@ def clean(value: str) -> str:
 
 
 def _known(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> dict[tuple[str, str], State]:
-    """The states of the rows that the table has. A row of an older gossamer has no hash: whatever comes is a change."""
+    """The states of the rows that the table has. A row of an older gossamer has no hash: whatever comes is a
+    change."""
     kind, keys = rows[0].kind, list({clean(row.key): row.key for row in rows}.items())
     known = {}
     for first in range(0, len(keys), CHUNK):

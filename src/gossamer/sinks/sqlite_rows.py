@@ -21,9 +21,10 @@ _SURE = 15
 """Characters of a decimal that SQLite holds for certain."""
 _RECORD = frozenset(PageRecord.__struct_fields__)
 _PLAIN = frozenset(
-    name for name, kind in get_type_hints(PageRecord).items()
+    name
+    for name, kind in get_type_hints(PageRecord).items()
     if {*(get_args(kind) if isinstance(kind, UnionType) else [kind])} <= {str, int, type(None)}
-)  # fmt: skip
+)
 """Fields of a page record whose values are cells as they are."""
 
 
@@ -52,14 +53,18 @@ def values(names: tuple[str, ...], rows: Sequence[Row], cell: Callable[[Any], An
 
 
 def loose(value: Any) -> Any:
-    """A cell of a column without a type: there, text is no number to SQLite, so a Decimal is one where that is exact."""
-    if isinstance(value, Decimal) and isinstance(found := number(value) if value.is_finite() else None, float | None):
+    """A cell of a column without a type: there, text is no number to SQLite, so a Decimal is one where that
+    is exact."""
+    if isinstance(value, Decimal) and isinstance(
+        found := number(value) if value.is_finite() else None, float | None
+    ):
         return found
     return cell(value)
 
 
 def insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[Any]]) -> None:
-    """Many rows a statement: each statement lets go of the interpreter, and a busy loop does not give it back soon."""
+    """Many rows a statement: each statement lets go of the interpreter, and a busy loop does not give it back
+    soon."""
     width = len(values[0]) if values else 1
     most = base.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width
     row = f"({', '.join('?' * width)})"

@@ -1,7 +1,8 @@
 """Closed parts go to a store of objects, in a thread beside the crawl; what is sent is removed here.
 
-A part that is ready has a file `NAME.ready`; when it is there, `NAME.sent` stands for it. So a process that dies leaves nothing unclear:
-the next one sends what is ready, once more where it was under way. One process of a crawl sends at a time.
+A part that is ready has a file `NAME.ready`; when it is there, `NAME.sent` stands for it. So a process that
+dies leaves nothing unclear: the next one sends what is ready, once more where it was under way. One process
+of a crawl sends at a time.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from gossamer.sinks.rotating import READY, SENT
 MOST_WAITING = 512 << 20
 """Bytes of parts that wait; beyond that rows wait, too."""
 PATIENCE = 3.0
-"""Seconds without any progress after which a store counts as away: who waits for it then asks again (`road.waiting`)."""
+"""Seconds without any progress after which a store counts as away: who waits for it then asks again
+(`road.waiting`)."""
 AGAIN = 1.0
 
 Files = Callable[[str], Sequence[tuple[str, str]]]
@@ -35,7 +37,13 @@ class Sender:
     def __init__(
         self, away: Away, folder: str, files: Files, *, most: int = MOST_WAITING, patience: float = PATIENCE
     ) -> None:
-        self._away, self._folder, self._files, self._most, self._patience = away, folder, files, most, patience
+        self._away, self._folder, self._files, self._most, self._patience = (
+            away,
+            folder,
+            files,
+            most,
+            patience,
+        )
         self._thread: threading.Thread | None = None
         self._news, self._ended = threading.Event(), threading.Event()
         self._problem: str = ""
@@ -67,7 +75,8 @@ class Sender:
             self._until(lambda: self._weight() <= self._most)
 
     def finish(self) -> None:
-        """Wait until all is sent. Raises SinkAway when the store takes nothing: a later call sends it, or the next run."""
+        """Wait until all is sent. Raises SinkAway when the store takes nothing: a later call sends it, or the
+        next run."""
         self._until(lambda: not self._waiting())
 
     def _until(self, done: Callable[[], bool]) -> None:

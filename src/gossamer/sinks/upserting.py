@@ -1,8 +1,9 @@
-"""What all stores that keep one row a key have in common: history, rows that do not fit, connections made anew.
+"""What all stores that keep one row a key have in common: history, rows that do not fit, connections made
+anew.
 
-A store is a Driver; `Upserts` makes a TableSink of it. A batch that a store refuses is halved until the row is found that
-it cannot hold; that one is kept aside (`aside`), the rest is written. So is a row with a value that does not fit its column: the row is
-written without it (`_extra` has it), and kept aside with the reason.
+A store is a Driver; `Upserts` makes a TableSink of it. A batch that a store refuses is halved until the row
+is found that it cannot hold; that one is kept aside (`aside`), the rest is written. So is a row with a value
+that does not fit its column: the row is written without it (`_extra` has it), and kept aside with the reason.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 class Unfit(Exception):
-    """A store refuses a batch because of what is in it; nothing of the batch was written, or may be written again."""
+    """A store refuses a batch because of what is in it; nothing of the batch was written, or may be written
+    again."""
 
 
 Written = tuple[Row, State | None]
@@ -37,7 +39,8 @@ Written = tuple[Row, State | None]
 
 
 class Driver(Protocol):
-    """One store. Calls come from one thread at a time. All raise SinkAway (then `drop` is called), SinkError, UsageError."""
+    """One store. Calls come from one thread at a time. All raise SinkAway (then `drop` is called), SinkError,
+    UsageError."""
 
     where: str
     misfits: list[Misfit]
@@ -56,7 +59,8 @@ class Driver(Protocol):
         """Put states that ended into the history; one that is there stays as it is."""
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
-        """Write rows of different keys over what is there; durable when `begin` ends. `careful`: texts are cleaned. Raises Unfit."""
+        """Write rows of different keys over what is there; durable when `begin` ends. `careful`: texts are
+        cleaned. Raises Unfit."""
 
     def drop(self) -> None:
         """Let the connection go, also a broken one."""
@@ -192,26 +196,38 @@ class HistoryUpserts(Upserts):
 
 
 class Table:
-    """The columns of a kind, and rows as their values. Untyped dicts, or `whole`: the own fields are one JSON column `data`. `strict`: the
-    store reads its JSON columns. `fits`: what the store's types hold, as of `rows.fitted`; `misfits` gets the rows with values that do
-    not fit."""
+    """The columns of a kind, and rows as their values. Untyped dicts, or `whole`: the own fields are one JSON
+    column `data`. `strict`: the store reads its JSON columns. `fits`: what the store's types hold, as of
+    `rows.fitted`; `misfits` gets the rows with values that do not fit."""
 
     def __init__(
-        self, kind: str, columns: Columns, fits: Mapping[str, Fit], misfits: list[Misfit], *, whole: bool = False, strict: bool = False
-    ) -> None:  # fmt: skip
+        self,
+        kind: str,
+        columns: Columns,
+        fits: Mapping[str, Fit],
+        misfits: list[Misfit],
+        *,
+        whole: bool = False,
+        strict: bool = False,
+    ) -> None:
         declared = None if whole else columns.get(kind)
         self.whole, self._strict = declared is None, strict
         self._fits, self._misfits = fits, misfits
-        own = [Column("data", "json"), *(OURS if kind not in RECORDS else ())] if declared is None else declared
+        own = (
+            [Column("data", "json"), *(OURS if kind not in RECORDS else ())] if declared is None else declared
+        )
         kept = STORED if kind not in RECORDS else ()
         between = [column for column in (*own, *kept) if column.name not in ("_key", EXTRA)]
         self.columns: tuple[Column, ...] = (Column("_key"), *between, Column(EXTRA, "json"))
         self.names = tuple(column.name for column in self.columns)
         between_names = self.names[1:-1]
-        self._record = attrgetter(*between_names) if set(between_names) <= _RECORD and between_names[1:] else None
+        self._record = (
+            attrgetter(*between_names) if set(between_names) <= _RECORD and between_names[1:] else None
+        )
 
     def values(self, rows: Sequence[Written], careful: bool = False) -> list[list[Any]]:
-        """Of each row a value for each column: text, numbers, bools, lists of texts, None; JSON, times and decimals as text."""
+        """Of each row a value for each column: text, numbers, bools, lists of texts, None; JSON, times and
+        decimals as text."""
         if self._record is not None and all(type(row.data) is PageRecord for row, _ in rows):
             record = self._record
             found = [
@@ -223,7 +239,9 @@ class Table:
             for row, state in rows:
                 unfit: list[str] = []
                 whole = self._whole(row, state)
-                found.append([*fitted(self.columns, whole, strict=self._strict, fits=self._fits, unfit=unfit).values()])
+                found.append(
+                    [*fitted(self.columns, whole, strict=self._strict, fits=self._fits, unfit=unfit).values()]
+                )
                 if unfit:
                     self._misfits.append((row, "; ".join(unfit)))
         return [[_cleaned(value) for value in row] for row in found] if careful else found

@@ -1,7 +1,9 @@
-"""Valkey or Redis: hashes, upserted by key, and lists, by the journal; the client is the frontier's own library.
+"""Valkey or Redis: hashes, upserted by key, and lists, by the journal; the client is the frontier's own
+library.
 
-`?hash=books`: one hash, its fields are the items' keys, its values JSON. `?hash=book:{key}`: a hash an item, as `HGETALL` reads it.
-`{kind}` in a name stands for the kind. `?list=NAME`: JSON pushed to the right of a list.
+`?hash=books`: one hash, its fields are the items' keys, its values JSON. `?hash=book:{key}`: a hash an item,
+as `HGETALL` reads it. `{kind}` in a name stands for the kind. `?list=NAME`: JSON pushed to the right of a
+list.
 """
 
 from __future__ import annotations
@@ -64,19 +66,30 @@ class Client:
         try:
             if self._client is None:
                 self._client = redis.Redis.from_url(
-                    self._url, decode_responses=False, socket_timeout=30, socket_connect_timeout=10, retry=None
+                    self._url,
+                    decode_responses=False,
+                    socket_timeout=30,
+                    socket_connect_timeout=10,
+                    retry=None,
                 )
                 self._client.ping()
             yield self._client
         except (redis.AuthenticationError, redis.exceptions.NoPermissionError) as error:
             raise SinkError(f"{self.where}: {error}") from error
-        except (redis.ConnectionError, redis.TimeoutError, redis.BusyLoadingError, redis.ReadOnlyError) as error:
+        except (
+            redis.ConnectionError,
+            redis.TimeoutError,
+            redis.BusyLoadingError,
+            redis.ReadOnlyError,
+        ) as error:
             raise SinkAway(f"{self.where} does not take rows: {error}") from error
         except redis.ResponseError as error:
             if any(word in str(error) for word in _AWAY):
                 raise SinkAway(f"{self.where} does not take rows: {error}") from error
             if "WRONGTYPE" in str(error):
-                raise SinkError(f"{self.where}: a key of that name holds something else: name another") from error
+                raise SinkError(
+                    f"{self.where}: a key of that name holds something else: name another"
+                ) from error
             raise Unfit(str(error)) from error
         except (redis.RedisError, ValueError) as error:
             raise SinkError(f"{self.where}: {error}") from error
@@ -91,13 +104,16 @@ class Client:
 def hashes(place: Place, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> Upserts:
     """The TableSink of `?hash=`. Raises UsageError."""
     if overwrite:
-        raise UsageError(f"-O {place.where}: hashes are not emptied here: write them with -o, delete them with DEL")
+        raise UsageError(
+            f"-O {place.where}: hashes are not emptied here: write them with -o, delete them with DEL"
+        )
     return Upserts(Hashes(place), columns, refuse)
 
 
 class Hashes:
-    """The Driver of hashes. A batch is one MULTI: whole or not at all; the history is the hash `_history`. The set `_columns` says which
-    fields of a hash an item are ours (its name's pattern, a blank, the field): others' stay."""
+    """The Driver of hashes. A batch is one MULTI: whole or not at all; the history is the hash `_history`.
+    The set `_columns` says which fields of a hash an item are ours (its name's pattern, a blank, the field):
+    others' stay."""
 
     def __init__(self, place: Place) -> None:
         self._client = Client(place)
@@ -124,14 +140,18 @@ class Hashes:
         with self._client.use() as client:
             pipe = client.pipeline(transaction=False)
             for key in keys:
-                pipe.hmget(self._hash(kind, key), _STATES) if self._each else pipe.hget(self._hash(kind), _raw(key))
+                pipe.hmget(self._hash(kind, key), _STATES) if self._each else pipe.hget(
+                    self._hash(kind), _raw(key)
+                )
             found = {}
             for key, one in zip(keys, pipe.execute(), strict=True):
                 if not self._each:
                     row = _object(one)
                     one = [row.get(name) for name in _STATES] if one else [None]
                 if any(one):
-                    found[kind, key] = state_of(*(part.decode() if isinstance(part, bytes) else part for part in one))
+                    found[kind, key] = state_of(
+                        *(part.decode() if isinstance(part, bytes) else part for part in one)
+                    )
             return found
 
     def past(self, kind: str, past: Sequence[Past]) -> None:

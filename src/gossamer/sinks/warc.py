@@ -16,13 +16,15 @@ from gossamer.sinks.warc_writer import Records
 MOST = 1 << 30
 """Bytes after which the next part begins."""
 SMALL = 32 << 10
-"""Bytes of a body whose record is made on the loop: 30 us, where the thread takes twice that; of this many a fifth of a millisecond."""
+"""Bytes of a body whose record is made on the loop: 30 us, where the thread takes twice that; of this many a
+fifth of a millisecond."""
 LATELY = 1000
 """Appends of ours that are known again: more than a store that lost its last second forgets."""
 
 
 class Wrote(NamedTuple):
-    """An append of ours: bytes `at` to `end` of the output, and the last ones of them, in the part that begins at `start`."""
+    """An append of ours: bytes `at` to `end` of the output, and the last ones of them, in the part that
+    begins at `start`."""
 
     at: int
     end: int
@@ -34,9 +36,16 @@ class Warc:
     """The FileSink of whole answers. `most`: bytes of a part; `ended` hears of each part that is closed."""
 
     def __init__(
-        self, path: str, *, folder: bool = False, overwrite: bool = False, owner: str = "", most: int = MOST,
-        ended: Callable[[int, int], None] | None = None, log: AppendLog | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        path: str,
+        *,
+        folder: bool = False,
+        overwrite: bool = False,
+        owner: str = "",
+        most: int = MOST,
+        ended: Callable[[int, int], None] | None = None,
+        log: AppendLog | None = None,
+    ) -> None:
         self.parts = Rotating(path, cdxj.ENDING, folder=folder, overwrite=overwrite, owner=owner, log=log)
         self.find, self.adopt = self.parts.find, self.parts.adopt
         self._records, self._most, self._ended = Records(), most, ended
@@ -90,7 +99,8 @@ class Warc:
             self._end(start, committed)
 
     def _recall(self, committed: int) -> None:
-        """Forget the bodies of ours that are cut, also where others wrote since: a store may come back without its last commits."""
+        """Forget the bodies of ours that are cut, also where others wrote since: a store may come back
+        without its last commits."""
         known, cut = bool(self._wrote), committed
         while self._wrote and not self._stands(self._wrote[-1], committed):
             cut = min(cut, self._wrote.pop().at)

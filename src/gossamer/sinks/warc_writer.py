@@ -1,8 +1,8 @@
 """WARC 1.1 records of answers (ISO 28500), each a gzip member of its own, and the lines of their index.
 
-A body that came packed is stored as it is in its member: unpacking the member gives it back, and no time is lost in packing it twice.
-A body that was written before (the same bytes, the same coding) is not written again: a revisit record names the first one. An answer
-304 is a revisit record, too.
+A body that came packed is stored as it is in its member: unpacking the member gives it back, and no time is
+lost in packing it twice. A body that was written before (the same bytes, the same coding) is not written
+again: a revisit record names the first one. An answer 304 is a revisit record, too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from gossamer.model.visit import Raw
 from gossamer.sinks.cdxj import Line, Place, line, surt
 
 PROFILE, UNCHANGED = (
-    f"http://netpreserve.org/warc/1.1/revisit/{what}" for what in ("identical-payload-digest", "server-not-modified")
+    f"http://netpreserve.org/warc/1.1/revisit/{what}"
+    for what in ("identical-payload-digest", "server-not-modified")
 )
 REMEMBERED = 50_000
 """Bodies that are known again, the last ones."""
@@ -43,8 +44,9 @@ class First(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """The records of an answer, `data`, and its request, `asked`. `body`: what tells its body from others; `first`: where that was written
-    before, for all that was known then. `by`: who made them; another output makes its own, as IDs are of one record each."""
+    """The records of an answer, `data`, and its request, `asked`. `body`: what tells its body from others;
+    `first`: where that was written before, for all that was known then. `by`: who made them; another output
+    makes its own, as IDs are of one record each."""
 
     by: object
     date: str
@@ -84,10 +86,13 @@ class Records:
         hashed, coding = sha1(body, usedforsecurity=False).digest(), _coding(raw.exchange.head)
         digest, first = "-" if raw.status == 304 else _digest(hashed), self._bodies.get((hashed, coding))
         data = _answer(raw, date, answer, digest, coding, first)
-        return Packed(self, date, answer, digest, (hashed, coding), first, data, self._request(raw, date, answer, sent))
+        return Packed(
+            self, date, answer, digest, (hashed, coding), first, data, self._request(raw, date, answer, sent)
+        )
 
     def add(self, raw: Raw, at: int, offset: int, name: str) -> tuple[bytes, Line]:
-        """The records of an answer and its request. `at`: byte in the output, `offset`: in its file, called `name`."""
+        """The records of an answer and its request. `at`: byte in the output, `offset`: in its file, called
+        `name`."""
         packed: Packed = raw.packed if raw.packed is not None and raw.packed.by is self else self.pack(raw)
         data, date, first = packed.data, packed.date, None
         if raw.status != 304 and raw.exchange.body:
@@ -97,7 +102,9 @@ class Records:
         fresh = first is None and raw.status != 304
         mime = raw.content_type.partition(";")[0].strip() or "-" if fresh else "warc/revisit"
         method = msgspec.UNSET if raw.asked.method == "GET" else raw.asked.method
-        place = Place(raw.url, mime, str(raw.status), packed.digest, str(len(data)), str(offset), name, method)
+        place = Place(
+            raw.url, mime, str(raw.status), packed.digest, str(len(data)), str(offset), name, method
+        )
         day = f"{date[:4]}{date[5:7]}{date[8:10]}{date[11:13]}{date[14:16]}{date[17:19]}"
         return data + packed.asked, line(surt(raw.url), day, place)
 
@@ -162,12 +169,17 @@ def _digest(hashed: bytes) -> str:
 
 
 def member(said: bytes, head: bytes, body: bytes, packed: bool = False) -> bytes:
-    """A record as a gzip member: its header, the block in two pieces, the lines that end it. `packed`: the body is not packed again."""
+    """A record as a gzip member: its header, the block in two pieces, the lines that end it. `packed`: the
+    body is not packed again."""
     if not packed or not body:
         out: bytes = isal_zlib.compress(b"".join((said, head, body, b"\r\n\r\n")), 1 if body else 0, 31)
         return out
     squeeze = isal_zlib.compressobj(0, isal_zlib.DEFLATED, -15)
-    parts = [b"\x1f\x8b\x08\0\0\0\0\0\0\xff", squeeze.compress(said + head), squeeze.flush(isal_zlib.Z_FULL_FLUSH)]
+    parts = [
+        b"\x1f\x8b\x08\0\0\0\0\0\0\xff",
+        squeeze.compress(said + head),
+        squeeze.flush(isal_zlib.Z_FULL_FLUSH),
+    ]
     body += b"\r\n\r\n"
     for at in range(0, len(body), _STORED):
         piece = body[at : at + _STORED]

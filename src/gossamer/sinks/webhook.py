@@ -1,9 +1,10 @@
 """Webhooks: batches of rows as signed POSTs, after Standard Webhooks (standardwebhooks.com).
 
-The body is `{"rows": [{"kind", "key", "row"}, ...]}`. `webhook-id` names the batch: whatever goes wrong, the same rows come
-again under the same id, so a receiver that remembers ids has each row once. `webhook-signature` is `v1,` and the base64 of the
-HMAC-SHA256 of `ID.TIMESTAMP.BODY`. Any 2xx is a yes; 408, 425, 429, 5xx and silence are tried again; 400, 413 and 422 mean the
-rows: they are said one by one, and those refused are kept aside; any other answer ends the crawl.
+The body is `{"rows": [{"kind", "key", "row"}, ...]}`. `webhook-id` names the batch: whatever goes wrong, the
+same rows come again under the same id, so a receiver that remembers ids has each row once.
+`webhook-signature` is `v1,` and the base64 of the HMAC-SHA256 of `ID.TIMESTAMP.BODY`. Any 2xx is a yes; 408,
+425, 429, 5xx and silence are tried again; 400, 413 and 422 mean the rows: they are said one by one, and those
+refused are kept aside; any other answer ends the crawl.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ MOST = 100
 
 
 class Webhook:
-    """The Shipper of one receiver. No redirect is followed; the address is the user's own, so private ones are allowed."""
+    """The Shipper of one receiver. No redirect is followed; the address is the user's own, so private ones
+    are allowed."""
 
     knows = False
 
@@ -88,19 +90,35 @@ class Webhook:
 
     def _post(self, called: str, lines: Sequence[Line]) -> int:
         """The status: 2xx or one of _ROWS; raises for any other."""
-        body = msgspec.json.encode({"rows": [{"kind": one.kind, "key": one.key, "row": one.row} for one in lines]})
+        body = msgspec.json.encode(
+            {"rows": [{"kind": one.kind, "key": one.key, "row": one.row} for one in lines]}
+        )
         now = str(int(time.time()))
         signed = hmac.digest(self._secret, f"{called}.{now}.".encode() + body, hashlib.sha256)
         curl = self._curl = self._curl or pycurl.Curl()
         said = bytearray()
         options: list[tuple[int, Any]] = [
-            (pycurl.URL, self._url), (pycurl.POST, 1), (pycurl.POSTFIELDS, body), (pycurl.NOSIGNAL, 1), (pycurl.NOPROXY, "*"),
-            (pycurl.CONNECTTIMEOUT, 10), (pycurl.TIMEOUT, 60), (pycurl.FOLLOWLOCATION, 0), (pycurl.WRITEFUNCTION, said.extend),
-            (pycurl.HTTPHEADER, [
-                "Content-Type: application/json", "User-Agent: gossamer", "Expect:", f"webhook-id: {called}",
-                f"webhook-timestamp: {now}", f"webhook-signature: v1,{base64.b64encode(signed).decode()}",
-            ]),
-        ]  # fmt: skip
+            (pycurl.URL, self._url),
+            (pycurl.POST, 1),
+            (pycurl.POSTFIELDS, body),
+            (pycurl.NOSIGNAL, 1),
+            (pycurl.NOPROXY, "*"),
+            (pycurl.CONNECTTIMEOUT, 10),
+            (pycurl.TIMEOUT, 60),
+            (pycurl.FOLLOWLOCATION, 0),
+            (pycurl.WRITEFUNCTION, said.extend),
+            (
+                pycurl.HTTPHEADER,
+                [
+                    "Content-Type: application/json",
+                    "User-Agent: gossamer",
+                    "Expect:",
+                    f"webhook-id: {called}",
+                    f"webhook-timestamp: {now}",
+                    f"webhook-signature: v1,{base64.b64encode(signed).decode()}",
+                ],
+            ),
+        ]
         if self._ca_file:
             options.append((pycurl.CAINFO, self._ca_file))
         try:
@@ -116,4 +134,6 @@ class Webhook:
             return code
         if code >= 500 or code in _AGAIN:
             raise SinkAway(f"{self.where} does not take rows: status {code}")
-        raise SinkError(f"{self.where} refuses rows with status {code}: {said[:200].decode('utf-8', 'replace')}")
+        raise SinkError(
+            f"{self.where} refuses rows with status {code}: {said[:200].decode('utf-8', 'replace')}"
+        )

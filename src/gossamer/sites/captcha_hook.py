@@ -1,4 +1,5 @@
-"""A site's hook for pages that want a person (`@site.captcha`): run beside the crawl, in its own time; its errors keep the page."""
+"""A site's hook for pages that want a person (`@site.captcha`): run beside the crawl, in its own time; its
+errors keep the page."""
 
 from __future__ import annotations
 
@@ -17,16 +18,20 @@ from gossamer.sites.loading import LoadedSite, match
 def solver(
     sites: Sequence[LoadedSite], keep: Callable[[Page, Request, str], None], patience: float
 ) -> Callable[[Page, Request], Awaitable[Mapping[str, str]]] | None:
-    """Asks the hooks of the sites: headers for another try, {} for none; None where no site has one. `patience` in seconds: what a hook
-    brings later is not waited for. What fails is told to `keep`."""
+    """Asks the hooks of the sites: headers for another try, {} for none; None where no site has one.
+    `patience` in seconds: what a hook brings later is not waited for. What fails is told to `keep`."""
     if all(one.site.solver is None for one in sites):
         return None
     return partial(_solve, sites, keep, patience)
 
 
 async def _solve(
-    sites: Sequence[LoadedSite], keep: Callable[[Page, Request, str], None], patience: float, page: Page, request: Request
-) -> Mapping[str, str]:  # fmt: skip
+    sites: Sequence[LoadedSite],
+    keep: Callable[[Page, Request, str], None],
+    patience: float,
+    page: Page,
+    request: Request,
+) -> Mapping[str, str]:
     loaded = match(sites, page.url)
     call: Callable[..., Any] | None = None if loaded is None else loaded.site.solver
     if loaded is None or call is None:

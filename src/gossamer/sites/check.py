@@ -1,5 +1,5 @@
-"""Site functions over saved pages: `shop.py` beside `shop/pages/NAME.html` (+ `NAME.json`: url, status, content_type) and
-`shop/expected/NAME.json` (the items as a list)."""
+"""Site functions over saved pages: `shop.py` beside `shop/pages/NAME.html` (+ `NAME.json`: url, status,
+content_type) and `shop/expected/NAME.json` (the items as a list)."""
 
 from __future__ import annotations
 
@@ -41,10 +41,11 @@ class Meta(msgspec.Struct):
 
 
 def check(path: Path | str, pages: Path | str | None = None) -> list[CheckResult]:
-    """Check one site file or a folder of them against their saved pages. Raises ConfigError for what cannot be loaded.
+    """Check one site file or a folder of them against their saved pages. Raises ConfigError for what cannot
+    be loaded.
 
-    pages: a folder of other pages, as a crawl keeps those that it could not read (or one such page): no items are expected of
-    them, they are told.
+    pages: a folder of other pages, as a crawl keeps those that it could not read (or one such page): no items
+    are expected of them, they are told.
     """
     loaded = load(path)
     if pages is not None:
@@ -89,8 +90,12 @@ def saved(file: Path) -> tuple[Page, Meta]:
         meta = msgspec.json.decode(file.with_suffix(".json").read_bytes(), type=Meta)
         body = file.read_bytes()
     except (OSError, msgspec.MsgspecError) as error:
-        raise ConfigError(f'{file.with_suffix(".json")}: {error}; write {{"url": ...}} beside the page') from error
-    page = Page(meta.url, meta.status, [("content-type", meta.content_type)], body, 0.0, 0.0, len(body), "archive")
+        raise ConfigError(
+            f'{file.with_suffix(".json")}: {error}; write {{"url": ...}} beside the page'
+        ) from error
+    page = Page(
+        meta.url, meta.status, [("content-type", meta.content_type)], body, 0.0, 0.0, len(body), "archive"
+    )
     return page, meta
 
 
@@ -101,7 +106,9 @@ def _file(path: Path, sites: list[LoadedSite]) -> list[CheckResult]:
     results = [_page(path, sites, page, own / "expected" / f"{page.stem}.json") for page in pages]
     known = {page.stem for page in pages}
     orphans = [file for file in sorted((own / "expected").glob("*.json")) if file.stem not in known]
-    return results + [CheckResult(str(file), False, f"{own / 'pages' / file.stem}.html is missing") for file in orphans]
+    return results + [
+        CheckResult(str(file), False, f"{own / 'pages' / file.stem}.html is missing") for file in orphans
+    ]
 
 
 def _others(path: Path, sites: list[LoadedSite], where: Path) -> list[CheckResult]:

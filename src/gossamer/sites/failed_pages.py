@@ -1,4 +1,5 @@
-"""Pages that a site could not read, kept for replay: `<data>/<crawl>/failed/<hash>.html` and `.json`, as `check` reads them."""
+"""Pages that a site could not read, kept for replay: `<data>/<crawl>/failed/<hash>.html` and `.json`, as
+`check` reads them."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ TOLD = 5
 
 
 def reasons(folder: Path, since: float = 0.0) -> list[tuple[str, int, str]]:
-    """Why pages that were kept since a moment (seconds since the epoch) could not be read, how many for each reason, and
-    the URL of one; the most frequent first."""
+    """Why pages that were kept since a moment (seconds since the epoch) could not be read, how many for each
+    reason, and the URL of one; the most frequent first."""
     counts, urls = Counter[str](), dict[str, str]()
     for file in sorted(folder.glob("*.json")):
         try:

@@ -1,4 +1,5 @@
-"""What the sites say of a host beyond its pages: pace, headers, retries, robots, blocks. Matched by host alone, before any URL is known."""
+"""What the sites say of a host beyond its pages: pace, headers, retries, robots, blocks. Matched by host
+alone, before any URL is known."""
 
 from __future__ import annotations
 
@@ -34,8 +35,9 @@ class Needs(NamedTuple):
 
 
 def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
-    """What a host's sites want: the closest first, where several share it by paths the first that says something of a thing;
-    else `default`. robots.txt is obeyed unless all of them say otherwise: one site's choice is none for another's pages.
+    """What a host's sites want: the closest first, where several share it by paths the first that says
+    something of a thing; else `default`. robots.txt is obeyed unless all of them say otherwise: one site's
+    choice is none for another's pages.
     """
     near = [one.site for one in sites if not one.default and one.site.claims(host)]
     own = sorted(near, key=lambda site: -site.claims(host)) or [one.site for one in sites if one.default]
@@ -64,7 +66,9 @@ def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
 def acts(sites: Sequence[LoadedSite]) -> bool:
     """Whether any site wants something of its own, so that hosts need be looked at."""
     own = [one.site for one in sites]
-    return any(s.pace or s.headers or s.retries is not None or not s.robots or s.blocks is not True for s in own)
+    return any(
+        s.pace or s.headers or s.retries is not None or not s.robots or s.blocks is not True for s in own
+    )
 
 
 def heap(sites: Sequence[LoadedSite], host: str, lane: str, region: str | None) -> str:

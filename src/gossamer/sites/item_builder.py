@@ -1,4 +1,5 @@
-"""From what a page function yields to what is stored: the class's schema, the site's steps, the key, the hash of the content."""
+"""From what a page function yields to what is stored: the class's schema, the site's steps, the key, the hash
+of the content."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ class Made(msgspec.Struct):
 
 
 class Making:
-    """Makes the items of one site in one crawl; its steps may remember. `canonical`: the form in which items name files."""
+    """Makes the items of one site in one crawl; its steps may remember. `canonical`: the form in which items
+    name files."""
 
     def __init__(self, site: LoadedSite, canonical: Callable[[str], str] = urls.key) -> None:
         self.site, self._steps, self._canonical = site, ready(site.site.steps), canonical
@@ -72,7 +74,12 @@ class Making:
         given = fields.pop("_key", None) if loose else None
         end = through(self._steps, fields, view)
         made = Made(
-            end.item.kind, end.item, dropped=end.dropped, faults=end.faults, sketch=end.item.sketch, once=end.item.once
+            end.item.kind,
+            end.item,
+            dropped=end.dropped,
+            faults=end.faults,
+            sketch=end.item.sketch,
+            once=end.item.once,
         )
         if made.dropped or made.faults:
             made.fields = items.told(made.fields)[0] if made.faults and self._own else made.fields
@@ -93,7 +100,8 @@ class Making:
         return made
 
     def _named(self, cls: type, fields: dict[str, Any], view: View) -> tuple[list[Named], int]:
-        """What the marks of a class find in an item, and how many are too many; the URLs of files become absolute and canonical there."""
+        """What the marks of a class find in an item, and how many are too many; the URLs of files become
+        absolute and canonical there."""
         found, beyond = list[Named](), 0
         for field, mark in marks(cls):
             value = fields.get(field)
@@ -113,7 +121,9 @@ class Making:
         url = (view.document.base.resolve(text.strip()) or "").partition("#")[0]
         web = url.startswith(("http://", "https://"))
         rule = msgspec.structs.replace(mark.rule, site=self.site.name)
-        return Named(field, position, FILES, self._canonical(url) if web else text[:MAX_URL], url if web else "", rule)
+        return Named(
+            field, position, FILES, self._canonical(url) if web else text[:MAX_URL], url if web else "", rule
+        )
 
     def _moments(self, cls: type) -> moments.Places:
         """Where an item of a class has moments."""
@@ -145,9 +155,9 @@ def _unwritten(made: Made, item: Any, error: BaseException) -> Made:
         if items.pressed(own):
             raise
         wrong = {}
-    made.faults = [Fault(name, made.fields[name], f"it cannot be written: {why}") for name, why in wrong.items()] or [
-        Fault(None, None, f"it cannot be written: {items.said(error)}")
-    ]
+    made.faults = [
+        Fault(name, made.fields[name], f"it cannot be written: {why}") for name, why in wrong.items()
+    ] or [Fault(None, None, f"it cannot be written: {items.said(error)}")]
     return made
 
 
@@ -170,7 +180,8 @@ def compares(sites: Sequence[LoadedSite]) -> bool:
 
 
 def aside(made: Made) -> dict[str, Any]:
-    """An item that is kept aside: `field`, `value`, `reason` of its first fault, `also` the others, `item` its fields."""
+    """An item that is kept aside: `field`, `value`, `reason` of its first fault, `also` the others, `item`
+    its fields."""
     first, *others = made.faults
     found = {**_told(first), "item": made.fields}
     return {**found, "also": [_told(fault) for fault in others]} if others else found

@@ -1,4 +1,5 @@
-"""Site files: found in a folder by themselves, imported by path under a private name, checked against one another."""
+"""Site files: found in a folder by themselves, imported by path under a private name, checked against one
+another."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ from gossamer.sinks import formats
 class LoadedSite:
     """A site with what its file is: path, version (a hash of the file) and the items that it declares."""
 
-    def __init__(self, site: Site, path: Path, version: str, items: Mapping[str, list[type]], default: bool) -> None:
+    def __init__(
+        self, site: Site, path: Path, version: str, items: Mapping[str, list[type]], default: bool
+    ) -> None:
         self.site, self.path, self.version, self.items, self.default = site, path, version, items, default
         self.name = site.name
 
@@ -40,28 +43,37 @@ class LoadedSite:
 
 
 def load_all(
-    targets: Iterable[str], args: Mapping[str, str] | None = None, without: Collection[str] | None = None,
+    targets: Iterable[str],
+    args: Mapping[str, str] | None = None,
+    without: Collection[str] | None = None,
     faults: list[str] | None = None,
-) -> list[LoadedSite]:  # fmt: skip
+) -> list[LoadedSite]:
     """The sites of those targets that are site files or folders of them; other targets are left out.
 
-    `without`: some sites are other workers': those of these names, those of files that cannot be loaded (`faults` hears why), and those
-    that take the arguments that none takes here."""
+    `without`: some sites are other workers': those of these names, those of files that cannot be loaded
+    (`faults` hears why), and those that take the arguments that none takes here."""
     sites: list[LoadedSite] = []
     for target in targets:
-        path = Path(target)  # of an empty one, and of what is too long for a name, os.path says that nothing is there
-        if "://" not in target and (os.path.isdir(target) or (path.suffix == ".py" and os.path.isfile(target))):
+        # of an empty one, and of what is too long for a name, os.path says that nothing is there
+        path = Path(target)
+        if "://" not in target and (
+            os.path.isdir(target) or (path.suffix == ".py" and os.path.isfile(target))
+        ):
             sites += load(path) if without is None else _loadable(path, [] if faults is None else faults)
     names: dict[str, LoadedSite] = {}
     for site in sites:
         if other := names.get(site.name):
-            raise ConfigError(f"{site.path}: the name {site.name!r} is taken by {other.path}: give it another")
+            raise ConfigError(
+                f"{site.path}: the name {site.name!r} is taken by {other.path}: give it another"
+            )
         names[site.name] = site
     _overlap(sites)
     given = args or {}
     if without is not None:
         sites = [site for site in sites if site.name not in without]
-        given = {name: value for name, value in given.items() if any(name in site.site.defaults for site in sites)}
+        given = {
+            name: value for name, value in given.items() if any(name in site.site.defaults for site in sites)
+        }
     _arguments(sites, given)
     return sites
 
@@ -73,15 +85,22 @@ _SOURCES: dict[Path, bytes] = {}
 def sources(sites: Iterable[LoadedSite]) -> list[tuple[str, bytes]]:
     """Path and bytes of the files of sites, as they were loaded."""
     return [
-        (str(path.resolve()), _SOURCES[path]) for path in dict.fromkeys(site.path for site in sites) if path in _SOURCES
+        (str(path.resolve()), _SOURCES[path])
+        for path in dict.fromkeys(site.path for site in sites)
+        if path in _SOURCES
     ]
 
 
-def load_sources(sources: Mapping[str, bytes], names: Sequence[str], args: Mapping[str, str]) -> list[LoadedSite]:
+def load_sources(
+    sources: Mapping[str, bytes], names: Sequence[str], args: Mapping[str, str]
+) -> list[LoadedSite]:
     """The sites of these names from the bytes of their files, in that order: as another process loaded them."""
     found = {one.name: one for path, source in sources.items() for one in _file(Path(path), source)}
     sites = [found[name] for name in names]
-    _arguments(sites, {name: value for name, value in args.items() if any(name in one.site.defaults for one in sites)})
+    _arguments(
+        sites,
+        {name: value for name, value in args.items() if any(name in one.site.defaults for one in sites)},
+    )
     return sites
 
 
@@ -125,7 +144,8 @@ def version(path: Path) -> str:
 
 
 def match(sites: Sequence[LoadedSite], url: str) -> LoadedSite | None:
-    """The site of a URL: by host (the closest, where several match) and path, else the one called `default`, else None."""
+    """The site of a URL: by host (the closest, where several match) and path, else the one called `default`,
+    else None."""
     host = urls.host(url)
     best, closest = None, 0
     for site in sites:
@@ -155,17 +175,24 @@ def _file(path: Path, source: bytes | None = None) -> list[LoadedSite]:
         site.freeze({})
     default = {id(value) for name, value in named if name == "default"}
     items: dict[str, list[type]] = {}
-    own = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Item) and one is not Item]
+    own = [
+        one
+        for one in vars(module).values()
+        if isinstance(one, type) and issubclass(one, Item) and one is not Item
+    ]
     parts = {part for one in own for part in _parts(one)}
     own = [one for one in own if one not in parts or getattr(one, "item_key", None)]
-    named_by = [function.item for site in sites.values() for function in site.functions if function.item is not None]
+    named_by = [
+        function.item for site in sites.values() for function in site.functions if function.item is not None
+    ]
     for kind in dict.fromkeys([*own, *named_by]):
         items.setdefault(kind.__name__.lower(), []).append(kind)
     return [LoadedSite(site, path, version, items, key in default) for key, site in sites.items()]
 
 
 def _parts(cls: type) -> set[type]:
-    """The classes that stand in the fields of a class of items: without a key of their own they are parts of its rows, and no kind."""
+    """The classes that stand in the fields of a class of items: without a key of their own they are parts of
+    its rows, and no kind."""
     try:
         waiting = list(typing.get_type_hints(cls).values())
     except Exception:  # noqa: BLE001 - annotations are a user's code: what cannot be read names nothing
@@ -180,8 +207,8 @@ def _parts(cls: type) -> set[type]:
 
 
 class _AsRead(SourceFileLoader):
-    """Runs what was read of a file: Python's own cache tells files apart by the second and the size, and an edit of one letter right
-    after a run would run the old one."""
+    """Runs what was read of a file: Python's own cache tells files apart by the second and the size, and an
+    edit of one letter right after a run would run the old one."""
 
     def __init__(self, name: str, path: Path, source: bytes) -> None:
         super().__init__(name, str(path))
@@ -192,7 +219,8 @@ class _AsRead(SourceFileLoader):
 
 
 def _import(path: Path, source: bytes, version: str) -> Any:
-    """Import a file by its path, under a name that no other module has; its folder is on sys.path while it runs."""
+    """Import a file by its path, under a name that no other module has; its folder is on sys.path while it
+    runs."""
     name = f"gossamer_site_{path.stem}_{hashlib.blake2b(str(path.resolve()).encode(), digest_size=4).hexdigest()}_{version}"
     if name in sys.modules:
         return sys.modules[name]
@@ -213,11 +241,17 @@ def _import(path: Path, source: bytes, version: str) -> Any:
         del sys.modules[name]
         if pressed(error):
             raise
-        own = isinstance(error, SyntaxError) and error.filename and Path(error.filename).resolve() == path.resolve()
+        own = (
+            isinstance(error, SyntaxError)
+            and error.filename
+            and Path(error.filename).resolve() == path.resolve()
+        )
         what = error.msg if isinstance(error, SyntaxError) and own else f"{type(error).__name__}: {error}"
         lacks = isinstance(error, ModuleNotFoundError)
         todo = f"install it for {sys.executable}, or mend the line," if lacks else "mend the line"
-        raise ConfigError(f"{path}:{_line(path, error)}: {what}; {todo} and run the same command again") from error
+        raise ConfigError(
+            f"{path}:{_line(path, error)}: {what}; {todo} and run the same command again"
+        ) from error
     finally:
         sys.path.remove(folder)
     return module
@@ -225,7 +259,11 @@ def _import(path: Path, source: bytes, version: str) -> Any:
 
 def _line(path: Path, error: BaseException) -> int:
     """The line of the site's own file in which an error arose."""
-    if isinstance(error, SyntaxError) and error.lineno and Path(error.filename or "").resolve() == path.resolve():
+    if (
+        isinstance(error, SyntaxError)
+        and error.lineno
+        and Path(error.filename or "").resolve() == path.resolve()
+    ):
         return error.lineno
     own = [
         frame.lineno

@@ -1,4 +1,5 @@
-"""What a crawl leaves in its folder to be read again and looked through: its site files, where pages and rows went."""
+"""What a crawl leaves in its folder to be read again and looked through: its site files, where pages and rows
+went."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ NAME = "kept.json"
 
 
 class Noted(msgspec.Struct):
-    """Absolute paths and URLs, of the last run that had such. `pages`: outputs of whole pages, as after -o; `items`: the JSON lines of
-    items, where there are any."""
+    """Absolute paths and URLs, of the last run that had such. `pages`: outputs of whole pages, as after -o;
+    `items`: the JSON lines of items, where there are any."""
 
     sites: list[str] = []
     pages: list[str] = []
@@ -36,14 +37,18 @@ class Noted(msgspec.Struct):
 
 
 def note(folder: Path, outputs: Sequence[str], sites: Sequence[Path], *, anew: bool) -> None:
-    """Write the note of a crawl, where there is something to note; unless it begins anew, what runs before kept stays noted."""
+    """Write the note of a crawl, where there is something to note; unless it begins anew, what runs before
+    kept stays noted."""
     pages, items, rows = [], None, []
     for spec in outputs:
         path, form = parse(spec)
         if form in WHOLE:
-            pages.append(("objects:" if form == "objects" else "") + (path if "://" in path else os.path.abspath(path)))
+            pages.append(
+                ("objects:" if form == "objects" else "") + (path if "://" in path else os.path.abspath(path))
+            )
         elif form in FORMS:
-            rows.append(mask(spec) if bare_secret(spec) else spec)  # a password is not kept, a reference to one is
+            # a password is not kept, a reference to one is
+            rows.append(mask(spec) if bare_secret(spec) else spec)
         elif form != "stdout" and "://" not in path:
             rows.append(f"{os.path.abspath(path)}:{form}" + ("" if guarded(spec) else "?guard=no"))
             items = items or (os.path.abspath(path) if form == "jsonl" else None)

@@ -1,4 +1,5 @@
-"""A first site file from one page: hosts, seeds, an item with what the page shows of itself, the page saved, its items expected."""
+"""A first site file from one page: hosts, seeds, an item with what the page shows of itself, the page saved,
+its items expected."""
 
 from __future__ import annotations
 
@@ -32,14 +33,18 @@ def page(page):
     yield from page.follow("a")
 '''
 GUESSES = (
-    ("title", "str | None", "h1::text"), ("title", "str | None", "title::text"),
-    ("description", "str | None", "meta[name=description]::attr(content)"), ("price", "str | None", "[itemprop=price]::attr(content)"),
-    ("price", "str | None", ".price::text"), ("image", "str | None", "meta[property='og:image']::attr(content)"),
-)  # fmt: skip
+    ("title", "str | None", "h1::text"),
+    ("title", "str | None", "title::text"),
+    ("description", "str | None", "meta[name=description]::attr(content)"),
+    ("price", "str | None", "[itemprop=price]::attr(content)"),
+    ("price", "str | None", ".price::text"),
+    ("image", "str | None", "meta[property='og:image']::attr(content)"),
+)
 
 
 def new(name: str, url: str, page: Page, where: Path | str = ".") -> list[Path]:
-    """Write `name.py`, the saved page and its expected items; nothing is overwritten. Returns what was written."""
+    """Write `name.py`, the saved page and its expected items; nothing is overwritten. Returns what was
+    written."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,60}", name):
         raise UsageError(f"{name!r}: a site's name has letters, digits and '_', a letter first")
     site = Path(where) / f"{name}.py"
@@ -72,5 +77,6 @@ def skeleton(name: str, url: str, page: Page) -> str:
     fields = "".join(f"    {field}: {kind}\n" for field, (kind, _) in found.items())
     values = ", ".join(f'{field}=page.css("{query}").get()' for field, (_, query) in found.items())
     own, seed = (json.dumps(one) for one in (urls.host(page.url), urls.parse(url) or url))
-    # Nothing of the page or its URL stands in the file but as a text in quotes: whoever made it may have written code there.
+    # Nothing of the page or its URL stands in the file but as a text in quotes: whoever made it may have
+    # written code there.
     return TEMPLATE.format(name=name, own=own, seed=seed, fields=fields, values=values)

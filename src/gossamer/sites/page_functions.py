@@ -23,7 +23,8 @@ MOST = 100_000
 
 
 class Parsed(msgspec.Struct):
-    """What a page function gave; `error` (the word parse) and `detail` when it failed, what came before is dropped."""
+    """What a page function gave; `error` (the word parse) and `detail` when it failed, what came before is
+    dropped."""
 
     items: list[Any] = []
     requests: list[Request] = []
@@ -56,7 +57,8 @@ def run(loaded: LoadedSite, view: View) -> Parsed:
         if use is not None:
             known = ", ".join(one.name for one in site.functions)
             return Parsed(
-                error="parse", detail=f"site {site.name} has no page function {use!r}; it has {known or 'none'}"
+                error="parse",
+                detail=f"site {site.name} has no page function {use!r}; it has {known or 'none'}",
             )
         return Parsed()
     parsed, yielded = Parsed(function=function.name, item=function.item), None
@@ -73,11 +75,14 @@ def run(loaded: LoadedSite, view: View) -> Parsed:
 
 
 def lacking(loaded: LoadedSite, view: View) -> str:
-    """The first selector of the site's `must_have` that finds nothing, '' when all do. Raises ValueError for what is no selector."""
+    """The first selector of the site's `must_have` that finds nothing, '' when all do. Raises ValueError for
+    what is no selector."""
     return next((query for query in loaded.site.must_have if not view.css(query)), "")
 
 
-def gather(loaded: LoadedSite, follow: Callable[[View], Iterable[Any]], view: View) -> tuple[list[Request], str | None]:
+def gather(
+    loaded: LoadedSite, follow: Callable[[View], Iterable[Any]], view: View
+) -> tuple[list[Request], str | None]:
     """What a `follow=` function gives: requests, and what went wrong."""
     parsed = Parsed()
     try:
@@ -109,13 +114,18 @@ def _sort(yielded: Iterable[Any], view: View, parsed: Parsed) -> None:
                 raise TypeError(f"the names in an item are texts, and {odd[0]!r} is none")
             parsed.items.append(one)
         elif isinstance(one, Iterator | list | tuple):
-            raise TypeError(f"it yields a {type(one).__name__}: write `yield from` where it gives several things")
+            raise TypeError(
+                f"it yields a {type(one).__name__}: write `yield from` where it gives several things"
+            )
         else:
-            raise TypeError(f"it yields {type(one).__name__}: yield items, dicts, requests (page.follow) or URLs")
+            raise TypeError(
+                f"it yields {type(one).__name__}: yield items, dicts, requests (page.follow) or URLs"
+            )
 
 
 def _own(request: Request, view: View) -> Request:
-    """A request that the function made by hand gets its place: an absolute URL, its depth, where it was found."""
+    """A request that the function made by hand gets its place: an absolute URL, its depth, where it was
+    found."""
     if request.referrer == view.url:  # made by view.request
         return request
     needs = {name: value for name in NEEDS if (value := getattr(request, name)) is not None}
@@ -125,7 +135,9 @@ def _own(request: Request, view: View) -> Request:
 def _detail(path: Path, error: BaseException, function: Callable[..., Any], yielded: Any) -> str:
     """File and line of the site's own frame, and what went wrong there; of what was given, where it was."""
     frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).resolve() == path.resolve()
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).resolve() == path.resolve()
     ]
     code, frame = getattr(function, "__code__", None), getattr(yielded, "gi_frame", None)
     if frames:

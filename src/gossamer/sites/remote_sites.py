@@ -1,4 +1,5 @@
-"""What a worker knows of a site whose file it lacks: which hosts are its, so that they are left to those that have it."""
+"""What a worker knows of a site whose file it lacks: which hosts are its, so that they are left to those that
+have it."""
 
 from __future__ import annotations
 
@@ -28,19 +29,35 @@ def reach_of(loaded: LoadedSite) -> Reach:
     """The reach of a site."""
     site = loaded.site
     return Reach(
-        loaded.version, site.hosts, loaded.default, bool(site.paths), site.lane if site.says_lane else None, site.region,
+        loaded.version,
+        site.hosts,
+        loaded.default,
+        bool(site.paths),
+        site.lane if site.says_lane else None,
+        site.region,
         site.ladder if site.says_ladder else None,
-    )  # fmt: skip
+    )
 
 
 def stand_ins(lacks: Mapping[str, Reach]) -> list[LoadedSite]:
     """In the place of sites that are lacked: they claim the same hosts, and read nothing."""
     return [
         LoadedSite(
-            Site(name, hosts=one.hosts, paths=".*" if one.paths else (), lane=one.lane, region=one.region, ladder=one.ladder),
-            Path(), one.version, {}, one.default,
-        ) for name, one in lacks.items()
-    ]  # fmt: skip
+            Site(
+                name,
+                hosts=one.hosts,
+                paths=".*" if one.paths else (),
+                lane=one.lane,
+                region=one.region,
+                ladder=one.ladder,
+            ),
+            Path(),
+            one.version,
+            {},
+            one.default,
+        )
+        for name, one in lacks.items()
+    ]
 
 
 def owners(sites: Sequence[LoadedSite], host: str) -> set[str]:

@@ -1,5 +1,5 @@
-"""Taking away what nobody needs any more, by age. Never touched is what a crawl may still go on with: anything of one that is
-unfinished, paused, or ended with a queue.
+"""Taking away what nobody needs any more, by age. Never touched is what a crawl may still go on with:
+anything of one that is unfinished, paused, or ended with a queue.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ async def crawls(broom: Broom, age: float, hold: Hold, only: str | None = None) 
 
 
 async def dead(broom: Broom, age: float, only: str | None = None) -> Found:
-    """Dead letters so old of crawls that ended with nothing left to do; of a crawl that is named, whatever its state."""
+    """Dead letters so old of crawls that ended with nothing left to do; of a crawl that is named, whatever
+    its state."""
     found = Found()
     async for record in _records(broom, only):
         if only is None and not await _done(broom, record):
@@ -59,12 +60,15 @@ async def dead(broom: Broom, age: float, only: str | None = None) -> Found:
             ids, size = await _letters(broom, bucket, record.name, (broom.now - age) * 1000)
             found += Found(len(ids), size)
             for first in range(0, 0 if broom.dry else len(ids), 200):
-                await broom.step(broom.store.run("dead", bucket, record.name, "drop", *ids[first : first + 200]))
+                await broom.step(
+                    broom.store.run("dead", bucket, record.name, "drop", *ids[first : first + 200])
+                )
     return found
 
 
 async def leases(broom: Broom) -> Found:
-    """Leases that ran out of crawls that ended: they return to their queues, and free the slots of their hosts."""
+    """Leases that ran out of crawls that ended: they return to their queues, and free the slots of their
+    hosts."""
     found = 0
     async for record in _records(broom, None):
         if record.state not in ENDED:
@@ -84,7 +88,8 @@ async def leases(broom: Broom) -> Found:
 
 
 async def hosts(broom: Broom, age: float) -> Found:
-    """The state of hosts that no crawl holds and nobody asked for so long; what has a time to live is left to it."""
+    """The state of hosts that no crawl holds and nobody asked for so long; what has a time to live is left to
+    it."""
     found = Found()
     async for page in broom.pages("{b:???}h:*"):
         idle = await broom.idle(page, age)
@@ -122,7 +127,8 @@ async def runs(broom: Broom, age: float) -> Found:
 
 
 async def workers(broom: Broom, age: float) -> Found:
-    """Records of workers that gave no sign for so long, orders to such, and refusals of theirs or about crawls that are gone."""
+    """Records of workers that gave no sign for so long, orders to such, and refusals of theirs or about
+    crawls that are gone."""
     client, found = broom.store.client, Found()
     crew = await broom.do(client.hgetall(WORKERS))
     known = {name: Worker.of(name, raw) for name, raw in crew.items()}
@@ -131,7 +137,9 @@ async def workers(broom: Broom, age: float) -> Found:
     orders = [name for name in await broom.do(client.hgetall(ORDERS)) if name not in left]
     crawls_ = {name.encode() for name in await Crawls(broom.store).names()}
     refused = await broom.do(client.hgetall(REFUSED))
-    stale = [field for field in refused if (pair := field.split(b"\t"))[0] not in left or pair[-1] not in crawls_]
+    stale = [
+        field for field in refused if (pair := field.split(b"\t"))[0] not in left or pair[-1] not in crawls_
+    ]
     for key, fields in ((WORKERS, gone), (ORDERS, orders), (REFUSED, stale)):
         found += Found(len(fields), sum(map(len, fields)))
         if fields and not broom.dry:
@@ -165,12 +173,17 @@ async def _ripe(broom: Broom, record: Record, age: float) -> bool:
 async def _done(broom: Broom, record: Record) -> bool:
     """Whether nothing is left to do in it, now or by running it again."""
     over = record.state in ("finished", "cancelled")
-    if record.state not in ENDED or not (over or (record.seeded and not await unread(broom.store, record.name))):
+    if record.state not in ENDED or not (
+        over or (record.seeded and not await unread(broom.store, record.name))
+    ):
         return False
     pipe = broom.store.client.pipeline(transaction=False)
     for bucket in range(broom.store.buckets):
         pipe.exists(f"{keys.tag(bucket)}{record.name}:l")
-    return not any(await broom.store.guard(pipe.execute())) and (await counts(broom.store, record.name))["open"] == 0
+    return (
+        not any(await broom.store.guard(pipe.execute()))
+        and (await counts(broom.store, record.name))["open"] == 0
+    )
 
 
 async def _take(broom: Broom, record: Record) -> bool:
@@ -217,7 +230,8 @@ async def _keys_of(broom: Broom, names: set[str]) -> Found:
 
 
 async def _letters(broom: Broom, bucket: int, crawl: str, before: float) -> tuple[list[int], int]:
-    """The ids of dead letters from before a moment (ms), and their bytes. They lie in the order of their death."""
+    """The ids of dead letters from before a moment (ms), and their bytes. They lie in the order of their
+    death."""
     client, at = broom.store.client, f"{keys.tag(bucket)}{crawl}:"
     ids: list[int] = []
     size = 0
@@ -241,4 +255,6 @@ async def _wanted(broom: Broom, key: bytes) -> bool:
     """Whether a crawl holds URLs of the host."""
     tag, host = key[: key.index(b"}") + 1].decode(), key[key.index(b"}") + 3 :].decode()
     names = await broom.do(broom.store.client.smembers(f"{tag}c"))
-    return any([await broom.do(broom.store.client.exists(f"{tag}{name.decode()}:h:{host}")) for name in names])
+    return any(
+        [await broom.do(broom.store.client.exists(f"{tag}{name.decode()}:h:{host}")) for name in names]
+    )

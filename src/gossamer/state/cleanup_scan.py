@@ -70,7 +70,9 @@ class Broom:
         pipe = self.store.client.pipeline(transaction=False)
         for key in asked:
             pipe.memory_usage(key)
-        size = sum(x for x in await self.store.guard(pipe.execute(raise_on_error=False)) if isinstance(x, int))
+        size = sum(
+            x for x in await self.store.guard(pipe.execute(raise_on_error=False)) if isinstance(x, int)
+        )
         if not self.dry:
             pipe = self.store.client.pipeline(transaction=False)
             for key in page:  # one by one: they lie in many slots

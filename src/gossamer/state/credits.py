@@ -1,4 +1,5 @@
-"""Credits of an unlocker, shared by all workers: they are reserved before a call and settled after it; and its circuit breaker.
+"""Credits of an unlocker, shared by all workers: they are reserved before a call and settled after it; and
+its circuit breaker.
 
 What is not settled stays spent: a worker that dies between the two costs money, never more than the bound.
 """
@@ -39,7 +40,8 @@ class Spent(NamedTuple):
 
 
 class Shut(NamedTuple):
-    """The breaker after a call: seconds for which nobody may ask, 0 when it is closed; how often in a row it opened."""
+    """The breaker after a call: seconds for which nobody may ask, 0 when it is closed; how often in a row it
+    opened."""
 
     wait: float
     openings: int

@@ -87,8 +87,9 @@ class Tasks:
         self._store, self._damaged = store, set[str]()
 
     async def submit(self, name: str, job: bytes, reaches: Mapping[str, bytes] | None = None) -> None:
-        """Give a crawl to the fleet, which begins now: `job` is all that a worker needs (`submitted`), `reaches` what those without a
-        site's file are to know of it (`sites.reach`, JSON). InUse when somebody ended it meanwhile."""
+        """Give a crawl to the fleet, which begins now: `job` is all that a worker needs (`submitted`),
+        `reaches` what those without a site's file are to know of it (`sites.reach`, JSON). InUse when
+        somebody ended it meanwhile."""
         flat = [x for pair in (reaches or {}).items() for x in pair]
         done = await self._do(self._store.client.eval(_SUBMIT, 1, keys.record(name), job, *flat))
         if isinstance(done, bytes):
@@ -107,20 +108,31 @@ class Tasks:
         pipe = self._store.client.pipeline(transaction=False)
         for name in names:
             pipe.hmget(
-                keys.record(name), ["state", "weight", "spent", "sites", "ends_as", "started_at", "revision", "apart"]
+                keys.record(name),
+                ["state", "weight", "spent", "sites", "ends_as", "started_at", "revision", "apart"],
             )
             pipe.hexists(keys.record(name), "job")
         found = await self._store.guard(pipe.execute())
         tasks = []
         for at, name in enumerate(names):
-            (state, weight, spent, sites, ends_as, began, revision, apart), fleet = found[2 * at], found[2 * at + 1]
+            (state, weight, spent, sites, ends_as, began, revision, apart), fleet = (
+                found[2 * at],
+                found[2 * at + 1],
+            )
             if not fleet or (state or b"").decode("utf-8", "replace") not in UNDER_WAY:
                 continue
             try:
                 task = Task(
-                    name, state.decode(), int(weight or 1), float(spent or 0), json.loads(sites or "{}"), (ends_as or b"").decode(),
-                    (began or b"").decode(), int(revision or 0), tuple((apart or b"").decode().split()),
-                )  # fmt: skip
+                    name,
+                    state.decode(),
+                    int(weight or 1),
+                    float(spent or 0),
+                    json.loads(sites or "{}"),
+                    (ends_as or b"").decode(),
+                    (began or b"").decode(),
+                    int(revision or 0),
+                    tuple((apart or b"").decode().split()),
+                )
             except (ValueError, RecursionError) as error:  # somebody wrote into it; the other crawls go on
                 if name not in self._damaged:
                     self._damaged.add(name)
@@ -142,9 +154,12 @@ class Tasks:
         await self._do(self._store.client.hset(keys.record(name), "sites", json.dumps(sites)))
 
     async def edit(self, name: str, edits: Iterable[Edit]) -> dict[str, str]:
-        """The fleet runs these versions from now on, but for sites that others edited meanwhile; all versions in force."""
+        """The fleet runs these versions from now on, but for sites that others edited meanwhile; all versions
+        in force."""
         flat = [x for one in edits for x in one]
-        found: dict[str, str] = json.loads(await self._do(self._store.client.eval(_EDIT, 1, keys.record(name), *flat)))
+        found: dict[str, str] = json.loads(
+            await self._do(self._store.client.eval(_EDIT, 1, keys.record(name), *flat))
+        )
         return found
 
     async def reaches(self, name: str, sites: Sequence[str]) -> list[bytes | None]:

@@ -1,4 +1,5 @@
-"""The read model of the ready heaps: how many hosts of a crawl wait for workers of which lane and region, and who serves them."""
+"""The read model of the ready heaps: how many hosts of a crawl wait for workers of which lane and region, and
+who serves them."""
 
 from __future__ import annotations
 
@@ -72,15 +73,28 @@ async def heaps(store: Store, name: str) -> list[HeapLine]:
             total[1] += all_ - ready
             total[2] += all_ if hard else 0
     return [
-        HeapLine(lane, region, n[0], n[1], n[2], None if living is None else sum(
-            lane.partition("+")[0] in one.lanes and region in ("", one.region)
-            and not any((one.name, name, site) in refused for site in ("", *lane.split("+")[1:])) for one in living
-        )) for (lane, region), n in sorted(found.items())
-    ]  # fmt: skip
+        HeapLine(
+            lane,
+            region,
+            n[0],
+            n[1],
+            n[2],
+            None
+            if living is None
+            else sum(
+                lane.partition("+")[0] in one.lanes
+                and region in ("", one.region)
+                and not any((one.name, name, site) in refused for site in ("", *lane.split("+")[1:]))
+                for one in living
+            ),
+        )
+        for (lane, region), n in sorted(found.items())
+    ]
 
 
 async def heap(store: Store, name: str, host: str) -> HeapLine | None:
-    """The heap that a host of the crawl waits in; None when it is in none: it has nothing to fetch, or is being asked."""
+    """The heap that a host of the crawl waits in; None when it is in none: it has nothing to fetch, or is
+    being asked."""
     tag = keys.tag(keys.bucket_of(host, store.buckets))
     at, own = await store.guard(store.client.hmget(f"{tag}{name}:h:{host}", ["Y", "y"]))
     lane, region, hard = parts((at or own or b"http").decode().rstrip("?"))

@@ -1,4 +1,5 @@
-"""Who is logged in where, shared by all crawls and workers of a store: whose turn it is, who logs in, the cookies."""
+"""Who is logged in where, shared by all crawls and workers of a store: whose turn it is, who logs in, the
+cookies."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ USELESS, RARELY = 3, 600_000
 
 
 class Known(NamedTuple):
-    """An account as a worker knows it: name, what tells its credentials, version of its log-in, revision of its cookies."""
+    """An account as a worker knows it: name, what tells its credentials, version of its log-in, revision of
+    its cookies."""
 
     name: str
     told: str
@@ -64,14 +66,17 @@ class Logins:
     def __init__(self, store: Store) -> None:
         self._store = store
         folder = resources.files("gossamer.frontier") / "lua"
-        self._texts = {verb: (folder / f"{verb}.lua").read_text() for verb in ("member", "joined", "jar", "lost")}
+        self._texts = {
+            verb: (folder / f"{verb}.lua").read_text() for verb in ("member", "joined", "jar", "lost")
+        }
 
     async def met(self, site: str, hosts: Sequence[str]) -> None:
         """Note a site with accounts, so that `sessions list` and `host show` find it."""
         await self._guarded(self._store.client.hset(keys.LOGINS, site, json.dumps(list(hosts))))
 
     async def turn(self, site: str, me: str, every: float, accounts: Sequence[Known]) -> Turn:
-        """Whose turn it is; `me`: a token of the caller, who logs in when it is told so; every: seconds between two uses."""
+        """Whose turn it is; `me`: a token of the caller, who logs in when it is told so; every: seconds
+        between two uses."""
         flat = [part for one in accounts for part in one]
         what, *found = await self._run("member", site, me, LOGGING_IN, round(every * 1000), KEPT, *flat)
         match what:
@@ -92,7 +97,8 @@ class Logins:
         return int(await self._run("joined", site, name, me, "in", state, told, KEPT))
 
     async def failed(self, site: str, name: str, me: str, *, waits: bool = True) -> None:
-        """It failed by no fault of the credentials: the account waits, or (nothing was sent) may be logged in at once."""
+        """It failed by no fault of the credentials: the account waits, or (nothing was sent) may be logged in
+        at once."""
         await self._run("joined", site, name, me, "again", WAIT if waits else 0, LONGEST)
 
     async def refused(self, site: str, name: str, me: str, told: str, why: str) -> None:
@@ -102,7 +108,11 @@ class Logins:
     async def keep(self, site: str, one: Known, state: bytes) -> tuple[bool, int, int, bytes]:
         """Keep cookies: whether that is done, version, revision, and what is kept instead."""
         done, *found = await self._run("jar", site, one.name, one.version, one.revision, state, KEPT)
-        return (True, one.version, int(found[0]), b"") if done else (False, int(found[0]), int(found[1]), found[2])
+        return (
+            (True, one.version, int(found[0]), b"")
+            if done
+            else (False, int(found[0]), int(found[1]), found[2])
+        )
 
     async def lost(self, site: str, name: str, version: int, *, sure: bool = False) -> bool:
         """A log-in is over; False: to log in again would be of no use."""
@@ -118,7 +128,9 @@ class Logins:
 
     async def state(self, site: str, name: str) -> tuple[int, int, bytes]:
         """What is kept of an account: version, revision, state (b'' for nothing)."""
-        found = await self._guarded(self._store.client.hmget(keys.login(site), [f"{part}:{name}" for part in "vcj"]))
+        found = await self._guarded(
+            self._store.client.hmget(keys.login(site), [f"{part}:{name}" for part in "vcj"])
+        )
         return int(found[0] or 0), int(found[1] or 0), found[2] or b""
 
     async def forget(self, site: str, name: str | None = None) -> int:
@@ -128,7 +140,9 @@ class Logins:
             await self._guarded(self._store.client.delete(keys.login(site)))
             await self._guarded(self._store.client.hdel(keys.LOGINS, site))
             return len(known)
-        await self._guarded(self._store.client.hdel(keys.login(site), *(f"{part}:{name}" for part in "vcdjtluownrfx")))
+        await self._guarded(
+            self._store.client.hdel(keys.login(site), *(f"{part}:{name}" for part in "vcdjtluownrfx"))
+        )
         return int(name in known)
 
     async def sites(self) -> dict[str, list[str]]:
@@ -138,11 +152,16 @@ class Logins:
 
     async def told(self, site: str) -> list[Session]:
         """How a site's accounts stand."""
-        found = {k.decode(): v for k, v in (await self._guarded(self._store.client.hgetall(keys.login(site)))).items()}
+        found = {
+            k.decode(): v
+            for k, v in (await self._guarded(self._store.client.hgetall(keys.login(site)))).items()
+        }
         whole, micro = await self._guarded(cast(Any, self._store.client.time()))
         now = int(whole) * 1000 + int(micro) // 1000
         names = sorted({key.partition(":")[2] for key in found if ":" in key})
-        return [_session(site, name, lambda part, name=name: found.get(f"{part}:{name}"), now) for name in names]
+        return [
+            _session(site, name, lambda part, name=name: found.get(f"{part}:{name}"), now) for name in names
+        ]
 
     async def _run(self, verb: str, site: str, *args: Any) -> Any:
         return await self._guarded(self._store.client.eval(self._texts[verb], 1, keys.login(site), *args))
@@ -162,6 +181,12 @@ def _session(site: str, name: str, part: Any, now: int) -> Session:
         state, wait = "waiting", left
     since, used = part("t") if kept else None, part("u")
     return Session(
-        site, name, state, (now - int(since)) / 1000 if since else None, (now - int(used)) / 1000 if used else None, wait / 1000,
-        why, bool(kept) and kept[:1] == b"s",
-    )  # fmt: skip
+        site,
+        name,
+        state,
+        (now - int(since)) / 1000 if since else None,
+        (now - int(used)) / 1000 if used else None,
+        wait / 1000,
+        why,
+        bool(kept) and kept[:1] == b"s",
+    )

@@ -37,7 +37,9 @@ class MalformedMessages:
 
     async def newest(self, n: int = MAX_KEPT) -> list[dict[str, Any]]:
         """The newest, the last one first: at, worker, queue, reason, body, size."""
-        found = await self._store.guard(cast(Awaitable[Any], self._store.client.lrange(keys.MALFORMED, 0, n - 1)))
+        found = await self._store.guard(
+            cast(Awaitable[Any], self._store.client.lrange(keys.MALFORMED, 0, n - 1))
+        )
         kept = []
         for raw in found:
             try:

@@ -1,8 +1,10 @@
-"""The index of what says the same, or nearly, in one crawl: looked up and added to in one go, by all of its processes.
+"""The index of what says the same, or nearly, in one crawl: looked up and added to in one go, by all of its
+processes.
 
-Only the first of a group is kept: a hash of what it says (14 bytes), eight bands of its sketch (10 bytes each) and the sketch (70), spread
-over the buckets. A batch costs one round trip to look, one more where something may be alike, and two where something is new: it is kept,
-then sealed. What is not sealed yet is waited for by whoever says the same, so that of several who begin a group at once one is the first.
+Only the first of a group is kept: a hash of what it says (14 bytes), eight bands of its sketch (10 bytes
+each) and the sketch (70), spread over the buckets. A batch costs one round trip to look, one more where
+something may be alike, and two where something is new: it is kept, then sealed. What is not sealed yet is
+waited for by whoever says the same, so that of several who begin a group at once one is the first.
 """
 
 from __future__ import annotations
@@ -51,14 +53,16 @@ class _One:
 
 
 class Alike:
-    """The index of one crawl. `most`: groups, about, that it keeps; what begins another is compared with them all the same."""
+    """The index of one crawl. `most`: groups, about, that it keeps; what begins another is compared with them
+    all the same."""
 
     def __init__(self, store: Store, crawl: str, most: int = MOST) -> None:
         self._store, self._crawl = store, crawl
         self._room = -(-most // store.buckets)
 
     async def place(self, asked: Sequence[Asked]) -> list[Placed]:
-        """The group of each, in order; what was placed before stays the first of its group. Raises what the store raises."""
+        """The group of each, in order; what was placed before stays the first of its group. Raises what the
+        store raises."""
         ones = [_One(one, self._store.buckets) for one in asked]
         holders, sketches, sizes = await self._look(ones)
         first, out = dict[bytes, _One](), list[Placed]()
@@ -76,13 +80,18 @@ class Alike:
                 out[j] = placed
         return out
 
-    async def _look(self, ones: Sequence[_One]) -> tuple[dict[Key, bytes], dict[bytes, bytes], dict[int, int]]:
-        """Who holds the keys, their sketches, how much the buckets keep. Who is just being kept is waited for, a moment."""
+    async def _look(
+        self, ones: Sequence[_One]
+    ) -> tuple[dict[Key, bytes], dict[bytes, bytes], dict[int, int]]:
+        """Who holds the keys, their sketches, how much the buckets keep. Who is just being kept is waited
+        for, a moment."""
         keys = list(dict.fromkeys(key for one in ones for key in one.keys))
         for turn in range(TURNS + 1):
             held, sizes = await self._say([("g", key, b"") for key in keys])
             holders = dict(zip(keys, held, strict=True))
-            others = {holders[key] for one in ones if one.near for key in one.keys if holders[key] != one.id} - {b""}
+            others = {
+                holders[key] for one in ones if one.near for key in one.keys if holders[key] != one.id
+            } - {b""}
             sketches = await self._sketches(others)
             unsure = {id_ for id_ in others if sketches.get(id_, b"\1")[-1] & 1}
             if not unsure or turn == TURNS:
@@ -90,7 +99,8 @@ class Alike:
             await asyncio.sleep(PAUSE * random())
         if unsure:  # whoever kept them died
             words: list[Word] = [
-                ("w", _own(id_, self._store.buckets), sealed(sketches[id_])) for id_ in unsure & sketches.keys()
+                ("w", _own(id_, self._store.buckets), sealed(sketches[id_]))
+                for id_ in unsure & sketches.keys()
             ]
             lost = [key for key, id_ in holders.items() if id_ in unsure - sketches.keys()]
             await self._say([*words, *(("d", key, holders[key]) for key in lost)])
@@ -132,11 +142,19 @@ class Alike:
         places: dict[int, list[int]] = {}
         for j, (_, (_, bucket, _), _) in enumerate(words):
             places.setdefault(bucket, []).append(j)
-        parts = [(b, all_[at : at + CHUNK]) for b, all_ in places.items() for at in range(0, len(all_), CHUNK)]
+        parts = [
+            (b, all_[at : at + CHUNK]) for b, all_ in places.items() for at in range(0, len(all_), CHUNK)
+        ]
         calls = [
-            (bucket, (self._crawl, *(x for j in part for x in (words[j][0], words[j][1][0], words[j][1][2], words[j][2]))))
+            (
+                bucket,
+                (
+                    self._crawl,
+                    *(x for j in part for x in (words[j][0], words[j][1][0], words[j][1][2], words[j][2])),
+                ),
+            )
             for bucket, part in parts
-        ]  # fmt: skip
+        ]
         answers, sizes = [b""] * len(words), dict[int, int]()
         for (bucket, part), (reply, _) in zip(parts, await surely(self._store, "alike", calls), strict=True):
             sizes[bucket] = reply[0]
@@ -160,15 +178,22 @@ def _place(one: _One, holders: dict[Key, bytes], sketches: dict[bytes, bytes]) -
         return Placed(one.id.hex())
     if found[0]:
         return Placed(found[0].hex(), "exact", 1.0)
-    alike = [(minhash.likeness(one.near, sketches[id_]), id_) for id_ in dict.fromkeys(found[1:]) if id_ in sketches]
+    alike = [
+        (minhash.likeness(one.near, sketches[id_]), id_)
+        for id_ in dict.fromkeys(found[1:])
+        if id_ in sketches
+    ]
     share, best = max(alike, default=(0.0, b""))
     return Placed(best.hex(), "near", share) if share else Placed(one.id.hex())
 
 
-def _yields(one: _One, lost: dict[Key, bytes], expected: dict[Key, bytes], theirs: dict[bytes, bytes]) -> bool:
+def _yields(
+    one: _One, lost: dict[Key, bytes], expected: dict[Key, bytes], theirs: dict[bytes, bytes]
+) -> bool:
     """Whether the group is left to somebody who began it at the same moment.
 
-    Who got none of the bands that both have is not known to the other; of two that know of one another, the smaller id is the first.
+    Who got none of the bands that both have is not known to the other; of two that know of one another, the
+    smaller id is the first.
     """
     if one.same in lost:
         return True
@@ -177,7 +202,9 @@ def _yields(one: _One, lost: dict[Key, bytes], expected: dict[Key, bytes], their
         if not (near := theirs.get(id_)):
             return True  # it is given up just now, or not yet written
         common = {
-            key for key, a, b in zip(one.bands, minhash.bands(one.near), minhash.bands(near), strict=True) if a == b
+            key
+            for key, a, b in zip(one.bands, minhash.bands(one.near), minhash.bands(near), strict=True)
+            if a == b
         }
         if minhash.likeness(one.near, near) and (id_ < one.id or not common & mine):
             return True

@@ -17,7 +17,8 @@ TURN = 5_000
 
 
 class Proving:
-    """One worker's way to the standings. What was seen is counted once: after an outage it is told again, unless it may have arrived."""
+    """One worker's way to the standings. What was seen is counted once: after an outage it is told again,
+    unless it may have arrived."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl
@@ -26,7 +27,8 @@ class Proving:
         self._last = b"0"
 
     async def exchange(self, seen: Mapping[str, Sequence[object]]) -> tuple[int, dict[str, str]]:
-        """Tell what was seen (key -> good, bad, seconds, tail, most, first, longest), hear what changed: now in ms, standings."""
+        """Tell what was seen (key -> good, bad, seconds, tail, most, first, longest), hear what changed: now
+        in ms, standings."""
         flat = [(key, *values) for key, values in seen.items()]
         out: dict[str, str] = {}
         while True:
@@ -38,8 +40,11 @@ class Proving:
                 return int(now), out
 
     async def bind(self, session: str, wanted: str, old: str, length: float) -> str:
-        """What a session goes through: `wanted`, unless it goes through another one already that is not `old`; seconds it lasts."""
-        found = await self._do(self._bind, [keys.session(self._crawl, session)], wanted, old, round(length * 1000))
+        """What a session goes through: `wanted`, unless it goes through another one already that is not
+        `old`; seconds it lasts."""
+        found = await self._do(
+            self._bind, [keys.session(self._crawl, session)], wanted, old, round(length * 1000)
+        )
         return str(found.decode())
 
     async def turn(self, name: str, me: str) -> bool:

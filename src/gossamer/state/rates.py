@@ -1,7 +1,8 @@
-"""Caps on the requests a second of all crawls: of the whole fleet, and of the workers of a lane. Kept in the store, changed while it works.
+"""Caps on the requests a second of all crawls: of the whole fleet, and of the workers of a lane. Kept in the
+store, changed while it works.
 
-Crawls without a cap look now and then whether there is one; with one, permits are taken before claims are made and what was
-not used is given back, so that any number of workers keeps it.
+Crawls without a cap look now and then whether there is one; with one, permits are taken before claims are
+made and what was not used is given back, so that any number of workers keeps it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Rates:
             await self._store.guard(cast(Any, client.hset(KEY, name, repr(rate))))
 
     async def permits(self, n: int, names: Sequence[str]) -> tuple[int, float]:
-        """Take up to n permits, or (negative) give some back: how many, and seconds until there are more. Raises Away at once."""
+        """Take up to n permits, or (negative) give some back: how many, and seconds until there are more.
+        Raises Away at once."""
         got, wait = await self._store.once("EVAL", self._permits, 1, KEY, n, *names)
         return int(got), int(wait) / 1000
 
@@ -52,7 +54,8 @@ class Rates:
 
 
 class Caps:
-    """The caps that one worker is under, by its lanes. An outage is left to who claims: no permits are given meanwhile."""
+    """The caps that one worker is under, by its lanes. An outage is left to who claims: no permits are given
+    meanwhile."""
 
     def __init__(self, store: Store, lanes: Sequence[str]) -> None:
         self._store, self._rates, self._mine = store, Rates(store), (FLEET, *lanes)

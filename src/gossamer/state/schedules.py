@@ -1,4 +1,5 @@
-"""Schedules in the store: what they are, which runs are open, which have ended, and who leads. Bucket 0 holds them all."""
+"""Schedules in the store: what they are, which runs are open, which have ended, and who leads. Bucket 0 holds
+them all."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ VERSION = 1
 
 
 class Task(msgspec.Struct, frozen=True):
-    """What a run crawls: words as they were typed, read again when a run begins. No value is a secret from the environment."""
+    """What a run crawls: words as they were typed, read again when a run begins. No value is a secret from
+    the environment."""
 
     targets: list[str]
     options: dict[str, Any] = {}
@@ -130,7 +132,11 @@ class Schedules:
         found = await self._read([name])
         if not found:
             names = await self.names()
-            there = f"; there are: {', '.join(names[:20])}" if names else "; there is none yet: gossamer schedule add"
+            there = (
+                f"; there are: {', '.join(names[:20])}"
+                if names
+                else "; there is none yet: gossamer schedule add"
+            )
             raise UsageError(f"no schedule is named {name!r}{nearest(name, names)}{there}")
         if isinstance(found[0], Unread):
             raise ConfigError(f"schedule {name}: {found[0].why}")
@@ -151,7 +157,9 @@ class Schedules:
     async def open(self, name: str) -> list[Run]:
         """The runs that have not ended, in the order of their times."""
         found = await self._do(self.store.client.hvals(_key(f"open:{name}")))
-        return sorted((run for run in map(_run, found) if run is not None), key=lambda run: (run.due, run.part))
+        return sorted(
+            (run for run in map(_run, found) if run is not None), key=lambda run: (run.due, run.part)
+        )
 
     async def ended(self, name: str, most: int = KEPT) -> list[Run]:
         """The runs that have ended, the last one first."""
@@ -182,7 +190,13 @@ class Schedules:
         return found.decode().partition(" ")[2] if found else None
 
     async def due(
-        self, token: int, entry: Entry, mark: float, runs: Iterable[Run], ended: Iterable[Run], counts: dict[str, int]
+        self,
+        token: int,
+        entry: Entry,
+        mark: float,
+        runs: Iterable[Run],
+        ended: Iterable[Run],
+        counts: dict[str, int],
     ) -> int:
         """Decide due times up to `mark`: 1 done, 0 somebody was before us, -1 the lead is lost."""
         opened = [word for run in runs for word in (run.field, msgspec.json.encode(run))]
@@ -190,19 +204,40 @@ class Schedules:
         counted = [word for field, by in counts.items() if by for word in (field, by)]
         return int(
             await self.store.run(
-                "due", 0, "", token, entry.schedule.name, entry.revision, _ms(entry.mark), _ms(mark), KEPT,
-                len(opened) // 2, *opened, len(past), *past, *counted,
+                "due",
+                0,
+                "",
+                token,
+                entry.schedule.name,
+                entry.revision,
+                _ms(entry.mark),
+                _ms(mark),
+                KEPT,
+                len(opened) // 2,
+                *opened,
+                len(past),
+                *past,
+                *counted,
             )
-        )  # fmt: skip
+        )
 
     async def turn(self, token: int | None, name: str, was: Run | None, now: Run) -> int:
-        """One step of a run: 1 done, 0 it is not as it was, -1 the lead is lost. Without a token: a person's own run."""
+        """One step of a run: 1 done, 0 it is not as it was, -1 the lead is lost. Without a token: a person's
+        own run."""
         before = msgspec.json.encode(was) if was is not None else b""
         over = now.state not in OPEN
         done = await self.store.run(
-            "turn", 0, "", "" if token is None else token, name, now.field, before, msgspec.json.encode(now),
-            KEPT if over else 0, "failed" if now.state in ("failed", "gate") else "runs",
-        )  # fmt: skip
+            "turn",
+            0,
+            "",
+            "" if token is None else token,
+            name,
+            now.field,
+            before,
+            msgspec.json.encode(now),
+            KEPT if over else 0,
+            "failed" if now.state in ("failed", "gate") else "runs",
+        )
         return int(done)
 
     async def _read(self, names: list[str]) -> list[Entry | Unread]:

@@ -1,4 +1,5 @@
-"""The score records of workers (`politeness.scores`), in one hash: each writes its own and reads all, every few seconds."""
+"""The score records of workers (`politeness.scores`), in one hash: each writes its own and reads all, every
+few seconds."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ class Scores:
         self._store, self._crawl = store, crawl
 
     async def tell(self, name: str, record: bytes) -> tuple[float, list[bytes]]:
-        """Write a worker's record: the store's clock, and the records of the crawl's workers, dead ones included."""
+        """Write a worker's record: the store's clock, and the records of the crawl's workers, dead ones
+        included."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.time()
         pipe.hset(KEY, f"{self._crawl}\t{name}", record)

@@ -1,7 +1,8 @@
 """Slots: the places of a fleet's running slices. A lane has as many as its living workers have processes.
 
-A slot is free, queued (a message for it is on its way) or taken; what says so expires, so a dead taker frees it. The taker's
-token fences: whoever lost its slot stops. A thing that one process alone may do, it does under a lead, which expires alike.
+A slot is free, queued (a message for it is on its way) or taken; what says so expires, so a dead taker frees
+it. The taker's token fences: whoever lost its slot stops. A thing that one process alone may do, it does
+under a lead, which expires alike.
 """
 
 from __future__ import annotations

@@ -35,7 +35,8 @@ class Worker(msgspec.Struct, kw_only=True):
     version: str
     region: str = ""
     state: str = "running"
-    """running, draining, stopping, gone; `unread`: a record of another format, of which no more than the name is known."""
+    """running, draining, stopping, gone; `unread`: a record of another format, of which no more than the name
+    is known."""
     started: float = 0.0
     beat: float = 0.0
     """Its last sign of life, by the store's clock."""
@@ -56,7 +57,13 @@ class Worker(msgspec.Struct, kw_only=True):
         except msgspec.MsgspecError:
             what = "unknown"
         return cls(
-            name=name.decode("utf-8", "replace"), host="", pid=0, lanes=[], processes=0, version=what, state="unread"
+            name=name.decode("utf-8", "replace"),
+            host="",
+            pid=0,
+            lanes=[],
+            processes=0,
+            version=what,
+            state="unread",
         )
 
 
@@ -118,7 +125,8 @@ class Crew:
 
     async def at_work(self) -> list[Worker]:
         """Those that begin what there is to do: nobody told them to drain or stop."""
-        told = await self._do(self._store.client.hgetall(ORDERS))  # a worker's own record says so two seconds later
+        # a worker's own record says so two seconds later
+        told = await self._do(self._store.client.hgetall(ORDERS))
         idle = ("draining", "stopping")
         return [one for one in await self.living() if one.state not in idle and one.name.encode() not in told]
 
@@ -166,7 +174,9 @@ class Refusals:
         """Worker, or `WORKER (site SITE)` -> why it does no work for a crawl."""
         found = sorted((await self.refused()).items())
         return {
-            worker + (f" (site {site})" if site else ""): why for (worker, name, site), why in found if name == crawl
+            worker + (f" (site {site})" if site else ""): why
+            for (worker, name, site), why in found
+            if name == crawl
         }
 
     async def others(self, crawl: str) -> bool:
@@ -197,5 +207,7 @@ async def bear(crew: Crew, wanted: str, *, fixed: bool) -> tuple[str, str]:
             await crew.leave(name)  # what one of this name was told that is gone: its heir was not told so
             return name, token
         if fixed:
-            raise ConfigError(f"a worker named {wanted} is running already: give this one another name with -n")
+            raise ConfigError(
+                f"a worker named {wanted} is running already: give this one another name with -n"
+            )
     raise ConfigError(f"a thousand workers are named {wanted}: give this one another name with -n")

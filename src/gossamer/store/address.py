@@ -15,13 +15,22 @@ from gossamer.errors import ConfigError, UsageError
 
 PORT, SENTINEL_PORT = 6379, 26379
 SCHEMES = {
-    "redis": ("server", False), "valkey": ("server", False), "rediss": ("server", True), "valkeys": ("server", True),
-    "unix": ("unix", False), "redis+unix": ("unix", False), "valkey+unix": ("unix", False),
-    "redis+sentinel": ("sentinel", False), "valkey+sentinel": ("sentinel", False),
-    "rediss+sentinel": ("sentinel", True), "valkeys+sentinel": ("sentinel", True),
-    "redis+cluster": ("cluster", False), "valkey+cluster": ("cluster", False),
-    "rediss+cluster": ("cluster", True), "valkeys+cluster": ("cluster", True),
-}  # fmt: skip
+    "redis": ("server", False),
+    "valkey": ("server", False),
+    "rediss": ("server", True),
+    "valkeys": ("server", True),
+    "unix": ("unix", False),
+    "redis+unix": ("unix", False),
+    "valkey+unix": ("unix", False),
+    "redis+sentinel": ("sentinel", False),
+    "valkey+sentinel": ("sentinel", False),
+    "rediss+sentinel": ("sentinel", True),
+    "valkeys+sentinel": ("sentinel", True),
+    "redis+cluster": ("cluster", False),
+    "valkey+cluster": ("cluster", False),
+    "rediss+cluster": ("cluster", True),
+    "valkeys+cluster": ("cluster", True),
+}
 FORMS = {
     "server": "redis://USER:PASSWORD@HOST:6379/0",
     "unix": "unix:///path/to/socket",
@@ -67,16 +76,18 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
         """How connections are made, in the words of the client library."""
         user, password = (
             (self.sentinel_user, self.sentinel_password) if sentinel else (self.user, self.password)
-        )  # fmt: skip
+        )
         found: dict[str, Any] = {"username": user, "password": password.reveal() if password else None}
         if not sentinel:
             found["db"] = self.db
         if self.tls:
             found |= {
-                "ssl_ca_certs": self.ca_file, "ssl_certfile": self.cert_file, "ssl_keyfile": self.key_file,
+                "ssl_ca_certs": self.ca_file,
+                "ssl_certfile": self.cert_file,
+                "ssl_keyfile": self.key_file,
                 "ssl_cert_reqs": "required" if self.verify else "none",
                 "ssl_check_hostname": self.check_hostname and self.verify,
-            }  # fmt: skip
+            }
         return found
 
 
@@ -99,19 +110,28 @@ def _required(text: str) -> bool:
 
 
 _QUERY: Mapping[str, tuple[str, Callable[[str], Any]]] = {
-    "tls": ("tls", _yes), "ca_file": ("ca_file", _file), "cert_file": ("cert_file", _file),
-    "key_file": ("key_file", _file), "check_hostname": ("check_hostname", _yes), "verify": ("verify", _yes),
-    "db": ("db", int), "sentinel_user": ("sentinel_user", str), "sentinel_password": ("sentinel_password", Secret),
+    "tls": ("tls", _yes),
+    "ca_file": ("ca_file", _file),
+    "cert_file": ("cert_file", _file),
+    "key_file": ("key_file", _file),
+    "check_hostname": ("check_hostname", _yes),
+    "verify": ("verify", _yes),
+    "db": ("db", int),
+    "sentinel_user": ("sentinel_user", str),
+    "sentinel_password": ("sentinel_password", Secret),
     # as redis-py and kombu call them
-    "ssl_ca_certs": ("ca_file", _file), "ssl_certfile": ("cert_file", _file), "ssl_keyfile": ("key_file", _file),
-    "ssl_check_hostname": ("check_hostname", _yes), "ssl_cert_reqs": ("verify", _required),
+    "ssl_ca_certs": ("ca_file", _file),
+    "ssl_certfile": ("cert_file", _file),
+    "ssl_keyfile": ("key_file", _file),
+    "ssl_check_hostname": ("check_hostname", _yes),
+    "ssl_cert_reqs": ("verify", _required),
     "sentinel_username": ("sentinel_user", str),
-}  # fmt: skip
+}
 
 
 def parse(url: str, what: str = "--store") -> Address:
-    """The address of a URL; `what` it is, for messages. Raises UsageError for an unknown scheme, ConfigError for what cannot be
-    read otherwise."""
+    """The address of a URL; `what` it is, for messages. Raises UsageError for an unknown scheme, ConfigError
+    for what cannot be read otherwise."""
     try:
         return _parsed(url, what)
     except _Wrong as wrong:
@@ -130,7 +150,9 @@ def _parsed(url: str, what: str) -> Address:
     userinfo, at, hosts = found["authority"].rpartition("@")
     user, _, password = userinfo.partition(":")
     path = unquote(found["path"])
-    fields: dict[str, Any] = {"tls": tls, "user": unquote(user) or None} | _queried(kind, found["query"] or "")
+    fields: dict[str, Any] = {"tls": tls, "user": unquote(user) or None} | _queried(
+        kind, found["query"] or ""
+    )
     if password:
         fields["password"] = Secret(unquote(password))
     if "@" in path or any(c.isspace() for c in url):

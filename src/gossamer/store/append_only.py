@@ -1,6 +1,7 @@
 """The append-only files of an embedded store: checked before a server reads them, and a torn end cut off.
 
-The server would begin with nothing where the manifest is missing, and would drop everything after a damaged length as if it were torn.
+The server would begin with nothing where the manifest is missing, and would drop everything after a damaged
+length as if it were torn.
 """
 
 from __future__ import annotations
@@ -22,14 +23,17 @@ _COMMAND = re.compile(rb"\*[1-9]\d{0,6}\r\n\$\d{1,9}\r\n")
 
 
 def check_files(store: Path, *, served: bool) -> None:
-    """Raises StoreDamaged where a server would silently begin with fewer keys. `served`: a server has worked here before."""
+    """Raises StoreDamaged where a server would silently begin with fewer keys. `served`: a server has worked
+    here before."""
     folder = store / FOLDER
     try:
         sizes = {path.name: path.stat().st_size for path in folder.iterdir() if path.suffix != ".manifest"}
     except FileNotFoundError:
         sizes = {}
     if not (folder / MANIFEST).exists():
-        kept = any(size > (EMPTY_BASE if "base" in name else 0) for name, size in sizes.items() if "temp" not in name)
+        kept = any(
+            size > (EMPTY_BASE if "base" in name else 0) for name, size in sizes.items() if "temp" not in name
+        )
         if served or kept:
             raise _damaged(store, f"{folder / MANIFEST} is missing")
         return
@@ -68,7 +72,8 @@ def _files(store: Path, kind: bytes) -> list[str]:
 def mend_tail(store: Path) -> str:
     """Cut the torn end off the last append-only file; what was done, '' where the file has no torn end.
 
-    Torn means that the file ends within a command, or within a transaction, with or without zeros after it. The bytes are kept.
+    Torn means that the file ends within a command, or within a transaction, with or without zeros after it.
+    The bytes are kept.
     """
     files = _files(store, b"i")
     if not files:
@@ -165,7 +170,8 @@ def _scan(fd: int, size: int, start: int = 0) -> _Scan:
 
 
 def _command(file: object, at: int, size: int) -> tuple[int, bytes] | bool:
-    """Length and name of the command at the file's position; True where the file ends within it, False where it is none."""
+    """Length and name of the command at the file's position; True where the file ends within it, False where
+    it is none."""
     read = file.readline(32)  # type: ignore[attr-defined]
     length, name = len(read), b""
     if read.startswith(b"#") and not read.endswith(b"\n") and at + length < size:
@@ -202,7 +208,8 @@ def _command(file: object, at: int, size: int) -> tuple[int, bytes] | bool:
 
 
 def _number(line: bytes, mark: bytes, last: bool) -> int | bool | None:
-    """The number of a line such as `*3`; None where the file ends within the line, False where it is no such line."""
+    """The number of a line such as `*3`; None where the file ends within the line, False where it is no such
+    line."""
     if found := re.fullmatch(re.escape(mark) + rb"(\d{1,9})\r\n", line):
         return int(found[1])
     return None if last and re.fullmatch(re.escape(mark) + rb"\d{0,9}\r?", line) else False

@@ -29,7 +29,8 @@ def faults(store: Path) -> list[str]:
 
 
 def mend(store: Path) -> None:
-    """Cut each increment after its last whole command or transaction, and write a missing manifest. What follows a break is left out."""
+    """Cut each increment after its last whole command or transaction, and write a missing manifest. What
+    follows a break is left out."""
     folder = store / FOLDER
     kept, broken = [], False
     for path in _increments(folder):
@@ -103,5 +104,7 @@ def _listed(folder: Path) -> list[str]:
 
 def _increments(folder: Path) -> list[Path]:
     """The increments that the manifest names; without one, those of the newest base and after."""
-    names = [name for name in _listed(folder) if ".incr." in name] or [n for n in _files(folder) if ".incr." in n]
+    names = [name for name in _listed(folder) if ".incr." in name] or [
+        n for n in _files(folder) if ".incr." in n
+    ]
     return [folder / name for name in names if (folder / name).is_file()]

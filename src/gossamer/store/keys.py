@@ -1,8 +1,10 @@
-"""Every key of the store: its type, who writes it, how long it lives. A test fails on a key that is not named here.
+"""Every key of the store: its type, who writes it, how long it lives. A test fails on a key that is not named
+here.
 
-A bucket is a shard of the frontier; its tag `{b:0a3}` puts all its keys into one cluster slot. A registered domain lies in one
-bucket. Host state is shared by all crawls; what belongs to one crawl carries the crawl's name after the tag.
-Scripts get the tag (and the crawl) and derive the rest, so the store must allow derived keys within a slot.
+A bucket is a shard of the frontier; its tag `{b:0a3}` puts all its keys into one cluster slot. A registered
+domain lies in one bucket. Host state is shared by all crawls; what belongs to one crawl carries the crawl's
+name after the tag. Scripts get the tag (and the crawl) and derive the rest, so the store must allow derived
+keys within a slot.
 
 | key | type | holds | written by | lives |
 | --- | --- | --- | --- | --- |
@@ -159,7 +161,8 @@ def tag(bucket: int) -> str:
 
 
 def bucket_of(host: str, buckets: int) -> int:
-    """The bucket of a host: that of its registered domain, so that limits and politeness of a domain meet in one."""
+    """The bucket of a host: that of its registered domain, so that limits and politeness of a domain meet in
+    one."""
     if buckets == 1:
         return 0
     from gossamer import url

@@ -1,6 +1,8 @@
-"""Embedded stores that nobody uses any more: servers whose doors were all killed, or whose folder was deleted; sockets of dead ones.
+"""Embedded stores that nobody uses any more: servers whose doors were all killed, or whose folder was
+deleted; sockets of dead ones.
 
-Only what is ours is looked at: private folders `gossamer-*` of this user below the temporary folder, that hold a socket `s`.
+Only what is ours is looked at: private folders `gossamer-*` of this user below the temporary folder, that
+hold a socket `s`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from gossamer.store.embedded import Embedded
 
 
 class Orphan(NamedTuple):
-    """A socket, and the folder of the store that answers on it: None when none does, or when that folder is gone."""
+    """A socket, and the folder of the store that answers on it: None when none does, or when that folder is
+    gone."""
 
     socket: Path
     alive: bool
@@ -42,7 +45,8 @@ def orphans(age: float, now: float | None = None) -> Iterator[Orphan]:
             continue
         client = redis.Redis(unix_socket_path=str(socket), socket_timeout=2, retry=Retry(NoBackoff(), 0))
         try:
-            where = Path(str(client.config_get("dir").get("dir") or "/nowhere"))  # a deleted folder has no name
+            # a deleted folder has no name
+            where = Path(str(client.config_get("dir").get("dir") or "/nowhere"))
         except redis.ConnectionError:
             yield Orphan(socket, False, None)
         except redis.RedisError:
@@ -56,7 +60,8 @@ def orphans(age: float, now: float | None = None) -> Iterator[Orphan]:
 
 
 def remove(orphan: Orphan) -> None:
-    """End the server, if there is one, and remove its socket. One whose folder is there keeps all that it has."""
+    """End the server, if there is one, and remove its socket. One whose folder is there keeps all that it
+    has."""
     if orphan.store is not None:
         door = Embedded(orphan.store.parent)
         if str(orphan.socket) in (door.url() or ""):
@@ -78,9 +83,12 @@ def _ours(folder: Path, socket: Path) -> bool:
     try:
         about = folder.lstat()
         return (
-            stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid() and stat.S_IMODE(about.st_mode) == 0o700
-            and os.listdir(folder) == ["s"] and stat.S_ISSOCK(socket.lstat().st_mode)
-        )  # fmt: skip
+            stat.S_ISDIR(about.st_mode)
+            and about.st_uid == os.getuid()
+            and stat.S_IMODE(about.st_mode) == 0o700
+            and os.listdir(folder) == ["s"]
+            and stat.S_ISSOCK(socket.lstat().st_mode)
+        )
     except OSError:
         return False
 

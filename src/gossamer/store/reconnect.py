@@ -1,6 +1,7 @@
 """Waiting for a store that is away: one prober with a back-off asks, all callers wait for what it finds.
 
-A fleet's worker waits for ever, a door not at all. The log gets one line when an outage begins and one when it ends.
+A fleet's worker waits for ever, a door not at all. The log gets one line when an outage begins and one when
+it ends.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ _log = logging.getLogger("gossamer.store")
 
 
 class Patience:
-    """How long one client waits. `probe` raises while the store cannot be worked with; `where` is its URL, masked."""
+    """How long one client waits. `probe` raises while the store cannot be worked with; `where` is its URL,
+    masked."""
 
     def __init__(self, seconds: float, probe: Callable[[], Awaitable[None]], where: str) -> None:
         self.seconds = seconds
@@ -44,7 +46,8 @@ class Patience:
         return self._prober is not None and not self._prober.done()
 
     def note(self, error: BaseException) -> None:
-        """A call failed: an outage begins, unless one goes on. Raises the error where nobody waits, or not any longer."""
+        """A call failed: an outage begins, unless one goes on. Raises the error where nobody waits, or not
+        any longer."""
         if not passing(error) or not self.patient:
             raise error
         now = time.monotonic()
@@ -88,7 +91,9 @@ class Patience:
             else:
                 self._ended = time.monotonic()
                 if self._told:
-                    _log.warning("the store at %s answers again after %.1f s", self._where, self._ended - began)
+                    _log.warning(
+                        "the store at %s answers again after %.1f s", self._where, self._ended - began
+                    )
                 return
             if not self._told:  # a connection that broke is no outage: the first probe finds all well
                 self._told = True

@@ -1,7 +1,7 @@
 """One server: its connections, what it says of itself.
 
-A connection notes the run id of the process at its other end, so that a claim can say whom it believes to ask: after a change
-the script holds the bucket's hosts (`failover.lua`).
+A connection notes the run id of the process at its other end, so that a claim can say whom it believes to
+ask: after a change the script holds the bucket's hosts (`failover.lua`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ LOOK = 2.0
 LAG = 10
 """Seconds without a word after which a replica follows no longer."""
 RUN = "run id of the server"
-"""As the last argument of a command it becomes the run id of the server's process that the connection leads to."""
+"""As the last argument of a command it becomes the run id of the server's process that the connection leads
+to."""
 _RUN_ID = re.compile(rb"run_id:(\w+)")
 
 
@@ -63,17 +64,24 @@ class Server:
         self.info: dict[str, Any] = {}
         kind = "unix" if not place.port else "tls" if address.tls else "tcp"
         base = {
-            "unix": redis.UnixDomainSocketConnection, "tls": redis.SSLConnection, "tcp": redis.Connection,
-        }[kind]  # fmt: skip
+            "unix": redis.UnixDomainSocketConnection,
+            "tls": redis.SSLConnection,
+            "tcp": redis.Connection,
+        }[kind]
         where: dict[str, Any] = {"host": place.host, "port": place.port, "socket_keepalive": True}
         self.client = redis.Redis(
             connection_pool=redis.BlockingConnectionPool(
-                connection_class=type("Packing", (_Packing, base), {}), max_connections=64, timeout=timeout,
-                socket_timeout=timeout, socket_connect_timeout=min(timeout, 3.0), retry=None,
+                connection_class=type("Packing", (_Packing, base), {}),
+                max_connections=64,
+                timeout=timeout,
+                socket_timeout=timeout,
+                socket_connect_timeout=min(timeout, 3.0),
+                retry=None,
                 redis_connect_func=None if plain else _greet,
-                **(where if place.port else {"path": place.host}), **address.options(),
+                **(where if place.port else {"path": place.host}),
+                **address.options(),
             )
-        )  # fmt: skip
+        )
 
     @property
     def mode(self) -> str:
@@ -101,7 +109,10 @@ class Server:
         told = info if isinstance(info, dict) else {}
         followers = [v for k, v in told.items() if re.fullmatch(r"slave\d+", k) and isinstance(v, dict)]
         online = [one for one in followers if one.get("state") == "online"]
-        self.replicas, self.filling = sum(int(one.get("lag", 0)) <= LAG for one in online), len(followers) - len(online)
+        self.replicas, self.filling = (
+            sum(int(one.get("lag", 0)) <= LAG for one in online),
+            len(followers) - len(online),
+        )
 
     async def close(self) -> None:
         """Let the connections go."""

@@ -30,14 +30,16 @@ def slot(key: str | bytes) -> int:
 
 
 class Servers:
-    """The servers of an address. `embedded`: our own, beside a data folder, about which there is nothing to ask."""
+    """The servers of an address. `embedded`: our own, beside a data folder, about which there is nothing to
+    ask."""
 
     def __init__(self, address: Address, timeout: float, *, embedded: bool) -> None:
         self.address, self._timeout, self.embedded = address, timeout, embedded
         self._by_place: dict[Place, Server] = {}
         self._by_slot: list[Server | None] = []
         self._only: Server | None = None
-        """The one server, where there is no more than one: always (server, unix), or since the last look (sentinel)."""
+        """The one server, where there is no more than one: always (server, unix), or since the last look
+        (sentinel)."""
         self._ranges: list[Range] = []
         self.turn = 0
         """Changes whenever other servers take writes than before."""
@@ -61,14 +63,18 @@ class Servers:
             await self.look()
         found = self._by_slot[slot(key) if key is not None else 0] if self._by_slot else self._only
         if found is None:
-            raise Away(f"the store at {self.address.shown} does not answer: no node serves the slot of {key!r}")
+            raise Away(
+                f"the store at {self.address.shown} does not answer: no node serves the slot of {key!r}"
+            )
         return found
 
     async def groups(self, keys: Sequence[str]) -> dict[Server, list[int]]:
         """The places of keys in their list, by server."""
         found: dict[Server, list[int]] = {}
         for j, key in enumerate(keys):
-            server = self._only or (self._by_slot[slot(key)] if self._by_slot else None) or await self.serving(key)
+            server = (
+                self._only or (self._by_slot[slot(key)] if self._by_slot else None) or await self.serving(key)
+            )
             found.setdefault(server, []).append(j)
         return found
 
@@ -81,8 +87,11 @@ class Servers:
 
     @property
     def may_follow(self) -> bool:
-        """Whether a replica may take over, known or not: one can come between two looks, and its master go at once."""
-        return self.address.kind in ("sentinel", "cluster") or any(one.replicas for one in self._by_place.values())
+        """Whether a replica may take over, known or not: one can come between two looks, and its master go at
+        once."""
+        return self.address.kind in ("sentinel", "cluster") or any(
+            one.replicas for one in self._by_place.values()
+        )
 
     def stale(self, *, forget: bool = False) -> None:
         """What the last look found may be otherwise now; `forget`: who asks next looks first."""
@@ -102,7 +111,8 @@ class Servers:
             await self.look()
 
     async def look(self) -> None:
-        """Find out who takes writes now, and who follows. Raises Away with what was tried, or StoreError for what is wrong."""
+        """Find out who takes writes now, and who follows. Raises Away with what was tried, or StoreError for
+        what is wrong."""
         began = time.monotonic()
         async with self._lock:
             if self._looked >= began:

@@ -7,12 +7,14 @@ import time
 
 
 def connect(path: str, wait: float, *, by_hand: bool = False) -> sqlite3.Connection:
-    """Open, or make, such a file, for threads that take turns. `wait`: seconds for which another process's transaction is waited for;
-    `by_hand`: no transaction begins by itself.
+    """Open, or make, such a file, for threads that take turns. `wait`: seconds for which another process's
+    transaction is waited for; `by_hand`: no transaction begins by itself.
 
     Raises sqlite3.Error.
     """
-    base = sqlite3.connect(path, timeout=wait, isolation_level=None if by_hand else "DEFERRED", check_same_thread=False)
+    base = sqlite3.connect(
+        path, timeout=wait, isolation_level=None if by_hand else "DEFERRED", check_same_thread=False
+    )
     try:
         _switch(base, time.monotonic() + wait)
         base.execute("PRAGMA synchronous=FULL")

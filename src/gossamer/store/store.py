@@ -1,4 +1,5 @@
-"""The store: the frontier's scripts on Valkey (or Redis), and the proof that it is a gossamer store of our version."""
+"""The store: the frontier's scripts on Valkey (or Redis), and the proof that it is a gossamer store of our
+version."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ _SHARED = {
 
 
 class Store:
-    """A Valkey with the frontier's scripts. Foreign exceptions leave it as `StoreError` (passing ones: `Away`) or `DiskFull`."""
+    """A Valkey with the frontier's scripts. Foreign exceptions leave it as `StoreError` (passing ones:
+    `Away`) or `DiskFull`."""
 
     def __init__(self, client: Client, url: str) -> None:
         self.client = client
@@ -50,7 +52,8 @@ class Store:
         self.buckets = 0
         self.seed = 0
         self.identity = ""
-        """Made at random when the store was empty; "" when an older gossamer made the store and it takes no writes."""
+        """Made at random when the store was empty; "" when an older gossamer made the store and it takes no
+        writes."""
         self.used = 0
         """Calls made."""
         self._texts: dict[str, str] = {}
@@ -73,8 +76,8 @@ class Store:
         return self.client.patience.patient
 
     async def open(self, buckets: int, psl: str) -> None:
-        """Check that the store may keep a frontier, and its version, bucket count and Public Suffix List against ours; they are
-        written into an empty one."""
+        """Check that the store may keep a frontier, and its version, bucket count and Public Suffix List
+        against ours; they are written into an empty one."""
         await check(self)
         ours = {"version": str(keys.VERSION), "buckets": str(buckets), "psl": psl}
         mine = {**ours, "seed": str(secrets.randbits(63)), "id": secrets.token_hex(8)}
@@ -88,7 +91,9 @@ class Store:
             raw = await self.guard(self.client.hgetall(keys.META))
         found = {k.decode(): v.decode() for k, v in raw.items()}
         if mine.keys() - found.keys() - {"id"}:
-            raise StoreFull(f"the store at {self.client.servers.address.shown} is out of memory: raise its maxmemory")
+            raise StoreFull(
+                f"the store at {self.client.servers.address.shown} is out of memory: raise its maxmemory"
+            )
         for field, value in ours.items():
             if found[field] != value:
                 raise ConfigError(_mismatch(field, found[field], value))
@@ -100,7 +105,9 @@ class Store:
         if self.seed and (seed or b"").decode("utf-8", "replace") != str(self.seed):
             what = "was emptied" if seed is None else "was emptied or replaced"
             where = self.client.servers.address.shown
-            raise StoreChanged(f"the store at {where} {what} while it was in use: what it knew of crawls is gone")
+            raise StoreChanged(
+                f"the store at {where} {what} while it was in use: what it knew of crawls is gone"
+            )
 
     async def check_same(self) -> None:
         """See `same`."""
@@ -115,9 +122,11 @@ class Store:
         except NoScriptError:
             return await self.guard(self.client.execute_command("EVAL", self.text(verb), *call[2:]))
 
-    async def run_all(self, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], confirm: bool = False) -> list[Any]:
-        """Call one script on many buckets (bucket, arguments) at once, each once. In a reply's place may stand one of our
-        errors, or (`confirm`) `Unsure`."""
+    async def run_all(
+        self, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], confirm: bool = False
+    ) -> list[Any]:
+        """Call one script on many buckets (bucket, arguments) at once, each once. In a reply's place may
+        stand one of our errors, or (`confirm`) `Unsure`."""
         digest = self.digest(verb)
         self.used += len(calls)
         sent: list[Command] = [(("EVALSHA", digest, 1, keys.tag(b), *args), {}) for b, args in calls]
@@ -183,7 +192,8 @@ class Store:
         return self._texts[verb]
 
     async def guard(self, call: Awaitable[Any]) -> Any:
-        """Await a call to the store; what goes wrong becomes one of our errors (scripts unknown to it excepted)."""
+        """Await a call to the store; what goes wrong becomes one of our errors (scripts unknown to it
+        excepted)."""
         try:
             answer = await call
         except NoScriptError:
@@ -195,7 +205,8 @@ class Store:
         return answer
 
     async def scan(self, pattern: str, page: int = 1000) -> AsyncIterator[list[bytes]]:
-        """Keys that match, in pages, of all servers; a key may come twice when the store grows meanwhile. Never blocks it."""
+        """Keys that match, in pages, of all servers; a key may come twice when the store grows meanwhile.
+        Never blocks it."""
         for server in await self.guard(self.client.servers.all()):
             cursor: Any = 0
             while True:
@@ -215,8 +226,8 @@ class Store:
 def connect(url: str, timeout: float = 10.0, *, patience: float = 0.0, embedded: bool = False) -> Store:
     """A store by URL (docs/stores.md). Nothing is sent yet.
 
-    `patience`: seconds for which an outage is waited for, FOR_EVER on a fleet. `embedded`: it is our own, of a data folder.
-    Raises UsageError or ConfigError.
+    `patience`: seconds for which an outage is waited for, FOR_EVER on a fleet. `embedded`: it is our own, of
+    a data folder. Raises UsageError or ConfigError.
     """
     address = parse(url)
     if address.kind in ("sentinel", "cluster"):
@@ -225,7 +236,8 @@ def connect(url: str, timeout: float = 10.0, *, patience: float = 0.0, embedded:
 
 
 def _still_wanted(cause: BaseException | None = None) -> None:
-    """The client swallows a cancellation now and then, or tells of it as a lost connection; a loop would never end."""
+    """The client swallows a cancellation now and then, or tells of it as a lost connection; a loop would
+    never end."""
     if (task := asyncio.current_task()) is not None and task.cancelling():
         raise asyncio.CancelledError from cause
 

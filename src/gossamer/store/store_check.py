@@ -1,4 +1,5 @@
-"""Whether a store may keep a frontier: it answers, it is not too old, it evicts nothing, it runs scripts, it is written to its disk.
+"""Whether a store may keep a frontier: it answers, it is not too old, it evicts nothing, it runs scripts, it
+is written to its disk.
 
 What a server is, its INFO says: no other right is asked for.
 """
@@ -45,21 +46,32 @@ def remarks(info: Mapping[str, Any], kind: str) -> Iterator[Remark]:
     """What to say of a server; `kind` is that of its address."""
     if not info:
         yield Remark(
-            "rights", False, "the user may not call INFO: replicas and eviction cannot be looked at", "grant it +info"
+            "rights",
+            False,
+            "the user may not call INFO: replicas and eviction cannot be looked at",
+            "grant it +info",
         )
         return
     oldest = OLDEST.get(kind, OLDEST["server"])
     version = tuple(map(int, re.findall(r"\d+", str(info.get("redis_version", "")))[:2]))
     if version and version < oldest:
         yield Remark(
-            "version", True, f"{name(info)} is too old", f"use Valkey, or Redis {'.'.join(map(str, oldest))} or newer"
+            "version",
+            True,
+            f"{name(info)} is too old",
+            f"use Valkey, or Redis {'.'.join(map(str, oldest))} or newer",
         )
     policy, most = str(info.get("maxmemory_policy", "")), int(info.get("maxmemory", 0) or 0)
     if most and policy and policy != "noeviction":
-        yield Remark("memory", True, f"maxmemory-policy is {policy}: it forgets URLs when it is full", NOEVICTION)
+        yield Remark(
+            "memory", True, f"maxmemory-policy is {policy}: it forgets URLs when it is full", NOEVICTION
+        )
     if not most and "maxmemory" not in info:
         yield Remark(
-            "memory", False, "it does not say whether it evicts", "make sure that maxmemory-policy is noeviction"
+            "memory",
+            False,
+            "it does not say whether it evicts",
+            "make sure that maxmemory-policy is noeviction",
         )
     if str(info.get("aof_enabled", "0")) != "1":
         yield Remark(
@@ -71,7 +83,8 @@ def remarks(info: Mapping[str, Any], kind: str) -> Iterator[Remark]:
 
 
 async def fullest(store: Store) -> float:
-    """How much of its `maxmemory` the fullest server uses, 0 to 1; 0 where there is no bound, or the user may not ask."""
+    """How much of its `maxmemory` the fullest server uses, 0 to 1; 0 where there is no bound, or the user may
+    not ask."""
     shares = [0.0]
     for server in await store.client.servers.all():
         with contextlib.suppress(NoPermissionError):
@@ -87,7 +100,9 @@ async def reach(store: Store, seconds: float) -> None:
     deadline = time.monotonic() + seconds  # one look may take 2 s, where nobody says no
     while True:
         try:
-            await (store.guard(cast(Awaitable[Any], store.client.ping())) if servers.embedded else servers.look())
+            await (
+                store.guard(cast(Awaitable[Any], store.client.ping())) if servers.embedded else servers.look()
+            )
             return
         except Away:
             if time.monotonic() >= deadline:
@@ -105,14 +120,18 @@ async def check(store: Store) -> None:
         for remark in remarks(server.info, servers.address.kind):
             if remark.bad:
                 where = f" ({server.place})" if servers.address.kind != "server" else ""
-                raise StoreError(f"the store at {servers.address.shown}{where}: {remark.found}: {remark.advice}")
+                raise StoreError(
+                    f"the store at {servers.address.shown}{where}: {remark.found}: {remark.advice}"
+                )
     await store.guard(store.client.execute_command("EVAL", "return 1", 1, keys.META))
 
 
 async def durably(store: Store, *command: Any) -> None:
-    """Make one write, and wait until it and all before it are on the disk, where the store has an append-only file.
+    """Make one write, and wait until it and all before it are on the disk, where the store has an append-only
+    file.
 
-    A store that syncs every second is waited for at most two; the embedded one is made to sync at once. A replica must have it, too.
+    A store that syncs every second is waited for at most two; the embedded one is made to sync at once. A
+    replica must have it, too.
     """
     while True:
         try:
@@ -131,7 +150,8 @@ async def _durably(store: Store, command: tuple[Any, ...]) -> None:
     pipe.execute_command("WAITAOF", 1, 0, 2000)
     if server.replicas:
         pipe.execute_command("WAIT", 1, 2000)
-    done = (await store.guard(pipe.execute(raise_on_error=False)))[0]  # there may be no such file, or no such command
+    # there may be no such file, or no such command
+    done = (await store.guard(pipe.execute(raise_on_error=False)))[0]
     if servers.embedded:
         await store.guard(cast(Awaitable[Any], server.client.config_set("appendfsync", "everysec")))
     if isinstance(done, ResponseError):

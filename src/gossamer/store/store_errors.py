@@ -21,14 +21,39 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as Lost
 from redis.exceptions import TimeoutError as LostInTime
 
-from gossamer.errors import OWN_LIMITS, Away, DiskFull, GossamerError, ResourceError, StoreError, StoreFull, own_limit
+from gossamer.errors import (
+    OWN_LIMITS,
+    Away,
+    DiskFull,
+    GossamerError,
+    ResourceError,
+    StoreError,
+    StoreFull,
+    own_limit,
+)
 from gossamer.store.address import Address
 
-_PASSING = ("LOADING", "READONLY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "NOREPLICAS", "UNBLOCKED", "BUSY ")
+_PASSING = (
+    "LOADING",
+    "READONLY",
+    "CLUSTERDOWN",
+    "TRYAGAIN",
+    "MASTERDOWN",
+    "NOREPLICAS",
+    "UNBLOCKED",
+    "BUSY ",
+)
 _PASSING_CLASSES = (BusyLoadingError, ReadOnlyError, ClusterDownError, TryAgainError, AskError)
 _FULL = ("No space left", "MISCONF", errno.errorcode[errno.ENOSPC])
 _OURS = tuple(OWN_LIMITS[number] for number in (errno.EMFILE, errno.ENFILE, errno.ENOMEM))
-_REFUSED = ("NOAUTH", "WRONGPASS", "invalid username-password", "Authentication required", "AUTH ", "invalid password")
+_REFUSED = (
+    "NOAUTH",
+    "WRONGPASS",
+    "invalid username-password",
+    "Authentication required",
+    "AUTH ",
+    "invalid password",
+)
 _FOREIGN = "non local key"  # a bucket moved to another node of the Cluster
 
 
@@ -63,9 +88,13 @@ def explained(error: BaseException, address: Address) -> GossamerError:
     if refused(error):
         return StoreError(f"{at}: user/password refused{_whose(address)} ({text})")
     if isinstance(error, NoPermissionError) or text.startswith("NOPERM"):
-        return StoreError(f"{at}: its user may not do that: see docs/stores.md for the rights it needs ({text})")
+        return StoreError(
+            f"{at}: its user may not do that: see docs/stores.md for the rights it needs ({text})"
+        )
     if "CERTIFICATE_VERIFY_FAILED" in text:
-        return StoreError(f"{at}: its certificate is not trusted: name its authority with ?ca_file=FILE ({text})")
+        return StoreError(
+            f"{at}: its certificate is not trusted: name its authority with ?ca_file=FILE ({text})"
+        )
     if "WRONG_VERSION_NUMBER" in text:
         return StoreError(f"{at} does not speak TLS: write redis:// instead of rediss:// ({text})")
     if isinstance(error, MovedError):

@@ -1,11 +1,13 @@
-"""URLs: parsed once, at the edge, as browsers do; every client gets the serialized form and none parses on its own.
+"""URLs: parsed once, at the edge, as browsers do; every client gets the serialized form and none parses on
+its own.
 
 Three forms of one URL:
 
 - the *fetch form*: WHATWG serialization without fragment, what is requested (`Resolver`);
 - the *canonical form*: the key under which a URL counts as known (`canonical`, `key`): the fetch form without
   credentials, tracking parameters and session ids, its query sorted by name;
-- its *host*: the authority `host[:port]` (`host`), and the registered domain of that host (`registered_domain`).
+- its *host*: the authority `host[:port]` (`host`), and the registered domain of that host
+  (`registered_domain`).
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ _hash = xxhash.xxh3_64_intdigest
 
 
 def parse(text: str | None, base: str | None = None) -> str | None:
-    """The WHATWG serialization of `text` (URL Standard, 4.4 and 4.5), resolved against `base`; None when it is no URL.
+    """The WHATWG serialization of `text` (URL Standard, 4.4 and 4.5), resolved against `base`; None when it
+    is no URL.
 
     >>> parse("../b c?d", "http://Example.com:80/x/y/")
     'http://example.com/x/b%20c?d'
@@ -55,8 +58,8 @@ def parse(text: str | None, base: str | None = None) -> str | None:
 def canonical(text: str | None, base: str | None = None, drop: Drop = DEFAULT_DROP) -> str | None:
     """The URL under which `text` counts as known; None when it is no URL. Idempotent.
 
-    Parsed, no fragment, no credentials, no tracking parameters and session ids (`drop`), the query sorted by name with
-    the order of equal names kept.
+    Parsed, no fragment, no credentials, no tracking parameters and session ids (`drop`), the query sorted by
+    name with the order of equal names kept.
 
     Only for deduplication: what is fetched is the form that was found, for sorting breaks signed URLs.
 
@@ -104,7 +107,8 @@ class Resolver:
     __slots__ = ("_base",)
 
     def __init__(self, base: str) -> None:
-        """`base`: the page's URL, or its resolved `<base href>`; when it is no URL only absolute hrefs resolve."""
+        """`base`: the page's URL, or its resolved `<base href>`; when it is no URL only absolute hrefs
+        resolve."""
         self._base = _of(base, None)
 
     def resolve(self, href: str) -> str | None:
@@ -134,7 +138,8 @@ class Resolver:
 
 
 def host(url: str) -> str:
-    """The authority `host[:port]` of a serialized http(s) URL: no credentials, the scheme's default port left out.
+    """The authority `host[:port]` of a serialized http(s) URL: no credentials, the scheme's default port left
+    out.
 
     >>> host("https://u:p@example.com:8443/a")
     'example.com:8443'
@@ -156,7 +161,8 @@ def origin(url: str) -> str:
 
 
 def split_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
-    """A serialized URL without its userinfo, and the (user, password) that stood there, percent-decoded, or None.
+    """A serialized URL without its userinfo, and the (user, password) that stood there, percent-decoded, or
+    None.
 
     >>> split_credentials("https://me:s%40c@example.com/a")
     ('https://example.com/a', ('me', 's@c'))

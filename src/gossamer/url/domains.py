@@ -11,7 +11,8 @@ DEEPEST = 8  # labels; no rule has more, so what stands to the left of them cann
 
 @lru_cache(maxsize=65_536)
 def registered_domain(host: str) -> str:
-    """The registered domain (public suffix and one label) of a host, its port ignored: it owns cookies and buckets.
+    """The registered domain (public suffix and one label) of a host, its port ignored: it owns cookies and
+    buckets.
 
     ICANN and private rules count. IP addresses, single labels and public suffixes are their own domain.
 

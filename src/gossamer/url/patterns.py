@@ -1,11 +1,12 @@
 """Regular expressions of users and sites, matched against text of the web in bounded time.
 
-The syntax and the meaning are those of Python's `re`: its own parser reads each pattern. Its matcher backtracks, so a hostile text
-can hold it for years (`(a+)+$`). Which matcher runs is decided for each pattern:
+The syntax and the meaning are those of Python's `re`: its own parser reads each pattern. Its matcher
+backtracks, so a hostile text can hold it for years (`(a+)+$`). Which matcher runs is decided for each
+pattern:
 
-re      patterns that are proven to take linear time, and short texts, if a bound on the steps is known
-re2     all others that RE2 can express; it takes linear time on every text
-regex   look-around and back-references, and texts on which RE2 would find something else; ends after `TIMEOUT_S`
+re      patterns that are proven to take linear time, and short texts, if a bound on the steps is known re2
+all others that RE2 can express; it takes linear time on every text regex   look-around and back-references,
+and texts on which RE2 would find something else; ends after `TIMEOUT_S`
 
 Neither re2 nor regex is imported before a pattern needs it.
 """
@@ -149,7 +150,8 @@ class _Engines:
         writer = _Writer(plain.flags)
         try:
             text = writer.sequence(tree, plain.flags).encode()
-            # a repeat of what may be empty gives other groups than `re`, and so does a search behind an empty match
+            # a repeat of what may be empty gives other groups than `re`, and so does a search behind an empty
+            # match
             spans = tree.getwidth()[0] > 0 and not writer.repeats_empty
             self._open(text, spans)
         except (_Inexpressible, UnicodeEncodeError):
@@ -262,7 +264,8 @@ class _Complex(Exception):
 
 
 class _Piece(NamedTuple):
-    """A part of a pattern. `first`: characters it may begin with; `run`: these characters, as many as there are."""
+    """A part of a pattern. `first`: characters it may begin with; `run`: these characters, as many as there
+    are."""
 
     first: int
     least: int
@@ -282,7 +285,8 @@ def _short(tree: Any, flags: int) -> int | None:
         return 0
     clashes, plain_runs, runs = 0, False, 0
     for number, piece in enumerate(pieces):
-        if piece.run and (then := _first(pieces[number + 1 :])) is not None:  # a run at the end is a match in any case
+        # a run at the end is a match in any case
+        if piece.run and (then := _first(pieces[number + 1 :])) is not None:
             runs |= piece.first
             clashes += bool(piece.first & then)
             plain_runs = plain_runs or not piece.first & then
@@ -293,7 +297,8 @@ def _short(tree: Any, flags: int) -> int | None:
 
 
 def _first(pieces: list[_Piece]) -> int | None:
-    """The characters with which pieces may begin; None if they may all be empty, so that they match in any case."""
+    """The characters with which pieces may begin; None if they may all be empty, so that they match in any
+    case."""
     found = 0
     for piece in pieces:
         found |= piece.first
@@ -346,7 +351,9 @@ def _either(choices: list[list[_Piece]], ways: list[int]) -> _Piece:
         known = _first(one)
         first |= _union(one) if known is None else known
     return _Piece(
-        first, min(sum(p.least for p in one) for one in choices), max(sum(p.most for p in one) for one in choices)
+        first,
+        min(sum(p.least for p in one) for one in choices),
+        max(sum(p.most for p in one) for one in choices),
     )
 
 
@@ -363,7 +370,11 @@ def _set(name: str, av: Any, flags: int) -> int:
         return _ALL if flags & re.DOTALL else _ALL & ~_NEWLINE
     if name in ("LITERAL", "NOT_LITERAL"):
         found = _span(av, av, flags)
-        return found if name == "LITERAL" else (_ALL & ~found) | (_OTHER if av > 127 or flags & re.IGNORECASE else 0)
+        return (
+            found
+            if name == "LITERAL"
+            else (_ALL & ~found) | (_OTHER if av > 127 or flags & re.IGNORECASE else 0)
+        )
     found, negated = 0, False
     for op, value in av:
         kind = str(op)
@@ -386,7 +397,8 @@ def _span(low: int, high: int, flags: int) -> int:
         if flags & re.IGNORECASE and (char := chr(code)).isalpha():
             found |= 1 << ord(char.swapcase())
             found |= _OTHER if char in "iksIKS" else 0
-    if flags & re.IGNORECASE and high > 127:  # letters beyond ASCII that are the same as i, k, s in another case
+    # letters beyond ASCII that are the same as i, k, s in another case
+    if flags & re.IGNORECASE and high > 127:
         found |= _span(105, 105, 0) | _span(107, 107, 0) | _span(115, 115, 0)
         found |= _span(73, 73, 0) | _span(75, 75, 0) | _span(83, 83, 0)
     return found
@@ -441,7 +453,9 @@ class _Writer:
         endless = str(most) == "MAXREPEAT"
         if not self.regex and max(least, 0 if endless else int(most)) > 1000:
             raise _Inexpressible
-        times = {(0, True): "*", (1, True): "+"}.get((least, endless)) or f"{{{least},{'' if endless else int(most)}}}"
+        times = {(0, True): "*", (1, True): "+"}.get(
+            (least, endless)
+        ) or f"{{{least},{'' if endless else int(most)}}}"
         sign = {"MAX_REPEAT": "", "MIN_REPEAT": "?", "POSSESSIVE_REPEAT": "+"}[name]
         return f"(?:{self.sequence(body, flags)}){times}{sign}"
 

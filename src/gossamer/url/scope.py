@@ -1,4 +1,5 @@
-"""Which URLs a crawl wants: the pure filters between a found link and the frontier, compiled once from its settings."""
+"""Which URLs a crawl wants: the pure filters between a found link and the frontier, compiled once from its
+settings."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ MAX_URL = 2083
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """The filters of one crawl. Make it with `of`; URLs are in fetch form, hosts are `host[:port]` (`gossamer.url`)."""
+    """The filters of one crawl. Make it with `of`; URLs are in fetch form, hosts are `host[:port]`
+    (`gossamer.url`)."""
 
     mode: str
     seeds: frozenset[str]
@@ -38,14 +40,24 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     domains: frozenset[str] = frozenset()
     """Registered domains of the seeds, in mode host."""
     open: bool = False
-    """Seeds come while the crawl is at work: hosts of pages (and what is said to be a seed) are inside as well."""
+    """Seeds come while the crawl is at work: hosts of pages (and what is said to be a seed) are inside as
+    well."""
 
     @classmethod
     def of(
-        cls, seeds: Iterable[str], mode: str = "host", *, include: Iterable[str] = (), exclude: Iterable[str] = (),
-        depth: int = 50, ports: Iterable[int] = (), longest: int = MAX_URL, today: date | None = None,
-    ) -> Scope:  # fmt: skip
-        """Compile the filters. `ports`: beyond 80, 443, 8080, 8443 and the seeds' own; `today` is for calendars.
+        cls,
+        seeds: Iterable[str],
+        mode: str = "host",
+        *,
+        include: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        depth: int = 50,
+        ports: Iterable[int] = (),
+        longest: int = MAX_URL,
+        today: date | None = None,
+    ) -> Scope:
+        """Compile the filters. `ports`: beyond 80, 443, 8080, 8443 and the seeds' own; `today` is for
+        calendars.
 
         Raises UsageError for an unknown mode or a bad pattern.
 
@@ -56,16 +68,24 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         if mode not in MODES:
             raise UsageError(f"--scope is one of {', '.join(MODES)}, not {mode!r}")
         empty = cls(
-            mode=mode, seeds=frozenset(), places=frozenset(), prefixes=(), depth=depth, ports=PORTS | frozenset(ports),
-            include=_patterns("--include", include), exclude=_patterns("--exclude", exclude), longest=longest,
+            mode=mode,
+            seeds=frozenset(),
+            places=frozenset(),
+            prefixes=(),
+            depth=depth,
+            ports=PORTS | frozenset(ports),
+            include=_patterns("--include", include),
+            exclude=_patterns("--exclude", exclude),
+            longest=longest,
             today=today or date.today(),
-        )  # fmt: skip
+        )
         return empty._with(seeds)
 
     def refuse(self, url: str, host: str, depth: int, beside: str = "") -> str | None:
         """The reason why a URL found at `depth` is not wanted (a word of verdict.SKIPS), or None.
 
-        `beside`: the host of the page that it was found on; `*`: it is a seed. Both count where the scope is open.
+        `beside`: the host of the page that it was found on; `*`: it is a seed. Both count where the scope is
+        open.
 
         >>> Scope.of(["https://example.com/"]).refuse("https://example.org/", "example.org", 1)
         'scope'
@@ -77,7 +97,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return self._filtered(url, host, depth, self.open and beside in ("*", host))
 
     def lone(self, url: str, host: str) -> str | None:
-        """The reason why a file that an item names is not wanted, or None: wherever it lies, but for ports, length and `exclude`."""
+        """The reason why a file that an item names is not wanted, or None: wherever it lies, but for ports,
+        length and `exclude`."""
         if "@" in url and urls.split_credentials(url)[1] is not None:
             return "filter"
         if url[:4] != "http" or not self.opens(host) or self._excluding(url):
@@ -85,7 +106,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return "trap" if len(url) > self.longest else None
 
     def unfit(self, url: str, host: str) -> str | None:
-        """The reason why a sitemap that a site names is not asked for, or None: it may lie anywhere on the web.
+        """The reason why a sitemap that a site names is not asked for, or None: it may lie anywhere on the
+        web.
 
         >>> Scope.of(["https://example.com/"]).unfit("file:///etc/passwd", "")
         'filter'
@@ -95,7 +117,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return "trap" if len(url) > self.longest else None
 
     def near(self, url: str, host: str, depth: int) -> bool:
-        """Whether a URL that is refused as `scope` would be wanted if a seed were redirected to its host, as may well be.
+        """Whether a URL that is refused as `scope` would be wanted if a seed were redirected to its host, as
+        may well be.
 
         >>> scope = Scope.of(["https://example.com/"])
         >>> scope.near("https://www.example.com/", "www.example.com", 1), scope.near("https://example.org/", "example.org", 1)
@@ -127,8 +150,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     def explain(self, url: str, depth: int) -> list[tuple[str, str, str]]:
         """(gate, verdict, rule) of each filter in their order.
 
-        The verdict is `pass` or a skip reason, the first of which is what `refuse` says; the rule names the pattern,
-        limit or word that decided.
+        The verdict is `pass` or a skip reason, the first of which is what `refuse` says; the rule names the
+        pattern, limit or word that decided.
 
         >>> Scope.of(["https://example.com/"], depth=3).explain("https://example.com/a", 4)[5]
         ('depth', 'depth', '4 links from a seed, --depth is 3')
@@ -137,12 +160,16 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         if found is None:
             return [("form", "filter", "is no URL")]
         found = found.partition("#")[0]
-        return [(gate, reason or "pass", rule) for gate, reason, rule in self._gates(found, urls.host(found), depth)]
+        return [
+            (gate, reason or "pass", rule)
+            for gate, reason, rule in self._gates(found, urls.host(found), depth)
+        ]
 
     def re_anchored(self, from_url: str, to_url: str) -> Scope:
         """The scope after a seed's redirect: where `to_url` leads is wanted as if it had been the seed.
 
-        The caller knows that `from_url` is a seed or came of one; the order of several redirects does not matter.
+        The caller knows that `from_url` is a seed or came of one; the order of several redirects does not
+        matter.
 
         >>> wider = Scope.of(["https://example.com/"]).re_anchored("https://example.com/", "https://www.example.com/")
         >>> wider.refuse("https://www.example.com/a", "www.example.com", 1)
@@ -158,9 +185,13 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         domains = {urls.registered_domain(host) for host in hosts} if self.mode == "host" else set()
         ports = {_port(host) for host in hosts} - {0}
         return msgspec.structs.replace(
-            self, seeds=self.seeds | set(seeds), places=self.places | places, ports=self.ports | ports,
-            prefixes=tuple(sorted(folders.union(self.prefixes))), domains=self.domains | domains,
-        )  # fmt: skip
+            self,
+            seeds=self.seeds | set(seeds),
+            places=self.places | places,
+            ports=self.ports | ports,
+            prefixes=tuple(sorted(folders.union(self.prefixes))),
+            domains=self.domains | domains,
+        )
 
     def _inside(self, url: str, host: str) -> bool:
         if url[:4] != "http":
@@ -192,11 +223,19 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     def _gates(self, url: str, host: str, depth: int) -> Iterator[tuple[str, str | None, str]]:
         """(gate, reason or None, rule), in the order in which `refuse` asks."""
         bare = urls.split_credentials(url)[1] is None
-        yield "credentials", None if bare else "filter", "none in it" if bare else "has a user name or password in it"
+        yield (
+            "credentials",
+            None if bare else "filter",
+            "none in it" if bare else "has a user name or password in it",
+        )
         inside = self._inside(url, host) or (self.open and url[:4] == "http")
         where = host if self.mode != "domain" else urls.registered_domain(host)
-        known = _some(self.prefixes if self.mode == "prefix" else self.seeds if self.mode == "page" else self.places)
-        rule = f": {where} is {'' if inside else 'not '}in {known}" if self.mode != "any" else ": http and https"
+        known = _some(
+            self.prefixes if self.mode == "prefix" else self.seeds if self.mode == "page" else self.places
+        )
+        rule = (
+            f": {where} is {'' if inside else 'not '}in {known}" if self.mode != "any" else ": http and https"
+        )
         rule = f" of the page that links to it: {host}" if self.open and self.mode != "any" else rule
         yield "scope", None if inside else "scope", f"--scope {self.mode}{rule}"
         closed = not self.opens(host)
@@ -221,7 +260,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
             also = f"--include {into.pattern}"
         else:
             also = (
-                "no --include is given" if into else f"no --include matches: {_some(p.pattern for p in self.include)}"
+                "no --include is given"
+                if into
+                else f"no --include matches: {_some(p.pattern for p in self.include)}"
             )
         yield "exclude", "filter" if out else None, rule
         yield "include", None if into else "filter", also

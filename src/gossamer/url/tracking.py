@@ -6,37 +6,170 @@ import re
 from collections.abc import Iterable
 from urllib.parse import unquote
 
-# After the global rules of ClearURLs and the documents of the services named. A word here costs pages where a site uses
+# After the global rules of ClearURLs and the documents of the services named. A word here costs pages where a
+# site uses
 # it for something else, so words in general use (`ref`, `source`, `mc`, `s`) are not in it.
 TRACKING = (
     # Google
-    "utm", "utm_*", "ga_*", "_ga", "_ga_*", "_gl", "_gac", "gs_l", "gclid", "gclsrc", "dclid", "gbraid", "wbraid",
-    "gad_source", "gad_campaignid", "srsltid",
+    "utm",
+    "utm_*",
+    "ga_*",
+    "_ga",
+    "_ga_*",
+    "_gl",
+    "_gac",
+    "gs_l",
+    "gclid",
+    "gclsrc",
+    "dclid",
+    "gbraid",
+    "wbraid",
+    "gad_source",
+    "gad_campaignid",
+    "srsltid",
     # Yandex
-    "yclid", "ymclid", "ysclid", "_openstat",
+    "yclid",
+    "ymclid",
+    "ysclid",
+    "_openstat",
     # Meta
-    "fbclid", "fb_*", "action_object_map", "action_type_map", "action_ref_map", "action__map", "igshid", "igsh",
+    "fbclid",
+    "fb_*",
+    "action_object_map",
+    "action_type_map",
+    "action_ref_map",
+    "action__map",
+    "igshid",
+    "igsh",
     "mibextid",
     # other networks
-    "msclkid", "twclid", "__twitter_impression", "ttclid", "li_fat_id", "rdt_cid", "sccid", "epik",
-    "__cft__*", "__xts__*", "__tn__", "outbrainclickid", "tblci", "vmcid", "yadclid", "yadordid", "gdfms", "gdftrk", "gdffi",
+    "msclkid",
+    "twclid",
+    "__twitter_impression",
+    "ttclid",
+    "li_fat_id",
+    "rdt_cid",
+    "sccid",
+    "epik",
+    "__cft__*",
+    "__xts__*",
+    "__tn__",
+    "outbrainclickid",
+    "tblci",
+    "vmcid",
+    "yadclid",
+    "yadordid",
+    "gdfms",
+    "gdftrk",
+    "gdffi",
     # shops and portals: where on which page a link stood
-    "pf_rd_*", "pd_rd_*", "_trkparms", "_trksid", "algo_pvid", "algo_expid", "algo_exp_id", "guccounter", "guce_referrer",
-    "guce_referrer_sig", "wprov", "lipi",
+    "pf_rd_*",
+    "pd_rd_*",
+    "_trkparms",
+    "_trksid",
+    "algo_pvid",
+    "algo_expid",
+    "algo_exp_id",
+    "guccounter",
+    "guce_referrer",
+    "guce_referrer_sig",
+    "wprov",
+    "lipi",
     # tools for mail, campaigns and statistics
-    "mkt_tok", "hmb_*", "otm_*", "cmpid", "os_ehash", "wt_mc", "wt_zmc", "wtmc", "wtzmc", "wtrid", "echobox", "spm",
-    "vn_*", "tracking_source", "ceneo_spo", "itm_*", "__hsfp", "__hssc", "__hstc", "_hsenc", "_hsmi", "__s",
-    "hsctatracking", "hsa_*", "mc_*", "ml_subscriber", "ml_subscriber_hash", "oly_anon_id", "oly_enc_id", "rb_clickid",
-    "s_cid", "s_kwcid", "vero_conv", "vero_id", "wickedid", "pk_*", "piwik_*", "mtm_*", "matomo_*", "_branch_match_id",
-    "irclickid", "irgwc", "cjevent", "ck_subscriber_id", "zanpid", "dicbo", "_kx", "ef_id",
-    "_ke", "_ly_c", "_ly_r", "at_medium", "at_campaign", "at_custom*", "bsft_*", "cm_mmc*", "dm_i", "elqtrackid", "elqtrack",
-    "elqaid", "elqat", "intcmp", "mkwid", "pcrid", "rtkcid", "stm_*", "trk_contact", "trk_module", "trk_msg", "trk_sid",
-    "utmccn", "utmcct", "utmcmd", "utmcsr", "utmctr", "xtor",
-)  # fmt: skip
+    "mkt_tok",
+    "hmb_*",
+    "otm_*",
+    "cmpid",
+    "os_ehash",
+    "wt_mc",
+    "wt_zmc",
+    "wtmc",
+    "wtzmc",
+    "wtrid",
+    "echobox",
+    "spm",
+    "vn_*",
+    "tracking_source",
+    "ceneo_spo",
+    "itm_*",
+    "__hsfp",
+    "__hssc",
+    "__hstc",
+    "_hsenc",
+    "_hsmi",
+    "__s",
+    "hsctatracking",
+    "hsa_*",
+    "mc_*",
+    "ml_subscriber",
+    "ml_subscriber_hash",
+    "oly_anon_id",
+    "oly_enc_id",
+    "rb_clickid",
+    "s_cid",
+    "s_kwcid",
+    "vero_conv",
+    "vero_id",
+    "wickedid",
+    "pk_*",
+    "piwik_*",
+    "mtm_*",
+    "matomo_*",
+    "_branch_match_id",
+    "irclickid",
+    "irgwc",
+    "cjevent",
+    "ck_subscriber_id",
+    "zanpid",
+    "dicbo",
+    "_kx",
+    "ef_id",
+    "_ke",
+    "_ly_c",
+    "_ly_r",
+    "at_medium",
+    "at_campaign",
+    "at_custom*",
+    "bsft_*",
+    "cm_mmc*",
+    "dm_i",
+    "elqtrackid",
+    "elqtrack",
+    "elqaid",
+    "elqat",
+    "intcmp",
+    "mkwid",
+    "pcrid",
+    "rtkcid",
+    "stm_*",
+    "trk_contact",
+    "trk_module",
+    "trk_msg",
+    "trk_sid",
+    "utmccn",
+    "utmcct",
+    "utmcmd",
+    "utmcsr",
+    "utmctr",
+    "xtor",
+)
 SESSIONS = (
-    "phpsessid", "jsessionid", "aspsessionid*", "cfid", "cftoken", "zenid", "oscsid", "xtcsid",
-    "sid=?", "sess=?", "sessid=?", "session=?", "sessionid=?", "session_id=?", "session-id=?",
-)  # fmt: skip
+    "phpsessid",
+    "jsessionid",
+    "aspsessionid*",
+    "cfid",
+    "cftoken",
+    "zenid",
+    "oscsid",
+    "xtcsid",
+    "sid=?",
+    "sess=?",
+    "sessid=?",
+    "session=?",
+    "sessionid=?",
+    "session_id=?",
+    "session-id=?",
+)
 
 KEEP, DROP, BY_VALUE = range(3)
 _IN_PATH = re.compile(
@@ -51,9 +184,10 @@ _RANDOM = re.compile(r"(?=(?:[^0-9]*[0-9]){3})[0-9a-z,]{22,}", re.IGNORECASE)
 class Drop:
     """Which parameters the canonical URL leaves out.
 
-    `words` are names in any case: `gclid`; `utm_*` for all names that begin so; `sid=?` for a name that is dropped only
-    where its value looks made by a machine (`made_by_machine`), since `?sid=42` is a page. Session ids in the path
-    (`;jsessionid=...`, `/(S(...))/`) are dropped when `jsessionid` is among the words.
+    `words` are names in any case: `gclid`; `utm_*` for all names that begin so; `sid=?` for a name that is
+    dropped only where its value looks made by a machine (`made_by_machine`), since `?sid=42` is a page.
+    Session ids in the path (`;jsessionid=...`, `/(S(...))/`) are dropped when `jsessionid` is among the
+    words.
 
     >>> Drop(["utm_*"]).query("utm_source=x&b=2&a=1")
     'a=1&b=2'
@@ -75,7 +209,8 @@ class Drop:
         return Drop((*self.words, *words))
 
     def query(self, query: str) -> str:
-        """A query (without `?`) without the dropped parameters and sorted by name; equal names keep their order."""
+        """A query (without `?`) without the dropped parameters and sorted by name; equal names keep their
+        order."""
         known = self._known
         kept = []
         for pair in query.split("&"):
@@ -107,7 +242,8 @@ class Drop:
 
 
 def made_by_machine(value: str) -> bool:
-    """Whether a parameter's value looks like a session id, and not like a number or a name that a person chose.
+    """Whether a parameter's value looks like a session id, and not like a number or a name that a person
+    chose.
 
     Hexadecimal of 8 or more with letters and digits in it, or of 16 or more; 22 or more letters and digits.
 

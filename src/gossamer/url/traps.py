@@ -1,8 +1,8 @@
 """Endless spaces, told by the URL alone. Pure, and under a microsecond for an ordinary URL.
 
-A rule here costs a real page when it is wrong and some requests when it is missing, so each asks for more than a
-suspicion: paths of documentation, shops, source trees and dated archives pass. What no URL can tell is left to budgets
-and to depth.
+A rule here costs a real page when it is wrong and some requests when it is missing, so each asks for more
+than a suspicion: paths of documentation, shops, source trees and dated archives pass. What no URL can tell is
+left to budgets and to depth.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ RULES = {
 }
 """What each rule refuses, for `explain`."""
 
-_SESSION = re.compile(r"[;?&](?:jsessionid|phpsessid|aspsessionid\w*|session_?id|sid)=|/\([a-z]\(", re.IGNORECASE)
+_SESSION = re.compile(
+    r"[;?&](?:jsessionid|phpsessid|aspsessionid\w*|session_?id|sid)=|/\([a-z]\(", re.IGNORECASE
+)
 _YEAR = re.compile("[/=][12][0-9]{3}")
 _NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = r"(0?[1-9]|1[0-2]|(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*)"
@@ -39,13 +41,18 @@ _VIEWS = re.compile(
     r"/(?i:((?:events?|school|full|my)?[-_]?(?:cal|calendars?|kalender|calendario|calendrier|agenda|planner))|events?"
     r"|eventos|veranstaltungen|termine|schedules?|timetable|bookings?|reservations?|availability)(?=[/.?]|$)"
 )
-_CALENDAR_NAME = re.compile(r"(?:^|[-_])(?:cal|calendar|kalender|tribe|event)(?:$|[-_])|eventdate", re.IGNORECASE)
-_DATE_NAMES = re.compile(r"date|datum|day|month|start|from|until|^(?:d|m|w|to|end|week|time|when)$", re.IGNORECASE)
+_CALENDAR_NAME = re.compile(
+    r"(?:^|[-_])(?:cal|calendar|kalender|tribe|event)(?:$|[-_])|eventdate", re.IGNORECASE
+)
+_DATE_NAMES = re.compile(
+    r"date|datum|day|month|start|from|until|^(?:d|m|w|to|end|week|time|when)$", re.IGNORECASE
+)
 _PARTS = ({"year", "y", "yr", "jahr"}, {"month", "m", "mon", "mm", "monat"}, {"day", "d", "dd", "tag"})
 
 
 def trap(url: str, today: date | None = None) -> str | None:
-    """The name of the rule (of `RULES`) by which a serialized URL looks endless, or None. `today`: default the clock's.
+    """The name of the rule (of `RULES`) by which a serialized URL looks endless, or None. `today`: default
+    the clock's.
 
     >>> trap("https://example.com/a/b/a/b/a/b/")
     'repeated-path'
@@ -60,7 +67,11 @@ def trap(url: str, today: date | None = None) -> str | None:
         return "many-parameters"
     if (";" in head or "(" in head or "id=" in query) and len(_SESSION.findall(url)) > 1:
         return "session-ids"
-    if ("/2" in url or "=2" in url or "/1" in url or "=1" in url) and _YEAR.search(url) and _dated(head, query, today):
+    if (
+        ("/2" in url or "=2" in url or "/1" in url or "=1" in url)
+        and _YEAR.search(url)
+        and _dated(head, query, today)
+    ):
         return "calendar"
     return None
 
@@ -68,9 +79,10 @@ def trap(url: str, today: date | None = None) -> str | None:
 def growing(base: str, hrefs: Iterable[str]) -> frozenset[str]:
     """The relative hrefs of a page that lead deeper into a path that grows with each step.
 
-    A site that answers anywhere and links without a leading slash repeats its own links below each other: `/a/b/` links
-    `a/` and `b/` again. Two different links of this kind on one page are the sign; then none of the links that go down
-    from there leads anywhere new. One alone is not: `/apache/src/main/org/` may well have a folder `apache/`.
+    A site that answers anywhere and links without a leading slash repeats its own links below each other:
+    `/a/b/` links `a/` and `b/` again. Two different links of this kind on one page are the sign; then none of
+    the links that go down from there leads anywhere new. One alone is not: `/apache/src/main/org/` may well
+    have a folder `apache/`.
 
     >>> sorted(growing("http://example.com/a/b/", ["a/", "b/", "c/", "/a/", "d.html"]))
     ['a/', 'b/', 'c/']
@@ -131,7 +143,8 @@ def _parameters(query: str) -> bool:
 
 
 def _dated(head: str, query: str, today: date | None) -> bool:
-    """Whether a URL with a year in it is a calendar's view far from today, or any date more than two years ahead."""
+    """Whether a URL with a year in it is a calendar's view far from today, or any date more than two years
+    ahead."""
     path = head[head.find("/", 8) :]
     when = None
     if at_end := _PATH_DATE.search(path):
@@ -176,9 +189,11 @@ def _in_query(query: str) -> tuple[int, int, int] | None:
 
 
 def _far(when: tuple[int, int, int], today: date, archive: bool) -> bool:
-    """Whether a calendar's view shows none of: yesterday to in two weeks, last month to in three, this year and next.
+    """Whether a calendar's view shows none of: yesterday to in two weeks, last month to in three, this year
+    and next.
 
-    So an endless calendar costs some twenty requests. The yearly pages of an `archive` of events are few: all are kept.
+    So an endless calendar costs some twenty requests. The yearly pages of an `archive` of events are few: all
+    are kept.
     """
     year, month, day = when
     months = (year - today.year) * 12 + month - today.month

@@ -1,7 +1,8 @@
-"""Files of items: what a page's items name is asked for, what came is kept by its hash, and all of it is told in rows.
+"""Files of items: what a page's items name is asked for, what came is kept by its hash, and all of it is told
+in rows.
 
-A file is a URL like any other until its answer is there; then no site function reads it: it is measured by its rule and kept. The rows of
-a file are those of an item: stores keep what it was before.
+A file is a URL like any other until its answer is there; then no site function reads it: it is measured by
+its rule and kept. The rows of a file are those of an item: stores keep what it was before.
 """
 
 from __future__ import annotations
@@ -46,10 +47,12 @@ class Place(Protocol):
 
 
 class Rows:
-    """Makes the rows of files and references. `runs`: site -> the run that saw its files (`Row.run`), where a run sees all of it;
-    `versions`: of site files."""
+    """Makes the rows of files and references. `runs`: site -> the run that saw its files (`Row.run`), where a
+    run sees all of it; `versions`: of site files."""
 
-    def __init__(self, key: Callable[[str], str], runs: Callable[[str], str], versions: Callable[[str], str]) -> None:
+    def __init__(
+        self, key: Callable[[str], str], runs: Callable[[str], str], versions: Callable[[str], str]
+    ) -> None:
         self._key, self._runs, self._versions = key, runs, versions
 
     def file(self, request: Request, now: float, **found: Any) -> Row:
@@ -60,30 +63,58 @@ class Rows:
         return self._row(FILES, key_of(url, rule), data, request.url, rule.site, now)
 
     def reference(
-        self, site: str, page: str, now: float, kind: str, key: str, version: str, to: Named, error: str | None
+        self,
+        site: str,
+        page: str,
+        now: float,
+        kind: str,
+        key: str,
+        version: str,
+        to: Named,
+        error: str | None,
     ) -> Row:
         """The row of one thing that an item names."""
         said = Reference(
-            kind=kind, key=key, version=version, field=to.field, position=to.position, to_kind=to.kind, to_key=to.key, error=error
-        )  # fmt: skip
+            kind=kind,
+            key=key,
+            version=version,
+            field=to.field,
+            position=to.position,
+            to_kind=to.kind,
+            to_key=to.key,
+            error=error,
+        )
         name = xxhash.xxh3_128_hexdigest(_encode([site, kind, key, to.field, to.position]))
         return self._row(REFERENCES, name, msgspec.structs.asdict(said), page, site, now)
 
     def _row(self, kind: str, key: str, data: dict[str, Any], page: str, site: str, now: float) -> Row:
         content = xxhash.xxh3_64_hexdigest(_encode(data))
         own = {
-            "_url": page, "_site": site, "_kind": kind, "_key": key, "_seen_at": moment(now), "_version": self._versions(site),
+            "_url": page,
+            "_site": site,
+            "_kind": kind,
+            "_key": key,
+            "_seen_at": moment(now),
+            "_version": self._versions(site),
             "_hash": content,
-        }  # fmt: skip
+        }
         return Row(kind, key, {**data, **own}, self._runs(site))
 
 
 def named(
-    rows: Rows, site: str, seen: tuple[str, float], claim: Claim, items: Iterable[tuple[Row, tuple[Sequence[Named], int]]],
-    taker: Taker, fetch: bool, stay: Iterable[Row], taken: Taken,
-) -> list[Row]:  # fmt: skip
-    """Ask for the files that those of a page's items name that `stay`; the rows of all that they name. `seen`: the page's URL, when it
-    was fetched (s); `items`: their rows, each with what it names and how many are too many; `fetch`: files are wanted at all."""
+    rows: Rows,
+    site: str,
+    seen: tuple[str, float],
+    claim: Claim,
+    items: Iterable[tuple[Row, tuple[Sequence[Named], int]]],
+    taker: Taker,
+    fetch: bool,
+    stay: Iterable[Row],
+    taken: Taken,
+) -> list[Row]:
+    """Ask for the files that those of a page's items name that `stay`; the rows of all that they name.
+    `seen`: the page's URL, when it was fetched (s); `items`: their rows, each with what it names and how many
+    are too many; `fetch`: files are wanted at all."""
     page, at = seen
     staying = {id(row) for row in stay}
     found, asked = list[Row](), dict[tuple[str, Rule], str | None]()
@@ -99,7 +130,9 @@ def named(
                 known = (one.url, one.rule)
                 if known not in asked:
                     asked[known] = (
-                        _ask(one, page, claim, taker, taken, voucher) if len(asked) < MOST else _trapped(taken)
+                        _ask(one, page, claim, taker, taken, voucher)
+                        if len(asked) < MOST
+                        else _trapped(taken)
                     )
                 error = asked[known]
             found.append(
@@ -142,7 +175,9 @@ def _trapped(taken: Taken) -> str:
 class Keeping:
     """Keeps the files of one crawl. `text`: the text of a PDF's bytes."""
 
-    def __init__(self, place: Place, rows: Rows, waiting: Waiting, most: int, text: Callable[[bytes], str]) -> None:
+    def __init__(
+        self, place: Place, rows: Rows, waiting: Waiting, most: int, text: Callable[[bytes], str]
+    ) -> None:
         """`most`: bytes of a file whose rule names no bound."""
         self.rows, self._place, self._waiting, self._most, self._text = rows, place, waiting, most, text
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="files")
@@ -160,7 +195,9 @@ class Keeping:
             size = spooled.size if spooled is not None else len(page.body)
             if error is not None or page.status >= 300:
                 why = error or "filter"
-                return self.rows.file(request, page.fetched_at, **own, error=why, detail=f"HTTP {page.status}"), why
+                return self.rows.file(
+                    request, page.fetched_at, **own, error=why, detail=f"HTTP {page.status}"
+                ), why
             own |= {"bytes": size, "media_type": media_type(page.body[:HEAD], page.content_type)}
             reason, detail = self._wrong(rule, size, own, page)
             if not reason:

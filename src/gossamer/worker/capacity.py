@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 CUT_S, GROW_S, HOLD_S = 0.5, 2.0, 60.0
-"""Seconds between two cuts; of quiet before more is taken on; before the level at which something ran short is tried again."""
+"""Seconds between two cuts; of quiet before more is taken on; before the level at which something ran short
+is tried again."""
 GIVE_UP_S = 15.0
 """Seconds in which not even one visit at a time got through, after which the worker ends."""
 REPEAT_S = 600.0
@@ -15,16 +16,21 @@ REPEAT_S = 600.0
 
 
 class Limiter:
-    """How many visits a process may have under way, by what it has of its own: descriptors, memory, threads, ports.
+    """How many visits a process may have under way, by what it has of its own: descriptors, memory, threads,
+    ports.
 
-    A shortage halves `visits` at once; quiet raises it again, by an eighth each two seconds, up to `most`. `log(line)` is called when
-    the process runs short of something, once for each thing in ten minutes.
+    A shortage halves `visits` at once; quiet raises it again, by an eighth each two seconds, up to `most`.
+    `log(line)` is called when the process runs short of something, once for each thing in ten minutes.
     """
 
     def __init__(
-        self, most: int, log: Callable[[str], None] = lambda _: None, *, begins: str = "",
-        clock: Callable[[], float] = time.monotonic
-    ) -> None:  # fmt: skip
+        self,
+        most: int,
+        log: Callable[[str], None] = lambda _: None,
+        *,
+        begins: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.most = self.visits = self._ceiling = most
         self.over = ""
         """What not even one visit at a time got enough of."""
@@ -95,7 +101,8 @@ class Caps(Protocol):
 
 
 class Alone:
-    """The room of a worker that has its process to itself: a quarter more than run at once waits, so that none idles."""
+    """The room of a worker that has its process to itself: a quarter more than run at once waits, so that
+    none idles."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter

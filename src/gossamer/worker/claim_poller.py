@@ -1,7 +1,8 @@
-"""Which buckets a worker asks for claims, and when: those in which a host's time has come, seen in one look a server.
+"""Which buckets a worker asks for claims, and when: those in which a host's time has come, seen in one look a
+server.
 
-All workers see the same buckets, so each goes round them in an order of its own. What other workers add is seen in the next look at all
-buckets; what this one has settled, at once.
+All workers see the same buckets, so each goes round them in an order of its own. What other workers add is
+seen in the next look at all buckets; what this one has settled, at once.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ CAPPED = 0.02
 """Seconds between looks whether a cap leaves something."""
 
 SHARE = 4
-"""Claims that a bucket is asked for at least, where there are several: a call that brings one costs as much as one that brings more."""
+"""Claims that a bucket is asked for at least, where there are several: a call that brings one costs as much
+as one that brings more."""
 
 
 class Asking:
@@ -40,7 +42,8 @@ class Asking:
         self.waiting = True
         """Whether hosts wait for their time, as far as we know."""
         self.dry = True
-        """Whether the last round brought nothing: all hosts wait, for their time or for the slots of visits that are not settled."""
+        """Whether the last round brought nothing: all hosts wait, for their time or for the slots of visits
+        that are not settled."""
 
     def touch(self, bucket: int) -> None:
         """Something changed in a bucket: its hosts may have another time."""
@@ -58,7 +61,8 @@ class Asking:
         return max(at, self._capped_until)
 
     async def claims(self, want: int) -> list[Claimed]:
-        """One round: about `want` claims from the buckets that are due, within the caps; nothing when none is."""
+        """One round: about `want` claims from the buckets that are due, within the caps; nothing when none
+        is."""
         got = await self._round(want)
         self.dry = not any(one.claims for one in got)
         return got
@@ -95,7 +99,9 @@ class Asking:
         wait = max((one.next_at - one.now) / 1000, 0.0) if one.next_at >= 0 else None
         if self._buckets == 1:
             self.waiting = wait is not None or bool(one.limit)
-            self._due[0] = now + (min(TICK if wait is None else wait, TICK) if len(one.claims) < wanted else 0.0)
+            self._due[0] = now + (
+                min(TICK if wait is None else wait, TICK) if len(one.claims) < wanted else 0.0
+            )
         elif wait is not None:
             self._due[one.bucket] = now + (max(wait, 0.01) if not one.claims else wait)
 
@@ -104,7 +110,9 @@ class Asking:
         if now >= self._look_at:
             self._touched.clear()
             self._look_at = now + LOOK
-            self._due = {bucket: now + wait for bucket, wait in (await self._frontier.everywhere.due()).items()}
+            self._due = {
+                bucket: now + wait for bucket, wait in (await self._frontier.everywhere.due()).items()
+            }
             if min(self._due.values(), default=now + QUIET) >= self._look_at:
                 self._look_at = now + QUIET
             self.waiting = bool(self._due)

@@ -1,10 +1,11 @@
 """Group commit: rows durable, then claims settled. A crash before the settle changes nothing but time lost.
 
-One commit is in flight at a time. What it costs by itself, the sync to the disk above all, is shared by its visits: so a busy
-worker gathers many; one that finds nothing to do gathers few, as hosts may wait for the slots of its visits. Plain files are appended
-under the crawl's output lock, and their new length is committed in the same script that settles the claims of their rows; when
-that script finds a claim no longer ours, the rows are cut and written again without it. After a surprise nothing is tried again
-here: the worker stops, and the next one cuts the tail.
+One commit is in flight at a time. What it costs by itself, the sync to the disk above all, is shared by its
+visits: so a busy worker gathers many; one that finds nothing to do gathers few, as hosts may wait for the
+slots of its visits. Plain files are appended under the crawl's output lock, and their new length is committed
+in the same script that settles the claims of their rows; when that script finds a claim no longer ours, the
+rows are cut and written again without it. After a surprise nothing is tried again here: the worker stops, and
+the next one cuts the tail.
 """
 
 from __future__ import annotations
@@ -40,11 +41,13 @@ class Company(NamedTuple):
 
 FEW, MANY = Company(0.4, 192, 256), Company(1.0, 448, 512)
 ROOMY = 4
-"""Times as many visits as a worker makes at once that a host must allow for MANY: else it may wait for slots of what is not settled."""
+"""Times as many visits as a worker makes at once that a host must allow for MANY: else it may wait for slots
+of what is not settled."""
 
 
 def company(slots: int, concurrency: int, *, counted: bool = False) -> Company:
-    """For what to wait where hosts allow so many requests at once. `counted`: bytes are limited, and what waits is not counted yet."""
+    """For what to wait where hosts allow so many requests at once. `counted`: bytes are limited, and what
+    waits is not counted yet."""
     if counted:
         return FEW._replace(seconds=0.0)
     return MANY if slots >= ROOMY * concurrency else FEW
@@ -54,7 +57,12 @@ class Committer:
     """Writes and settles what visits ended with."""
 
     def __init__(
-        self, frontier: Frontier, outputs: Outputs, likening: Likening | None = None, *, company: Company = FEW
+        self,
+        frontier: Frontier,
+        outputs: Outputs,
+        likening: Likening | None = None,
+        *,
+        company: Company = FEW,
     ) -> None:
         self.waiting: list[Visit] = []
         self.under_way: list[Visit] = []
@@ -129,7 +137,8 @@ class Committer:
     async def _commit(self, batch: list[Visit]) -> None:
         """Rows first, then the settle with the files' new lengths.
 
-        Where the store has several servers, the rows of a file are written and settled server by server: no script vouches for two.
+        Where the store has several servers, the rows of a file are written and settled server by server: no
+        script vouches for two.
         """
         if self._likening is not None:
             await self._likening.mark(batch)
@@ -142,10 +151,13 @@ class Committer:
         async with self._outputs.exact(rows) as append:
             await self._settle(buckets, append, {bucket: _adds(visits) for bucket, visits in buckets.items()})
 
-    async def _settle(self, buckets: dict[int, list[Visit]], append: Append | None, adds: dict[int, Adds]) -> None:
+    async def _settle(
+        self, buckets: dict[int, list[Visit]], append: Append | None, adds: dict[int, Adds]
+    ) -> None:
         """Settle all visits but those whose claim is no longer ours: their rows are cut.
 
-        Links of refused visits are added all the same: the taker remembers them as taken, and would not take them again.
+        Links of refused visits are added all the same: the taker remembers them as taken, and would not take
+        them again.
         """
         lost = False
         while True:

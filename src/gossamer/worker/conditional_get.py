@@ -25,8 +25,8 @@ def versions(sites: Mapping[str, str]) -> str:
 
 
 def conditional(request: Request, rung: str, by: str = "") -> Request:
-    """The same request, asked on the condition that the page changed (RFC 9110, section 13), where that can be told: not of a
-    page that could not be read, or that other site files read than these.
+    """The same request, asked on the condition that the page changed (RFC 9110, section 13), where that can
+    be told: not of a page that could not be read, or that other site files read than these.
 
     >>> conditional(Request("https://a.example/", known=Known(200, '"v1"')), "plain").headers
     {'If-None-Match': '"v1"'}
@@ -34,7 +34,8 @@ def conditional(request: Request, rung: str, by: str = "") -> Request:
     known = request.known
     if known is None or request.method != "GET" or rung not in _CONDITIONAL or known.error or known.by != by:
         return request
-    if request.url != known.end if known.end else request.hops:  # it is not the page that the validators are of
+    # it is not the page that the validators are of
+    if request.url != known.end if known.end else request.hops:
         return request
     conditions = {"If-None-Match": known.etag, "If-Modified-Since": known.modified}
     headers = {name: value for name, value in conditions.items() if value} | (request.headers or {})
@@ -71,9 +72,15 @@ def known(visit: Visit, result: Page | Failure | None, by: str) -> Known:
     if any(row.lacks for row in visit.rows):
         by = "?"  # its items may not be stored: the next pass reads the page again, whatever it says
     return Known(
-        result.status, _validator(result.header("etag")), _validator(result.header("last-modified")),
-        _body(result), _said(visit.rows), error, request.url if request.hops else "", by,
-    )  # fmt: skip
+        result.status,
+        _validator(result.header("etag")),
+        _validator(result.header("last-modified")),
+        _body(result),
+        _said(visit.rows),
+        error,
+        request.url if request.hops else "",
+        by,
+    )
 
 
 def _compare(visit: Visit, before: Known, now: Known) -> None:
@@ -95,11 +102,13 @@ def _compare(visit: Visit, before: Known, now: Known) -> None:
 
 
 def _still(before: Known, now: Known) -> Known:
-    """What is known after an answer 304. Its validators are those of the body that we have only where it answers one of ours: a server
-    that says 304 unasked speaks of a page that we may never have seen."""
+    """What is known after an answer 304. Its validators are those of the body that we have only where it
+    answers one of ours: a server that says 304 unasked speaks of a page that we may never have seen."""
     if not (before.etag or before.modified):
         return before
-    return msgspec.structs.replace(before, etag=before.etag or now.etag, modified=now.modified or before.modified)
+    return msgspec.structs.replace(
+        before, etag=before.etag or now.etag, modified=now.modified or before.modified
+    )
 
 
 def _validator(value: str | None) -> str:

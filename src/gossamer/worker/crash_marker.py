@@ -1,7 +1,8 @@
-"""Which claim a process is reading a page of, noted where its death leaves it: a file in the crawl's folder, mapped into memory.
+"""Which claim a process is reading a page of, noted where its death leaves it: a file in the crawl's folder,
+mapped into memory.
 
-A page that kills the process that reads it (a fault of a parser written in C, a site file's) ends a crawl of one process, and
-the next run cannot tell it from a kill: it blames what was noted, and nothing else.
+A page that kills the process that reads it (a fault of a parser written in C, a site file's) ends a crawl of
+one process, and the next run cannot tell it from a kill: it blames what was noted, and nothing else.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ _CLAIM = struct.Struct("<Qq")
 
 
 class Reading:
-    """The note of one process: a token (0: none is read) and its bucket. Costs 0.2 us a page, and no call of the system."""
+    """The note of one process: a token (0: none is read) and its bucket. Costs 0.2 us a page, and no call of
+    the system."""
 
     def __init__(self, folder: Path | None = None) -> None:
         """`folder`: the crawl's; without one the note dies with the process. Raises OSError."""
@@ -50,7 +52,8 @@ class Reading:
 
 
 def last_read(folder: Path) -> list[tuple[int, int]]:
-    """(bucket, token) of what the dead processes of a crawl were reading; their notes are taken away. For whom nobody lives beside."""
+    """(bucket, token) of what the dead processes of a crawl were reading; their notes are taken away. For
+    whom nobody lives beside."""
     found = []
     for path in folder.glob("reading.*"):
         note = path.read_bytes()

@@ -21,9 +21,9 @@ def decide(
 ) -> Verdict:
     """What becomes of a request.
 
-    target: where a redirect leads, in fetch form, None when its Location is no http(s) URL;
-    same: the target has the request's own canonical form (a cookie or tracking bounce);
-    block: the block that the answer is. One that its status alone tells is what the status says; an empty page is a page.
+    target: where a redirect leads, in fetch form, None when its Location is no http(s) URL; same: the target
+    has the request's own canonical form (a cookie or tracking bounce); block: the block that the answer is.
+    One that its status alone tells is what the status says; an empty page is a page.
     """
     if isinstance(result, Failure):
         return _failed(result)
@@ -69,7 +69,8 @@ def _redirected(request: Request, target: str | None, same: bool) -> Verdict:
 
 
 def wait(attempt: int, retries: tuple[float, ...]) -> float | None:
-    """Seconds before the next try after `attempt` earlier failures, up to a tenth longer by chance; None: no retry is left.
+    """Seconds before the next try after `attempt` earlier failures, up to a tenth longer by chance; None: no
+    retry is left.
 
     >>> wait(3, (60.0, 300.0, 1800.0)) is None
     True

@@ -1,4 +1,5 @@
-"""The requests of one visit: to its page, once more after a cookie bounce or a hook's help, up the ladder after a block."""
+"""The requests of one visit: to its page, once more after a cookie bounce or a hook's help, up the ladder
+after a block."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ Solve = Callable[[Page, Request], Awaitable[Mapping[str, str]]]
 
 
 class Fetched(NamedTuple):
-    """The last answer of a visit, its verdict, the monotonic time its request went out, what was tried before it, in how many bytes,
-    and the answers that it brought (a hook was asked, one climbed)."""
+    """The last answer of a visit, its verdict, the monotonic time its request went out, what was tried before
+    it, in how many bytes, and the answers that it brought (a hook was asked, one climbed)."""
 
     result: Page | Failure
     verdict: Verdict
@@ -44,20 +45,37 @@ class Fetched(NamedTuple):
 
 
 class Fetching:
-    """Makes the requests of one crawl's visits. `same`: whether two URLs have one canonical form; `lacks`: what a page must have and has
-    not; `shows`: how much text a page shows, from the tree that is read later (`blocks.block`); `solve`: headers that a site's hook has
-    for a page that asks for a person, {} for none; `members`: gets pages for those who are logged in; `by`: which site files read
-    the pages (`again.versions`); `lanes`: where hosts wait for workers that have a rung which is not here;
+    """Makes the requests of one crawl's visits. `same`: whether two URLs have one canonical form; `lacks`:
+    what a page must have and has not; `shows`: how much text a page shows, from the tree that is read later
+    (`blocks.block`); `solve`: headers that a site's hook has for a page that asks for a person, {} for none;
+    `members`: gets pages for those who are logged in; `by`: which site files read the pages
+    (`again.versions`); `lanes`: where hosts wait for workers that have a rung which is not here;
     `short(what)` is called when a request could not be made for want of something of our own."""
 
     def __init__(
-        self, rungs: Rungs, treat: Callable[[str], Treatment], *, parse: Callable[..., str | None], same: Callable[[str, str], bool],
-        climbing: Climbing | None = None, lacks: Callable[[Claim, Page], Awaitable[str]] | None = None, solve: Solve | None = None,
-        members: Members | None = None, by: str = "", lanes: Lanes | None = None, shows: Callable[[Claim, Page], int] | None = None,
+        self,
+        rungs: Rungs,
+        treat: Callable[[str], Treatment],
+        *,
+        parse: Callable[..., str | None],
+        same: Callable[[str, str], bool],
+        climbing: Climbing | None = None,
+        lacks: Callable[[Claim, Page], Awaitable[str]] | None = None,
+        solve: Solve | None = None,
+        members: Members | None = None,
+        by: str = "",
+        lanes: Lanes | None = None,
+        shows: Callable[[Claim, Page], int] | None = None,
         short: Callable[[str], None] = lambda _: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._rungs, self._treat, self._parse, self._same = rungs, treat, parse, same
-        self._climbing, self._lacks, self._solve, self._members, self._by = climbing, lacks, solve, members, by
+        self._climbing, self._lacks, self._solve, self._members, self._by = (
+            climbing,
+            lacks,
+            solve,
+            members,
+            by,
+        )
         self._lanes, self._shows, self._short = lanes, shows, short
 
     async def fetch(self, claim: Claim, note: Note) -> Fetched:
@@ -82,7 +100,9 @@ class Fetching:
                 helped, outcome, request = True, "again", better
                 if climb is not None:
                     climb.request = request
-            elif climb is not None and climb.higher(result, block, waits(verdict), next_at - time.monotonic()):
+            elif climb is not None and climb.higher(
+                result, block, waits(verdict), next_at - time.monotonic()
+            ):
                 climb.below, outcome = (result, verdict), "climbed"
             else:
                 break
@@ -116,7 +136,9 @@ class Fetching:
         self, claim: Claim, request: Request, climb: Climb | None, attempts: list[Attempt]
     ) -> tuple[Page | Failure, Verdict, Block | None]:
         rung = self._rungs(request)
-        asked = request if request.known is None else conditional_get.conditional(request, rung.name, self._by)
+        asked = (
+            request if request.known is None else conditional_get.conditional(request, rung.name, self._by)
+        )
         if self._members is not None:
             result = await self._members.get(claim, asked, rung, attempts)
         else:
@@ -142,7 +164,8 @@ class Fetching:
         return result, verdict, block
 
     async def _missing(self, claim: Claim, request: Request, page: Page) -> Block | None:
-        """The block that a page is which lacks what its site must have: another may stand there for who asks otherwise."""
+        """The block that a page is which lacks what its site must have: another may stand there for who asks
+        otherwise."""
         if page.status >= 300 or (request.use or "").startswith("@") or self._lacks is None:
             return None
         if not (query := await self._lacks(claim, page)):

@@ -35,12 +35,20 @@ class Memory(Protocol):
 
 
 class Climb:
-    """One visit on its way up. `request` names the rung that it is made on; `tried`: how often its URL was put back before, `left`: whether
-    it may be once more; `patience`: seconds from now on in which a higher rung may begin."""
+    """One visit on its way up. `request` names the rung that it is made on; `tried`: how often its URL was
+    put back before, `left`: whether it may be once more; `patience`: seconds from now on in which a higher
+    rung may begin."""
 
     def __init__(
-        self, request: Request, rungs: tuple[str, ...], known: Learned, *, tried: int = 0, left: bool = True, patience: float = 30.0
-    ) -> None:  # fmt: skip
+        self,
+        request: Request,
+        rungs: tuple[str, ...],
+        known: Learned,
+        *,
+        tried: int = 0,
+        left: bool = True,
+        patience: float = 30.0,
+    ) -> None:
         self.began, self.probes = ladder.start(known, rungs)
         self.request = msgspec.structs.replace(request, rung=self.began)
         self.kind = self.why = ""
@@ -54,8 +62,8 @@ class Climb:
         self._until, self._rest = time.monotonic() + patience, 0.0
 
     def higher(self, result: Page | Failure, block: Block | None, waits: float, pause: float = 0.0) -> bool:
-        """Whether the visit goes on one rung higher after this answer, in `pause` seconds; an error does not climb, nor who is told to
-        wait `waits` seconds."""
+        """Whether the visit goes on one rung higher after this answer, in `pause` seconds; an error does not
+        climb, nor who is told to wait `waits` seconds."""
         self.kind, self.rested, self.late = told(result, block, self._rungs), False, None
         if not self.kind:
             return False
@@ -82,7 +90,9 @@ class Climb:
         if self.rested and self._rest:
             reason = "rate-limited" if self.kind == "rate-limit" else "blocked"
             return Retry(reason, self.why, max(self._rest, getattr(verdict, "after", 0.0)))
-        return Retry("blocked", self.why) if self.late and self._left and isinstance(verdict, Done) else verdict
+        return (
+            Retry("blocked", self.why) if self.late and self._left and isinstance(verdict, Done) else verdict
+        )
 
     def instead(self, result: Page | Failure) -> tuple[Page | Failure, Verdict] | None:
         """What counts when the higher rung was not to be had: what the lower one brought."""
@@ -91,10 +101,13 @@ class Climb:
 
 
 class Climbing:
-    """Climbs for the crawls that have more than one rung. `patience`: seconds after a visit's start in which a higher rung may begin;
-    `lanes`: where hosts wait, which go home when none of their pages needs a browser any more."""
+    """Climbs for the crawls that have more than one rung. `patience`: seconds after a visit's start in which
+    a higher rung may begin; `lanes`: where hosts wait, which go home when none of their pages needs a browser
+    any more."""
 
-    def __init__(self, memory: Memory, allowed: Allowed, patience: float = 30.0, lanes: Lanes | None = None) -> None:
+    def __init__(
+        self, memory: Memory, allowed: Allowed, patience: float = 30.0, lanes: Lanes | None = None
+    ) -> None:
         self._memory, self._allowed, self._patience, self._lanes = memory, allowed, patience, lanes
 
     async def begin(self, request: Request, host: str, *, tried: int = 0, left: bool = True) -> Climb | None:
@@ -115,11 +128,19 @@ class Climbing:
         rung = climb.request.rung or climb.began
         served = not climb.kind or (climb.kind == RENDERING and RUNGS.index(rung) >= RUNGS.index(BROWSER))
         learned = partial(
-            ladder.after, path=split(climb.request.url)[2], began=climb.began, got=rung if served else climb.late,
-            why=climb.why, rested=climb.rested,
-        )  # fmt: skip
+            ladder.after,
+            path=split(climb.request.url)[2],
+            began=climb.began,
+            got=rung if served else climb.late,
+            why=climb.why,
+            rested=climb.rested,
+        )
         text = await self._memory.learn(claim.host, lambda text: learned(Ladder.of(text)).text())
-        if self._lanes is not None and (rung == BROWSER or climb.probes) and BROWSER not in Ladder.of(text).rungs():
+        if (
+            self._lanes is not None
+            and (rung == BROWSER or climb.probes)
+            and BROWSER not in Ladder.of(text).rungs()
+        ):
             await self._lanes.home(claim)
 
 
@@ -130,4 +151,8 @@ def told(result: Page | Failure, block: Block | None, rungs: tuple[str, ...]) ->
     if block is not None and block.kind not in TO_PEOPLE:
         return block.kind if not block.bare or result.status not in TO_OWNERS else ""
     renders = BROWSER in rungs and block is None
-    return RENDERING if renders and needs_rendering(result.status, result.headers, result.body, result.url) else ""
+    return (
+        RENDERING
+        if renders and needs_rendering(result.status, result.headers, result.body, result.url)
+        else ""
+    )

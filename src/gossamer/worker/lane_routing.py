@@ -36,8 +36,8 @@ class Lanes:
 
 
 def moving(frontier: Handover, sites: Sequence[LoadedSite], lane: str, ladder: Sequence[str]) -> Lanes | None:
-    """Lanes for a crawl of these sites, `lane` and `ladder` where they say nothing; None where a site is bound to one whose workers need
-    the browser themselves."""
+    """Lanes for a crawl of these sites, `lane` and `ladder` where they say nothing; None where a site is
+    bound to one whose workers need the browser themselves."""
     for one in sites:
         if one.site.says_lane and BROWSER in (one.site.ladder if one.site.says_ladder else ladder):
             return None

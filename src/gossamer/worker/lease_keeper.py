@@ -1,6 +1,8 @@
-"""The keeper of a worker: renews its leases, returns those of the dead, frees the hosts of visits that wait for a slow sink.
+"""The keeper of a worker: renews its leases, returns those of the dead, frees the hosts of visits that wait
+for a slow sink.
 
-Its calls fail alone: while the store is away nothing is lost but time, and when it is back, who lives renews before anybody sweeps.
+Its calls fail alone: while the store is away nothing is lost but time, and when it is back, who lives renews
+before anybody sweeps.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from gossamer.worker.committer import Committer
 RENEW, SWEEP = 10.0, 5.0
 """Seconds between renewals of all leases, and between sweeps; its turns come every TICK."""
 LATE, MORE = 0.5, 0.1
-"""Seconds after which what waits for its commit frees its host by a call of its own: at least so many, and more than a worker gathers."""
+"""Seconds after which what waits for its commit frees its host by a call of its own: at least so many, and
+more than a worker gathers."""
 BACK = 3.0
 """Seconds after an outage in which it does not sweep."""
 
@@ -26,9 +29,13 @@ class Keeper:
     """Keeps the claims `held`, by bucket and token; `held` loses those that were lost."""
 
     def __init__(
-        self, frontier: Frontier, held: dict[tuple[int, int], Claim], committer: Committer, asking: Asking,
+        self,
+        frontier: Frontier,
+        held: dict[tuple[int, int], Claim],
+        committer: Committer,
+        asking: Asking,
         ledger: Ledger | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._frontier, self._held, self._committer, self._asking = frontier, held, committer, asking
         self._ledger = ledger
         self.landed: set[tuple[int, int]] = set()

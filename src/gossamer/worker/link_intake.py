@@ -1,7 +1,9 @@
-"""From the links of a page to what the frontier takes: resolve, filter, fingerprint, group. The hot path of the crawler.
+"""From the links of a page to what the frontier takes: resolve, filter, fingerprint, group. The hot path of
+the crawler.
 
-Never an object, a log record or a round trip per link: most links of a page were met before, and cost one look-up in a
-cache of raw hrefs. What that cache knows as taken is in the frontier, or in a commit to come, or the worker ends.
+Never an object, a log record or a round trip per link: most links of a page were met before, and cost one
+look-up in a cache of raw hrefs. What that cache knows as taken is in the frontier, or in a commit to come, or
+the worker ends.
 """
 
 from __future__ import annotations
@@ -23,12 +25,13 @@ ROOM = 50_000
 MAX_KEY = 512
 """Characters of a link that is remembered."""
 SLOTS = 1 << 20
-"""Fingerprints of taken URLs that are remembered, 8 bytes each: a link that is no longer among the recent ones costs no add."""
+"""Fingerprints of taken URLs that are remembered, 8 bytes each: a link that is no longer among the recent
+ones costs no add."""
 
 
 Hit = tuple[int, str, int]
-"""What is remembered of a link: its mark, why it is refused (`duplicate`: it is taken), and at which depth it was taken
-(where depths are kept; else -1): nearer to a seed it is offered again."""
+"""What is remembered of a link: its mark, why it is refused (`duplicate`: it is taken), and at which depth it
+was taken (where depths are kept; else -1): nearer to a seed it is offered again."""
 
 
 class Filter(Protocol):
@@ -74,11 +77,13 @@ class Read(msgspec.Struct):
     later: Callable[[Visit], None] | None = None
     """As in Visit."""
     names: Sequence[tuple[Sequence[Named], int]] = ()
-    """What each of the items, which are the first rows, names and how many are beyond its limit: of a page that another process read."""
+    """What each of the items, which are the first rows, names and how many are beyond its limit: of a page
+    that another process read."""
 
 
 class Recent:
-    """A cache of two generations, `new` and `old`: the older is thrown away when the newer is full. Room 1 works, slowly."""
+    """A cache of two generations, `new` and `old`: the older is thrown away when the newer is full. Room 1
+    works, slowly."""
 
     def __init__(self, room: int = ROOM) -> None:
         self.room = max(1, room)
@@ -95,13 +100,23 @@ class Recent:
 
 
 class Taker:
-    """Takes links in for one crawl. `remainder` halves a fingerprint as the seen-set wants it, `key` is the canonical form."""
+    """Takes links in for one crawl. `remainder` halves a fingerprint as the seen-set wants it, `key` is the
+    canonical form."""
 
     def __init__(
-        self, scope: Filter, *, seed: int, remainder: Callable[[int], tuple[int, int]], bucket: Callable[[str], int],
-        key: Callable[[str], str], own: Callable[[str], bool], cap: int = 5000, room: int = ROOM,
-        lane: Callable[[str], str] = lambda _: "http", depths: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        scope: Filter,
+        *,
+        seed: int,
+        remainder: Callable[[int], tuple[int, int]],
+        bucket: Callable[[str], int],
+        key: Callable[[str], str],
+        own: Callable[[str], bool],
+        cap: int = 5000,
+        room: int = ROOM,
+        lane: Callable[[str], str] = lambda _: "http",
+        depths: bool = False,
+    ) -> None:
         self.scope = scope
         self._seed, self._remainder, self._bucket = seed, remainder, bucket
         self._key, self._own, self._cap, self._lane = key, own, cap, lane
@@ -114,9 +129,16 @@ class Taker:
         self._hosts: dict[str, tuple[int, str, str]] = {}
 
     def take(
-        self, page_url: str, base: str, hrefs: Iterable[str], claim: Claim, taken: Taken | None = None, met: set[int] | None = None
-    ) -> Taken:  # fmt: skip
-        """The plain links of a page, found at depth + 1 with the page's priority. `taken`, `met`: of the page's links before these."""
+        self,
+        page_url: str,
+        base: str,
+        hrefs: Iterable[str],
+        claim: Claim,
+        taken: Taken | None = None,
+        met: set[int] | None = None,
+    ) -> Taken:
+        """The plain links of a page, found at depth + 1 with the page's priority. `taken`, `met`: of the
+        page's links before these."""
         taken = Taken() if taken is None else taken
         scheme, host, path = split(page_url)
         folder = base[: base.rfind("/") + 1]
@@ -139,7 +161,9 @@ class Taker:
                 new, old = recent.new, recent.old
             if hit is None or depth < hit[2]:
                 resolver = resolver or urls.Resolver(base)
-                hit = self._new(resolver.resolve(href), key, depth, priority, scheme, host, path, voucher, taken, met)
+                hit = self._new(
+                    resolver.resolve(href), key, depth, priority, scheme, host, path, voucher, taken, met
+                )
                 if hit is None:
                     continue
                 new, old = recent.new, recent.old
@@ -153,10 +177,20 @@ class Taker:
         return taken
 
     def _new(
-        self, url: str | None, key: str, depth: int, priority: int, scheme: str, host: str, path: str, voucher: str,
-        taken: Taken, met: set[int],
-    ) -> Hit | None:  # fmt: skip
-        """A link that the cache does not know: its mark and the reason why it is refused ('' when it is taken here)."""
+        self,
+        url: str | None,
+        key: str,
+        depth: int,
+        priority: int,
+        scheme: str,
+        host: str,
+        path: str,
+        voucher: str,
+        taken: Taken,
+        met: set[int],
+    ) -> Hit | None:
+        """A link that the cache does not know: its mark and the reason why it is refused ('' when it is taken
+        here)."""
         if url is None:
             return None  # mailto:, javascript:, what is no URL: no link at all
         mark = urls.fingerprint(self._key(url), self._seed)
@@ -172,7 +206,8 @@ class Taker:
             reason = "trap"
         held = self._held(reason, url, to_host, depth)
         if reason is not None:
-            if reason not in ("depth", "trap") and (to_host == host or not self.open):  # those depend on the way here
+            # those depend on the way here
+            if reason not in ("depth", "trap") and (to_host == host or not self.open):
                 self._recent.put(key, (mark, reason, -1))
             if not held:
                 return mark, reason, -1
@@ -186,10 +221,16 @@ class Taker:
         return mark, reason or "", -1
 
     def request(
-        self, request: Request, taken: Taken, voucher: str = "", flags: str = "", beside: str = "",
+        self,
+        request: Request,
+        taken: Taken,
+        voucher: str = "",
+        flags: str = "",
+        beside: str = "",
         edition: str = "",
-    ) -> str | None:  # fmt: skip
-        """One request with needs of its own (a seed, a child of a redirect, what a site function asks for). `beside` as in Scope.
+    ) -> str | None:
+        """One request with needs of its own (a seed, a child of a redirect, what a site function asks for).
+        `beside` as in Scope.
 
         Returns the reason why it is refused, which is counted, too; None when it is taken.
         """
@@ -208,8 +249,16 @@ class Taker:
                 return reason
             flags = "h"
         host, stored = pack(request)
-        self._put(taken.adds, host, request.priority, flags, voucher, self.mark(request, edition), stored,
-                  asks=request.region is not None)  # fmt: skip
+        self._put(
+            taken.adds,
+            host,
+            request.priority,
+            flags,
+            voucher,
+            self.mark(request, edition),
+            stored,
+            asks=request.region is not None,
+        )
         return reason
 
     def _held(self, reason: str | None, url: str, host: str, depth: int) -> bool:
@@ -224,14 +273,24 @@ class Taker:
         return urls.fingerprint(whole, self._seed)
 
     def _put(
-        self, adds: Adds, host: str, priority: int, flags: str, voucher: str, mark: int, stored: bytes, asks: bool = False
-    ) -> None:  # fmt: skip
+        self,
+        adds: Adds,
+        host: str,
+        priority: int,
+        flags: str,
+        voucher: str,
+        mark: int,
+        stored: bytes,
+        asks: bool = False,
+    ) -> None:
         bucket, own, lane = self._hosts.get(host) or self._host(host)
         if asks:
             lane += "?"  # an entry that asks for a region by itself (`heaps.lua`)
         flags = own + flags
         high, low = self._remainder(mark)
-        adds.setdefault((bucket, host, priority, lane, flags, "" if own else voucher), []).extend((high, low, stored))
+        adds.setdefault((bucket, host, priority, lane, flags, "" if own else voucher), []).extend(
+            (high, low, stored)
+        )
 
     def _host(self, host: str) -> tuple[int, str, str]:
         if len(self._hosts) >= ROOM:
@@ -241,7 +300,8 @@ class Taker:
         return found
 
     def voucher(self, claim: Claim) -> str:
-        """The name under which this page's domain vouches for discovered hosts, '' when it is in no good standing."""
+        """The name under which this page's domain vouches for discovered hosts, '' when it is in no good
+        standing."""
         if self._own(claim.host) or claim.vouchers > 1:
             return str(urls.fingerprint(urls.registered_domain(claim.host), 0) & 0x7FFFFFFF)
         return ""

@@ -29,7 +29,11 @@ def lost(login: Login, page: Page, block: Block | None, parse: Parse = urls.pars
         if told := _told(sign, view, target):
             return told
     if login.shows and not login.lost and 200 <= page.status < 300 and _is_html(page):
-        return "" if any(_told(sign, view, None) for sign in login.shows) else f"the page has no {_shown(login.shows)}"
+        return (
+            ""
+            if any(_told(sign, view, None) for sign in login.shows)
+            else f"the page has no {_shown(login.shows)}"
+        )
     return ""
 
 
@@ -37,7 +41,11 @@ def refused(login: Login, page: Page) -> str:
     """Why the page at the end of a log-in says that one is not in, '' when one is."""
     view = View(page)
     if login.shows:
-        return "" if any(_told(sign, view, None) for sign in login.shows) else f"the page has no {_shown(login.shows)}"
+        return (
+            ""
+            if any(_told(sign, view, None) for sign in login.shows)
+            else f"the page has no {_shown(login.shows)}"
+        )
     if page.status >= 400:
         return f"HTTP {page.status}"
     for sign in login.lost:
@@ -63,11 +71,17 @@ def _told(sign: Sign, view: View, target: str | None) -> str:
     if isinstance(sign, int):
         return f"HTTP {sign}" if page.status == sign else ""
     if isinstance(sign, re.Pattern):
-        found = patterns.found(patterns.compile_(sign), page.body[:MOST].decode("utf-8", "replace"), on_timeout=False)
+        found = patterns.found(
+            patterns.compile_(sign), page.body[:MOST].decode("utf-8", "replace"), on_timeout=False
+        )
         return f"the text {sign.pattern!r}" if found and page.status not in REDIRECTS else ""
     if sign.startswith(("/", "http://", "https://")):
         return f"it redirects to {sign}" if target is not None and leads(target, sign) else ""
-    return f"the page has {sign!r}" if _is_html(page) and page.status not in REDIRECTS and _has(view, sign) else ""
+    return (
+        f"the page has {sign!r}"
+        if _is_html(page) and page.status not in REDIRECTS and _has(view, sign)
+        else ""
+    )
 
 
 def _has(view: View, query: str) -> bool:

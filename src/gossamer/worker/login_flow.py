@@ -1,4 +1,5 @@
-"""Logging in: the steps of a log-in, made one after the other within the claim of a page, as politely as pages are asked for."""
+"""Logging in: the steps of a log-in, made one after the other within the claim of a page, as politely as
+pages are asked for."""
 
 from __future__ import annotations
 
@@ -55,8 +56,8 @@ class Walk:
 
 
 class Who(NamedTuple):
-    """Who logs in, and how: site, log-in, account with its secrets; the rung with its identity; domains that may hear of them;
-    `browser`: the rung that renders a page which is empty without."""
+    """Who logs in, and how: site, log-in, account with its secrets; the rung with its identity; domains that
+    may hear of them; `browser`: the rung that renders a page which is empty without."""
 
     site: str
     login: Login
@@ -76,8 +77,8 @@ class Who(NamedTuple):
 
 
 class Entered(NamedTuple):
-    """What came of it. `refused`: why, '' when one is in; headers that each request is to carry; `proof`: a page by which it can be seen
-    later whether one is in still, '' for none."""
+    """What came of it. `refused`: why, '' when one is in; headers that each request is to carry; `proof`: a
+    page by which it can be seen later whether one is in still, '' for none."""
 
     refused: str
     headers: dict[str, str]
@@ -112,8 +113,13 @@ class Entering:
     """Makes log-ins. `domain`: host -> registered domain; `tell` writes down each request made."""
 
     def __init__(
-        self, crawl: str, worker: str, gate: Gate, parse: Callable[..., str | None], domain: Callable[[str], str]
-    ) -> None:  # fmt: skip
+        self,
+        crawl: str,
+        worker: str,
+        gate: Gate,
+        parse: Callable[..., str | None],
+        domain: Callable[[str], str],
+    ) -> None:
         self._crawl, self._worker, self.gate, self._parse, self._domain = crawl, worker, gate, parse, domain
 
     async def enter(self, claim: Claim, who: Who, walk: Walk, tell: list[Attempt]) -> Entered | Failure:
@@ -152,13 +158,22 @@ class Entering:
         return await self._ended(claim, who, page, last, _headers(said, who), walk, tell)
 
     async def _ended(
-        self, claim: Claim, who: Who, page: Page, last: Request, headers: dict[str, str], walk: Walk, tell: list[Attempt]
-    ) -> Entered | Failure:  # fmt: skip
+        self,
+        claim: Claim,
+        who: Who,
+        page: Page,
+        last: Request,
+        headers: dict[str, str],
+        walk: Walk,
+        tell: list[Attempt],
+    ) -> Entered | Failure:
         """What the last page of a log-in says; one that scripts are to fill is asked for in the browser, too."""
         login, url = who.login, page.url if who.rung.name == BROWSER else last.url
         proof = login.check or (url if login.shows and last.method == "GET" and url != login.url else "")
         if who.browser is not None and needs_rendering(page.status, page.headers, page.body, page.url):
-            found, _ = await self._got(claim, who._replace(rung=who.browser), Request(last.url), None, walk, tell)
+            found, _ = await self._got(
+                claim, who._replace(rung=who.browser), Request(last.url), None, walk, tell
+            )
             if isinstance(found, Failure):
                 return found
             page, proof = found, login.check
@@ -182,7 +197,9 @@ class Entering:
 
             def note(result: Page | Failure, url: str) -> None:
                 error = result.reason if isinstance(result, Failure) else None
-                line = msgspec.structs.replace(claim, request=Request(redacted(url, who.secrets)), host=split(url)[1])
+                line = msgspec.structs.replace(
+                    claim, request=Request(redacted(url, who.secrets)), host=split(url)[1]
+                )
                 made = [*records.tries(result), (result, "login", error)]
                 tell.extend(records.attempt(self._crawl, self._worker, line, *one) for one in made)
 
@@ -192,7 +209,9 @@ class Entering:
                     f"{request.url} is needed to log in, and may not be asked for: {refusal.skip}: {refusal.detail}"
                 )
             if refusal is not None:
-                return Failure(refusal.error or "", f"log-in: {refusal.detail}", time.time(), 0.0, sent=False), request
+                return Failure(
+                    refusal.error or "", f"log-in: {refusal.detail}", time.time(), 0.0, sent=False
+                ), request
             result = msgspec.structs.replace(await walk.collect(who.rung, request), session=who.account.name)
             if isinstance(result, Page) or result.sent or result.proxy:
                 note(result, request.url)
@@ -216,7 +235,11 @@ class Entering:
         headers = dict(request.headers or {})
         if drops and request.method != "HEAD":
             out = msgspec.structs.replace(out, method="GET", body=None)
-            headers = {name: value for name, value in headers.items() if name.lower() not in ("content-type", "origin")}
+            headers = {
+                name: value
+                for name, value in headers.items()
+                if name.lower() not in ("content-type", "origin")
+            }
         if split(target)[:2] != split(request.url)[:2]:
             if out.body is not None:
                 raise who.wrong(f"{request.url} leads what is filled in on to {split(target)[1]}")
@@ -240,14 +263,33 @@ class Entering:
         kind = block.kind if block is not None and not block.bare else ""
         if page.status < 500 and page.status != 429 and kind in ("", "login", "empty"):
             return None
-        reason = "rate-limited" if page.status == 429 or kind == "rate-limit" else "blocked" if kind else "http-5xx"
-        return self._later(page, reason, block.line() if kind and block is not None else f"HTTP {page.status}")
+        reason = (
+            "rate-limited"
+            if page.status == 429 or kind == "rate-limit"
+            else "blocked"
+            if kind
+            else "http-5xx"
+        )
+        return self._later(
+            page, reason, block.line() if kind and block is not None else f"HTTP {page.status}"
+        )
 
     def _later(self, page: Page, reason: str, detail: str) -> Failure:
         return Failure(
-            reason, f"log-in: {detail}", page.fetched_at, page.elapsed, page.wire, False, page.collector, page.status, lag=page.lag,
-            noted=True, session=page.session, rung=page.rung, proxy=page.proxy,
-        )  # fmt: skip
+            reason,
+            f"log-in: {detail}",
+            page.fetched_at,
+            page.elapsed,
+            page.wire,
+            False,
+            page.collector,
+            page.status,
+            lag=page.lag,
+            noted=True,
+            session=page.session,
+            rung=page.rung,
+            proxy=page.proxy,
+        )
 
 
 def _asked(url: str) -> Generator[Any, Any, None]:
@@ -283,8 +325,6 @@ def _detail(error: BaseException) -> str:
     while trace is not None:
         code = trace.tb_frame.f_code
         if "gossamer" not in code.co_filename:
-            place = (
-                f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno} in {code.co_name}: {type(error).__name__}: "
-            )
+            place = f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno} in {code.co_name}: {type(error).__name__}: "
         trace = trace.tb_next
     return place + " ".join(said(error).split())

@@ -1,4 +1,5 @@
-"""Pages for those who are logged in: whose turn it is, logging in where need be, and once more when one is out again."""
+"""Pages for those who are logged in: whose turn it is, logging in where need be, and once more when one is
+out again."""
 
 from __future__ import annotations
 
@@ -25,12 +26,13 @@ from gossamer.worker.rungs import Rung, Rungs
 RENEW = 8.0
 """Seconds between two signs that a log-in goes on."""
 OFTEN, TURNED = 2, 8
-"""Times that a visit asks again as its cookies were changed by another one meanwhile, before the host is asked one at a time; at most."""
+"""Times that a visit asks again as its cookies were changed by another one meanwhile, before the host is
+asked one at a time; at most."""
 
 
 class Seat(NamedTuple):
-    """An account lent to one visit: its rung, with its identity and its proxy; `token`: it is to be logged in, by us;
-    `proof`: a page by which it can be seen whether it is logged in."""
+    """An account lent to one visit: its rung, with its identity and its proxy; `token`: it is to be logged
+    in, by us; `proof`: a page by which it can be seen whether it is logged in."""
 
     account: Account
     rung: Rung
@@ -64,18 +66,25 @@ class Club(Protocol):
 
 
 class Members:
-    """Gets the pages of hosts that have accounts. `clubs`: host -> its site's accounts; `blocks`: what is a block at a
-    host; `rungs`: a request -> the rung that it names."""
+    """Gets the pages of hosts that have accounts. `clubs`: host -> its site's accounts; `blocks`: what is a
+    block at a host; `rungs`: a request -> the rung that it names."""
 
     def __init__(
-        self, crawl: str, worker: str, clubs: Callable[[str], Club | None], entering: Entering, blocks: Callable[[str], Blocks],
-        parse: Callable[..., str | None], rungs: Rungs,
-    ) -> None:  # fmt: skip
+        self,
+        crawl: str,
+        worker: str,
+        clubs: Callable[[str], Club | None],
+        entering: Entering,
+        blocks: Callable[[str], Blocks],
+        parse: Callable[..., str | None],
+        rungs: Rungs,
+    ) -> None:
         self._crawl, self._worker, self._clubs, self._entering = crawl, worker, clubs, entering
         self._blocks, self._parse, self._rungs = blocks, parse, rungs
 
     async def get(self, claim: Claim, request: Request, rung: Rung, tell: list[Attempt]) -> Page | Failure:
-        """A page. `tell` takes the attempts that were made before the last. Raises ConfigError when nobody is let in."""
+        """A page. `tell` takes the attempts that were made before the last. Raises ConfigError when nobody is
+        let in."""
         club, walk = self._clubs(claim.host), Walk(claim)
         if club is None or rung.name not in club.rungs:
             return await rung.collect(request, walk.apart)
@@ -124,7 +133,8 @@ class Members:
         return [records.attempt(self._crawl, self._worker, claim, *one) for one in made]
 
     async def _in(self, claim: Claim, club: Club, seat: Seat, walk: Walk, tell: list[Attempt]) -> bool:
-        """Whether the log-in holds all the same, as far as its own page tells: some sites lock an account that logs in twice."""
+        """Whether the log-in holds all the same, as far as its own page tells: some sites lock an account
+        that logs in twice."""
         if not seat.proof or await self._entering.gate.shuts(claim, seat.proof) is not None:
             return False
         request = Request(seat.proof)
@@ -143,7 +153,9 @@ class Members:
         self, claim: Claim, club: Club, seat: Seat, walk: Walk, tell: list[Attempt]
     ) -> Seat | Failure | None:
         """Log an account in; None: it was refused, or others do it by now."""
-        enters, *above = (club.on(seat, self._rungs(Request(claim.request.url, rung=one))).rung for one in club.rungs)
+        enters, *above = (
+            club.on(seat, self._rungs(Request(claim.request.url, rung=one))).rung for one in club.rungs
+        )
         who = Who(club.site, club.login, seat.account, enters, club.domains, next(iter(above), None))
         going_on = asyncio.create_task(_goes_on(club, seat))
         done: Entered | Failure | None = None
@@ -177,12 +189,27 @@ async def _goes_on(club: Club, seat: Seat) -> None:
 
 def _apart(failure: Failure, walk: Walk) -> Failure:
     """What is put off waits for the host's delay, too."""
-    return failure if failure.later is None else msgspec.structs.replace(failure, later=max(failure.later, walk.apart))
+    return (
+        failure
+        if failure.later is None
+        else msgspec.structs.replace(failure, later=max(failure.later, walk.apart))
+    )
 
 
 def _out(page: Page, seat: Seat, sign: str, walk: Walk) -> Failure:
     """A page that is not for this account, however often it logs in."""
     return Failure(
-        "login", f"logged out as {seat.account.name}: {sign}", page.fetched_at, page.elapsed, page.wire, True, page.collector,
-        page.status, lag=walk.lag, session=page.session, rung=page.rung, proxy=page.proxy, credits=page.credits,
-    )  # fmt: skip
+        "login",
+        f"logged out as {seat.account.name}: {sign}",
+        page.fetched_at,
+        page.elapsed,
+        page.wire,
+        True,
+        page.collector,
+        page.status,
+        lag=walk.lag,
+        session=page.session,
+        rung=page.rung,
+        proxy=page.proxy,
+        credits=page.credits,
+    )

@@ -1,7 +1,9 @@
-"""The worker: one loop that claims, keeps up to `concurrency` visits going, commits what they bring, renews its leases.
+"""The worker: one loop that claims, keeps up to `concurrency` visits going, commits what they bring, renews
+its leases.
 
-It holds caches only. What it had not begun when it is stopped goes back to the front of its queue. Where the store's outages are
-waited for, it keeps what it holds meanwhile: visits end, wait for their commit, and are settled when the store is back.
+It holds caches only. What it had not begun when it is stopped goes back to the front of its queue. Where the
+store's outages are waited for, it keeps what it holds meanwhile: visits end, wait for their commit, and are
+settled when the store is back.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ LOOK = 1.0
 IDLE = 0.5
 """Longest rest in seconds while no visit is under way."""
 GRACE = 7.0
-"""Seconds that a graceful stop waits for requests under way, and (where outages are waited for) for their commit."""
+"""Seconds that a graceful stop waits for requests under way, and (where outages are waited for) for their
+commit."""
 ANSWER = 1.0
 """Seconds that a stop waits for claims under way: else their leases would have to run out."""
 SHORT_MS = 1000
@@ -39,10 +42,17 @@ STARVED = 3
 ALONE = 3
 """A URL whose worker died this often runs when nothing else does."""
 ENDS = {
-    "stopping": "stopped", "cancelling": "cancelled", "stopped": "stopped", "cancelled": "cancelled", "failed": "stopped",
-    "ending": "stopped", "finished": "stopped", "limited": "stopped", "spent": "credits",
+    "stopping": "stopped",
+    "cancelling": "cancelled",
+    "stopped": "stopped",
+    "cancelled": "cancelled",
+    "failed": "stopped",
+    "ending": "stopped",
+    "finished": "stopped",
+    "limited": "stopped",
+    "spent": "credits",
     "mended": "mended",
-}  # fmt: skip
+}
 """States in which nothing is claimed any more, and what that makes of a worker's run."""
 
 Result = TypeVar("Result")
@@ -55,20 +65,34 @@ class Visitor(Protocol):
 
 
 class Worker:
-    """One crawl's worker. `state` tells the crawl's state; `surprise` hears of exceptions, whose claims are left to expire."""
+    """One crawl's worker. `state` tells the crawl's state; `surprise` hears of exceptions, whose claims are
+    left to expire."""
 
     def __init__(
-        self, frontier: Frontier, visitor: Visitor, committer: Committer, *, buckets: int, concurrency: int,
-        state: Callable[[], Awaitable[str]], stop: asyncio.Event, surprise: Callable[[Claim, Exception], None],
-        deadline: float | None = None, room: Room | None = None, caps: Caps | None = None, merit: Merit | None = None,
-        ledger: Ledger | None = None, limiter: Limiter | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        frontier: Frontier,
+        visitor: Visitor,
+        committer: Committer,
+        *,
+        buckets: int,
+        concurrency: int,
+        state: Callable[[], Awaitable[str]],
+        stop: asyncio.Event,
+        surprise: Callable[[Claim, Exception], None],
+        deadline: float | None = None,
+        room: Room | None = None,
+        caps: Caps | None = None,
+        merit: Merit | None = None,
+        ledger: Ledger | None = None,
+        limiter: Limiter | None = None,
+    ) -> None:
         self.limiter = limiter or Limiter(concurrency)
         self.frontier, self.visitor, self.committer = frontier, visitor, committer
         self.concurrency, self.deadline = concurrency, deadline
         self.room, self.merit = room or Alone(self.limiter), merit
         self.held: dict[tuple[int, int], Claim] = {}
-        """Claims that are ours, by bucket and token: not begun yet, under way, or waiting for their commit."""
+        """Claims that are ours, by bucket and token: not begun yet, under way, or waiting for their commit.
+        """
         self.busy = 0
         """Visits under way."""
         self.paused, self.outcome = False, ""
@@ -86,13 +110,17 @@ class Worker:
         self._keeper = Keeper(frontier, self.held, committer, self._asking, ledger)
 
     async def run(self) -> str:
-        """Work until the crawl ends or is stopped; its outcome. Raises what store and sinks raise, ConfigError for unknown needs."""
+        """Work until the crawl ends or is stopped; its outcome. Raises what store and sinks raise,
+        ConfigError for unknown needs."""
         self.committer.on_settled = self._settled
         self.committer.busy = lambda: not self._asking.dry
         try:
             async with asyncio.TaskGroup() as group:
                 commit = group.create_task(self.committer.run())
-                keepers = group.create_task(self._keeper.run(self._news.set)), group.create_task(self._watch())
+                keepers = (
+                    group.create_task(self._keeper.run(self._news.set)),
+                    group.create_task(self._watch()),
+                )
                 await self._crawl()
                 ends = time.monotonic() + GRACE + 1.0
                 await self._drain()
@@ -171,7 +199,8 @@ class Worker:
                 return limit
 
     def _take(self, claims: list[Claim], sure: bool = True) -> None:
-        """Queue new claims; those of one gate stay together. Those that a failover may take back are not ours: they go back."""
+        """Queue new claims; those of one gate stay together. Those that a failover may take back are not
+        ours: they go back."""
         gates: dict[str, list[Claim]] = {}
         for claim in claims:
             if claim.strange:
@@ -219,7 +248,8 @@ class Worker:
             await self.visitor.visit(batch, put)
             if through and not self.limiter.calm:
                 self.limiter.fine()
-        except asyncio.CancelledError:  # a forced end of a graceful stop: as if it had not begun, but asked just now
+        # a forced end of a graceful stop: as if it had not begun, but asked just now
+        except asyncio.CancelledError:
             for claim in batch:
                 if claim.token not in done and claim.kind != "robots":
                     put(Visit(claim, Settle(claim.token, "b", since=0, delay=round(claim.delay * 1000))))
@@ -230,7 +260,8 @@ class Worker:
                 if claim.token not in done:
                     self.held.pop((claim.bucket, claim.token), None)
             self._surprise(batch[0], error)
-            if isinstance(error, GossamerError | OSError | MemoryError):  # no page's fault: nothing goes on from here
+            # no page's fault: nothing goes on from here
+            if isinstance(error, GossamerError | OSError | MemoryError):
                 self._failed = self._failed or error
         finally:
             if batch[0].kind == "robots":
@@ -242,8 +273,9 @@ class Worker:
 
     def _short(
         self, error: Exception, batch: list[Claim], done: set[int], put: Callable[[Visit], None]
-    ) -> bool:  # fmt: skip
-        """Whether a visit ended because this process ran short of something of its own: then its claims go back to their queue."""
+    ) -> bool:
+        """Whether a visit ended because this process ran short of something of its own: then its claims go
+        back to their queue."""
         what = own_limit(error)
         url = batch[0].request.url
         if not what or self._starved.get(url, 0) >= STARVED:
@@ -324,7 +356,8 @@ class Worker:
 
 
 async def unless_stopped(work: asyncio.Task[Result], stop: asyncio.Event, seconds: float) -> Result | None:
-    """The work's result; once there is a stop it has so many seconds, then it is given up (None): the store is away."""
+    """The work's result; once there is a stop it has so many seconds, then it is given up (None): the store
+    is away."""
     stopped = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)

@@ -1,9 +1,10 @@
-"""A tight depth limit, kept to the letter: a page is as deep as the shortest way to it, also when that is found late.
+"""A tight depth limit, kept to the letter: a page is as deep as the shortest way to it, also when that is
+found late.
 
-Pages are asked for side by side, so a long way may be followed before a short one is found. The frontier keeps the least
-depth of each URL (`frontier/lua/depths.lua`). One that still waits is visited at the least depth. One that was visited already
-is queued again, and read again: its links are taken at the lesser depth; it is no page and no row a second time.
-The pages read last are at hand, so that this seldom costs a request.
+Pages are asked for side by side, so a long way may be followed before a short one is found. The frontier
+keeps the least depth of each URL (`frontier/lua/depths.lua`). One that still waits is visited at the least
+depth. One that was visited already is queued again, and read again: its links are taken at the lesser depth;
+it is no page and no row a second time. The pages read last are at hand, so that this seldom costs a request.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ class Nearer:
         self._pages: OrderedDict[int, Page] = OrderedDict()
 
     async def visit(
-        self, claim: Claim, go: Callable[[Claim], Awaitable[Visit]], read: Callable[[Claim, Page], Awaitable[Visit]]
+        self,
+        claim: Claim,
+        go: Callable[[Claim], Awaitable[Visit]],
+        read: Callable[[Claim, Page], Awaitable[Visit]],
     ) -> Visit:
         """A visit at the least depth; what is to be read again and is at hand is not asked for."""
         mark = self._taker.mark(claim.request)
@@ -72,7 +76,9 @@ def read_again(visit: Visit) -> Visit:
         read = visit.settle.action == "d" and "found" in visit.counts
         visit.rows = []
         visit.counts = {
-            k: n for k, n in visit.counts.items() if k == "bytes" or (read and (k == "found" or k[:5] == "skip:"))
+            k: n
+            for k, n in visit.counts.items()
+            if k == "bytes" or (read and (k == "found" or k[:5] == "skip:"))
         }
         if visit.settle.action not in ("r", "b"):
             visit.counts["infra"] = -1

@@ -1,4 +1,5 @@
-"""Marks rows that say the same as others of the crawl, or nearly, before they are written: one look at the index for a whole batch."""
+"""Marks rows that say the same as others of the crawl, or nearly, before they are written: one look at the
+index for a whole batch."""
 
 from __future__ import annotations
 
@@ -12,13 +13,15 @@ from gossamer.model.visit import PageRecord, Row, Visit
 
 
 class Likening:
-    """Marks the rows of one crawl that have a sketch. What is marked and not settled is placed again: it is who it was."""
+    """Marks the rows of one crawl that have a sketch. What is marked and not settled is placed again: it is
+    who it was."""
 
     def __init__(self, index: Alike) -> None:
         self._index = index
 
     async def mark(self, visits: Sequence[Visit]) -> None:
-        """Write the group into each row, count copies in their visits, take rows out that are wanted once, add what the others name."""
+        """Write the group into each row, count copies in their visits, take rows out that are wanted once,
+        add what the others name."""
         found = [(visit, row) for visit in visits for row in visit.rows if row.sketch is not None]
         if not found:
             return

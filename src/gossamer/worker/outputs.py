@@ -1,7 +1,9 @@
-"""The outputs of a crawl as one process writes them: plain files under the crawl's lock, tables, the attempts log.
+"""The outputs of a crawl as one process writes them: plain files under the crawl's lock, tables, the attempts
+log.
 
-All that touches a file runs in one thread. The store knows each file's committed length; what lies beyond it is cut. Stores of rows
-that do not answer are waited for; meanwhile the committer fills up, and nothing more is claimed.
+All that touches a file runs in one thread. The store knows each file's committed length; what lies beyond it
+is cut. Stores of rows that do not answer are waited for; meanwhile the committer fills up, and nothing more
+is claimed.
 """
 
 from __future__ import annotations
@@ -19,7 +21,17 @@ import xxhash
 
 from gossamer.config.data_files import open_file
 from gossamer.errors import SinkAway
-from gossamer.model.interfaces import FileOutput, FileSink, Frontier, HistorySink, Log, Movable, Packs, Ships, TableSink
+from gossamer.model.interfaces import (
+    FileOutput,
+    FileSink,
+    Frontier,
+    HistorySink,
+    Log,
+    Movable,
+    Packs,
+    Ships,
+    TableSink,
+)
 from gossamer.model.visit import Row, Visit
 from gossamer.worker.sink_retry import Say, Waiting
 
@@ -31,16 +43,26 @@ Hold = Callable[[list[Row]], Awaitable[None]]
 
 
 class Outputs:
-    """Writes rows. `alone`: no other process writes these files, so the lock is kept. `ours`: raises where another process has closed
-    them, because this one gave no sign of life. `say`: hears of outages of stores of rows; without it, and after `stop`
-    or the `deadline`, they are errors."""
+    """Writes rows. `alone`: no other process writes these files, so the lock is kept. `ours`: raises where
+    another process has closed them, because this one gave no sign of life. `say`: hears of outages of stores
+    of rows; without it, and after `stop` or the `deadline`, they are errors."""
 
     def __init__(
-        self, frontier: Frontier, *, lock: str | os.PathLike[str], files: Sequence[FileOutput] = (),
-        tables: Sequence[TableSink] = (), log: Log | None = None, known: Log | None = None, alone: bool = True,
-        ours: Callable[[], Awaitable[None]] | None = None, say: Say | None = None, stop: asyncio.Event | None = None,
-        deadline: float | None = None, hold: Hold | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        frontier: Frontier,
+        *,
+        lock: str | os.PathLike[str],
+        files: Sequence[FileOutput] = (),
+        tables: Sequence[TableSink] = (),
+        log: Log | None = None,
+        known: Log | None = None,
+        alone: bool = True,
+        ours: Callable[[], Awaitable[None]] | None = None,
+        say: Say | None = None,
+        stop: asyncio.Event | None = None,
+        deadline: float | None = None,
+        hold: Hold | None = None,
+    ) -> None:
         self._frontier, self._alone, self._ours, self._hold = frontier, alone, ours, hold
         self._files, self._tables, self._log, self._known = files, tables, log, known
         self._histories = [table for table in tables if isinstance(table, HistorySink)]
@@ -74,12 +96,15 @@ class Outputs:
             await self._patiently(_note, notes)
         if rows and self._tables:
             await self._upsert(batch, rows)
-        if self._histories and (gone := [(visit.claim.request.url, visit.gone) for visit in batch if visit.gone]):
+        if self._histories and (
+            gone := [(visit.claim.request.url, visit.gone) for visit in batch if visit.gone]
+        ):
             for history in self._histories:
                 await self._patiently(history.gone, gone)
 
     async def _upsert(self, batch: list[Visit], rows: list[Row]) -> None:
-        """Rows to the tables; rows that lack usual values are held back from those that keep items. Refusals settle with the batch."""
+        """Rows to the tables; rows that lack usual values are held back from those that keep items. Refusals
+        settle with the batch."""
         held = [row for row in rows if row.lacks] if self._hold is not None and self._histories else []
         if held and self._hold is not None:
             await self._hold(held)
@@ -93,7 +118,8 @@ class Outputs:
 
     @asynccontextmanager
     async def exact(self, rows: Sequence[Row]) -> AsyncIterator[Append | None]:
-        """Within it the rows' files are ours. Gives `append`; called again with fewer rows, it cuts what it wrote before.
+        """Within it the rows' files are ours. Gives `append`; called again with fewer rows, it cuts what it
+        wrote before.
 
         None when no file wants rows.
         """
@@ -114,9 +140,12 @@ class Outputs:
             yield lambda rows: self._patiently(self._append, rows, sinks)
 
     async def ship(self) -> None:
-        """Send committed rows on to stores that only append. One that does not answer is waited for when too much waits for it."""
+        """Send committed rows on to stores that only append. One that does not answer is waited for when too
+        much waits for it."""
         shipped = [sink for sink in self._all() if isinstance(sink, Ships)]
-        if not shipped or (self._waiting.early and not any(sink.full(self._length(sink)) for sink in shipped)):
+        if not shipped or (
+            self._waiting.early and not any(sink.full(self._length(sink)) for sink in shipped)
+        ):
             return
         async with self._held():
             for sink in shipped:
@@ -139,9 +168,11 @@ class Outputs:
             await self._patiently(work, history)
 
     async def finish(self, *, wait: bool = False) -> None:
-        """At the end of a run that ended by itself: close all (the last Parquet part). A later run goes on from there.
+        """At the end of a run that ended by itself: close all (the last Parquet part). A later run goes on
+        from there.
 
-        Raises SinkAway where rows are left for a store that does not answer: a later run sends them. `wait`: until it answers, or the stop.
+        Raises SinkAway where rows are left for a store that does not answer: a later run sends them. `wait`:
+        until it answers, or the stop.
         """
         away: SinkAway | None = None
         async with self._held():
@@ -192,9 +223,12 @@ class Outputs:
     async def reread(self) -> None:
         """Committed length of every output: the largest that any bucket knows (one lock orders them all).
 
-        One that no bucket knows was moved, or is new to the crawl: then it is prepared, and its first length committed before any row.
+        One that no bucket knows was moved, or is new to the crawl: then it is prepared, and its first length
+        committed before any row.
         """
-        sinks: dict[str, FileSink | TableSink] = {s.target(): s for output in self._files for s in output.sinks()}
+        sinks: dict[str, FileSink | TableSink] = {
+            s.target(): s for output in self._files for s in output.sinks()
+        }
         sinks |= {table.target(): table for table in self._tables}
         known: dict[str, int] = {}
         if sinks:
@@ -245,7 +279,8 @@ def _note(notes: list[tuple[Log, list[Any]]]) -> None:
 
 
 def written(table: TableSink) -> dict[str, int]:
-    """Counts of the rows that a table took and refused since it was asked last, by kind; empty where it cannot say."""
+    """Counts of the rows that a table took and refused since it was asked last, by kind; empty where it
+    cannot say."""
     offered: Counter[str] | None = getattr(table, "offered", None)
     refused: Counter[str] | None = getattr(table, "refused", None)
     if offered is None or refused is None:

@@ -1,7 +1,8 @@
 """What a worker and its page process send each other.
 
-A frame is 4 bytes of length, then msgpack. The worker sends an `Order`, once, and a `Task` for each page. The process answers with
-frames of at most CHUNK things each, so that no frame holds the worker's loop for long; their first byte tells what they hold.
+A frame is 4 bytes of length, then msgpack. The worker sends an `Order`, once, and a `Task` for each page. The
+process answers with frames of at most CHUNK things each, so that no frame holds the worker's loop for long;
+their first byte tells what they hold.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ class Task(msgspec.Struct, array_like=True):
 
 
 class Took(msgspec.Struct, array_like=True):
-    """A call of the taker that the worker makes: for a `request` (with a voucher or not), or for the `hrefs` of a `page`."""
+    """A call of the taker that the worker makes: for a `request` (with a voucher or not), or for the `hrefs`
+    of a `page`."""
 
     request: Request | None = None
     vouched: bool = False

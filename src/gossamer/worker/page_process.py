@@ -1,11 +1,13 @@
-"""A process that reads costly pages for a worker. The process can be killed: it has a limit of memory and of time for each page.
+"""A process that reads costly pages for a worker. The process can be killed: it has a limit of memory and of
+time for each page.
 
-The parser is written in C and holds the interpreter, so that neither a thread nor a task can stop it. A fork of the worker is no
-way out: it has a loop, threads and connections. So the worker starts a fresh interpreter when it meets its first costly page; the
-process loads the same site files from the same bytes, reads one page after the other, and ends with the worker's end of its pipe.
+The parser is written in C and holds the interpreter, so that neither a thread nor a task can stop it. A fork
+of the worker is no way out: it has a loop, threads and connections. So the worker starts a fresh interpreter
+when it meets its first costly page; the process loads the same site files from the same bytes, reads one page
+after the other, and ends with the worker's end of its pipe.
 
-The frames of the pipes are those of `road.page_frames`. Links and requests are not taken here but noted: the worker takes them, as
-if it had read the page itself.
+The frames of the pipes are those of `road.page_frames`. Links and requests are not taken here but noted: the
+worker takes them, as if it had read the page itself.
 """
 
 from __future__ import annotations
@@ -49,7 +51,13 @@ class Notes:
         return "v"
 
     def request(
-        self, request: Request, taken: Taken, voucher: str = "", flags: str = "", beside: str = "", edition: str = ""
+        self,
+        request: Request,
+        taken: Taken,
+        voucher: str = "",
+        flags: str = "",
+        beside: str = "",
+        edition: str = "",
     ) -> str | None:
         """Note one request."""
         self.noted.append(Took(request, bool(voucher), flags, beside))
@@ -73,7 +81,13 @@ class PageProcess:
         sites = load_sources(dict(order.sources), order.names, order.args)
         notes: Any = self._notes
         self._reader = Reader(
-            sites, notes, key, pages=order.pages, text=order.text, links=order.links, duplicates=order.duplicates
+            sites,
+            notes,
+            key,
+            pages=order.pages,
+            text=order.text,
+            links=order.links,
+            duplicates=order.duplicates,
         )
         reader = self._reader
         reader.run, reader.beside, reader.watched, reader.fetches = (
@@ -133,9 +147,15 @@ class PageProcess:
         if part:
             yield _frame(TAKES, part)
         end = End(
-            read.taken.skips, read.items, read.counts, read.error, read.infrastructure, len(read.names) if read.names else -1,
-            self._why, page.block,
-        )  # fmt: skip
+            read.taken.skips,
+            read.items,
+            read.counts,
+            read.error,
+            read.infrastructure,
+            len(read.names) if read.names else -1,
+            self._why,
+            page.block,
+        )
         del read, page
         self._notes.noted = []
         self._reader.forget()

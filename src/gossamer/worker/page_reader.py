@@ -1,8 +1,9 @@
-"""Reads costly pages in processes of their own (`road.page_process`), which are killed when a page takes too much.
+"""Reads costly pages in processes of their own (`road.page_process`), which are killed when a page takes too
+much.
 
-A process is started when the first costly page is met, and reads many. It ends with this worker: it reads the end of its pipe, and
-on Linux the kernel kills it with the thread that started it. Meanwhile the loop goes on with other hosts: a page costs the loop
-what its links cost, CHUNK of them at a time.
+A process is started when the first costly page is met, and reads many. It ends with this worker: it reads the
+end of its pipe, and on Linux the kernel kills it with the thread that started it. Meanwhile the loop goes on
+with other hosts: a page costs the loop what its links cost, CHUNK of them at a time.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ class PageReader:
         """A process was started."""
 
     async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> Read:
-        """What a page gives. Never raises for what the page does: `too-complex` and `crash` are errors of the page."""
+        """What a page gives. Never raises for what the page does: `too-complex` and `crash` are errors of the
+        page."""
         task = _task(claim, page, error)
         try:
             frames = await self._twice(task, page.body)
@@ -70,7 +72,8 @@ class PageReader:
         return await _taken(reader, claim, page, frames)
 
     async def lacks(self, claim: Claim, page: Page) -> str:
-        """What its site says that the page must have and has not; '' also for a page that takes too much: reading it says so."""
+        """What its site says that the page must have and has not; '' also for a page that takes too much:
+        reading it says so."""
         try:
             frames = await self._twice(_task(claim, page, None, lacks=True), page.body)
         except (TooComplex, ProcessDied):
@@ -84,7 +87,8 @@ class PageReader:
         self._idle.clear()
 
     async def _twice(self, task: bytes, body: bytes) -> list[bytes]:
-        """The frames of an answer. A page whose process dies is read once more: it may have been somebody's kill."""
+        """The frames of an answer. A page whose process dies is read once more: it may have been somebody's
+        kill."""
         try:
             return await self._ask(task, body)
         except ProcessDied:
@@ -139,8 +143,11 @@ class Process:
     def __init__(self) -> None:
         self._popen = subprocess.Popen(
             [sys.executable, "-P", "-m", "gossamer.worker.page_process", str(os.getpid())],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=0,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            bufsize=0,
+        )
         self._reader: asyncio.StreamReader
         self._writer: asyncio.StreamWriter
         self._in: Any = None
@@ -204,13 +211,20 @@ def _failed(reader: Reader, claim: Claim, page: Page, error: str, why: str) -> R
     if claim.request.use == "@sitemap":
         return Read([], Taken(), infrastructure=True, error=error)
     record = page_record(claim.request, page, error=error)
-    return Read([page_row(record, reader.key(record.requested_url))] if reader.pages else [], Taken(), error=error)
+    return Read(
+        [page_row(record, reader.key(record.requested_url))] if reader.pages else [], Taken(), error=error
+    )
 
 
 async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) -> Read:
     """What the process found, its links and requests taken as if the page had been read here."""
     read, end, met = Read([], Taken()), _END.decode(frames[-1][1:]), set[int]()
-    read.items, read.counts, read.error, read.infrastructure = end.items, end.counts, end.error, end.infrastructure
+    read.items, read.counts, read.error, read.infrastructure = (
+        end.items,
+        end.counts,
+        end.error,
+        end.infrastructure,
+    )
     page.block = end.block
     for why in end.why:
         reader.keep(page, claim.request, why)

@@ -72,7 +72,8 @@ class Reader:
         self.tap: Callable[[Claim, Page], None] | None = None
         """Hears of each page before it is read."""
         self.run, self.beside = "", ""
-        """The run's name, for the items of sites of which a whole run sees all; whether entries of sitemaps are inside as seeds (`*`)."""
+        """The run's name, for the items of sites of which a whole run sees all; whether entries of sitemaps
+        are inside as seeds (`*`)."""
         self.watched: frozenset[str] = frozenset()
         """Fields whose coverage is watched: pages that lack one are kept."""
         self.usual: Usual = {}
@@ -84,8 +85,13 @@ class Reader:
         self.graph: Callable[[Page, Request, html.Document], list[Row]] | None = None
         """Makes the rows of a page's links, where they are wanted."""
         self._making = makers(sites, key)
-        complete, version = {one.name for one in sites if one.site.complete}, {one.name: one.version for one in sites}
-        self.rows = Rows(key, lambda site: self.run if site in complete else "", lambda site: version.get(site, ""))
+        complete, version = (
+            {one.name for one in sites if one.site.complete},
+            {one.name: one.version for one in sites},
+        )
+        self.rows = Rows(
+            key, lambda site: self.run if site in complete else "", lambda site: version.get(site, "")
+        )
         self._counting = {site.name: Counting(site.name) for site in sites}
         self._parsed: tuple[Page, html.Document] | tuple[None, None] = (None, None)
         """The page that was last looked at for what it lacks, or shows."""
@@ -122,7 +128,9 @@ class Reader:
     async def reads(self, claim: Claim, page: Page, error: str | None) -> Read:
         """As `read`; a costly page is read in another process, which is killed when the page takes too much."""
         sitemap = claim.request.use == "@sitemap"
-        if self.apart is None or not (decoded_size(page.body) > MAX_SITEMAP_BYTES if sitemap else self.is_costly(page)):
+        if self.apart is None or not (
+            decoded_size(page.body) > MAX_SITEMAP_BYTES if sitemap else self.is_costly(page)
+        ):
             return self.read(claim, page, error)
         if self.tap is not None:
             self.tap(claim, page)
@@ -175,7 +183,9 @@ class Reader:
         if claim.request.use == "@sitemap":
             return self._sitemap(claim, page, error)
         if _too_deep(claim, page):
-            self.keep(page, claim.request, f"it ended a process, and its elements lie more than {html.DEEP} deep")
+            self.keep(
+                page, claim.request, f"it ended a process, and its elements lie more than {html.DEEP} deep"
+            )
             record = page_record(claim.request, page, error="parse")
             row = page_row(record, self.key(record.requested_url))
             return Read([row] if self.pages else [], Taken(), error="parse")
@@ -189,30 +199,43 @@ class Reader:
             return self._site(site, claim, page, document, (found, shut))
         if error is None and page.status != 304 and (site is None or site.site.follow is not False):
             grown = growing(document.base.url, found)
-            wanted, beyond = _bounded([href for href in found if href not in grown] if grown else found, document.base)
+            wanted, beyond = _bounded(
+                [href for href in found if href not in grown] if grown else found, document.base
+            )
             taken = self.taker.take(page.url, document.base.url, wanted, claim)
             if shut:
                 taken.skip("nofollow", shut)
             if grown or beyond:
                 taken.skip("trap", len(grown) + beyond)
-        rows = [self._row(claim.request, page, document, found, taken.distinct + shut, error)] if self.pages else []
+        rows = (
+            [self._row(claim.request, page, document, found, taken.distinct + shut, error)]
+            if self.pages
+            else []
+        )
         if self.graph is not None and page.status != 304:
             rows += self.graph(page, claim.request, document)
         return Read(rows, taken)
 
     def again(self, claim: Claim, page: Page) -> Read | None:
-        """The items of a stored page, as `read` gives them; no link of it is looked at. None where no site reads it."""
+        """The items of a stored page, as `read` gives them; no link of it is looked at. None where no site
+        reads it."""
         site = match(self.sites, page.url)
         if site is None or not site.site.functions:
             return None
         return self._site(site, claim, page, self._document(page), ([], 0), marks=False)
 
     def _site(
-        self, site: LoadedSite, claim: Claim, page: Page, document: html.Document, links: tuple[list[str], int],
+        self,
+        site: LoadedSite,
+        claim: Claim,
+        page: Page,
+        document: html.Document,
+        links: tuple[list[str], int],
         marks: bool = True,
-    ) -> Read:  # fmt: skip
-        """A page of a site file: its function's items and requests; an error keeps the page for replay. `marks`: items that say the
-        same are dropped before they are written (`likening`), so what they name waits until then."""
+    ) -> Read:
+        """A page of a site file: its function's items and requests; an error keeps the page for replay.
+        `marks`: items that say the same are dropped before they are written (`likening`), so what they name
+        waits until then."""
         view = View(page, document, claim.request)
         parsed = run(site, view)
         taken, rows, counts, stored = Taken(), list[Row](), dict[str, int](), list[Made]()
@@ -246,16 +269,21 @@ class Reader:
         if self.graph is not None:
             read.rows += self.graph(page, claim.request, document)
         if self.pages:
-            read.rows.append(self._row(claim.request, page, document, links[0], len(links[0]) + links[1], parsed.error))
+            read.rows.append(
+                self._row(claim.request, page, document, links[0], len(links[0]) + links[1], parsed.error)
+            )
         return read
 
     def name(self, read: Read, claim: Claim, page: Page, marks: bool = True) -> None:
-        """Ask for the files that the items of a page name, and put the rows of all that they name behind the items."""
+        """Ask for the files that the items of a page name, and put the rows of all that they name behind the
+        items."""
         site = match(self.sites, page.url)
         assert site is not None
         count = len(read.names)
         pairs = list(zip(read.rows[:count], read.names, strict=True))
-        name = partial(named, self.rows, site.name, (page.url, page.fetched_at), claim, pairs, self.taker, self.fetches)
+        name = partial(
+            named, self.rows, site.name, (page.url, page.fetched_at), claim, pairs, self.taker, self.fetches
+        )
         if marks and any(row.once for row, _ in pairs):
             read.later = partial(added, name)
         else:
@@ -270,7 +298,9 @@ class Reader:
         if len(wanted) > MOST_LINKS:
             taken.skip("trap", len(wanted) - MOST_LINKS)
 
-    def _follow(self, site: LoadedSite, view: View, parsed: Parsed, links: tuple[list[str], int], taken: Taken) -> None:
+    def _follow(
+        self, site: LoadedSite, view: View, parsed: Parsed, links: tuple[list[str], int], taken: Taken
+    ) -> None:
         """Add the links that `follow=` names; without it a page that no function reads gives all its links."""
         follow, (found, shut) = site.site.follow, links
         if follow is False or (follow is None and parsed.function):
@@ -296,7 +326,8 @@ class Reader:
             taken.skip("trap", len(grown))
 
     def _item(self, site: LoadedSite, claim: Claim, page: Page, made: Made, counts: dict[str, int]) -> Row:
-        """An item as a row: its own fields, then where and when it was seen. One with a fault is kept aside, and its page, too."""
+        """An item as a row: its own fields, then where and when it was seen. One with a fault is kept aside,
+        and its page, too."""
         expected = self.usual.get((site.name, made.kind), {}) if self.usual and not made.faults else {}
         lacks = values_lacking(made.fields, expected) if expected else ()
         if lacks and (reason := not_an_item(lacks, expected)):
@@ -314,7 +345,9 @@ class Reader:
         if made.faults:
             counts["rejected"] = counts.get("rejected", 0) + 1
             told = aside(made)
-            self.keep(page, claim.request, f"{site.name}: {made.kind}: {told['field'] or 'item'}: {told['reason']}")
+            self.keep(
+                page, claim.request, f"{site.name}: {made.kind}: {told['field'] or 'item'}: {told['reason']}"
+            )
             del seen["_key"], seen["_hash"]
             return Row(ASIDE, "", {**told, **seen})
         for field in self.watched & made.fields.keys() if self.watched else ():
@@ -341,10 +374,20 @@ class Reader:
         return [page_row(record, self.key(record.requested_url))]
 
     def _row(
-        self, request: Request, page: Page, document: html.Document, found: list[str], links: int, error: str | None
+        self,
+        request: Request,
+        page: Page,
+        document: html.Document,
+        found: list[str],
+        links: int,
+        error: str | None,
     ) -> Row:
         record = page_record(request, page, error=error)
-        record.title, record.language, record.canonical = document.title, document.language, document.canonical
+        record.title, record.language, record.canonical = (
+            document.title,
+            document.language,
+            document.canonical,
+        )
         record.links, record.text_hash = links, document.text_hash
         if self.text:
             record.text = document.text
@@ -352,7 +395,8 @@ class Reader:
             record.out_links = _out_links(document.base, found)
         row = page_row(record, self.key(record.requested_url))
         if self.duplicates != "off":
-            mark(row, page, document, self.duplicates.startswith("near"))  # the last: it takes the page's tree apart
+            # the last: it takes the page's tree apart
+            mark(row, page, document, self.duplicates.startswith("near"))
         return row
 
     def _sitemap(self, claim: Claim, page: Page, error: str | None) -> Read:
@@ -387,12 +431,14 @@ def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple
 
 
 def _too_deep(claim: Claim, page: Page) -> bool:
-    """Whether a page must not be parsed again: that it is to blame when its process ended is likely the second time alone."""
+    """Whether a page must not be parsed again: that it is to blame when its process ended is likely the
+    second time alone."""
     return claim.crashes > 1 and html.deep(page.body, page.content_type)
 
 
 def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:
-    """The hrefs that are resolved, and how many others there are: of a base that is too long those that are relative to its path."""
+    """The hrefs that are resolved, and how many others there are: of a base that is too long those that are
+    relative to its path."""
     wanted = hrefs
     if base.is_long:
         wanted = [href for href in hrefs if not base.is_too_long(href) or base.resolve(href) is not None]

@@ -40,23 +40,48 @@ def _second(whole: int) -> str:
 def page_record(request: Request, page: Page, *, error: str | None = None) -> PageRecord:
     """The record of a page that was not parsed; the parser fills in title, language, links, hash, text."""
     return PageRecord(
-        url=page.url, requested_url=request.hops[0] if request.hops else request.url, status=page.status, title=None,
-        content_type=page.content_type, language=None, depth=request.depth, referrer=request.referrer,
-        fetched_at=moment(page.fetched_at), elapsed=round(page.elapsed, 4), bytes=page.wire, collector=page.collector,
-        links=0, text_hash=None, canonical=None, redirects=list(request.hops), error=error,
-    )  # fmt: skip
+        url=page.url,
+        requested_url=request.hops[0] if request.hops else request.url,
+        status=page.status,
+        title=None,
+        content_type=page.content_type,
+        language=None,
+        depth=request.depth,
+        referrer=request.referrer,
+        fetched_at=moment(page.fetched_at),
+        elapsed=round(page.elapsed, 4),
+        bytes=page.wire,
+        collector=page.collector,
+        links=0,
+        text_hash=None,
+        canonical=None,
+        redirects=list(request.hops),
+        error=error,
+    )
 
 
 def failed_record(request: Request, result: Page | Failure | None, error: str, now: float) -> PageRecord:
     """The record of a URL that failed for good."""
     at = result.fetched_at if result is not None else now
     return PageRecord(
-        url=request.url, requested_url=request.hops[0] if request.hops else request.url, status=None, title=None,
-        content_type=None, language=None, depth=request.depth, referrer=request.referrer, fetched_at=moment(at),
-        elapsed=round(result.elapsed, 4) if result is not None else 0.0, bytes=result.wire if result is not None else 0,
-        collector=result.collector if result is not None else "", links=0, text_hash=None, canonical=None,
-        redirects=list(request.hops), error=error,
-    )  # fmt: skip
+        url=request.url,
+        requested_url=request.hops[0] if request.hops else request.url,
+        status=None,
+        title=None,
+        content_type=None,
+        language=None,
+        depth=request.depth,
+        referrer=request.referrer,
+        fetched_at=moment(at),
+        elapsed=round(result.elapsed, 4) if result is not None else 0.0,
+        bytes=result.wire if result is not None else 0,
+        collector=result.collector if result is not None else "",
+        links=0,
+        text_hash=None,
+        canonical=None,
+        redirects=list(request.hops),
+        error=error,
+    )
 
 
 def gone_at(page: Page) -> str:
@@ -69,26 +94,46 @@ def page_row(record: PageRecord, key: str) -> Row:
     return Row("page", key, record)
 
 
-def attempt(crawl: str, worker: str, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> Attempt:
+def attempt(
+    crawl: str, worker: str, claim: Claim, result: Page | Failure, outcome: str, error: str | None
+) -> Attempt:
     """One request made."""
     page = isinstance(result, Page)
     return Attempt(
-        ts=moment(result.fetched_at), crawl=crawl, url=mask(claim.request.url), host=claim.host, attempt=claim.attempt + 1,
-        rung=result.rung, collector=result.collector, status=result.status, outcome=outcome, seconds=round(result.elapsed, 4),
-        bytes_wire=result.wire, bytes_decoded=len(result.body) if isinstance(result, Page) else 0, proxy=result.proxy,
-        session=result.session, worker=worker, block=result.block if isinstance(result, Page) else None, credits=result.credits,
+        ts=moment(result.fetched_at),
+        crawl=crawl,
+        url=mask(claim.request.url),
+        host=claim.host,
+        attempt=claim.attempt + 1,
+        rung=result.rung,
+        collector=result.collector,
+        status=result.status,
+        outcome=outcome,
+        seconds=round(result.elapsed, 4),
+        bytes_wire=result.wire,
+        bytes_decoded=len(result.body) if isinstance(result, Page) else 0,
+        proxy=result.proxy,
+        session=result.session,
+        worker=worker,
+        block=result.block if isinstance(result, Page) else None,
+        credits=result.credits,
         error=error if page else (error or getattr(result, "reason", None)),
-        screenshot=result.screenshot if isinstance(result, Page) else None, console=result.console if isinstance(result, Page) else (),
-    )  # fmt: skip
+        screenshot=result.screenshot if isinstance(result, Page) else None,
+        console=result.console if isinstance(result, Page) else (),
+    )
 
 
 def tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str | None]]:
     """What was tried before a result, each with its outcome and error."""
-    return [(one, "again", one.reason) if isinstance(one, Failure) else (one, "climbed", None) for one in result.before]
+    return [
+        (one, "again", one.reason) if isinstance(one, Failure) else (one, "climbed", None)
+        for one in result.before
+    ]
 
 
 def tried(result: Failure) -> bool:
-    """Whether a failure is an attempt: a request, or one that found no way to its host; what was refused here is none."""
+    """Whether a failure is an attempt: a request, or one that found no way to its host; what was refused here
+    is none."""
     if result.short:  # ours: nothing was asked
         return False
     return result.sent or result.proxy is not None or result.reason in NO_WAY
@@ -102,7 +147,9 @@ def edges(
     found: dict[str, Row] = {}
     for link in links_of(document, MOST_EDGES):
         target = key(link.url)
-        edge = Edge(source, target, page.url, link.text, link.nofollow, link.kind, crawl, moment(page.fetched_at))
+        edge = Edge(
+            source, target, page.url, link.text, link.nofollow, link.kind, crawl, moment(page.fetched_at)
+        )
         name = xxh3_128_hexdigest(f"{source}\n{target}".encode("utf-8", "replace"))
         found.setdefault(name, Row(kind, name, edge))
     return list(found.values())
@@ -112,11 +159,20 @@ _CODED = ("content-encoding", "content-length", "transfer-encoding")
 
 
 def raw_row(request: Request, page: Page) -> Row:
-    """The answer as it came. Where nobody kept that (a browser's document, an unlocker's), as a plain server would have sent it."""
+    """The answer as it came. Where nobody kept that (a browser's document, an unlocker's), as a plain server
+    would have sent it."""
     asked = Asked(
-        request.method, request.body, request.depth, request.referrer, request.hops, request.use, request.carry, page.rung,
-        page.collector, page.block,
-    )  # fmt: skip
+        request.method,
+        request.body,
+        request.depth,
+        request.referrer,
+        request.hops,
+        request.use,
+        request.carry,
+        page.rung,
+        page.collector,
+        page.block,
+    )
     exchange = page.exchange
     if exchange is None:
         lines = [f"{name}: {value}" for name, value in page.headers if name not in _CODED]

@@ -1,4 +1,5 @@
-"""The gate: what only host state can tell. Robots rules are the frontier's; a worker fetches, caches and evaluates them."""
+"""The gate: what only host state can tell. Robots rules are the frontier's; a worker fetches, caches and
+evaluates them."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ ROOM = 10_000
 
 
 class Treatment(NamedTuple):
-    """How a host is treated: seconds before each retry, a fixed delay, whether its robots.txt is obeyed, what a block is."""
+    """How a host is treated: seconds before each retry, a fixed delay, whether its robots.txt is obeyed, what
+    a block is."""
 
     retries: tuple[float, ...]
     fixed: pace.Delay | None
@@ -41,15 +43,24 @@ class Treatment(NamedTuple):
 
 
 class Gate:
-    """Evaluates and fetches robots.txt. `rungs` have collectors that stop reading after 500 KiB; `parse` is the URL parser; `treat` says
-    what is otherwise for a host; `opens`: whether the port of `host[:port]` may be dialled; `ladder`: the rungs, the cheapest first."""
+    """Evaluates and fetches robots.txt. `rungs` have collectors that stop reading after 500 KiB; `parse` is
+    the URL parser; `treat` says what is otherwise for a host; `opens`: whether the port of `host[:port]` may
+    be dialled; `ladder`: the rungs, the cheapest first."""
 
     def __init__(
-        self, frontier: Frontier, rungs: Rungs, *, agent: str, obey: bool, retries: tuple[float, ...],
-        fixed: pace.Delay | None, parse: Callable[..., str | None] = urls.parse,
-        treat: Callable[[str], Treatment] | None = None, opens: Callable[[str], bool] = lambda host: True,
+        self,
+        frontier: Frontier,
+        rungs: Rungs,
+        *,
+        agent: str,
+        obey: bool,
+        retries: tuple[float, ...],
+        fixed: pace.Delay | None,
+        parse: Callable[..., str | None] = urls.parse,
+        treat: Callable[[str], Treatment] | None = None,
+        opens: Callable[[str], bool] = lambda host: True,
         ladder: Allowed = lambda request: ("plain",),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._opens, self._ladder = opens, ladder
         self.files = True
         """Whether files of items are asked for."""
@@ -73,7 +84,8 @@ class Gate:
         version, robots = self._known.get((scheme, claim.host), (0, None))
         if robots is None or version != claim.robots:
             kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
-            if kept is None:  # an old copy's time was over before its last claims came: nobody knows what it said
+            # an old copy's time was over before its last claims came: nobody knows what it said
+            if kept is None:
                 return robots_access.CLOSED[robots_access.UNREACHABLE]
             robots = robots_access.rules(kept)
             if len(self._known) >= ROOM:
@@ -107,7 +119,9 @@ class Gate:
             self._beside[scheme, host] = time.monotonic() + holds, found
         if found.version < 0:
             return robots_access.CLOSED[found.version]
-        if found.version == robots_access.OPEN or (robots := robots_access.rules(found.rules)).allows(self._agent, url):
+        if found.version == robots_access.OPEN or (robots := robots_access.rules(found.rules)).allows(
+            self._agent, url
+        ):
             return None
         return Drop(skip="robots", detail=robots.rule(self._agent, url) or "")
 
@@ -136,14 +150,23 @@ class Gate:
         asked = retry_after(result.header("retry-after")) if isinstance(result, Page) and slow else 0.0
         said, why = felt(result)
         settle = Settle(
-            claim.token, "d", since=round((time.monotonic() - began) * 1000),
-            delay=round(pace.delay(now_pace, treatment.fixed) * 1000), pace=now_pace.text(),
-            host_wait=round(max(found.wait, asked if not found.holds else 0.0) * 1000), health=said, reason=why,
-        )  # fmt: skip
+            claim.token,
+            "d",
+            since=round((time.monotonic() - began) * 1000),
+            delay=round(pace.delay(now_pace, treatment.fixed) * 1000),
+            pace=now_pace.text(),
+            host_wait=round(max(found.wait, asked if not found.holds else 0.0) * 1000),
+            health=said,
+            reason=why,
+        )
         await self._frontier.robots(
-            claim, version=found.version, holds=round(found.holds * 1000), crawl_delay=round(found.crawl_delay * 1000),
-            settle=settle, rules=found.rules,
-        )  # fmt: skip
+            claim,
+            version=found.version,
+            holds=round(found.holds * 1000),
+            crawl_delay=round(found.crawl_delay * 1000),
+            settle=settle,
+            rules=found.rules,
+        )
         return result, began, found
 
     async def give_back(self, claim: Claim, wait: float) -> None:
@@ -152,7 +175,8 @@ class Gate:
         await self._frontier.robots(claim, version=0, holds=0, crawl_delay=0, settle=settle)
 
     async def _follow(self, claim: Claim) -> tuple[Page | Failure, float]:
-        """RFC 9309 section 2.3.1.2: at least five redirects, also across authorities; each passes the egress guard.
+        """RFC 9309 section 2.3.1.2: at least five redirects, also across authorities; each passes the egress
+        guard.
 
         They are made within the robots claim, which keeps the host's slot, but no faster than its delay.
         """
@@ -166,11 +190,14 @@ class Gate:
             host = split(target)[1]
             if "@" in host or not self._opens(host):
                 break
-            result, began = await self._got(claim, Request(target), began + result.lag + max(claim.delay, claim.floor))
+            result, began = await self._got(
+                claim, Request(target), began + result.lag + max(claim.delay, claim.floor)
+            )
         return result, began + result.lag
 
     async def _got(self, claim: Claim, request: Request, at: float) -> tuple[Page | Failure, float]:
-        """One file, not before the time `at`; by the lowest rung that is not shut out, for a wall is not what the owner says."""
+        """One file, not before the time `at`; by the lowest rung that is not shut out, for a wall is not what
+        the owner says."""
         rungs, below = self._ladder(request), list[Page | Failure]()
         for rung in rungs:
             await asyncio.sleep(max(0.0, at - time.monotonic()))
@@ -188,7 +215,8 @@ class Gate:
         return (msgspec.structs.replace(result, before=(*below, *result.before)) if below else result), began
 
     async def _stale(self, claim: Claim) -> int:
-        """The version of rules that were known before, 0 when there are none (the store drops them after 48 h)."""
+        """The version of rules that were known before, 0 when there are none (the store drops them after 48
+        h)."""
         scheme = "s" if claim.request.url.startswith("https:") else "h"
         kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
         return robots_access.version_of(kept) if kept is not None else 0

@@ -1,4 +1,5 @@
-"""Rows as bytes and back, for the pipe between a worker and its page process. Exact: decimals, large numbers, records."""
+"""Rows as bytes and back, for the pipe between a worker and its page process. Exact: decimals, large numbers,
+records."""
 
 from __future__ import annotations
 

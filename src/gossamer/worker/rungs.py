@@ -16,7 +16,8 @@ from gossamer.model.request import Request
 
 
 class Identity(Protocol):
-    """What a request is lent: headers (those asked for, credentials of a seed, cookies), a guise; and where Set-Cookie goes."""
+    """What a request is lent: headers (those asked for, credentials of a seed, cookies), a guise; and where
+    Set-Cookie goes."""
 
     def lend(self, request: Request) -> Lent: ...
 
@@ -31,7 +32,10 @@ class Proxies(Protocol):
     def blocked(self, name: str, host: str) -> None: ...
 
     async def through(
-        self, request: Request, go: Callable[[str, Callable[[], bool]], Awaitable[Page | Failure]], apart: float
+        self,
+        request: Request,
+        go: Callable[[str, Callable[[], bool]], Awaitable[Page | Failure]],
+        apart: float,
     ) -> Page | Failure: ...
 
 
@@ -46,8 +50,8 @@ class Rung(NamedTuple):
     """Not here: other workers of the fleet have it."""
 
     async def collect(self, request: Request, apart: float = 0.0) -> Page | Failure:
-        """Fetch one URL, through a proxy where there are some; the cookies of the answer are the identity's. `apart`: seconds
-        between two tries that the host sees."""
+        """Fetch one URL, through a proxy where there are some; the cookies of the answer are the identity's.
+        `apart`: seconds between two tries that the host sees."""
 
         async def go(proxy: str | None = None, goes_on: Callable[[], bool] = lambda: True) -> Page | Failure:
             headers, guise = self.identity.lend(request)
@@ -72,14 +76,17 @@ class Rung(NamedTuple):
         """Keep the cookies of request headers, as if the host had set them."""
         set_cookie = [
             ("set-cookie", f"{one.strip()}; Path=/")
-            for name, value in headers.items() if name.lower() == "cookie" for one in value.split(";")
-        ]  # fmt: skip
+            for name, value in headers.items()
+            if name.lower() == "cookie"
+            for one in value.split(";")
+        ]
         if set_cookie:
             page = Page(request.url, 200, set_cookie, b"", time.time(), 0.0, 0)
             self.identity.took(page, self.identity.lend(request).guise)
 
     def blocked(self, page: Page, block: Block, host: str) -> None:
-        """A page turned out to be a block page; an empty one, or a log-in, says nothing of the address that we came from."""
+        """A page turned out to be a block page; an empty one, or a log-in, says nothing of the address that
+        we came from."""
         if self.proxies is not None and page.proxy is not None and block.kind not in ("empty", "login"):
             self.proxies.blocked(page.proxy, host)
 

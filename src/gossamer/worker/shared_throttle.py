@@ -1,4 +1,5 @@
-"""A budget that hosts share, by address or by registered domain (`--polite-by`): a turn is taken before a request, given back after it."""
+"""A budget that hosts share, by address or by registered domain (`--polite-by`): a turn is taken before a
+request, given back after it."""
 
 from __future__ import annotations
 
@@ -19,10 +20,14 @@ class Groups(Protocol):
 
 
 class Sharing:
-    """The turns of one crawl's claims. `group`: what a host shares its budget with; None: nothing, or not known."""
+    """The turns of one crawl's claims. `group`: what a host shares its budget with; None: nothing, or not
+    known."""
 
     def __init__(
-        self, groups: Groups, group: Callable[[str], Awaitable[str | None]], failed: Callable[[str], None] | None = None
+        self,
+        groups: Groups,
+        group: Callable[[str], Awaitable[str | None]],
+        failed: Callable[[str], None] | None = None,
     ) -> None:
         """`failed` hears of addresses at which nobody answered."""
         self._groups, self._group, self._failed = groups, group, failed
@@ -74,7 +79,8 @@ class Sharing:
         return self._turns.get((claim.bucket, claim.token))
 
     async def _leave(self, claim: Claim, began: float, delay: float) -> None:
-        """A request is over. began: monotonic time, 0 when none was made; delay: seconds from its start to the next one."""
+        """A request is over. began: monotonic time, 0 when none was made; delay: seconds from its start to
+        the next one."""
         turn = self._turns.pop((claim.bucket, claim.token), None)
         if turn is not None:
             since = time.monotonic() - began if began else -1.0

@@ -22,10 +22,12 @@ Result = TypeVar("Result")
 
 
 class Waiting:
-    """The outage of a process's outputs, if there is one. Without `say` nothing is waited for: SinkAway is raised; so it is once
-    `stop` is set, or the `deadline` (monotonic) is over, after a last try."""
+    """The outage of a process's outputs, if there is one. Without `say` nothing is waited for: SinkAway is
+    raised; so it is once `stop` is set, or the `deadline` (monotonic) is over, after a last try."""
 
-    def __init__(self, say: Say | None, stop: asyncio.Event | None = None, deadline: float | None = None) -> None:
+    def __init__(
+        self, say: Say | None, stop: asyncio.Event | None = None, deadline: float | None = None
+    ) -> None:
         self._say, self._stop = say, stop or asyncio.Event()
         self._deadline = math.inf if deadline is None else deadline
         self._since = 0.0

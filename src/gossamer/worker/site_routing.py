@@ -14,13 +14,17 @@ from gossamer.worker.lane_routing import Handover
 
 
 class Apart:
-    """Gives back what is of sites that are lacked here. `sites`: all of the crawl; `tell` says that there are hosts apart for a group of
-    sites; `shut` gives back a claim of a robots.txt."""
+    """Gives back what is of sites that are lacked here. `sites`: all of the crawl; `tell` says that there are
+    hosts apart for a group of sites; `shut` gives back a claim of a robots.txt."""
 
     def __init__(
-        self, frontier: Handover, sites: Sequence[LoadedSite], lacks: Collection[str], tell: Callable[[str], Awaitable[None]],
+        self,
+        frontier: Handover,
+        sites: Sequence[LoadedSite],
+        lacks: Collection[str],
+        tell: Callable[[str], Awaitable[None]],
         shut: Callable[[Claim, float], Awaitable[None]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._frontier, self._lacks, self._tell, self._shut = frontier, lacks, tell, shut
         self._owners = lru_cache(10_000)(partial(owners, sites))
         self.told: set[str] = set()

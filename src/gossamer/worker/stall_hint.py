@@ -1,4 +1,5 @@
-"""Why nothing has come yet: who crawls a host that does not answer waits through all of `--retries`, and wants to know for what."""
+"""Why nothing has come yet: who crawls a host that does not answer waits through all of `--retries`, and
+wants to know for what."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from gossamer.model.visit import Visit
 
 
 class Silence:
-    """Hears of all visits until a page comes. `of`: the host asked last and the error that it gave; None when there is nothing to say."""
+    """Hears of all visits until a page comes. `of`: the host asked last and the error that it gave; None when
+    there is nothing to say."""
 
     def __init__(self) -> None:
         self.of: tuple[str, str] | None = None

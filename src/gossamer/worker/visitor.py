@@ -36,7 +36,8 @@ MOST_SITEMAPS = 5000
 
 
 class Reader(Protocol):
-    """Step 7: reads pages. Pure but for its caches; an error of a site function is a value. `functions`: whether there is one."""
+    """Step 7: reads pages. Pure but for its caches; an error of a site function is a value. `functions`:
+    whether there is one."""
 
     functions: bool
 
@@ -52,34 +53,65 @@ class Reader(Protocol):
 
 
 class Visitor:
-    """Makes the visits of one crawl. `anchor` hears of redirected seeds, `anchored` learns of those that other workers met.
+    """Makes the visits of one crawl. `anchor` hears of redirected seeds, `anchored` learns of those that
+    other workers met.
 
-    `by`: visits say what is to be known of their URLs in a later pass, and that these site files read them; None: they do not.
-    `apart`: takes what is for others; None: nothing is."""
+    `by`: visits say what is to be known of their URLs in a later pass, and that these site files read them;
+    None: they do not. `apart`: takes what is for others; None: nothing is."""
 
     def __init__(
-        self, crawl: str, worker: str, gate: Gate, rungs: Rungs, taker: Taker, reader: Reader,
-        *, parse: Callable[..., str | None], retries: tuple[float, ...], fixed: pace.Delay | None,
-        anchor: Callable[[str, str], Awaitable[None]], anchored: Callable[[], Awaitable[object]],
-        sitemaps: bool = False, treat: Callable[[str], Treatment] | None = None, nearer: Nearer | None = None,
-        sharing: Sharing | None = None, climbing: Climbing | None = None, solve: Solve | None = None, by: str | None = None,
-        members: Members | None = None, raw: bool = False, keeping: Keeping | None = None, lanes: Lanes | None = None,
-        apart: Apart | None = None, short: Callable[[str], None] = lambda _: None,
-    ) -> None:  # fmt: skip
+        self,
+        crawl: str,
+        worker: str,
+        gate: Gate,
+        rungs: Rungs,
+        taker: Taker,
+        reader: Reader,
+        *,
+        parse: Callable[..., str | None],
+        retries: tuple[float, ...],
+        fixed: pace.Delay | None,
+        anchor: Callable[[str, str], Awaitable[None]],
+        anchored: Callable[[], Awaitable[object]],
+        sitemaps: bool = False,
+        treat: Callable[[str], Treatment] | None = None,
+        nearer: Nearer | None = None,
+        sharing: Sharing | None = None,
+        climbing: Climbing | None = None,
+        solve: Solve | None = None,
+        by: str | None = None,
+        members: Members | None = None,
+        raw: bool = False,
+        keeping: Keeping | None = None,
+        lanes: Lanes | None = None,
+        apart: Apart | None = None,
+        short: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self.crawl, self.worker, self.gate, self.taker = crawl, worker, gate, taker
         self.reader, self.parse = reader, parse
         usual = Treatment(retries, fixed)
         self.treat = treat or (lambda _: usual)
         self.fetching = Fetching(
-            rungs, self.treat, parse=parse, same=taker.same, climbing=climbing, lacks=reader.lacks, solve=solve, members=members,
-            by=by or "", lanes=lanes, shows=reader.shows, short=short,
-        )  # fmt: skip
+            rungs,
+            self.treat,
+            parse=parse,
+            same=taker.same,
+            climbing=climbing,
+            lacks=reader.lacks,
+            solve=solve,
+            members=members,
+            by=by or "",
+            lanes=lanes,
+            shows=reader.shows,
+            short=short,
+        )
         self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
         self.sharing, self.by, self.raw, self.keeping = sharing, by, raw, keeping
         self.apart, self.short = apart, short
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
-        """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly once."""
+        """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly
+        once."""
         if self.apart is not None and await self.apart.took(batch, put):
             return None
         if batch[0].kind == "robots":
@@ -106,10 +138,15 @@ class Visitor:
                     put(Visit(chosen, Settle(chosen.token, "b", host_wait=round(wait * 1000))))
                     return None
                 go = self.sharing.around(go)
-            if self.nearer is None or chosen.request.use == FILE:  # no link is in it: its depth makes no difference
+            # no link is in it: its depth makes no difference
+            if self.nearer is None or chosen.request.use == FILE:
                 put(read_again(await go(chosen)))
             else:
-                put(await self.nearer.visit(chosen, go, lambda claim, page: self._read(claim, page, Done(), 0.0)))
+                put(
+                    await self.nearer.visit(
+                        chosen, go, lambda claim, page: self._read(claim, page, Done(), 0.0)
+                    )
+                )
         return None
 
     async def _robots(self, claim: Claim, put: Callable[[Visit], None]) -> None:
@@ -137,14 +174,22 @@ class Visitor:
         error = result.reason if isinstance(result, Failure) else None
         line = self._attempt(claim, result, outcome, error)
         said, why = felt(result)
-        settle = Settle(claim.token, "", health=said, reason=why, final=isinstance(result, Failure) and result.final)
+        settle = Settle(
+            claim.token, "", health=said, reason=why, final=isinstance(result, Failure) and result.final
+        )
         visit = Visit(claim, settle, began=began, attempts=line, adds=taken.adds, elapsed=result.elapsed)
         if taken.skips:
-            visit.counts = {**{f"skip:{reason}": n for reason, n in taken.skips.items()}, "found": taken.found}
+            visit.counts = {
+                **{f"skip:{reason}": n for reason, n in taken.skips.items()},
+                "found": taken.found,
+            }
         put(self._kept(visit, result))
 
     async def _go(self, claim: Claim) -> Visit:
-        if claim.request.use != FILE and self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope":
+        if (
+            claim.request.use != FILE
+            and self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope"
+        ):
             await self.anchored()  # the worker that met the redirected seed knows more
         got = await self.fetching.fetch(claim, lambda *one: self._attempt(claim, *one))
         result, verdict = got.result, got.verdict
@@ -218,7 +263,11 @@ class Visitor:
         if read.infrastructure:
             counts["infra"] = -1
         else:
-            counts |= {"pages": 1, "items": read.items, "succeeded": int(page.status < 300 or page.status == 304)}
+            counts |= {
+                "pages": 1,
+                "items": read.items,
+                "succeeded": int(page.status < 300 or page.status == 304),
+            }
             counts |= answered(claim.request)
             if error:
                 counts[f"err:{error}"] = 1
@@ -226,11 +275,21 @@ class Visitor:
                     counts["shut"] = 1
         size = 2000 + sum(2000 if row.kind == "page" else 500 for row in read.rows)
         return Visit(
-            claim, Settle(claim.token, "d"), began, rows=read.rows, counts=counts, adds=read.taken.adds, size=size,
-            attempts=self._attempt(claim, page, "done", error), gone=records.gone_at(page), later=read.later,
-        )  # fmt: skip
+            claim,
+            Settle(claim.token, "d"),
+            began,
+            rows=read.rows,
+            counts=counts,
+            adds=read.taken.adds,
+            size=size,
+            attempts=self._attempt(claim, page, "done", error),
+            gone=records.gone_at(page),
+            later=read.later,
+        )
 
-    async def _redirected(self, claim: Claim, result: Page | Failure, verdict: Redirected, began: float) -> Visit:
+    async def _redirected(
+        self, claim: Claim, result: Page | Failure, verdict: Redirected, began: float
+    ) -> Visit:
         request, taken = claim.request, Taken()
         hops = (*request.hops, request.url)
         if request.depth == 0:
@@ -241,30 +300,47 @@ class Visitor:
         if request.method not in ("GET", "HEAD") and result.status in (301, 302, 303):
             child = msgspec.structs.replace(child, method="GET", body=None)  # RFC 9110 section 15.4
         flags = "ri" if infrastructure(request) else "rf"
-        self.taker.request(child, taken, self.taker.voucher(claim), flags, "*" if request.depth == 0 else claim.host)
+        self.taker.request(
+            child, taken, self.taker.voucher(claim), flags, "*" if request.depth == 0 else claim.host
+        )
         counts = {f"skip:{reason}": n for reason, n in taken.skips.items()}
         counts |= {"found": taken.found, "bytes": result.wire}
         counts["infra" if "i" in flags else "redirected"] = -1 if "i" in flags else 1
         return Visit(
-            claim, Settle(claim.token, "d"), began, counts=counts, adds=taken.adds,
+            claim,
+            Settle(claim.token, "d"),
+            began,
+            counts=counts,
+            adds=taken.adds,
             attempts=self._attempt(claim, result, "redirected", None),
-        )  # fmt: skip
+        )
 
     def _retry(self, claim: Claim, result: Page | Failure, verdict: Retry, began: float) -> Visit:
         treatment = self.treat(claim.host)
         pause = wait(claim.attempt, treatment.retries)
-        last = probes(claim) and gives_up(Trouble.of(claim.trouble), treatment.retries) and verdict.reason in FAULTS
+        last = (
+            probes(claim)
+            and gives_up(Trouble.of(claim.trouble), treatment.retries)
+            and verdict.reason in FAULTS
+        )
         if pause is None or last or pace.exhausted(pace.parse(claim.pace), treatment.fixed, verdict.after):
             visit = self._dropped(claim, Drop(error=verdict.reason, detail=verdict.detail), result, began)
             visit.settle.health = LAST if last else ""
             return visit
         settle = Settle(
-            claim.token, "r", wait=round(pause * 1000), host_wait=round(verdict.after * 1000), reason=verdict.reason
+            claim.token,
+            "r",
+            wait=round(pause * 1000),
+            host_wait=round(verdict.after * 1000),
+            reason=verdict.reason,
         )
         return Visit(
             claim,
-            settle, began, counts={"bytes": result.wire}, attempts=self._attempt(claim, result, "retry", verdict.reason),
-        )  # fmt: skip
+            settle,
+            began,
+            counts={"bytes": result.wire},
+            attempts=self._attempt(claim, result, "retry", verdict.reason),
+        )
 
     def _dropped(self, claim: Claim, verdict: Drop, result: Page | Failure | None, began: float) -> Visit:
         sent = result is not None and (isinstance(result, Page) or result.sent)
@@ -292,7 +368,9 @@ class Visitor:
 
     def _pace(self, claim: Claim, result: Page | Failure, visit: Visit) -> None:
         """The host's pace after this answer, and when it may be asked next."""
-        slow = isinstance(result, Page) and (result.status in SLOW_DOWN or " rate-limit " in (result.block or ""))
+        slow = isinstance(result, Page) and (
+            result.status in SLOW_DOWN or " rate-limit " in (result.block or "")
+        )
         before = pace.parse(claim.pace)
         fixed = self.treat(claim.host).fixed
         if fixed is None or slow or before.doublings:
@@ -301,7 +379,9 @@ class Visitor:
         seconds = claim.rate if claim.rate is not None else pace.delay(before, fixed)
         visit.settle.delay = round(max(seconds, claim.floor) * 1000)
 
-    def _attempt(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
+    def _attempt(
+        self, claim: Claim, result: Page | Failure, outcome: str, error: str | None
+    ) -> list[Attempt]:
         made = records.tries(result)
         if isinstance(result, Page) or (not result.noted and records.tried(result)):
             made.append((result, outcome, error))

@@ -1,4 +1,5 @@
-"""How well this worker does (`politeness.scores`): learned from its visits, told to the others, and what follows for its claims."""
+"""How well this worker does (`politeness.scores`): learned from its visits, told to the others, and what
+follows for its claims."""
 
 from __future__ import annotations
 
@@ -30,12 +31,20 @@ class Scores(Protocol):
 
 
 class Merit:
-    """One worker's score. `patience` hears for how long easy and hard hosts must have waited, in ms; `tell` hears a line for people."""
+    """One worker's score. `patience` hears for how long easy and hard hosts must have waited, in ms; `tell`
+    hears a line for people."""
 
     def __init__(
-        self, name: str, scores: Scores, patience: Callable[[tuple[int, int]], None], tell: Callable[[str], None],
-        *, serves: str = "", probe: float = PROBE, turn: float = TURN,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        scores: Scores,
+        patience: Callable[[tuple[int, int]], None],
+        tell: Callable[[str], None],
+        *,
+        serves: str = "",
+        probe: float = PROBE,
+        turn: float = TURN,
+    ) -> None:
         self.mine = Record(name, serves)
         self.others: list[Record] = []
         self._scores, self._patience, self._tell = scores, patience, tell

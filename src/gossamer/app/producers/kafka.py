@@ -1,7 +1,8 @@
 """A Kafka topic: URLs or JSON lines as values, keyed by registered domain or not; with the extra `kafka`.
 
-Offsets are committed after the add. A message that comes again (a kill, a rebalance) is known to the seen-set. Bad messages are kept
-aside with their place. A topic has no end: the crawl goes on until it is stopped, and the group goes on where it was.
+Offsets are committed after the add. A message that comes again (a kill, a rebalance) is known to the
+seen-set. Bad messages are kept aside with their place. A topic has no end: the crawl goes on until it is
+stopped, and the group goes on where it was.
 """
 
 from __future__ import annotations
@@ -44,9 +45,12 @@ class Topic:
             raise ConfigError(f"kafka://... needs a client: {install('kafka')}") from None
         logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # we say what goes wrong
         self._consumer = aiokafka.AIOKafkaConsumer(
-            bootstrap_servers=self.brokers, group_id=self.group, enable_auto_commit=False, auto_offset_reset="earliest",
+            bootstrap_servers=self.brokers,
+            group_id=self.group,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
             client_id="gossamer",
-        )  # fmt: skip
+        )
         try:
             await self._consumer.start()
             topics = await self._consumer.topics()
@@ -66,7 +70,9 @@ class Topic:
             requests, rejected = [], list[Rejected]()
             for partition, messages in got.items():
                 for message in messages:
-                    found = parsed(message.value or b"", f"{self.topic}[{partition.partition}]", message.offset)
+                    found = parsed(
+                        message.value or b"", f"{self.topic}[{partition.partition}]", message.offset
+                    )
                     if isinstance(found, Request):
                         requests.append(found)
                     elif found is not None:
@@ -76,10 +82,15 @@ class Topic:
                 yield Batch(requests, rejected, {})
 
     async def added(self, batch: Batch) -> None:
-        """Commit the offsets of what was read; a partition that went to another member of the group is its affair."""
+        """Commit the offsets of what was read; a partition that went to another member of the group is its
+        affair."""
         from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
-        ends = {partition: end for partition, end in self._ends.items() if partition in self._consumer.assignment()}
+        ends = {
+            partition: end
+            for partition, end in self._ends.items()
+            if partition in self._consumer.assignment()
+        }
         self._ends.clear()
         try:
             if ends:
@@ -87,7 +98,9 @@ class Topic:
         except (CommitFailedError, IllegalStateError):
             pass  # they come again, and are known
         except KafkaError as error:
-            raise StoreError(f"the Kafka broker {self.brokers} does not take offsets: {error}; run it again") from error
+            raise StoreError(
+                f"the Kafka broker {self.brokers} does not take offsets: {error}; run it again"
+            ) from error
 
     async def close(self) -> None:
         """Leave the group."""

@@ -1,4 +1,5 @@
-"""Long lists: a file of URLs or JSON lines, gzipped or not, and standard input. Never more than a batch is in memory."""
+"""Long lists: a file of URLs or JSON lines, gzipped or not, and standard input. Never more than a batch is in
+memory."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ PATIENCE = 2.0
 
 
 class List:
-    """A file. Its position: bytes (of what is unpacked) and lines read, and the size that the file had. A last line that is not
-    ended is read, and lies behind it: somebody may be writing it."""
+    """A file. Its position: bytes (of what is unpacked) and lines read, and the size that the file had. A
+    last line that is not ended is read, and lies behind it: somebody may be writing it."""
 
     beside = "*"
 
@@ -119,7 +120,8 @@ def _unreadable(path: Path, error: Exception) -> UsageError:
 
 
 class Input:
-    """Standard input, read by a thread of its own that waits while nobody takes its lines. It has no position."""
+    """Standard input, read by a thread of its own that waits while nobody takes its lines. It has no
+    position."""
 
     name, beside = "stdin", "*"
 
@@ -188,7 +190,8 @@ class Input:
 
 
 def _parts(file: Any) -> Iterator[bytes]:
-    """What comes, as it comes; past the file's buffer, whose lock would be held when the program ends while nothing comes."""
+    """What comes, as it comes; past the file's buffer, whose lock would be held when the program ends while
+    nothing comes."""
     read = getattr(file, "raw", file).read
     while part := read(PART):
         yield part

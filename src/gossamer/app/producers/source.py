@@ -18,7 +18,8 @@ SHORT = 4 << 20
 
 
 class Batch(NamedTuple):
-    """Some URLs, what is no request, and the position behind them, to be kept when they are added. `share`: read so far, 0 to 1."""
+    """Some URLs, what is no request, and the position behind them, to be kept when they are added. `share`:
+    read so far, 0 to 1."""
 
     requests: list[Request]
     rejected: list[Rejected]

@@ -1,8 +1,10 @@
-"""Rows of a query: SQLite always, PostgreSQL with the extra `postgres`. Rows are streamed, never all in memory.
+"""Rows of a query: SQLite always, PostgreSQL with the extra `postgres`. Rows are streamed, never all in
+memory.
 
-A column `url`, and any of those that a seed as a JSON line has (docs/records.md). Where the query speaks of `:after` and gives a
-column `after`, it goes on behind the value that was added last (0 at first), whatever its type: what JSON has none for is kept as
-text, which the database reads as what it compares it with. Else the query is read from its start again, and what is known stays out.
+A column `url`, and any of those that a seed as a JSON line has (docs/records.md). Where the query speaks of
+`:after` and gives a column `after`, it goes on behind the value that was added last (0 at first), whatever
+its type: what JSON has none for is kept as text, which the database reads as what it compares it with. Else
+the query is read from its start again, and what is known stays out.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
 class Query:
-    """`DATABASE QUERY`: the database's URL, then the query. The URL may refer to a secret: `${env:NAME}`, `${file:PATH}`."""
+    """`DATABASE QUERY`: the database's URL, then the query. The URL may refer to a secret: `${env:NAME}`,
+    `${file:PATH}`."""
 
     beside = "*"
 
@@ -55,7 +58,8 @@ class Query:
             raise UsageError(f"{mask(self.url)}: the database is sqlite:FILE or postgresql://...")
 
     async def batches(self, position: Any) -> AsyncIterator[Batch]:
-        """All rows, or those behind the position. Rows that share a value may lie in two batches: only the end is behind its last."""
+        """All rows, or those behind the position. Rows that share a value may lie in two batches: only the
+        end is behind its last."""
         done = last = _value(position["after"]) if position and self._after else 0
         rows = self._of_file(last) if self.url.startswith("sqlite:") else self._of_server(last)
         async for names, some in rows:
@@ -147,7 +151,9 @@ class Query:
                 while rows := await cursor.fetchmany(BATCH):
                     yield names, rows
         except psycopg.OperationalError as error:
-            raise StoreError(f"the database {mask(self.url)} went away: {_line(error)}; run it again") from error
+            raise StoreError(
+                f"the database {mask(self.url)} went away: {_line(error)}; run it again"
+            ) from error
         except psycopg.Error as error:
             raise _off(self.url, self.query, error, first=self._after and after == 0) from error
 
@@ -161,7 +167,9 @@ class Query:
             )
         known = {*SeedLine.__struct_fields__, "after"}
         if strange := [name for name in names if name not in known]:
-            raise ConfigError(f"the query gives a column `{strange[0]}`; a seed has {', '.join(sorted(known))}")
+            raise ConfigError(
+                f"the query gives a column `{strange[0]}`; a seed has {', '.join(sorted(known))}"
+            )
 
 
 def _kept(after: Any) -> Any:
@@ -176,7 +184,9 @@ def _value(kept: Any) -> Any:
 
 
 def _off(where: object, query: str, error: Exception, *, first: bool = False) -> GossamerError:
-    hint = "; :after is 0 at first: of a time compare extract(epoch FROM ...), of a text its id" if first else ""
+    hint = (
+        "; :after is 0 at first: of a time compare extract(epoch FROM ...), of a text its id" if first else ""
+    )
     return ConfigError(f"{mask(str(where))}: {_line(error)}{hint}; the query was: {query[:200]}")
 
 

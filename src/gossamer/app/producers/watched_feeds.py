@@ -1,9 +1,11 @@
-"""A sitemap or feed that is read again and again: only new entries, and those whose lastmod changed, are added.
+"""A sitemap or feed that is read again and again: only new entries, and those whose lastmod changed, are
+added.
 
-It is asked for with the validators of its last answer (ETag, Last-Modified), by the crawl's own collector, so through the same guard.
-Of an index only those sitemaps are read again whose lastmod changed or is not said, or that could not be read. What was seen is the
-position: per sitemap the validators, and 12 bytes an entry, also of entries that are gone: they may come back, changed or not, as
-after an answer that was cut or said something else. There is no end: the crawl goes on until it is stopped.
+It is asked for with the validators of its last answer (ETag, Last-Modified), by the crawl's own collector, so
+through the same guard. Of an index only those sitemaps are read again whose lastmod changed or is not said,
+or that could not be read. What was seen is the position: per sitemap the validators, and 12 bytes an entry,
+also of entries that are gone: they may come back, changed or not, as after an answer that was cut or said
+something else. There is no end: the crawl goes on until it is stopped.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ class Known(msgspec.Struct, omit_defaults=True):
     entries: str = ""
     """Fingerprint -> lastmod (seconds, 0 when not said): msgpack, packed."""
     inner: dict[str, float] = {}
-    """Sitemaps of an index and their lastmod (0 when not said, below 0 while they have not been read since)."""
+    """Sitemaps of an index and their lastmod (0 when not said, below 0 while they have not been read since).
+    """
 
 
 class Watched:
@@ -69,7 +72,10 @@ class Watched:
                 async for some in found:
                     for part in (some[j : j + BATCH] for j in range(0, len(some), BATCH)):
                         yield Batch(
-                            [Request(str(one)) for one, _ in part], [], None, editions=tuple(text for _, text in part)
+                            [Request(str(one)) for one, _ in part],
+                            [],
+                            None,
+                            editions=tuple(text for _, text in part),
                         )
             yield Batch([], [], msgspec.to_builtins(self._known), trouble=self._trouble)
             await asyncio.sleep(self.every)
@@ -96,7 +102,10 @@ class Watched:
             fresh = {str(one): _moment(one) for one in sitemaps}
             due = [one for one, at in fresh.items() if not at or known.inner.get(one) != at]
             known = Known(
-                page.header("etag") or "", page.header("last-modified") or "", _packed(_joined(seen, pages)), fresh
+                page.header("etag") or "",
+                page.header("last-modified") or "",
+                _packed(_joined(seen, pages)),
+                fresh,
             )
         else:
             due = [one for one, at in known.inner.items() if at <= 0]  # nobody says when those change
@@ -152,4 +161,6 @@ def _packed(seen: dict[int, float]) -> str:
 
 
 def _unpacked(text: str) -> dict[int, float]:
-    return msgspec.msgpack.decode(zlib.decompress(base64.b64decode(text)), type=dict[int, float]) if text else {}
+    return (
+        msgspec.msgpack.decode(zlib.decompress(base64.b64decode(text)), type=dict[int, float]) if text else {}
+    )

@@ -26,9 +26,10 @@ _TIME = re.compile(
 
 
 def where(text: str) -> Test:
-    """A comparison of a field with a value: `price<10`, `name~chair` (contains, whatever the case), `sku=null`, `sku="007"` (texts are
-    compared, whatever they look like). Numbers, moments, true and false are compared as such where both are, else texts; a field that is
-    not there is null, which is neither more nor less than anything. Raises UsageError.
+    """A comparison of a field with a value: `price<10`, `name~chair` (contains, whatever the case),
+    `sku=null`, `sku="007"` (texts are compared, whatever they look like). Numbers, moments, true and false
+    are compared as such where both are, else texts; a field that is not there is null, which is neither more
+    nor less than anything. Raises UsageError.
 
     >>> where("price<10")({"price": 9.5}), where("price < 10")({"price": None}), where("name~CHAIR")({"name": "Armchair"})
     (True, False, True)
@@ -57,8 +58,9 @@ def where(text: str) -> Test:
 
 
 def senseless(text: str, rows: Iterable[Row]) -> str:
-    """Why a comparison asks for nothing that a field could be: it has numbers alone, say, and the value is none; "" where it may be one.
-    What only looks like a number may equal any text. Reads rows up to the first that can be compared."""
+    """Why a comparison asks for nothing that a field could be: it has numbers alone, say, and the value is
+    none; "" where it may be one. What only looks like a number may equal any text. Reads rows up to the first
+    that can be compared."""
     field, mark, wanted, given = _parts(text)
     if given or mark == "~" or wanted in ("", "null"):
         return ""
@@ -75,7 +77,9 @@ def senseless(text: str, rows: Iterable[Row]) -> str:
             return ""
         found = found or kind
     return (
-        f"{field} has {found}, and {wanted} is not of them; in double quotes it is compared as a text" if found else ""
+        f"{field} has {found}, and {wanted} is not of them; in double quotes it is compared as a text"
+        if found
+        else ""
     )
 
 
@@ -88,7 +92,9 @@ def _parts(text: str) -> tuple[str, str, str, bool]:
     """Field, mark, value, and whether that was given in quotes."""
     found = _WHERE.fullmatch(text)
     if found is None:
-        raise UsageError(f"--where {text!r}: write it as FIELD=VALUE; = != < <= > >= and ~ (contains) are there")
+        raise UsageError(
+            f"--where {text!r}: write it as FIELD=VALUE; = != < <= > >= and ~ (contains) are there"
+        )
     field, mark, wanted = found[1], found[2], found[3]
     given = len(wanted) > 1 and wanted[0] == wanted[-1] == '"'
     if not given and mark != "~" and wanted[:1] in _MARKS:
@@ -101,10 +107,15 @@ def _parts(text: str) -> tuple[str, str, str, bool]:
 
 
 def all_of(
-    *, host: str | None = None, status: str | None = None, outcome: str | None = None, since: str | None = None,
+    *,
+    host: str | None = None,
+    status: str | None = None,
+    outcome: str | None = None,
+    since: str | None = None,
     wheres: Sequence[str] = (),
-) -> Test:  # fmt: skip
-    """All filters together. `status`: a number, or `4xx`; `since`: an age (`2h`) or a moment. Raises UsageError."""
+) -> Test:
+    """All filters together. `status`: a number, or `4xx`; `since`: an age (`2h`) or a moment. Raises
+    UsageError."""
     tests = [where(text) for text in wheres]
     if host is not None:
         tests.append(lambda row: _host(row) == host.lower())
@@ -121,7 +132,9 @@ def all_of(
 
 
 def _compare(mark: str, sign: int) -> bool:
-    return {"=": sign == 0, "!=": sign != 0, "<": sign < 0, "<=": sign <= 0, ">": sign > 0, ">=": sign >= 0}[mark]
+    return {"=": sign == 0, "!=": sign != 0, "<": sign < 0, "<=": sign <= 0, ">": sign > 0, ">=": sign >= 0}[
+        mark
+    ]
 
 
 def _number(value: Any) -> Decimal | None:
@@ -180,6 +193,8 @@ def _since(text: str) -> str:
         try:
             moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
         except ValueError:
-            raise UsageError(f"--since {text}: an age such as 2h, or a moment such as 2026-01-31T12:00:00Z") from None
+            raise UsageError(
+                f"--since {text}: an age such as 2h, or a moment such as 2026-01-31T12:00:00Z"
+            ) from None
         at = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

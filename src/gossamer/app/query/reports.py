@@ -11,7 +11,9 @@ import msgspec
 Row = dict[str, Any]
 BY: dict[str, Callable[[Row], str]] = {
     "provider": lambda row: (
-        str(row["proxy"]).partition("/")[0] if row.get("proxy") and "/" in row["proxy"] else row.get("proxy") or "none"
+        str(row["proxy"]).partition("/")[0]
+        if row.get("proxy") and "/" in row["proxy"]
+        else row.get("proxy") or "none"
     ),
     "hour": lambda row: str(row.get("ts"))[11:13],
     "host": lambda row: str(row.get("host")),
@@ -24,7 +26,8 @@ KEPT = 1000
 
 
 class Line(msgspec.Struct):
-    """A group. `good`: requests that ended as pages or redirects; `seconds`: mean, median, 95th percentile of a request."""
+    """A group. `good`: requests that ended as pages or redirects; `seconds`: mean, median, 95th percentile of
+    a request."""
 
     group: str
     requests: int

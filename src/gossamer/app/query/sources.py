@@ -30,7 +30,8 @@ Row = dict[str, Any]
 
 
 def rows_of(spec: str) -> Iterator[Row]:
-    """The rows of an output, named as after `-o`, with JSON-ready values as in JSON lines. Raises ConfigError when it cannot be read."""
+    """The rows of an output, named as after `-o`, with JSON-ready values as in JSON lines. Raises ConfigError
+    when it cannot be read."""
     if parse(spec).format == "jsonl":
         yield from natural_rows_of(spec)
         return
@@ -39,7 +40,8 @@ def rows_of(spec: str) -> Iterator[Row]:
 
 
 def natural_rows_of(spec: str) -> Iterator[Row]:
-    """The rows of an output with the values that its usual reader has: dates, decimals, bytes. Raises ConfigError."""
+    """The rows of an output with the values that its usual reader has: dates, decimals, bytes. Raises
+    ConfigError."""
     path, form = parse(spec)
     if form in FORMS:
         yield from (_with_extra(row) for row in stored(place(spec)))
@@ -53,7 +55,9 @@ def natural_rows_of(spec: str) -> Iterator[Row]:
     }
     reader = readers.get(form)
     if reader is None or "://" in path:
-        raise ConfigError(f"{mask(path)}: what went there cannot be read back; crawl with a second -o that can")
+        raise ConfigError(
+            f"{mask(path)}: what went there cannot be read back; crawl with a second -o that can"
+        )
     if not (Path(path).is_file() or Path(path).is_dir() or not Path(path).exists()):
         raise ConfigError(f"{path} is no plain file: it cannot be read again")
     try:
@@ -110,7 +114,10 @@ def _tables(path: Path, guard: bool = True) -> Iterator[Row]:
     for file, _ in _kinds(path):
         with file.open(encoding="utf-8", newline="") as opened:
             for row in csv.DictReader(opened):
-                yield {name: (unguarded(value) if guard else value) if value else None for name, value in row.items()}
+                yield {
+                    name: (unguarded(value) if guard else value) if value else None
+                    for name, value in row.items()
+                }
 
 
 def _parts(path: Path) -> Iterator[Row]:
@@ -148,7 +155,10 @@ _DIGITS = Context(prec=200_000)
 def _database(path: Path) -> Iterator[Row]:
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
         base.row_factory = sqlite3.Row
-        names = [row[0] for row in base.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+        names = [
+            row[0]
+            for row in base.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+        ]
         for name in names:
             quoted = '"' + name.replace('"', '""') + '"'
             columns = {row[1] for row in base.execute(f"PRAGMA table_info({quoted})")}

@@ -1,4 +1,5 @@
-"""Rows of stores: PostgreSQL, MongoDB, Cassandra, hashes and lists of Valkey. The sinks' own drivers connect and map errors."""
+"""Rows of stores: PostgreSQL, MongoDB, Cassandra, hashes and lists of Valkey. The sinks' own drivers connect
+and map errors."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def stored(at: Place) -> Iterator[Row]:
         )
     reader = READERS.get(at.kind)
     if reader is None:
-        raise ConfigError(f"{at.where}: what was sent there cannot be read back; crawl with a second -o that can")
+        raise ConfigError(
+            f"{at.where}: what was sent there cannot be read back; crawl with a second -o that can"
+        )
     try:
         yield from reader(at)
     except ConfigError:
@@ -55,8 +58,9 @@ def _postgresql(at: Place) -> Iterator[Row]:
             "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
             "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = '_key' AND NOT a.attisdropped "
             "WHERE c.relkind = 'r' AND CASE WHEN %s THEN n.nspname = %s ELSE pg_table_is_visible(c.oid) "
-            "AND n.nspname !~ '^pg_temp' END ORDER BY 1, 2", [bool(dot), schema],
-        ).fetchall()  # fmt: skip
+            "AND n.nspname !~ '^pg_temp' END ORDER BY 1, 2",
+            [bool(dot), schema],
+        ).fetchall()
         for space, table in found:
             if not _named(at.given.get("table", "").rpartition(".")[2], table):
                 continue
@@ -109,7 +113,8 @@ def _cassandra(at: Place) -> Iterator[Row]:
     with contextlib.closing(_Closed(driver.drop)), driver.begin():
         session = driver._session
         found = session.execute(
-            "SELECT table_name, column_name FROM system_schema.columns WHERE keyspace_name = %s", (driver._keyspace,)
+            "SELECT table_name, column_name FROM system_schema.columns WHERE keyspace_name = %s",
+            (driver._keyspace,),
         )
         tables = sorted({table for table, column in found if column == "_key"})
         for table in tables:
@@ -141,15 +146,19 @@ def _valkey(at: Place) -> Iterator[Row]:
                 continue
             if "{key}" in pattern:
                 yield {
-                    n.decode("utf-8", "replace"): v.decode("utf-8", "replace") for n, v in base.hgetall(name).items()
+                    n.decode("utf-8", "replace"): v.decode("utf-8", "replace")
+                    for n, v in base.hgetall(name).items()
                 }
             else:
                 yield from filter(None, (_row(value) for _, value in base.hscan_iter(name, count=1000)))
 
 
 READERS: dict[str, Callable[[Place], Iterator[Row]]] = {
-    "postgresql": _postgresql, "mongodb": _mongodb, "cassandra": _cassandra, "valkey": _valkey,
-}  # fmt: skip
+    "postgresql": _postgresql,
+    "mongodb": _mongodb,
+    "cassandra": _cassandra,
+    "valkey": _valkey,
+}
 
 
 class _Closed:
@@ -164,7 +173,10 @@ def _named(pattern: str, called: str) -> bool:
     if not pattern:
         return True
     parts = [re.escape(part) for part in pattern.split("{kind}")]
-    return re.fullmatch(".*".join(parts) if len(parts) > 1 else f"{parts[0]}(_.*)?", called, re.DOTALL) is not None
+    return (
+        re.fullmatch(".*".join(parts) if len(parts) > 1 else f"{parts[0]}(_.*)?", called, re.DOTALL)
+        is not None
+    )
 
 
 def _whole(row: Row) -> Row:

@@ -18,12 +18,18 @@ BATCH = 1000
 
 
 def write(
-    spec: str, what: str, rows: Iterable[dict[str, Any]], taken: Sequence[str] = (), *, items: Columns | None = None, folder: str = "."
-) -> tuple[int, list[str]]:  # fmt: skip
+    spec: str,
+    what: str,
+    rows: Iterable[dict[str, Any]],
+    taken: Sequence[str] = (),
+    *,
+    items: Columns | None = None,
+    folder: str = ".",
+) -> tuple[int, list[str]]:
     """Write rows to a file anew; how many, and the files (CSV and Parquet have one a kind).
 
-    `taken`: outputs that it must not be; `items`: the columns of items (`inferred`); `folder`: where rows with values that do not fit are
-    kept. Raises UsageError, SinkError, DiskFull.
+    `taken`: outputs that it must not be; `items`: the columns of items (`inferred`); `folder`: where rows
+    with values that do not fit are kept. Raises UsageError, SinkError, DiskFull.
     """
     import os
 
@@ -36,7 +42,9 @@ def write(
     first = list(islice(rows, 1))
     text, links, compared = (any(name in row for row in first) for name in ("text", "out_links", "group_id"))
     pages = page_columns(text, links, compared)
-    columns: Columns = {"pages": {"page": pages}, "attempts": attempt_columns(form), "items": items or {}}[what]
+    columns: Columns = {"pages": {"page": pages}, "attempts": attempt_columns(form), "items": items or {}}[
+        what
+    ]
     sink: Any = open_output(spec, columns, overwrite=True, folder=folder)
     table = hasattr(sink, "upsert")
     lengths = {one.target(): one.prepare() for one in sink.sinks()} if not table else {}

@@ -1,2 +1,2 @@
-"""A site's functions over stored pages, without fetching: `running` (the run, which goes on where it ended), `working` (the processes that
-read pages), `comparing` (items old and new)."""
+"""A site's functions over stored pages, without fetching: `running` (the run, which goes on where it ended),
+`working` (the processes that read pages), `comparing` (items old and new)."""

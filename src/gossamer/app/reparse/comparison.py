@@ -35,7 +35,8 @@ _seen = msgspec.json.Decoder(Seen).decode
 
 
 class Place(NamedTuple):
-    """Where the last line of an item begins, and how many bytes of it are the site's own fields; -1 where that is not plain."""
+    """Where the last line of an item begins, and how many bytes of it are the site's own fields; -1 where
+    that is not plain."""
 
     at: int
     own: int
@@ -52,8 +53,9 @@ class Difference(msgspec.Struct):
 
 
 def compare(old: Path, new: Path, details: Path) -> Difference:
-    """Compare two files of items (JSON lines; of several with one key the last counts); one line a difference goes to `details`:
-    `change` (added, changed, removed), `_site`, `_kind`, `_key`, `_url`, `fields`: name -> [old, new]. Raises OSError."""
+    """Compare two files of items (JSON lines; of several with one key the last counts); one line a difference
+    goes to `details`: `change` (added, changed, removed), `_site`, `_kind`, `_key`, `_url`, `fields`: name ->
+    [old, new]. Raises OSError."""
     counts, fields = Counter[str](), dict[str, Counter[str]]()
     with old.open("rb") as before, new.open("rb") as after, open(details, "wb", opener=open_file) as out:
         places, fresh = _places(before), _places(after)
@@ -81,12 +83,17 @@ def compare(old: Path, new: Path, details: Path) -> Difference:
         for place in places.values():
             item = _at(before, place)
             counts["removed"] += 1
-            lines.append(_told("removed", item, {field: [value, None] for field, value in _own(item).items()}))
+            lines.append(
+                _told("removed", item, {field: [value, None] for field, value in _own(item).items()})
+            )
         out.write(encode(lines))
     return Difference(
-        counts["added"], counts["changed"], counts["removed"], counts["same"],
+        counts["added"],
+        counts["changed"],
+        counts["removed"],
+        counts["same"],
         {field: dict(fields[field]) for field in sorted(fields)},
-    )  # fmt: skip
+    )
 
 
 def differing(old: dict[str, Any], new: dict[str, Any]) -> dict[str, list[Any]]:
@@ -103,19 +110,30 @@ def differing(old: dict[str, Any], new: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values say the same in different words: a moment without a zone is UTC, trailing zeros of a number mean nothing.
+    """Whether two values say the same in different words: a moment without a zone is UTC, trailing zeros of a
+    number mean nothing.
 
     >>> same("2026-01-31T12:00:00", "2026-01-31T13:00:00+01:00"), same("a", "b")
     (True, False)
     """
     if isinstance(one, str) and isinstance(other, str):
-        return one[10:11] in ("T", " ") and other[10:11] in ("T", " ") and _moment(one) == _moment(other) is not None
+        return (
+            one[10:11] in ("T", " ")
+            and other[10:11] in ("T", " ")
+            and _moment(one) == _moment(other) is not None
+        )
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(a == b or same(a, b) for a, b in zip(one, other, strict=True))
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(a == other[name] or same(a, other[name]) for name, a in one.items())
+        return one.keys() == other.keys() and all(
+            a == other[name] or same(a, other[name]) for name, a in one.items()
+        )
     if isinstance(one, int | float | Decimal) and isinstance(other, int | float | Decimal):
-        return not isinstance(one, bool) and not isinstance(other, bool) and Decimal(str(one)) == Decimal(str(other))
+        return (
+            not isinstance(one, bool)
+            and not isinstance(other, bool)
+            and Decimal(str(one)) == Decimal(str(other))
+        )
     return False
 
 
@@ -179,4 +197,8 @@ def _own(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _told(change: str, item: dict[str, Any], fields: dict[str, list[Any]]) -> dict[str, Any]:
-    return {"change": change, **{name: item.get(name) for name in ("_site", "_kind", "_key", "_url")}, "fields": fields}
+    return {
+        "change": change,
+        **{name: item.get(name) for name in ("_site", "_kind", "_key", "_url")},
+        "fields": fields,
+    }

@@ -1,7 +1,8 @@
-"""Processes that read stored pages: forked, each takes every n-th batch, and hands lines of items over a pipe, in order.
+"""Processes that read stored pages: forked, each takes every n-th batch, and hands lines of items over a
+pipe, in order.
 
-A page that ends its process (a fault of a parser written in C, a site file's) is told by a note in memory that both share: another process
-goes on where that one was, and a page that ended two is not read.
+A page that ends its process (a fault of a parser written in C, a site file's) is told by a note in memory
+that both share: another process goes on where that one was, and a page that ended two is not read.
 """
 
 from __future__ import annotations
@@ -130,7 +131,8 @@ def read(reader: Reader, why: list[str], archive: ArchiveCollector, note: Note, 
 
 
 def _again(reader: Reader, request: Request, page: Page) -> Read | None:
-    """The items of a page. A costly page has limits: without memory it is `too-complex`; CPU time beyond them ends this process."""
+    """The items of a page. A costly page has limits: without memory it is `too-complex`; CPU time beyond them
+    ends this process."""
     claim = Claim(0, 0, "", request)
     if not (is_html(page.content_type) and is_costly(page.body)):
         return reader.again(claim, page)
@@ -148,9 +150,15 @@ def _again(reader: Reader, request: Request, page: Page) -> Read | None:
 
 def _request(url: str, asked: Asked) -> Request:
     return Request(
-        url, asked.depth, referrer=asked.referrer, hops=asked.hops, method=asked.method, body=asked.body, use=asked.use,
+        url,
+        asked.depth,
+        referrer=asked.referrer,
+        hops=asked.hops,
+        method=asked.method,
+        body=asked.body,
+        use=asked.use,
         carry=asked.carry,
-    )  # fmt: skip
+    )
 
 
 def _ends(page: Page, deaths: int, slow: bool) -> str:
@@ -160,13 +168,17 @@ def _ends(page: Page, deaths: int, slow: bool) -> str:
     if deaths >= DEATHS:
         return f"it ended {deaths} processes that read it"
     return (
-        f"it ended a process, and its elements lie more than {DEEP} deep" if deep(page.body, page.content_type) else ""
+        f"it ended a process, and its elements lie more than {DEEP} deep"
+        if deep(page.body, page.content_type)
+        else ""
     )
 
 
 def _infrastructure(url: str, asked: Asked) -> bool:
     """Whether an answer is no page of the site: robots.txt, a sitemap, a file."""
-    return (asked.use or "").startswith("@") or (url.endswith("/robots.txt") and url == f"{origin(url)}/robots.txt")
+    return (asked.use or "").startswith("@") or (
+        url.endswith("/robots.txt") and url == f"{origin(url)}/robots.txt"
+    )
 
 
 Make = Callable[[Note], Callable[[Sequence[str]], Batch]]
@@ -174,7 +186,8 @@ Make = Callable[[Note], Callable[[Sequence[str]], Batch]]
 
 
 def over(batches: Sequence[Sequence[str]], processes: int, make: Make) -> Generator[Batch, None, None]:
-    """The batches read, in their order, by so many processes. Ends them when it is left. Raises GossamerError where they do not live."""
+    """The batches read, in their order, by so many processes. Ends them when it is left. Raises GossamerError
+    where they do not live."""
     count = min(processes, len(batches))
     workers = [Process(batches[at::count], make) for at in range(count)]
     try:
@@ -205,7 +218,8 @@ class Process:
             return msgspec.msgpack.decode(data, type=Batch)
 
     def _again(self) -> None:
-        """It died: what it had made was taken, so it was at the next batch; if at a page of it, that is to blame."""
+        """It died: what it had made was taken, so it was at the next batch; if at a page of it, that is to
+        blame."""
         code = self._ended()
         if self._note.at >= 0:
             key = self._batches[self._taken][self._note.at]
@@ -213,7 +227,9 @@ class Process:
             if code == -signal.SIGPROF:
                 self._note.slow.add(key)
         elif code >= 0 or self._lost == LOST:
-            raise GossamerError(f"a process that reads pages ended ({code}), and no page of its was the reason")
+            raise GossamerError(
+                f"a process that reads pages ended ({code}), and no page of its was the reason"
+            )
         else:
             self._lost += 1
         self._note.begins(-1)

@@ -1,7 +1,8 @@
 """A run over stored pages: batch by batch, exact, so that a run which was ended goes on where it was.
 
-All items go to `items.jsonl` in the run's folder first; they are compared and handed to the outputs when all pages are read. `state.json`
-says how far it came: it is written after the lines that it vouches for, which are cut to it before any more are written.
+All items go to `items.jsonl` in the run's folder first; they are compared and handed to the outputs when all
+pages are read. `state.json` says how far it came: it is written after the lines that it vouches for, which
+are cut to it before any more are written.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ OFTEN = 1.0
 
 
 class State(msgspec.Struct):
-    """How far a run came. `given`: what must be the same for it to go on; `owner`: by which its outputs know it, also when it goes on."""
+    """How far a run came. `given`: what must be the same for it to go on; `owner`: by which its outputs know
+    it, also when it goes on."""
 
     given: str
     owner: str = ""
@@ -69,8 +71,9 @@ class Shows(Protocol):
 
 
 class Told(msgspec.Struct):
-    """What came of a run. `read`: answers that were looked at; `pages`: those that a site function read; `unread`: places in the files that
-    are broken, and answers that are not there any more; `broken`: the first such places, and why."""
+    """What came of a run. `read`: answers that were looked at; `pages`: those that a site function read;
+    `unread`: places in the files that are broken, and answers that are not there any more; `broken`: the
+    first such places, and why."""
 
     read: int
     pages: int
@@ -90,12 +93,20 @@ class Told(msgspec.Struct):
 
 
 class Run:
-    """One run. `folder`: its own; `stored`: where the pages are; `outputs`: (spec, overwrite); `shown` hears of progress."""
+    """One run. `folder`: its own; `stored`: where the pages are; `outputs`: (spec, overwrite); `shown` hears
+    of progress."""
 
     def __init__(
-        self, folder: Path, stored: Sequence[Path], sites: Sequence[LoadedSite], *, outputs: Sequence[tuple[str, bool]] = (),
-        old: Path | None = None, processes: int = 1, fresh: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        folder: Path,
+        stored: Sequence[Path],
+        sites: Sequence[LoadedSite],
+        *,
+        outputs: Sequence[tuple[str, bool]] = (),
+        old: Path | None = None,
+        processes: int = 1,
+        fresh: bool = False,
+    ) -> None:
         self.folder, self.sites, self.old = folder, sites, old
         self._stored = [str(one) for one in stored]
         self._outputs, self._processes = outputs, processes
@@ -114,7 +125,11 @@ class Run:
             raise ConfigError(f"{', '.join(self._stored)}: no page in it")
         try:
             self.state = self._begun(keys)
-            self._read(opened, [keys[at : at + working.BATCH] for at in range(0, len(keys), working.BATCH)], len(keys))
+            self._read(
+                opened,
+                [keys[at : at + working.BATCH] for at in range(0, len(keys), working.BATCH)],
+                len(keys),
+            )
         finally:
             opened.shut()
         difference = compare(self.old, self.items, self.details) if self.old is not None else None
@@ -123,10 +138,21 @@ class Run:
         self._save()
         state = self.state
         return Told(
-            len(keys), state.pages, state.passed, state.items, state.rejected, state.failed, state.reasons, difference,
-            str(self.items), str(self.details) if difference is not None else None, [spec for spec, _ in self._outputs],
-            state.unread + len(opened.skipped), opened.skipped[:5], str(self.folder / "failed") if state.failed else None,
-        )  # fmt: skip
+            len(keys),
+            state.pages,
+            state.passed,
+            state.items,
+            state.rejected,
+            state.failed,
+            state.reasons,
+            difference,
+            str(self.items),
+            str(self.details) if difference is not None else None,
+            [spec for spec, _ in self._outputs],
+            state.unread + len(opened.skipped),
+            opened.skipped[:5],
+            str(self.folder / "failed") if state.failed else None,
+        )
 
     def _begun(self, keys: Sequence[str]) -> State:
         """Where an earlier run over the same pages with the same sites ended, else the beginning."""
@@ -262,7 +288,9 @@ def _bytes(stored: Sequence[str]) -> int:
 def _row(line: bytes, columns: Columns) -> Row:
     """An item's line as a row again; numbers of a decimal's column, or inside a typed one, are decimals."""
     item = msgspec.json.decode(line, type=dict[str, Any])
-    decimals = [column.name for column in columns.get(item["_kind"], ()) if column.type == "decimal" or column.shape]
+    decimals = [
+        column.name for column in columns.get(item["_kind"], ()) if column.type == "decimal" or column.shape
+    ]
     if decimals:
         exact = _exact(line)
         item |= {name: exact[name] for name in decimals if exact.get(name) is not None}

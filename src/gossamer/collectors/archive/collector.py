@@ -1,7 +1,7 @@
 """Pages replayed without a network: from a dict, a folder, a file, a WARC; also the double in tests.
 
-A URL that is not there is a page with status 404, so a crawl of an archive ends as one of a web would. Nothing is resolved
-or dialled, so nothing is private here; sizes are bounded as on the road.
+A URL that is not there is a page with status 404, so a crawl of an archive ends as one of a web would.
+Nothing is resolved or dialled, so nothing is private here; sizes are bounded as on the road.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _HTML = ("content-type", "text/html; charset=utf-8")
 
 
 class Kept(msgspec.Struct):
-    """An answer as it is kept: its body still in its content-coding. `size` > len(body): it was too large to be read."""
+    """An answer as it is kept: its body still in its content-coding. `size` > len(body): it was too large to
+    be read."""
 
     status: int = 200
     headers: Headers = []
@@ -43,7 +44,8 @@ class Kept(msgspec.Struct):
 
 
 Source = Callable[[str, int], Kept | None]
-"""A URL in fetch form (or `key`) and the most bytes wanted of its body -> the answer, None when it is not there."""
+"""A URL in fetch form (or `key`) and the most bytes wanted of its body -> the answer, None when it is not
+there."""
 
 
 def key(url: str, method: str = "GET", body: str | None = None) -> str:
@@ -56,13 +58,15 @@ def key(url: str, method: str = "GET", body: str | None = None) -> str:
 
 
 def blocked(kept: Kept) -> bool:
-    """Whether an answer was a block to the crawl: one that is empty, or lacks what it must have, is a page that it read."""
+    """Whether an answer was a block to the crawl: one that is empty, or lacks what it must have, is a page
+    that it read."""
     line = kept.asked.block
     return line is not None and line.split(" ")[1:2] not in (["empty"], ["missing"])
 
 
 def telling(kept: Kept) -> bool:
-    """Whether an answer says something of its page: errors (but that it is gone) and blocks say only that it could not be had then."""
+    """Whether an answer says something of its page: errors (but that it is gone) and blocks say only that it
+    could not be had then."""
     return (kept.status < 400 or kept.status in (404, 410)) and not blocked(kept)
 
 
@@ -89,21 +93,36 @@ class Places(dict[str, At]):
 
 
 class ArchiveCollector:
-    """Answers from a source. `close` is called when the collector is. A `Kept` of a status is found by GET and HEAD alike."""
+    """Answers from a source. `close` is called when the collector is. A `Kept` of a status is found by GET
+    and HEAD alike."""
 
     name = "archive"
 
     def __init__(
-        self, source: Source, *, wire: int = WIRE, decoded: int = DECODED, truncate: bool = False,
-        close: Callable[[], None] | None = None, skipped: list[str] | None = None,
+        self,
+        source: Source,
+        *,
+        wire: int = WIRE,
+        decoded: int = DECODED,
+        truncate: bool = False,
+        close: Callable[[], None] | None = None,
+        skipped: list[str] | None = None,
         known: Known | None = None,
-    ) -> None:  # fmt: skip
-        self._source, self._wire, self._decoded, self._truncate, self._close = source, wire, decoded, truncate, close
+    ) -> None:
+        self._source, self._wire, self._decoded, self._truncate, self._close = (
+            source,
+            wire,
+            decoded,
+            truncate,
+            close,
+        )
         self._known = known
         self.skipped = skipped if skipped is not None else []
         """What could not be read, one line each."""
 
-    async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
+    async def collect(
+        self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
+    ) -> Page | Failure:
         """The kept answer, or a page with status 404."""
         began, now = time.perf_counter(), time.time()
         try:
@@ -149,13 +168,24 @@ class ArchiveCollector:
         except (TooLarge, BadCoding) as error:
             large = isinstance(error, TooLarge)
             reason, text = (
-                ("too-large", "its body is too large") if large else ("content-type", f"packed twice: {error}")
+                ("too-large", "its body is too large")
+                if large
+                else ("content-type", f"packed twice: {error}")
             )
             return Failure(reason, text, now, 0.0, size, True, self.name, kept.status, sent=False)
         return Page(
-            request.url, kept.status, list(kept.headers), b"" if request.method == "HEAD" else body, kept.at or now,
-            0.0 if began is None else time.perf_counter() - began, size, self.name, kept.version, None, 0,
-        )  # fmt: skip
+            request.url,
+            kept.status,
+            list(kept.headers),
+            b"" if request.method == "HEAD" else body,
+            kept.at or now,
+            0.0 if began is None else time.perf_counter() - began,
+            size,
+            self.name,
+            kept.version,
+            None,
+            0,
+        )
 
     async def close(self) -> None:
         """Close the files."""
@@ -173,8 +203,9 @@ def archive_collector(
     """A collector for what the path is: a WARC (`.warc`, `.warc.gz`, a file that begins like one, or a folder
     of them), a folder of plain objects (`kept`), a folder of pages, a single file.
 
-    A folder is a mirror as `wget -r` leaves it, `HOST[:PORT]/PATH`; with `base` it is the site under that URL. A single file
-    is the answer for `base`, else for the first URL that is asked for. Sizes in bytes. Raises ConfigError when it cannot be read.
+    A folder is a mirror as `wget -r` leaves it, `HOST[:PORT]/PATH`; with `base` it is the site under that
+    URL. A single file is the answer for `base`, else for the first URL that is asked for. Sizes in bytes.
+    Raises ConfigError when it cannot be read.
     """
     if "://" in path:
         raise ConfigError(
@@ -201,7 +232,8 @@ def archive_collector(
 
 
 def archives(paths: Sequence[str]) -> ArchiveCollector:
-    """All that is in these; of several answers to one URL the last in time that tells something counts. Raises ConfigError."""
+    """All that is in these; of several answers to one URL the last in time that tells something counts.
+    Raises ConfigError."""
     opened = [archive_collector(path) for path in paths]
     if len(opened) == 1:
         return opened[0]

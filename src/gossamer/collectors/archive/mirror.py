@@ -1,4 +1,5 @@
-"""Files as pages: a mirrored site. A URL becomes names; each is opened inside the folder, and no link is followed out of it."""
+"""Files as pages: a mirrored site. A URL becomes names; each is opened inside the folder, and no link is
+followed out of it."""
 
 from __future__ import annotations
 
@@ -18,14 +19,16 @@ _INDEX = b"index.html"
 
 
 class Mirror:
-    """A folder of `HOST[:PORT]/PATH` files, or (with `base`) the files of one site under that URL. Raises OSError."""
+    """A folder of `HOST[:PORT]/PATH` files, or (with `base`) the files of one site under that URL. Raises
+    OSError."""
 
     def __init__(self, folder: Path, base: str | None = None) -> None:
         self._root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._base = base if base is None or base.endswith("/") else base.rpartition("/")[0] + "/"
 
     def find(self, url: str, most: int) -> Kept | None:
-        """The file of a URL; a folder without its slash is a redirect, as servers do, so that relative links hold."""
+        """The file of a URL; a folder without its slash is a redirect, as servers do, so that relative links
+        hold."""
         for names in self._names(url):
             if any(not safe(name) for name in names[:-1]) or not (safe(names[-1]) or not names[-1]):
                 continue
@@ -56,7 +59,10 @@ class Mirror:
             rest = path[len(self._base) :]
         else:
             _, host, rest = split(path)
-            tops = [[name.encode()] for name in dict.fromkeys((host, host.replace(":", "+"), host.partition(":")[0]))]
+            tops = [
+                [name.encode()]
+                for name in dict.fromkeys((host, host.replace(":", "+"), host.partition(":")[0]))
+            ]
             rest = rest[1:]
         for top in tops:
             for parts in dict.fromkeys(
@@ -102,7 +108,8 @@ def safe(name: bytes) -> bool:
 
 
 def written(name: bytes, url: str) -> Iterator[bytes]:
-    """The names that a page may have been kept under: `wget` writes the query behind the name, and adds `.html`."""
+    """The names that a page may have been kept under: `wget` writes the query behind the name, and adds
+    `.html`."""
     query = url.partition("?")[2].encode()
     stem = name or _INDEX
     if query:
@@ -133,7 +140,8 @@ def read(folder: int, name: bytes, most: int) -> Kept | None:
 
 
 def kind(name: bytes, body: bytes) -> str:
-    """Content type of a file by its name, else by its first bytes; text says no charset, so that it is found in the page.
+    """Content type of a file by its name, else by its first bytes; text says no charset, so that it is found
+    in the page.
 
     >>> kind(b"a.html?x=1", b""), kind(b"sitemap.xml.gz", b""), kind(b"about", b"<!doctype html>")
     ('text/html', 'application/gzip', 'text/html')
@@ -160,7 +168,9 @@ def single(path: Path, url: str | None = None) -> Callable[[str, int], Kept | No
         with path.open("rb") as file:
             body, info = file.read(most + 1), os.fstat(file.fileno())
         name = os.fsencode(path.name)
-        return Kept(200, [("content-type", kind(name, body))], body, info.st_mtime, max(info.st_size, len(body)))
+        return Kept(
+            200, [("content-type", kind(name, body))], body, info.st_mtime, max(info.st_size, len(body))
+        )
 
     return find
 

@@ -1,4 +1,5 @@
-"""Plain objects by URL, as `sinks.objects` leaves them: lines that say what each is, beside a folder of bodies."""
+"""Plain objects by URL, as `sinks.objects` leaves them: lines that say what each is, beside a folder of
+bodies."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ class Kept:
                 at += len(text)
 
     def find(self, url: str, most: int) -> Answer | None:
-        """The answer kept for a URL (or `archive.key`), at most `most` bytes of its body and one more; None, too, where it is not whole."""
+        """The answer kept for a URL (or `archive.key`), at most `most` bytes of its body and one more; None,
+        too, where it is not whole."""
         return self._places.latest(url, lambda place: self._load(place, most))
 
     def _load(self, place: tuple[int, int], most: int) -> Answer | None:
@@ -77,7 +79,9 @@ class Kept:
         lines = [one + b"\r\n" for one in line.head.encode("latin-1", "replace").split(b"\r\n")]
         status, headers = parse(lines)
         headers = [row for row in headers if row[0] != "transfer-encoding"]
-        return Answer(status, headers, body, line.at, max(line.size, len(body)), version(lines[0]), line.asked)
+        return Answer(
+            status, headers, body, line.at, max(line.size, len(body)), version(lines[0]), line.asked
+        )
 
     def urls(self) -> list[str]:
         """All URLs (keys) that are answered."""

@@ -1,8 +1,9 @@
 """WARC files (ISO 28500) by URL: an index of offsets is built on open, a record is read when it is asked for.
 
-`.warc` and `.warc.gz`; one gzip member a record is quick, several in one member are found, too, at the price of reading the
-member up to them. What is broken is skipped and named in `Warc.skipped`; reading goes on at the next record that is whole. An index
-(CDXJ) that gossamer finished beside a file is taken instead of reading all of it.
+`.warc` and `.warc.gz`; one gzip member a record is quick, several in one member are found, too, at the price
+of reading the member up to them. What is broken is skipped and named in `Warc.skipped`; reading goes on at
+the next record that is whole. An index (CDXJ) that gossamer finished beside a file is taken instead of
+reading all of it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,16 @@ from isal import isal_zlib
 
 from gossamer import url as urls
 from gossamer.collectors.archive.collector import Kept, Places, key
-from gossamer.collectors.archive.warc_stream import MOST_HEAD, PIECE, Place, Record, Stream, header, moment, record
+from gossamer.collectors.archive.warc_stream import (
+    MOST_HEAD,
+    PIECE,
+    Place,
+    Record,
+    Stream,
+    header,
+    moment,
+    record,
+)
 from gossamer.collectors.http.decoding import BROKEN
 from gossamer.collectors.http.response_head import parse, version
 from gossamer.model.page import Headers
@@ -112,7 +122,9 @@ class Warc:
         try:
             lines = [_line(text.split(b" ", 2)[2]) for text in beside.read_bytes().splitlines()]
             lines.sort(key=lambda one: int(one.offset))
-            lost = next((one.offset for one in lines if int(one.offset) + int(one.length) > path.stat().st_size), None)
+            lost = next(
+                (one.offset for one in lines if int(one.offset) + int(one.length) > path.stat().st_size), None
+            )
         except (IndexError, ValueError, msgspec.DecodeError):
             return False
         if any(one.method not in ("GET", "HEAD") for one in lines):
@@ -140,7 +152,9 @@ class Warc:
         if found.fields.get("warc-target-uri", "").lstrip("<").startswith(_OTHERS):
             return None  # no page: it is as it should be
         if url is None or not url.startswith(("http://", "https://")):
-            return self._skip(place, f"a {found.kind} of {found.fields.get('warc-target-uri', 'nothing')[:100]}")
+            return self._skip(
+                place, f"a {found.kind} of {found.fields.get('warc-target-uri', 'nothing')[:100]}"
+            )
         asked = asked_of(found)
         name, digest = key(url, asked.method, asked.body), found.fields.get("warc-payload-digest", "")
         if found.kind == "revisit":
@@ -169,7 +183,10 @@ class Warc:
                     within, found = one
                     if stream.skip(found.length) < found.length:
                         raise ValueError("cut off in its block")
-                    yield (Place(offset, within, number) if packed else Place(offset + within, 0, number)), found
+                    yield (
+                        (Place(offset, within, number) if packed else Place(offset + within, 0, number)),
+                        found,
+                    )
             except (ValueError, BROKEN) as error:
                 where = offset if packed else offset + stream.record
                 self._skip(Place(where, 0, number), why := str(error) or "broken")
@@ -228,7 +245,8 @@ class Warc:
 
 
 def _member(file: BinaryIO, place: Place, most: int) -> tuple[Record, bytes] | None:
-    """A record's header and its block out of a member whose size is known, at once; None where that is not all of it."""
+    """A record's header and its block out of a member whose size is known, at once; None where that is not
+    all of it."""
     most += 4 * MOST_HEAD
     data = os.pread(file.fileno(), min(place.size, most), place.offset)
     try:
@@ -270,7 +288,8 @@ def _answer(found: Record, block: bytes, most: int) -> Kept | None:
 
 
 def _unchunked(body: bytes) -> tuple[bytes, bool]:
-    """A chunked body put together, and whether its last chunk was there; writers that did it already left no sizes."""
+    """A chunked body put together, and whether its last chunk was there; writers that did it already left no
+    sizes."""
     out: list[bytes] = []
     at = 0
     while found := _CHUNK.match(body, at):

@@ -20,8 +20,8 @@ _ENDS = re.compile(rb"[\r\n]+")
 
 
 class Place(NamedTuple):
-    """Where a record begins: offset in the file (of its gzip member), bytes into the unpacked member, which file; `size`: bytes of
-    the member that it has for itself, 0 where nobody said."""
+    """Where a record begins: offset in the file (of its gzip member), bytes into the unpacked member, which
+    file; `size`: bytes of the member that it has for itself, 0 where nobody said."""
 
     offset: int
     within: int
@@ -49,7 +49,8 @@ class Stream:
         return out
 
     def skip(self, count: int) -> int:
-        """Pass over `count` bytes; how many there were. Of a plain file they are not read: a false length costs nothing."""
+        """Pass over `count` bytes; how many there were. Of a plain file they are not read: a false length
+        costs nothing."""
         passed = len(self._have)
         if self._undo is None and count > passed:
             passed += max(0, min(count - passed, self._size - self.end))
@@ -64,7 +65,8 @@ class Stream:
         return passed
 
     def blank(self) -> None:
-        """Pass over line ends, however many there are: two end a record. `record` is where the next one begins."""
+        """Pass over line ends, however many there are: two end a record. `record` is where the next one
+        begins."""
         while True:
             found = _ENDS.match(self._have)
             passed = found.end() if found else 0
@@ -75,7 +77,8 @@ class Stream:
                 return
 
     def head(self) -> bytes | None:
-        """All up to the next empty line, None at the end. Raises ValueError when there is no such line within 64 KiB."""
+        """All up to the next empty line, None at the end. Raises ValueError when there is no such line within
+        64 KiB."""
         while True:
             found = re.search(rb"\r?\n\r?\n", self._have)
             if found:
@@ -145,7 +148,8 @@ def header(head: bytes) -> Record:
 
 
 def moment(text: str) -> float:
-    """Seconds since the epoch of a WARC-Date, 0 when it is none; of one with nine digits the float that it was written from."""
+    """Seconds since the epoch of a WARC-Date, 0 when it is none; of one with nine digits the float that it
+    was written from."""
     try:
         if text[19:20] == "." and text[-1] == "Z" and text[20:-1].isdecimal():
             return float(f"{_second(text[:19])}.{text[20:-1]}")

@@ -17,13 +17,18 @@ KEY, REST = (0.04, 0.16), (0.08, 0.3)
 
 
 class Acting:
-    """Carries out steps on a page, until `ends` on the monotonic clock. `human`: as a hand; `settle`: waits for what a step asked for;
-    `idle`: until nothing was asked for in a while; `scroll`: to the end."""
+    """Carries out steps on a page, until `ends` on the monotonic clock. `human`: as a hand; `settle`: waits
+    for what a step asked for; `idle`: until nothing was asked for in a while; `scroll`: to the end."""
 
     def __init__(
-        self, page: Any, ends: float, human: bool, settle: Callable[[], Awaitable[None]], idle: Callable[[], Awaitable[None]],
+        self,
+        page: Any,
+        ends: float,
+        human: bool,
+        settle: Callable[[], Awaitable[None]],
+        idle: Callable[[], Awaitable[None]],
         scroll: Callable[[], Awaitable[None]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._page, self._ends, self._human = page, ends, human
         self._settle, self._idle, self._down = settle, idle, scroll
         self._at = (random.uniform(200, 800), random.uniform(100, 500))
@@ -61,7 +66,10 @@ class Acting:
         if box is None:
             raise Error(f"nothing is seen of {step.what}")
         x, y = self._at
-        to = (box["x"] + box["width"] * random.uniform(0.3, 0.7), box["y"] + box["height"] * random.uniform(0.3, 0.7))
+        to = (
+            box["x"] + box["width"] * random.uniform(0.3, 0.7),
+            box["y"] + box["height"] * random.uniform(0.3, 0.7),
+        )
         for across, down in bow((x, y), to):
             await self._page.mouse.move(across, down)
             await asyncio.sleep(random.uniform(0.005, 0.02))

@@ -1,4 +1,5 @@
-"""A Firefox of ours and WebDriver BiDi to it: one process with an empty profile, commands and events over a WebSocket on loopback."""
+"""A Firefox of ours and WebDriver BiDi to it: one process with an empty profile, commands and events over a
+WebSocket on loopback."""
 
 from __future__ import annotations
 
@@ -20,9 +21,13 @@ from websockets.exceptions import WebSocketException
 GUARD = '"$@" & child=$!; read -r _; kill -9 $child; wait $child; rm -rf "$0" || { sleep 1; rm -rf "$0"; }'
 """Of a shell whose input is ours: the browser and its profile end with us, however we end."""
 EVENTS = (
-    "network.beforeRequestSent", "network.responseStarted", "network.responseCompleted", "network.fetchError",
-    "browsingContext.load", "browsingContext.contextCreated",
-)  # fmt: skip
+    "network.beforeRequestSent",
+    "network.responseStarted",
+    "network.responseCompleted",
+    "network.fetchError",
+    "browsingContext.load",
+    "browsingContext.contextCreated",
+)
 
 
 class Refused(Error):
@@ -46,7 +51,15 @@ class Wire:
         self._folder = tempfile.mkdtemp(prefix="gossamer-firefox-")
         lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in prefs.items()]
         await asyncio.to_thread(Path(self._folder, "user.js").write_text, "".join(lines))
-        words = [program, "--headless", "--no-remote", "--profile", self._folder, "--remote-debugging-port", "0"]
+        words = [
+            program,
+            "--headless",
+            "--no-remote",
+            "--profile",
+            self._folder,
+            "--remote-debugging-port",
+            "0",
+        ]
         self._process = await asyncio.create_subprocess_exec(
             "sh", "-c", GUARD, self._folder, *words, stdin=-1, stdout=-3, stderr=-1, start_new_session=True
         )

@@ -1,4 +1,5 @@
-"""What is kept of a page beside its document: answers to its scripts, what its console says, a picture of it. All of it bounded."""
+"""What is kept of a page beside its document: answers to its scripts, what its console says, a picture of it.
+All of it bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A running Chromium: found, started with one way out (ours), lent out context by context, ended with all that it holds."""
+"""A running Chromium: found, started with one way out (ours), lent out context by context, ended with all
+that it holds."""
 
 from __future__ import annotations
 
@@ -31,27 +32,51 @@ START, END = 30.0, 5.0
 """Seconds that a browser, and a page, has to come and to go."""
 OFF = (
     # those of Playwright, whose list ours stands in place of
-    "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable",
-    "LensOverlay", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning", "AvoidCorsURLLoaderRestartOnRedirect",
-    "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled", "PreconnectToSearch",
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable",
+    "LensOverlay",
+    "MediaRouter",
+    "PaintHolding",
+    "ThirdPartyStoragePartitioning",
+    "AvoidCorsURLLoaderRestartOnRedirect",
+    "OptimizationHints",
+    "NetworkTimeServiceQuerying",
+    "AimEnabled",
+    "PreconnectToSearch",
     # a process in reserve for each page, and one for each address bar
-    "SpareRendererForSitePerProcess", "WebUIOmniboxPopup", "WebUIOmniboxFullPopup", "WebUIOmniboxAimPopup",
-)  # fmt: skip
+    "SpareRendererForSitePerProcess",
+    "WebUIOmniboxPopup",
+    "WebUIOmniboxFullPopup",
+    "WebUIOmniboxAimPopup",
+)
 """Features of Chromium that only cost."""
 FLAGS = (
-    "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--disable-domain-reliability", "--no-pings", "--dns-prefetch-disable",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # it resolves nothing itself: all names go to the tunnel
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--js-flags=--max-old-space-size=512", f"--disable-features={','.join(OFF)}",
-)  # fmt: skip
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-domain-reliability",
+    "--no-pings",
+    "--dns-prefetch-disable",
+    # it resolves nothing itself: all names go to the tunnel
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--js-flags=--max-old-space-size=512",
+    f"--disable-features={','.join(OFF)}",
+)
 UNTOLD = ("steps", "human", "capture", "screenshot", "console")
 """Words of a Render that are Chromium's alone."""
 INSTALL = "the browser rung needs Chromium: apt-get install chromium, or name one in the setting `chromium`"
 
 
 def find(path: str | None, bare: bool = False) -> str:
-    """The browser's program; `bare`: one without windows, where there is one. Raises ConfigError that says what to install."""
+    """The browser's program; `bare`: one without windows, where there is one. Raises ConfigError that says
+    what to install."""
     try:
         import playwright.async_api
     except ImportError as missing:
@@ -63,7 +88,9 @@ def find(path: str | None, bare: bool = False) -> str:
         except ImportError as missing:
             raise ConfigError("Firefox needs websockets: pip install 'gossamer[browser]'") from missing
         del websockets
-    found = shutil.which(path) if path else next(filter(None, map(shutil.which, BARE * bare + PROGRAMS)), None)
+    found = (
+        shutil.which(path) if path else next(filter(None, map(shutil.which, BARE * bare + PROGRAMS)), None)
+    )
     if found is None:
         raise ConfigError(f"{path} is no program; {INSTALL}" if path else INSTALL)
     return found
@@ -95,11 +122,14 @@ def lacks(render: Render) -> str:
 def only_chromium(
     program: str | None, sites: Sequence[Any], held: Mapping[str, Sequence[str]], disguised: bool
 ) -> None:
-    """Raises ConfigError for what sites (their accounts are logged in on the rungs of `held`) want of a Firefox that it does not do."""
+    """Raises ConfigError for what sites (their accounts are logged in on the rungs of `held`) want of a
+    Firefox that it does not do."""
     if not is_firefox(program):
         return
     if disguised:
-        raise ConfigError("Firefox is driven as it is: no ladder may have impersonated beside it (setting chromium)")
+        raise ConfigError(
+            "Firefox is driven as it is: no ladder may have impersonated beside it (setting chromium)"
+        )
     for one in sites:
         typed = one.site.session is not None and one.site.session.url and held[one.site.name][0] == "browser"
         if word := lacks(one.site.render) or ("session" if typed else ""):
@@ -109,7 +139,8 @@ def only_chromium(
 
 
 class Place(NamedTuple):
-    """What has a context of its own: a registered domain, as one visitor of it sees it, through one proxy (its URL; '': none)."""
+    """What has a context of its own: a registered domain, as one visitor of it sees it, through one proxy
+    (its URL; '': none)."""
 
     domain: str
     visitor: str = ""
@@ -117,7 +148,8 @@ class Place(NamedTuple):
 
 
 class Kept:
-    """A context (its cookies, its cache, its connections), its tab and its way out; one page at a time has it."""
+    """A context (its cookies, its cache, its connections), its tab and its way out; one page at a time has
+    it."""
 
     def __init__(self, place: Place, tunnel: Tunnel, worn: Worn | None) -> None:
         self.place, self.tunnel, self.worn = place, tunnel, worn
@@ -140,13 +172,15 @@ class Kept:
 
 
 class Chromium:
-    """One browser process with an empty profile of its own, and Playwright's driver, which ends it when we are gone."""
+    """One browser process with an empty profile of its own, and Playwright's driver, which ends it when we
+    are gone."""
 
     parts: Any = None
     """As of a document; None: the usual."""
 
     def __init__(self, resolver: Resolver, agent: str | None, ca_file: str | None = None) -> None:
-        """`agent`: the user agent; None: the browser's own, as of one with a window; `ca_file`: as of a tunnel."""
+        """`agent`: the user agent; None: the browser's own, as of one with a window; `ca_file`: as of a
+        tunnel."""
         self._resolver, self._agent, self._ca_file = resolver, agent, ca_file
         self._nowhere = Tunnel(resolver)
         self._driver: Any = None
@@ -164,14 +198,21 @@ class Chromium:
         await self._nowhere.open()
         flags = [*FLAGS, f"--proxy-server={self._nowhere.url}", "--proxy-bypass-list=<-loopback>"]
         flags.append(
-            "--disable-blink-features=AutomationControlled" if self._agent is None else f"--user-agent={self._agent}"
+            "--disable-blink-features=AutomationControlled"
+            if self._agent is None
+            else f"--user-agent={self._agent}"
         )
         async with asyncio.timeout(START):
             self._driver = await async_playwright().start()
             self._browser = await self._driver.chromium.launch(
-                executable_path=program, args=flags, chromium_sandbox=os.geteuid() != 0, handle_sigint=False, handle_sigterm=False,
-                handle_sighup=False, ignore_default_args=None if self._agent else ["--enable-automation"],
-            )  # fmt: skip
+                executable_path=program,
+                args=flags,
+                chromium_sandbox=os.geteuid() != 0,
+                handle_sigint=False,
+                handle_sigterm=False,
+                handle_sighup=False,
+                ignore_default_args=None if self._agent else ["--enable-automation"],
+            )
             self._browser.on("disconnected", self._died)
             if self._agent is None:
                 page = await self._browser.new_page()
@@ -197,9 +238,13 @@ class Chromium:
 
     async def _open(self, kept: Kept, worn: Worn | None) -> None:
         kept.context = await self._browser.new_context(
-            **({"user_agent": self._own} if worn is None else context(worn)), locale="en-US",
-            proxy={"server": kept.tunnel.url, "bypass": "<-loopback>"}, accept_downloads=False, service_workers="block", permissions=[],
-        )  # fmt: skip
+            **({"user_agent": self._own} if worn is None else context(worn)),
+            locale="en-US",
+            proxy={"server": kept.tunnel.url, "bypass": "<-loopback>"},
+            accept_downloads=False,
+            service_workers="block",
+            permissions=[],
+        )
         if worn is not None:
             await kept.context.add_init_script(script(worn))
         kept.context.on("page", _only)
@@ -210,7 +255,8 @@ class Chromium:
         return await Tab.open(kept.context, kept.worn)
 
     async def give(self, kept: Kept | None, sound: bool) -> None:
-        """A page is done; its context is kept where it is `sound`. Raises TimeoutError where the browser does not let go of it."""
+        """A page is done; its context is kept where it is `sound`. Raises TimeoutError where the browser does
+        not let go of it."""
         self.busy -= 1
         if kept is None:
             return None

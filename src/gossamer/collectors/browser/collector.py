@@ -1,8 +1,10 @@
-"""The browser rung: a page as Chromium has it after its scripts ran, behind the same guard as the other rungs.
+"""The browser rung: a page as Chromium has it after its scripts ran, behind the same guard as the other
+rungs.
 
-All that the browser sends goes through a tunnel of ours (`tunnel`), so that names are resolved, checked and pinned here. Contexts are
-kept by registered domain, each with cookies, cache and connections of its own. A browser that hangs or dies is replaced: its pages
-are failures that are tried again. Robots rules and delays hold for the page itself; what it loads, it loads as a visitor's would.
+All that the browser sends goes through a tunnel of ours (`tunnel`), so that names are resolved, checked and
+pinned here. Contexts are kept by registered domain, each with cookies, cache and connections of its own. A
+browser that hangs or dies is replaced: its pages are failures that are tried again. Robots rules and delays
+hold for the page itself; what it loads, it loads as a visitor's would.
 """
 
 from __future__ import annotations
@@ -36,19 +38,31 @@ ROOM = 4
 
 
 class BrowserCollector:
-    """Collects by Chromium. `program`: its path, None: found on PATH; `agent`: the user agent, None: that of the identity which it
-    wears; `render`: host -> how its pages are rendered; `domain`: host -> registered domain; `pages` at once; `total` seconds a page;
-    `wire`: bytes of a body; `recycle`: pages of a browser; `ca_file`: trusted for proxies behind TLS; `folder`: for pictures; `worn`:
-    how a browser's name is worn; `country`: of a proxy's URL. Raises ConfigError where the browser or Playwright is missing."""
+    """Collects by Chromium. `program`: its path, None: found on PATH; `agent`: the user agent, None: that of
+    the identity which it wears; `render`: host -> how its pages are rendered; `domain`: host -> registered
+    domain; `pages` at once; `total` seconds a page; `wire`: bytes of a body; `recycle`: pages of a browser;
+    `ca_file`: trusted for proxies behind TLS; `folder`: for pictures; `worn`: how a browser's name is worn;
+    `country`: of a proxy's URL. Raises ConfigError where the browser or Playwright is missing."""
 
     name = "browser"
 
     def __init__(
-        self, resolver: Resolver, *, agent: str | None, render: Callable[[str], Render], domain: Callable[[str], str],
-        program: str | None = None, pages: int = 4, total: float = 30.0, wire: int = 16 << 20, recycle: int = RECYCLE,
-        ca_file: str | None = None, folder: Path | None = None,
-        worn: Callable[[str], Worn] | None = None, country: Callable[[str], str] = lambda _: "",
-    ) -> None:  # fmt: skip
+        self,
+        resolver: Resolver,
+        *,
+        agent: str | None,
+        render: Callable[[str], Render],
+        domain: Callable[[str], str],
+        program: str | None = None,
+        pages: int = 4,
+        total: float = 30.0,
+        wire: int = 16 << 20,
+        recycle: int = RECYCLE,
+        ca_file: str | None = None,
+        folder: Path | None = None,
+        worn: Callable[[str], Worn] | None = None,
+        country: Callable[[str], str] = lambda _: "",
+    ) -> None:
         self._folder, self._worn, self._country = folder, worn, country
         self._program = find(program, agent is not None)
         self._resolver, self._agent, self._render, self._domain, self._ca_file = (
@@ -64,7 +78,9 @@ class BrowserCollector:
         self._now: Chromium | None = None
         self._ending: set[asyncio.Task[None]] = set()
 
-    async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
+    async def collect(
+        self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
+    ) -> Page | Failure:
         """Fetch one URL: the document when it has loaded; a redirect, by HTTP or by a script, is given back.
 
         Raises BrowserFailed where no browser starts.
@@ -78,7 +94,9 @@ class BrowserCollector:
         found = self._resolver.known(authority) or await self._resolver.resolve(authority)
         if short := found.short:
             line = f"short of {short}"
-            return Failure("connect", line, time.time(), 0.0, sent=False, collector=self.name, later=1.0, short=short)
+            return Failure(
+                "connect", line, time.time(), 0.0, sent=False, collector=self.name, later=1.0, short=short
+            )
         if not found.addresses:
             return self._refused(Why(found.reason, found.detail, found.final))
         place = Place(self._domain(authority), f"{guise.browser}/{guise.session}", guise.proxy or "")
@@ -88,7 +106,9 @@ class BrowserCollector:
             if guise.browser:
                 result = msgspec.structs.replace(result, session=f"{guise.browser}/{guise.session}")
             # what was waited for a free page is no time of the host's, but it is before the request went out
-            return msgspec.structs.replace(result, lag=result.lag + time.perf_counter() - came - result.elapsed)
+            return msgspec.structs.replace(
+                result, lag=result.lag + time.perf_counter() - came - result.elapsed
+            )
 
     async def close(self) -> None:
         """End the browser."""
@@ -157,7 +177,9 @@ class BrowserCollector:
                 result = await document.get(headers, render, ends)
             sound = True
         except TimeoutError:
-            result = self._broken(Why("timeout", f"the page was not done within {self._total:g} s"), at, began, kept)
+            result = self._broken(
+                Why("timeout", f"the page was not done within {self._total:g} s"), at, began, kept
+            )
         except Exception as error:
             theirs = any(kind.__module__.startswith("playwright") for kind in type(error).__mro__)
             if not theirs and "Connection closed" not in str(error):
@@ -190,7 +212,9 @@ class BrowserCollector:
         return Failure(*why[:2], at, time.perf_counter() - began, got, why.final, self.name, blame=blame)
 
     def _refused(self, why: Why) -> Failure:
-        return Failure(why.reason, why.detail, time.time(), 0.0, final=why.final, sent=False, collector=self.name)
+        return Failure(
+            why.reason, why.detail, time.time(), 0.0, final=why.final, sent=False, collector=self.name
+        )
 
 
 def engine(program: str) -> type[Chromium]:
@@ -204,4 +228,6 @@ def engine(program: str) -> type[Chromium]:
 
 def _line(error: BaseException) -> str:
     """The first line of what an error says."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:200]
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[
+        :200
+    ]

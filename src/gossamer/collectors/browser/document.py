@@ -1,4 +1,5 @@
-"""One page in a context: our cookies go in, the document comes out as a Page, or why there is none; new cookies with it."""
+"""One page in a context: our cookies go in, the document comes out as a Page, or why there is none; new
+cookies with it."""
 
 from __future__ import annotations
 
@@ -44,13 +45,22 @@ CHROMIUM = Parts(Watch, Rendering, Notes)
 
 
 class Document:
-    """The document at a request's URL. `at`, `began`: when the visit began, on the clock and on the counter; `wire`: bytes of a body;
-    `folder`: for pictures; `cookies`: all that the context is to have of the domain (`Guise.cookies`)."""
+    """The document at a request's URL. `at`, `began`: when the visit began, on the clock and on the counter;
+    `wire`: bytes of a body; `folder`: for pictures; `cookies`: all that the context is to have of the domain
+    (`Guise.cookies`)."""
 
     def __init__(
-        self, kept: Kept, request: Request, at: float, began: float, wire: int, folder: Path | None = None,
-        cookies: Sequence[Mapping[str, Any]] | None = None, *, parts: Parts | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        kept: Kept,
+        request: Request,
+        at: float,
+        began: float,
+        wire: int,
+        folder: Path | None = None,
+        cookies: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        parts: Parts | None = None,
+    ) -> None:
         self._parts = parts or CHROMIUM
         self._kept, self._request, self._at, self._began, self._wire = kept, request, at, began, wire
         self._folder, self._given = folder, cookies
@@ -58,7 +68,8 @@ class Document:
         self._host, self._domain = _PORT.sub("", self._authority), _PORT.sub("", kept.place.domain)
 
     async def get(self, headers: Mapping[str, str], render: Render, ends: float) -> Page | Failure:
-        """Load it in the context's tab. Raises Playwright's Error where the browser is gone, TimeoutError where it hangs."""
+        """Load it in the context's tab. Raises Playwright's Error where the browser is gone, TimeoutError
+        where it hangs."""
         tab = self._kept.tab
         assert tab is not None
         watch = self._parts.watch(tab, self._request, headers, not self._kept.used)
@@ -84,7 +95,9 @@ class Document:
                 )
             if isinstance(result, Page):
                 before, self._kept.cookies = self._kept.cookies, await self._cookies()
-                result.headers += [("set-cookie", line) for line in changed(before, self._kept.cookies, self._host)]
+                result.headers += [
+                    ("set-cookie", line) for line in changed(before, self._kept.cookies, self._host)
+                ]
                 if self._given is not None:
                     result.cookies = tuple(self._elsewhere(before))
             return result
@@ -94,13 +107,20 @@ class Document:
             await watch.end()
 
     async def _lend(self, headers: Mapping[str, str]) -> None:
-        """The cookies that the request carries, beside those that the context has; of a member all, and no others of the domain."""
+        """The cookies that the request carries, beside those that the context has; of a member all, and no
+        others of the domain."""
         if self._given is not None:
             await self._equal(self._given)
         sent = next((value for name, value in headers.items() if name.lower() == "cookie"), "")
         sent = sent.encode("latin-1", "replace").decode("utf-8", "replace")
-        pairs = [(name, value) for name, _, value in (pair.partition("=") for pair in sent.split("; ")) if name]
-        have = {(one["name"], one["value"]) for one in self._kept.cookies.values() if own(self._host, one["domain"])}
+        pairs = [
+            (name, value) for name, _, value in (pair.partition("=") for pair in sent.split("; ")) if name
+        ]
+        have = {
+            (one["name"], one["value"])
+            for one in self._kept.cookies.values()
+            if own(self._host, one["domain"])
+        }
         if have.issuperset(pairs):
             return
         context = self._kept.context
@@ -143,9 +163,13 @@ class Document:
     async def _outcome(self, rendering: Rendering, watch: Watch, problem: str) -> Page | Failure:
         tunnel = self._kept.tunnel
         if tunnel.over:
-            return self._failure(watch, Why("too-large", "with all that belongs to it the page is too large", True))
+            return self._failure(
+                watch, Why("too-large", "with all that belongs to it the page is too large", True)
+            )
         if watch.refused:
-            return self._failure(watch, Why("content-type", f"its content type is {watch.refused[:100]}", True))
+            return self._failure(
+                watch, Why("content-type", f"its content type is {watch.refused[:100]}", True)
+            )
         if watch.main is None:
             return self._failure(watch, tunnel.refused.get(self._authority) or why(problem))
         status, headers = watch.main
@@ -153,9 +177,13 @@ class Document:
             return self._page(watch, 302, [("location", watch.target)], b"", "")
         if watch.raw is not None:
             if len(watch.raw) > self._wire:
-                return self._failure(watch, Why("too-large", f"the body is larger than {self._wire} bytes", True))
+                return self._failure(
+                    watch, Why("too-large", f"the body is larger than {self._wire} bytes", True)
+                )
             return self._page(watch, status, headers, watch.raw, "")
-        empty = ("net::" in problem or "NS_" in problem) and (status < 200 or status in (204, 205) or status >= 400)
+        empty = ("net::" in problem or "NS_" in problem) and (
+            status < 200 or status in (204, 205) or status >= 400
+        )
         if (status in REDIRECTS and any(name == "location" for name, _ in headers)) or empty:
             return self._page(watch, status, headers, b"", "")
         if problem and not rendering.late:
@@ -174,19 +202,37 @@ class Document:
     def _page(self, watch: Watch, status: int, headers: Headers, body: bytes, version: str) -> Page:
         spoken = {"h2": "2", "h3": "3", "http/1.0": "1.0"}.get(version, "1.1")
         return Page(
-            self._request.url, status, headers, body, self._at, time.perf_counter() - self._began, self._kept.tunnel.got, NAME, spoken,
-            self._kept.tunnel.addresses.get(self._authority), watch.asked, lag=self._lag(watch),
-        )  # fmt: skip
+            self._request.url,
+            status,
+            headers,
+            body,
+            self._at,
+            time.perf_counter() - self._began,
+            self._kept.tunnel.got,
+            NAME,
+            spoken,
+            self._kept.tunnel.addresses.get(self._authority),
+            watch.asked,
+            lag=self._lag(watch),
+        )
 
     def _failure(self, watch: Watch, found: Why) -> Failure:
         tunnel, blame = self._kept.tunnel, ""
         if tunnel.proxy is not None and watch.main is None and not found.final:
             blame = tunnel.blame.get(self._authority, "path" if self._authority not in tunnel.refused else "")
         return Failure(
-            found.reason, found.detail, self._at, time.perf_counter() - self._began, self._kept.tunnel.got, found.final, NAME,
-            watch.main[0] if watch.main else None, sent=watch.main is not None or not self._kept.tunnel.refused,
-            lag=self._lag(watch), blame=blame,
-        )  # fmt: skip
+            found.reason,
+            found.detail,
+            self._at,
+            time.perf_counter() - self._began,
+            self._kept.tunnel.got,
+            found.final,
+            NAME,
+            watch.main[0] if watch.main else None,
+            sent=watch.main is not None or not self._kept.tunnel.refused,
+            lag=self._lag(watch),
+            blame=blame,
+        )
 
     def _lag(self, watch: Watch) -> float:
         return max(0.0, watch.asked_at - self._began) if watch.asked else 0.0
@@ -198,13 +244,18 @@ def why(problem: str) -> Why:
     >>> why("Page.goto: net::ERR_EMPTY_RESPONSE at http://e.com/")
     Why(reason='reset', detail='ERR_EMPTY_RESPONSE', final=False)
     """
-    found = re.search(r"net::(ERR_\w+)|\b((?:NS_ERROR|NS_BINDING|SSL_ERROR|SEC_ERROR|MOZILLA_PKIX_ERROR)_\w+)", problem)
+    found = re.search(
+        r"net::(ERR_\w+)|\b((?:NS_ERROR|NS_BINDING|SSL_ERROR|SEC_ERROR|MOZILLA_PKIX_ERROR)_\w+)", problem
+    )
     if found is None:
         return Why("reset", next(iter(problem.splitlines()), "")[:200] or "no document came")
     code = found[1] or found[2]
     if "CERT" in code or "SSL" in code or code.startswith(("SEC", "MOZILLA")):
         return Why("tls", code, code in _FINAL or code.startswith(("SEC", "MOZILLA")))
-    return Why("connect" if "SOCKS" in code or "PROXY" in code else "timeout" if "TIMED_OUT" in code else "reset", code)
+    return Why(
+        "connect" if "SOCKS" in code or "PROXY" in code else "timeout" if "TIMED_OUT" in code else "reset",
+        code,
+    )
 
 
 def own(host: str, domain: str) -> bool:

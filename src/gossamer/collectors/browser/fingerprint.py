@@ -1,4 +1,5 @@
-"""A browser's identity as Chromium wears it: names and hints, languages, window, clock, graphics, for a whole session. Pure."""
+"""A browser's identity as Chromium wears it: names and hints, languages, window, clock, graphics, for a whole
+session. Pure."""
 
 from __future__ import annotations
 
@@ -16,29 +17,50 @@ _PLATFORMS = {
 }
 _SCREENS = {
     "Windows": ((1920, 1080, 1.0), (1536, 864, 1.25), (1366, 768, 1.0)),
-    "macOS": ((1440, 900, 2.0), (1512, 982, 2.0), (1728, 1117, 2.0)), "Linux": ((1920, 1080, 1.0), (1680, 1050, 1.0)),
-}  # fmt: skip
+    "macOS": ((1440, 900, 2.0), (1512, 982, 2.0), (1728, 1117, 2.0)),
+    "Linux": ((1920, 1080, 1.0), (1680, 1050, 1.0)),
+}
 """Width, height and pixels a point of usual screens."""
 _BARS = 120
 """What the window's own bars take of its height."""
 _GRAPHICS = {
-    "Windows": ("Google Inc. (Intel)", "ANGLE (Intel, Intel(R) UHD Graphics 630 (0x00003E9B) Direct3D11 vs_5_0 ps_5_0, D3D11)"),
+    "Windows": (
+        "Google Inc. (Intel)",
+        "ANGLE (Intel, Intel(R) UHD Graphics 630 (0x00003E9B) Direct3D11 vs_5_0 ps_5_0, D3D11)",
+    ),
     "macOS": ("Google Inc. (Apple)", "ANGLE (Apple, ANGLE Metal Renderer: Apple M1, Unspecified Version)"),
     "Linux": ("Google Inc. (Intel)", "ANGLE (Intel, Mesa Intel(R) UHD Graphics 620 (KBL GT2), OpenGL 4.6)"),
-}  # fmt: skip
+}
 CORES = 8
 _MOST_LIVE = {
-    "us": "America/New_York", "ca": "America/Toronto", "br": "America/Sao_Paulo", "mx": "America/Mexico_City", "ru": "Europe/Moscow",
-    "au": "Australia/Sydney", "id": "Asia/Jakarta", "cn": "Asia/Shanghai", "kz": "Asia/Almaty", "es": "Europe/Madrid",
-    "pt": "Europe/Lisbon", "de": "Europe/Berlin", "ar": "America/Argentina/Buenos_Aires", "cl": "America/Santiago",
-    "nz": "Pacific/Auckland", "ua": "Europe/Kyiv", "cd": "Africa/Kinshasa", "ec": "America/Guayaquil", "my": "Asia/Kuala_Lumpur",
-    "mn": "Asia/Ulaanbaatar", "uz": "Asia/Tashkent",
-}  # fmt: skip
+    "us": "America/New_York",
+    "ca": "America/Toronto",
+    "br": "America/Sao_Paulo",
+    "mx": "America/Mexico_City",
+    "ru": "Europe/Moscow",
+    "au": "Australia/Sydney",
+    "id": "Asia/Jakarta",
+    "cn": "Asia/Shanghai",
+    "kz": "Asia/Almaty",
+    "es": "Europe/Madrid",
+    "pt": "Europe/Lisbon",
+    "de": "Europe/Berlin",
+    "ar": "America/Argentina/Buenos_Aires",
+    "cl": "America/Santiago",
+    "nz": "Pacific/Auckland",
+    "ua": "Europe/Kyiv",
+    "cd": "Africa/Kinshasa",
+    "ec": "America/Guayaquil",
+    "my": "Asia/Kuala_Lumpur",
+    "mn": "Asia/Ulaanbaatar",
+    "uz": "Asia/Tashkent",
+}
 """The zone of most people, where a country has several."""
 
 
 class Worn(NamedTuple):
-    """`agent`, `language` and `hints` as an identity has them (`Accept-Language`, `sec-ch-ua...`); `session`: whose window it is."""
+    """`agent`, `language` and `hints` as an identity has them (`Accept-Language`, `sec-ch-ua...`); `session`:
+    whose window it is."""
 
     agent: str
     language: str
@@ -59,9 +81,11 @@ def context(worn: Worn) -> dict[str, Any]:
     drawn = hashlib.blake2b(worn.session.encode(), digest_size=2).digest()
     width, height, scale = screens[int.from_bytes(drawn, "big") % len(screens)]
     found = {
-        "user_agent": worn.agent, "viewport": {"width": width, "height": height - _BARS},
-        "screen": {"width": width, "height": height}, "device_scale_factor": scale,
-    }  # fmt: skip
+        "user_agent": worn.agent,
+        "viewport": {"width": width, "height": height - _BARS},
+        "screen": {"width": width, "height": height},
+        "device_scale_factor": scale,
+    }
     return found | ({"timezone_id": worn.zone} if worn.zone else {})
 
 
@@ -70,14 +94,21 @@ def agent(worn: Worn) -> dict[str, Any]:
     platform, version, architecture = _PLATFORMS[worn.system]
     brands = re.findall(r'"([^"]*)";v="([^"]*)"', dict(worn.hints)["sec-ch-ua"])
     return {
-        "userAgent": worn.agent, "acceptLanguage": re.sub(r";q=[\d.]+", "", worn.language), "platform": platform,
+        "userAgent": worn.agent,
+        "acceptLanguage": re.sub(r";q=[\d.]+", "", worn.language),
+        "platform": platform,
         "userAgentMetadata": {
             "brands": [{"brand": name, "version": number} for name, number in brands],
             "fullVersionList": [{"brand": name, "version": f"{number}.0.0.0"} for name, number in brands],
-            "platform": worn.system, "platformVersion": version, "architecture": architecture, "bitness": "64", "model": "",
-            "mobile": False, "wow64": False,
+            "platform": worn.system,
+            "platformVersion": version,
+            "architecture": architecture,
+            "bitness": "64",
+            "model": "",
+            "mobile": False,
+            "wow64": False,
         },
-    }  # fmt: skip
+    }
 
 
 def script(worn: Worn) -> str:

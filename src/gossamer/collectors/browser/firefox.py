@@ -1,4 +1,5 @@
-"""A running Firefox behind the same seam as Chromium: user contexts, each with our tunnel as its proxy, and their cookies."""
+"""A running Firefox behind the same seam as Chromium: user contexts, each with our tunnel as its proxy, and
+their cookies."""
 
 from __future__ import annotations
 
@@ -15,23 +16,53 @@ from gossamer.collectors.browser.firefox_page import SUM, GeckoRendering, GeckoT
 
 PREFS = {
     # it says and fetches nothing of its own
-    "app.normandy.enabled": False, "app.update.auto": False, "browser.safebrowsing.malware.enabled": False,
-    "browser.safebrowsing.phishing.enabled": False, "browser.safebrowsing.downloads.enabled": False, "browser.search.update": False,
-    "browser.newtabpage.enabled": False, "browser.startup.page": 0, "browser.startup.homepage_override.mstone": "ignore",
-    "browser.region.network.url": "", "datareporting.policy.dataSubmissionEnabled": False, "toolkit.telemetry.enabled": False,
-    "toolkit.telemetry.server": "", "extensions.update.enabled": False, "extensions.getAddons.cache.enabled": False,
-    "extensions.systemAddon.update.enabled": False, "network.captive-portal-service.enabled": False,
-    "network.connectivity-service.enabled": False, "services.settings.server": "", "dom.push.enabled": False,
+    "app.normandy.enabled": False,
+    "app.update.auto": False,
+    "browser.safebrowsing.malware.enabled": False,
+    "browser.safebrowsing.phishing.enabled": False,
+    "browser.safebrowsing.downloads.enabled": False,
+    "browser.search.update": False,
+    "browser.newtabpage.enabled": False,
+    "browser.startup.page": 0,
+    "browser.startup.homepage_override.mstone": "ignore",
+    "browser.region.network.url": "",
+    "datareporting.policy.dataSubmissionEnabled": False,
+    "toolkit.telemetry.enabled": False,
+    "toolkit.telemetry.server": "",
+    "extensions.update.enabled": False,
+    "extensions.getAddons.cache.enabled": False,
+    "extensions.systemAddon.update.enabled": False,
+    "network.captive-portal-service.enabled": False,
+    "network.connectivity-service.enabled": False,
+    "services.settings.server": "",
+    "dom.push.enabled": False,
     # one way out
-    "network.proxy.type": 1, "network.proxy.socks_version": 5, "network.proxy.socks_remote_dns": True,
-    "network.proxy.socks5_remote_dns": True, "network.proxy.allow_hijacking_localhost": True, "network.proxy.no_proxies_on": "",
-    "network.proxy.failover_direct": False, "network.trr.mode": 5, "network.dns.disablePrefetch": True, "network.prefetch-next": False,
-    "network.predictor.enabled": False, "network.http.speculative-parallel-limit": 0, "network.http.http3.enable": False,
-    "media.peerconnection.enabled": False, "dom.serviceWorkers.enabled": False, "dom.security.https_first": False,
+    "network.proxy.type": 1,
+    "network.proxy.socks_version": 5,
+    "network.proxy.socks_remote_dns": True,
+    "network.proxy.socks5_remote_dns": True,
+    "network.proxy.allow_hijacking_localhost": True,
+    "network.proxy.no_proxies_on": "",
+    "network.proxy.failover_direct": False,
+    "network.trr.mode": 5,
+    "network.dns.disablePrefetch": True,
+    "network.prefetch-next": False,
+    "network.predictor.enabled": False,
+    "network.http.speculative-parallel-limit": 0,
+    "network.http.http3.enable": False,
+    "media.peerconnection.enabled": False,
+    "dom.serviceWorkers.enabled": False,
+    "dom.security.https_first": False,
     # a page is what it is
-    "devtools.jsonview.enabled": False, "pdfjs.disabled": True, "intl.accept_languages": "en-US, en", "intl.locale.requested": "en-US",
-    "remote.network.maxTotalDataSize": SUM, "fission.autostart": False, "dom.ipc.processCount": 2, "browser.sessionhistory.max_entries": 2,
-}  # fmt: skip
+    "devtools.jsonview.enabled": False,
+    "pdfjs.disabled": True,
+    "intl.accept_languages": "en-US, en",
+    "intl.locale.requested": "en-US",
+    "remote.network.maxTotalDataSize": SUM,
+    "fission.autostart": False,
+    "dom.ipc.processCount": 2,
+    "browser.sessionhistory.max_entries": 2,
+}
 
 
 class Firefox(Chromium):
@@ -53,7 +84,9 @@ class Firefox(Chromium):
         proxy = {"proxyType": "manual", "socksProxy": kept.tunnel.url.partition("://")[2], "socksVersion": 5}
         made = await self._browser.send("browser.createUserContext", proxy=proxy)
         await self._browser.send(
-            "browser.setDownloadBehavior", downloadBehavior={"type": "denied"}, userContexts=[made["userContext"]]
+            "browser.setDownloadBehavior",
+            downloadBehavior={"type": "denied"},
+            userContexts=[made["userContext"]],
         )
         kept.context = Context(self._browser, made["userContext"])
 
@@ -83,10 +116,13 @@ class Context:
         """All of them."""
         said = await self._wire.send("storage.getCookies", **self._in)
         return [
-            {**{name: one[name] for name in ("name", "domain", "path", "secure", "httpOnly")},
-             "value": _text(one["value"]), "expires": one.get("expiry", -1)}
+            {
+                **{name: one[name] for name in ("name", "domain", "path", "secure", "httpOnly")},
+                "value": _text(one["value"]),
+                "expires": one.get("expiry", -1),
+            }
             for one in said["cookies"]
-        ]  # fmt: skip
+        ]
 
     async def add_cookies(self, cookies: list[dict[str, Any]]) -> None:
         """Put some in. Raises Refused."""
@@ -110,7 +146,11 @@ class Context:
 
 
 def _text(value: dict[str, str]) -> str:
-    return value["value"] if value["type"] == "string" else base64.b64decode(value["value"]).decode("utf-8", "replace")
+    return (
+        value["value"]
+        if value["type"] == "string"
+        else base64.b64decode(value["value"]).decode("utf-8", "replace")
+    )
 
 
 def _port(url: str) -> int:

@@ -1,5 +1,5 @@
-"""A page in Firefox: its tab, its main document watched over, its load and what is read of it. What `tab`, `watching` and `rendering`
-are in Chromium; steps, pictures and captured answers are not there."""
+"""A page in Firefox: its tab, its main document watched over, its load and what is read of it. What `tab`,
+`watching` and `rendering` are in Chromium; steps, pictures and captured answers are not there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ WORLD = "gossamer"
 SIZE, SUM = 1 << 25, 1 << 26
 """Bytes of bodies that Firefox keeps: of one, and of all."""
 MARK, SOON = "https://mark.invalid/", 1.0
-"""What the page is made to ask for: when we hear of it we heard of all before. A page that may not ask is waited for so many seconds."""
+"""What the page is made to ask for: when we hear of it we heard of all before. A page that may not ask is
+waited for so many seconds."""
 
 
 class GeckoTab:
@@ -40,7 +41,9 @@ class GeckoTab:
         """A new one of a user context, whose requests wait. Raises Refused."""
         made = await wire.send("browsingContext.create", type="tab", userContext=user)
         tab = cls(wire, made["context"])
-        await wire.send("network.addIntercept", phases=["beforeRequestSent", "responseStarted"], contexts=[tab.frame])
+        await wire.send(
+            "network.addIntercept", phases=["beforeRequestSent", "responseStarted"], contexts=[tab.frame]
+        )
         await wire.send(
             "network.addDataCollector", dataTypes=["response"], maxEncodedDataSize=SIZE, contexts=[tab.frame]
         )
@@ -67,7 +70,9 @@ class GeckoTab:
         self.watch, self.hears = None, {}
         with contextlib.suppress(Refused):
             async with asyncio.timeout(STILL * 10):
-                await self.wire.send("browsingContext.navigate", context=self.frame, url="about:blank", wait="complete")
+                await self.wire.send(
+                    "browsingContext.navigate", context=self.frame, url="about:blank", wait="complete"
+                )
                 return True
         return False
 
@@ -80,13 +85,18 @@ class GeckoTab:
     async def evaluate(self, function: str, *given: int) -> Any:
         """What a function gives, called in our own world: a plain value, or a list of some. Raises Refused."""
         said = await self.wire.send(
-            "script.callFunction", functionDeclaration=function, awaitPromise=True,
-            arguments=[{"type": "number", "value": one} for one in given], target={"context": self.frame, "sandbox": WORLD},
-        )  # fmt: skip
+            "script.callFunction",
+            functionDeclaration=function,
+            awaitPromise=True,
+            arguments=[{"type": "number", "value": one} for one in given],
+            target={"context": self.frame, "sandbox": WORLD},
+        )
         if said["type"] != "success":
             raise Refused(said["exceptionDetails"]["text"])
         found = said["result"]
-        return [one.get("value") for one in found["value"]] if found["type"] == "array" else found.get("value")
+        return (
+            [one.get("value") for one in found["value"]] if found["type"] == "array" else found.get("value")
+        )
 
     async def _refuse(self, request: str) -> None:
         with contextlib.suppress(Refused):
@@ -108,7 +118,11 @@ class GeckoWatch(Watch):
         main = event["context"] == self._tab.frame and bool(event.get("navigation"))
         with contextlib.suppress(Refused):  # when the page is gone, nobody asks any more
             if "response" in event:
-                await (self._response(event) if main else send("network.continueResponse", request=asked["request"]))
+                await (
+                    self._response(event)
+                    if main
+                    else send("network.continueResponse", request=asked["request"])
+                )
             elif asked.get("destination") in self._unwanted or (not main and self._refuses(asked["url"])):
                 await self._fail(event, "")
             elif main:
@@ -131,7 +145,9 @@ class GeckoWatch(Watch):
             return await self._fail(event, "")
         self.asked += 1
         given = {name.lower() for name in self._headers}
-        own = {one["name"]: one["value"]["value"] for one in asked["headers"] if one["name"].lower() not in given}
+        own = {
+            one["name"]: one["value"]["value"] for one in asked["headers"] if one["name"].lower() not in given
+        }
         change: dict[str, Any] = {
             "headers": [
                 {"name": name, "value": {"type": "string", "value": value}}
@@ -183,12 +199,15 @@ class GeckoRendering(Rendering):
         self.late, self._there, self._loading = "", True, False
         self._marked = asyncio.Event()
         tab.hears = {
-            "network.beforeRequestSent": self._asks, "network.responseCompleted": self._has, "network.fetchError": self._has,
+            "network.beforeRequestSent": self._asks,
+            "network.responseCompleted": self._has,
+            "network.fetchError": self._has,
             "browsingContext.load": self._came,
-        }  # fmt: skip
+        }
 
     async def load(self, url: str, render: Render, ends: float) -> None:
-        """Go there and wait as it says, until `ends` on the monotonic clock. Raises Refused where no document came."""
+        """Go there and wait as it says, until `ends` on the monotonic clock. Raises Refused where no document
+        came."""
         await self._tab.wire.send("browsingContext.navigate", context=self._tab.frame, url=url, wait="none")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout((ends - time.monotonic()) / 2):
@@ -246,7 +265,10 @@ class GeckoRendering(Rendering):
     def _asks(self, params: dict[str, Any]) -> None:
         if params["request"]["url"] == MARK:
             return self._marked.set()
-        if not params["request"]["url"].startswith("data:") and params["request"].get("initiatorType") != "beacon":
+        if (
+            not params["request"]["url"].startswith("data:")
+            and params["request"].get("initiatorType") != "beacon"
+        ):
             self._under_way.add(params["request"]["request"])
             self._changed = time.monotonic()
         return None

@@ -1,5 +1,6 @@
-"""The document of a tab with what its frames hold: those of its origin it reads itself, each of another origin is read where it runs,
-and put in its place. What hangs, fails, is too large, blocked or would not stay in its place is left out."""
+"""The document of a tab with what its frames hold: those of its origin it reads itself, each of another
+origin is read where it runs, and put in its place. What hangs, fails, is too large, blocked or would not stay
+in its place is left out."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from turbohtml import parse
 from gossamer.collectors.browser.tab import Tab
 
 MOST, LOOKED, LARGE, SECONDS = 32, 128, 2 << 20, 2.0
-"""Frames of other origins of a page that are read, and those among which they are sought; characters of one; seconds for all."""
+"""Frames of other origins of a page that are read, and those among which they are sought; characters of one;
+seconds for all."""
 _CAPTCHAS = re.compile(
     r"https?://(?:(?:challenges\.cloudflare|(?:[\w-]+\.)*(?:hcaptcha|arkoselabs|captcha-delivery))\.com[:/]"
     r"|www\.(?:google\.com|recaptcha\.net)/recaptcha/)"
@@ -45,8 +47,8 @@ class Frames:
         self._sessions: dict[str, Any] = {}
 
     async def read(self, script: str, most: int, seconds: float) -> tuple[str | int, str]:
-        """The document, or its length when it is over `most` characters, and its protocol, by the script that reads one; its frames
-        within `seconds`. Raises Playwright's Error where there is no document."""
+        """The document, or its length when it is over `most` characters, and its protocol, by the script that
+        reads one; its frames within `seconds`. Raises Playwright's Error where there is no document."""
         self._script = script
         text, protocol, count, world = await self._document(self._tab.cdp, self._tab.frame, most)
         if isinstance(text, int) or not count:
@@ -56,7 +58,9 @@ class Frames:
         held = await self._within(self._tab.cdp, world, count)
         return self._whole(Held(text, held), most), protocol
 
-    async def _document(self, cdp: Any, frame: str, most: int, inner: bool = False) -> tuple[str | int, str, int, int]:
+    async def _document(
+        self, cdp: Any, frame: str, most: int, inner: bool = False
+    ) -> tuple[str | int, str, int, int]:
         """What the script says of a frame's document, and the world it ran in."""
         world = (await cdp.send("Page.createIsolatedWorld", {"frameId": frame}))["executionContextId"]
         told: dict[str, Any] = {"contextId": world, "returnByValue": True}
@@ -86,7 +90,9 @@ class Frames:
                 own = await cdp.send("Runtime.getProperties", {"objectId": found, "ownProperties": True})
         except (Error, TimeoutError, KeyError):
             return {}
-        elements = {int(one["name"]): one["value"]["objectId"] for one in own["result"] if one["name"].isdecimal()}
+        elements = {
+            int(one["name"]): one["value"]["objectId"] for one in own["result"] if one["name"].isdecimal()
+        }
         held = await asyncio.gather(*(self._held(cdp, element) for element in elements.values()))
         return {number: one for number, one in zip(elements, held, strict=True) if one is not None}
 
@@ -106,7 +112,8 @@ class Frames:
         return Held(text, await self._within(cdp, world, count) if count else {})
 
     def _whole(self, held: Held, room: int) -> str:
-        """A text with those of its frames for which there is room, the first ones first; '' where there is none for itself."""
+        """A text with those of its frames for which there is room, the first ones first; '' where there is
+        none for itself."""
         parts = self._places.split(held.text)
         room -= sum(map(len, parts[::2]))
         if room < 0:

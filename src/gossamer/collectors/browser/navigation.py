@@ -1,5 +1,6 @@
-"""The main document of a page, watched over: a redirect or a script's way to another page is given back, not followed; what is no HTML
-is read as it came. Images, fonts and media are not loaded unless they are asked for."""
+"""The main document of a page, watched over: a redirect or a script's way to another page is given back, not
+followed; what is no HTML is read as it came. Images, fonts and media are not loaded unless they are asked
+for."""
 
 from __future__ import annotations
 
@@ -27,8 +28,9 @@ STEPS = 20
 
 
 class Watch:
-    """Over one page. `fresh`: its context has no cache yet. `main`: status and headers; `raw`: the body of what is no HTML;
-    `target`: where a script leads, then `away` is set; `refused`: the content type that was not read."""
+    """Over one page. `fresh`: its context has no cache yet. `main`: status and headers; `raw`: the body of
+    what is no HTML; `target`: where a script leads, then `away` is set; `refused`: the content type that was
+    not read."""
 
     def __init__(self, tab: Tab, request: Request, headers: Mapping[str, str], fresh: bool) -> None:
         self._tab, self._cdp, self._request = tab, tab.cdp, request
@@ -85,12 +87,14 @@ class Watch:
             pass
 
     def blocks(self, url: str) -> bool:
-        """Whether a frame's host is blocked: Chromium's own list speaks of what frames load, not of frames, nor does it hold in theirs."""
+        """Whether a frame's host is blocked: Chromium's own list speaks of what frames load, not of frames,
+        nor does it hold in theirs."""
         host = url.partition("://")[2].partition("/")[0].rpartition("@")[2].partition(":")[0]
         return any(host == one or host.endswith(f".{one}") for one in self._blocked)
 
     async def _document(self, event: dict[str, Any]) -> None:
-        """The main frame asks for a document: the first is ours, the same again is let through, another is given back."""
+        """The main frame asks for a document: the first is ours, the same again is let through, another is
+        given back."""
         asked = event["request"]
         url = asked["url"].partition("#")[0]
         self._first = self._first or url
@@ -106,18 +110,25 @@ class Watch:
             return
         self.asked += 1
         given = {name.lower() for name in self._headers}
-        headers = {name: value for name, value in asked["headers"].items() if name.lower() not in given} | self._headers
-        change: dict[str, Any] = {"headers": [{"name": name, "value": value} for name, value in headers.items()]}
+        headers = {
+            name: value for name, value in asked["headers"].items() if name.lower() not in given
+        } | self._headers
+        change: dict[str, Any] = {
+            "headers": [{"name": name, "value": value} for name, value in headers.items()]
+        }
         if not again:
             change["method"] = self._request.method
             if self._request.body is not None:
-                change["postData"] = base64.b64encode(self._request.body.encode("utf-8", "surrogatepass")).decode()
+                change["postData"] = base64.b64encode(
+                    self._request.body.encode("utf-8", "surrogatepass")
+                ).decode()
         await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"], **change})
         self.asked_at = time.perf_counter()
 
     async def _response(self, event: dict[str, Any]) -> None:
         """The main document's answer: HTML goes on into the page, all else ends here."""
-        self.asked_at = time.perf_counter()  # the host had it by now at the latest: its next delay begins here
+        # the host had it by now at the latest: its next delay begins here
+        self.asked_at = time.perf_counter()
         headers = [(one["name"].lower(), one["value"]) for one in event.get("responseHeaders", ())]
         status = int(event["responseStatusCode"])
         self.main = status, headers

@@ -34,13 +34,19 @@ class Rendering:
         self._changed = time.monotonic()
         self.late, self._there, self._loading = "", False, False
         self._ends = self._spare = 0.0
-        tab.listen({
-            "framenavigated": self._come, "load": self._loaded,
-            "request": self._begun, "requestfinished": self._over, "requestfailed": self._over,
-        })  # fmt: skip
+        tab.listen(
+            {
+                "framenavigated": self._come,
+                "load": self._loaded,
+                "request": self._begun,
+                "requestfinished": self._over,
+                "requestfailed": self._over,
+            }
+        )
 
     async def load(self, url: str, render: Render, ends: float) -> None:
-        """Go there and wait as it says, until `ends` on the monotonic clock. Raises Playwright's Error where no document came."""
+        """Go there and wait as it says, until `ends` on the monotonic clock. Raises Playwright's Error where
+        no document came."""
         self._ends, self._spare = ends, (ends - time.monotonic()) / 8
         await self._page.goto(url, wait_until="commit", timeout=0)
         with contextlib.suppress(TimeoutError):  # what hangs for half of the time is not waited for
@@ -56,9 +62,13 @@ class Rendering:
     async def _acts(self, render: Render, ends: float) -> None:
         """Wait for what is to come, then do the steps. What never comes is named in `late`."""
         acting = Acting(
-            self._page, ends, render.human, lambda: self._quiet(QUIET, min(ends, time.monotonic() + MORE)),
-            lambda: self._quiet(IDLE, ends), lambda: self._scroll(ends),
-        )  # fmt: skip
+            self._page,
+            ends,
+            render.human,
+            lambda: self._quiet(QUIET, min(ends, time.monotonic() + MORE)),
+            lambda: self._quiet(IDLE, ends),
+            lambda: self._scroll(ends),
+        )
         waits: tuple[Step, ...] = () if render.wait in ("load", "idle") else (Step("wait", render.wait),)
         waits += (Step("until", render.until),) if render.until else ()
         waits += (Step("scroll"),) if render.scroll else ()
@@ -105,7 +115,11 @@ class Rendering:
     async def _quiet(self, seconds: float, ends: float) -> None:
         """Until no request was under way for so long, nor a document that a step led to, or `ends`."""
         while (now := time.monotonic()) < ends and self._watch.target is None:
-            if not self._under_way and not (self._loading and self._watch.follows) and now - self._changed >= seconds:
+            if (
+                not self._under_way
+                and not (self._loading and self._watch.follows)
+                and now - self._changed >= seconds
+            ):
                 return
             await asyncio.sleep(POLL)
 

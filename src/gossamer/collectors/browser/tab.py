@@ -1,4 +1,5 @@
-"""A tab of a context: one page after another has it; between them it lies still, then blank: nothing of a page acts when it is over."""
+"""A tab of a context: one page after another has it; between them it lies still, then blank: nothing of a
+page acts when it is over."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from playwright.async_api import Error
 from gossamer.collectors.browser.fingerprint import CORES, Worn, agent
 
 SOON = 5.0
-"""Seconds that a page lies still where nobody wants the tab; to make it blank at once costs a third of a page."""
+"""Seconds that a page lies still where nobody wants the tab; to make it blank at once costs a third of a
+page."""
 BLANK, END = 3.0, 5.0
 """Seconds in which a tab is still, or blank, again; else it is closed, which may take so long."""
 
@@ -57,7 +59,9 @@ class Tab:
     async def catch(self, patterns: Sequence[dict[str, str]], hosts: tuple[str, ...]) -> None:
         """Which requests wait for `watch` (CDP `Fetch.enable`), and from which hosts nothing is loaded."""
         if hosts != self._hosts:
-            urls = [f"*://{star}{host}{port}/*" for host in hosts for star in ("", "*.") for port in ("", ":*")]
+            urls = [
+                f"*://{star}{host}{port}/*" for host in hosts for star in ("", "*.") for port in ("", ":*")
+            ]
             await self.cdp.send("Network.setBlockedURLs", {"urls": urls})
             self._hosts = hosts
         if patterns != self._patterns:
@@ -65,7 +69,8 @@ class Tab:
             self._patterns = patterns
 
     async def rest(self) -> bool:
-        """The page is over: no script of it runs any more, and soon the tab is blank; whether it can be had again.
+        """The page is over: no script of it runs any more, and soon the tab is blank; whether it can be had
+        again.
 
         Raises TimeoutError where the browser does not let go of it.
         """
@@ -141,7 +146,9 @@ class Tab:
 
     async def _refuse(self, event: dict[str, Any]) -> None:
         with contextlib.suppress(Error):
-            await self.cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "Aborted"})
+            await self.cdp.send(
+                "Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "Aborted"}
+            )
 
     def _crash(self, _page: Any) -> None:
         self._crashed = True

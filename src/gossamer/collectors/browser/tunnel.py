@@ -1,6 +1,6 @@
-"""The way out of a browser: a SOCKS5 proxy (RFC 1928) of ours on loopback. It resolves each name by the egress guard, dials the checked
-address and no other, or a proxy of the crawl that leads on, and counts what passes. A browser that knows no other way reaches
-nothing that the guard refuses, nor goes past the proxy."""
+"""The way out of a browser: a SOCKS5 proxy (RFC 1928) of ours on loopback. It resolves each name by the
+egress guard, dials the checked address and no other, or a proxy of the crawl that leads on, and counts what
+passes. A browser that knows no other way reaches nothing that the guard refuses, nor goes past the proxy."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ _NO, _FAILED, _REFUSED, _COMMAND = 1, 4, 2, 7
 
 
 class Tunnel:
-    """One context's way out, in turn one page's: `begin(room)` before it, then `got` bytes came. Without room nothing is dialled.
-    `proxy`: all goes through it; `ca_file`: whom one behind TLS must be vouched for by."""
+    """One context's way out, in turn one page's: `begin(room)` before it, then `got` bytes came. Without room
+    nothing is dialled. `proxy`: all goes through it; `ca_file`: whom one behind TLS must be vouched for by.
+    """
 
     def __init__(self, resolver: Resolver, proxy: Upstream | None = None, ca_file: str | None = None) -> None:
         self._resolver, self.proxy, self._ca_file = resolver, proxy, ca_file
@@ -61,7 +62,8 @@ class Tunnel:
             task = asyncio.ensure_future(self._serve(reader, writer))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-            task.add_done_callback(lambda _: writer.close())  # one that is ended before it began closes nothing itself
+            # one that is ended before it began closes nothing itself
+            task.add_done_callback(lambda _: writer.close())
             return None
 
         self._server = await asyncio.start_server(accept, "127.0.0.1", 0)
@@ -140,7 +142,8 @@ class Tunnel:
     async def _through(
         self, proxy: Upstream, authority: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> tuple[Stream | None, AsyncIterator[bytes]]:
-        """The connection to the proxy, which leads there, and what is sent over it: by the first byte it is TLS or plain HTTP."""
+        """The connection to the proxy, which leads there, and what is sent over it: by the first byte it is
+        TLS or plain HTTP."""
         out, leads = _bytes(reader), False
         if not (addresses := await self._checked(authority, writer)):
             return None, out
@@ -174,8 +177,11 @@ class Tunnel:
         self.refused[name] = Why("proxy" if whom == "proxy" else "connect", mask(detail))
         self.blame[name] = whom
 
-    async def _join(self, authority: str, out: AsyncIterator[bytes], here: asyncio.StreamWriter, there: Stream) -> None:
-        """Both ways, until one ends. A proxy that does not know us says so in place of the host: that is no page of it."""
+    async def _join(
+        self, authority: str, out: AsyncIterator[bytes], here: asyncio.StreamWriter, there: Stream
+    ) -> None:
+        """Both ways, until one ends. A proxy that does not know us says so in place of the host: that is no
+        page of it."""
         new = self.proxy is not None and self.proxy.http
 
         async def pour(data: AsyncIterator[bytes], writer: asyncio.StreamWriter, back: bool) -> None:

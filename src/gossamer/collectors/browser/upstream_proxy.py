@@ -1,6 +1,8 @@
-"""A proxy of the crawl as the way out of a browser: http, https, socks5(h) or socks4(a), dialled at its checked address.
+"""A proxy of the crawl as the way out of a browser: http, https, socks5(h) or socks4(a), dialled at its
+checked address.
 
-What is plain HTTP goes to an HTTP proxy as that expects it, each request with the whole URL; all else through CONNECT or SOCKS.
+What is plain HTTP goes to an HTTP proxy as that expects it, each request with the whole URL; all else through
+CONNECT or SOCKS.
 """
 
 from __future__ import annotations
@@ -64,7 +66,8 @@ class Upstream(NamedTuple):
         )
 
     async def lead(self, stream: Stream, target: str, addresses: tuple[str, ...]) -> None:
-        """Make it lead to `host:port`, or to one of the host's checked addresses where it is not to look up names.
+        """Make it lead to `host:port`, or to one of the host's checked addresses where it is not to look up
+        names.
 
         Raises Refused, OSError, EOFError.
         """
@@ -103,8 +106,11 @@ def upstream(url: str) -> Upstream | None:
     return Upstream(scheme, authority, unquote(user), unquote(password))
 
 
-async def whole(reader: asyncio.StreamReader, first: bytes, target: str, basic: bytes) -> AsyncIterator[bytes]:
-    """What a browser sends over one connection to `host:port`, each request with the whole URL as an HTTP proxy wants it.
+async def whole(
+    reader: asyncio.StreamReader, first: bytes, target: str, basic: bytes
+) -> AsyncIterator[bytes]:
+    """What a browser sends over one connection to `host:port`, each request with the whole URL as an HTTP
+    proxy wants it.
 
     Raises EOFError, ValueError for what is no request.
     """
@@ -127,7 +133,8 @@ async def whole(reader: asyncio.StreamReader, first: bytes, target: str, basic: 
 
 
 async def _head(reader: asyncio.StreamReader) -> bytes:
-    """The lines of a request or answer, to the empty one. Raises EOFError, ValueError where they are too long."""
+    """The lines of a request or answer, to the empty one. Raises EOFError, ValueError where they are too
+    long."""
     try:
         return await reader.readuntil(b"\r\n\r\n")
     except asyncio.LimitOverrunError:

@@ -1,8 +1,9 @@
 """The plain rung: HTTP/1.1 and HTTP/2 over libcurl, at addresses that the egress guard has checked.
 
-curl resolves nothing: each transfer is pinned to a checked address (CONNECT_TO keeps Host and SNI, and makes the address part
-of what a kept connection is found by), and a second lock on the socket refuses any other. curl decodes nothing either: bodies
-are counted as they come and decoded here under a limit. Redirects, cookies, proxies and credentials are not curl's business.
+curl resolves nothing: each transfer is pinned to a checked address (CONNECT_TO keeps Host and SNI, and makes
+the address part of what a kept connection is found by), and a second lock on the socket refuses any other.
+curl decodes nothing either: bodies are counted as they come and decoded here under a limit. Redirects,
+cookies, proxies and credentials are not curl's business.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class Resolver(Protocol):
 
 
 class Curls(NamedTuple):
-    """Whose libcurl does the work: pycurl's, or one with its face (`handles`). `honest`: our own headers go with every
-    request, also those that name us; else only those that come with it."""
+    """Whose libcurl does the work: pycurl's, or one with its face (`handles`). `honest`: our own headers go
+    with every request, also those that name us; else only those that come with it."""
 
     name: str = "http"
     curl: Callable[[], Any] = pycurl.Curl
@@ -70,42 +71,72 @@ PYCURL = Curls()
 
 
 class HttpCollector:
-    """Collects over HTTP. Times in seconds, sizes in bytes. `truncate`: what is over the size is cut, not refused.
+    """Collects over HTTP. Times in seconds, sizes in bytes. `truncate`: what is over the size is cut, not
+    refused.
 
-    `connect` is for all addresses of a host together, `first_byte` the time in which fewer than 1 KiB/s come, `total` the whole.
-    `once`: each request has a connection of its own, so that none is ever sent again. `keep`: pages with their `exchange`.
-    `folder`: where large files lie while they come; without it they are in memory, bounded as pages are. `more`: content types that
-    are read of a host beside `accept`.
+    `connect` is for all addresses of a host together, `first_byte` the time in which fewer than 1 KiB/s come,
+    `total` the whole. `once`: each request has a connection of its own, so that none is ever sent again.
+    `keep`: pages with their `exchange`. `folder`: where large files lie while they come; without it they are
+    in memory, bounded as pages are. `more`: content types that are read of a host beside `accept`.
     """
 
     def __init__(
-        self, resolver: Resolver, *, user_agent: str, connect: float = 10.0, first_byte: float = 20.0, total: float = 30.0,
-        wire: int = 16 << 20, decoded: int = 32 << 20, http2: bool = True, ca_file: str | None = None, verify: bool = True,
-        connections: int = 1024, accept: tuple[str, ...] | None = ACCEPT, truncate: bool = False,
-        headers: Mapping[str, str] | None = None, epoll: bool = True, curls: Curls = PYCURL, once: bool = False, keep: bool = False,
-        folder: str | None = None, more: Callable[[str], tuple[str, ...]] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        resolver: Resolver,
+        *,
+        user_agent: str,
+        connect: float = 10.0,
+        first_byte: float = 20.0,
+        total: float = 30.0,
+        wire: int = 16 << 20,
+        decoded: int = 32 << 20,
+        http2: bool = True,
+        ca_file: str | None = None,
+        verify: bool = True,
+        connections: int = 1024,
+        accept: tuple[str, ...] | None = ACCEPT,
+        truncate: bool = False,
+        headers: Mapping[str, str] | None = None,
+        epoll: bool = True,
+        curls: Curls = PYCURL,
+        once: bool = False,
+        keep: bool = False,
+        folder: str | None = None,
+        more: Callable[[str], tuple[str, ...]] | None = None,
+    ) -> None:
         self.name, self._curls, self._keep = curls.name, curls, keep
         self._resolver, self._decoded, self._connect, self._total = resolver, decoded, connect, total
         self._folder, self._more = folder, more
         self._bounds = Bounds(wire, None if accept is None else gate(accept), truncate)
         plain = {
-            "User-Agent": user_agent, "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
-            "Accept-Language": "en;q=0.9,*;q=0.5", "Accept-Encoding": "gzip, deflate, br;q=0.8, zstd;q=0.8",
-        }  # fmt: skip
+            "User-Agent": user_agent,
+            "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+            "Accept-Language": "en;q=0.9,*;q=0.5",
+            "Accept-Encoding": "gzip, deflate, br;q=0.8, zstd;q=0.8",
+        }
         if not user_agent:  # and none of the client's
             del plain["User-Agent"]
         self._headers = {"Expect": ""} | (plain if curls.honest else {}) | dict(headers or {})
         self._lines = [line(name, value) for name, value in self._headers.items()]
         self._options: list[tuple[int, object]] = [
-            (pycurl.NOSIGNAL, 1), (pycurl.FOLLOWLOCATION, 0), (pycurl.PROXY, ""), (pycurl.NETRC, 0), (pycurl.PATH_AS_IS, 1),
-            (pycurl.HTTP_CONTENT_DECODING, 0), (pycurl.CONNECTTIMEOUT_MS, _milli(connect)),
-            (pycurl.TIMEOUT_MS, _milli(total)), (pycurl.LOW_SPEED_LIMIT, 1024),
-            (pycurl.LOW_SPEED_TIME, max(1, round(first_byte))), (pycurl.HTTPHEADER, self._lines),
-            (pycurl.SSL_VERIFYPEER, int(verify)), (pycurl.SSL_VERIFYHOST, 2 * int(verify)),
-            (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS), (pycurl.TCP_NODELAY, 1), (pycurl.BUFFERSIZE, 64 << 10),
+            (pycurl.NOSIGNAL, 1),
+            (pycurl.FOLLOWLOCATION, 0),
+            (pycurl.PROXY, ""),
+            (pycurl.NETRC, 0),
+            (pycurl.PATH_AS_IS, 1),
+            (pycurl.HTTP_CONTENT_DECODING, 0),
+            (pycurl.CONNECTTIMEOUT_MS, _milli(connect)),
+            (pycurl.TIMEOUT_MS, _milli(total)),
+            (pycurl.LOW_SPEED_LIMIT, 1024),
+            (pycurl.LOW_SPEED_TIME, max(1, round(first_byte))),
+            (pycurl.HTTPHEADER, self._lines),
+            (pycurl.SSL_VERIFYPEER, int(verify)),
+            (pycurl.SSL_VERIFYHOST, 2 * int(verify)),
+            (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
+            (pycurl.TCP_NODELAY, 1),
+            (pycurl.BUFFERSIZE, 64 << 10),
             (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if http2 else pycurl.CURL_HTTP_VERSION_1_1),
-        ]  # fmt: skip
+        ]
         if verify and (bundle := ca_file or ca_bundle()):
             self._options += [(pycurl.CAINFO, bundle), (pycurl.PROXY_CAINFO, bundle)]
         if curls.honest:
@@ -118,10 +149,13 @@ class HttpCollector:
         self._better: dict[str, str] = {}
         self._single: set[str] = set()
 
-    async def collect(self, request: Request, headers: Mapping[str, str], guise: Guise | None = None) -> Page | Failure:
+    async def collect(
+        self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
+    ) -> Page | Failure:
         """Fetch one URL, no redirect followed. When the connection fails the host's next address is tried.
 
-        Through a proxy, too, both names are resolved and checked here: the proxy's is pinned, the target's is the proxy's to resolve.
+        Through a proxy, too, both names are resolved and checked here: the proxy's is pinned, the target's is
+        the proxy's to resolve.
         """
         began, now = time.perf_counter(), time.time()
         if not request.url.startswith(_WEB):
@@ -167,8 +201,11 @@ class HttpCollector:
             transfer.curl.close()
         self._free.clear()
 
-    async def _by_turns(self, transfer: Transfer, authority: str, addresses: tuple[str, ...]) -> tuple[int, str] | None:
-        """Dial one address after the other until one connects; nothing was sent to those before. The one is remembered."""
+    async def _by_turns(
+        self, transfer: Transfer, authority: str, addresses: tuple[str, ...]
+    ) -> tuple[int, str] | None:
+        """Dial one address after the other until one connects; nothing was sent to those before. The one is
+        remembered."""
         better = self._better.get(authority)
         if better in addresses:
             addresses = (better, *(one for one in addresses if one != better))
@@ -182,7 +219,13 @@ class HttpCollector:
                 if place:
                     curl.setopt(pycurl.TIMEOUT_MS, _milli(ends - time.perf_counter()))
                 error = await self._multi.perform(curl)
-                if error is None or error[0] not in _CONNECT or transfer.sent or transfer.problem or transfer.short:
+                if (
+                    error is None
+                    or error[0] not in _CONNECT
+                    or transfer.sent
+                    or transfer.problem
+                    or transfer.short
+                ):
                     if place and transfer.sent:
                         if len(self._better) >= 10_000:
                             self._better.clear()
@@ -201,7 +244,14 @@ class HttpCollector:
         """This process ran short of something of its own: nothing was asked, and the fault is nobody else's."""
         self._multi.keep_fewer()
         return Failure(
-            "connect", f"short of {what}", now, 0.0, sent=False, collector=self.name, later=LATER_S, short=what
+            "connect",
+            f"short of {what}",
+            now,
+            0.0,
+            sent=False,
+            collector=self.name,
+            later=LATER_S,
+            short=what,
         )
 
     def _transfer(self) -> Transfer:
@@ -211,12 +261,15 @@ class HttpCollector:
         transfer.tries = self._tries
         return transfer
 
-    def _set_up(self, transfer: Transfer, request: Request, headers: Mapping[str, str], authority: str) -> str | None:
+    def _set_up(
+        self, transfer: Transfer, request: Request, headers: Mapping[str, str], authority: str
+    ) -> str | None:
         """Everything that differs between transfers; returns what is wrong with the request.
 
-        While a connection to a host is being made, more requests to it wait whether it will carry them all (HTTP/2), but
-        where it is known that it will not. A burst of 32 at 40 ms round trip: 1 connection instead of 32, a fifth of the CPU,
-        three quarters of the time; the price is one handshake's time, once, at a host that speaks HTTP/1.1 alone.
+        While a connection to a host is being made, more requests to it wait whether it will carry them all
+        (HTTP/2), but where it is known that it will not. A burst of 32 at 40 ms round trip: 1 connection
+        instead of 32, a fifth of the CPU, three quarters of the time; the price is one handshake's time,
+        once, at a host that speaks HTTP/1.1 alone.
         """
         curl = transfer.curl
         try:
@@ -245,7 +298,8 @@ class HttpCollector:
         return None
 
     def _give_back(self, transfer: Transfer) -> None:
-        """Keep a handle for the next transfer; one with a method of its own is thrown away (connections are the multi's)."""
+        """Keep a handle for the next transfer; one with a method of its own is thrown away (connections are
+        the multi's)."""
         if transfer.changed or self._multi.closed:
             transfer.close()
             return
@@ -275,8 +329,18 @@ class HttpCollector:
                 whose = blame(code, text, sent > 0 or transfer.curl.getinfo(pycurl.CONNECT_TIME) > 0)
                 reason = "proxy" if whose == "proxy" else reason
             return Failure(
-                reason, detail, now, elapsed, size, final, self.name, status=status or None, lag=late, sent=sent > 0, blame=whose
-            )  # fmt: skip
+                reason,
+                detail,
+                now,
+                elapsed,
+                size,
+                final,
+                self.name,
+                status=status or None,
+                lag=late,
+                sent=sent > 0,
+                blame=whose,
+            )
         return self._page(transfer, request, now, elapsed)
 
     def _page(self, transfer: Transfer, request: Request, now: float, elapsed: float) -> Page | Failure:
@@ -305,10 +369,21 @@ class HttpCollector:
                 self._single.clear()
             self._single.add(split(request.url)[1])
         return Page(
-            request.url, status, headers, body, now, elapsed, size, self.name, spoken,
-            None if transfer.proxy else transfer.pin, lag=lag(transfer, elapsed), requests=transfer.sent,
-            exchange=exchange(transfer, request, spoken, raw) if self._keep else None, spooled=spooled,
-        )  # fmt: skip
+            request.url,
+            status,
+            headers,
+            body,
+            now,
+            elapsed,
+            size,
+            self.name,
+            spoken,
+            None if transfer.proxy else transfer.pin,
+            lag=lag(transfer, elapsed),
+            requests=transfer.sent,
+            exchange=exchange(transfer, request, spoken, raw) if self._keep else None,
+            spooled=spooled,
+        )
 
 
 def _milli(seconds: float) -> int:

@@ -1,7 +1,9 @@
-"""libcurl with a browser's TLS and HTTP/2 (curl_cffi's) behind the face of pycurl: as much as `Transfer` and `Multi` ask for.
+"""libcurl with a browser's TLS and HTTP/2 (curl_cffi's) behind the face of pycurl: as much as `Transfer` and
+`Multi` ask for.
 
-The C functions are called directly: curl_cffi's own classes have no hook for the socket and the moment before a request, which are
-the second lock of the egress guard, and wake the loop ten times a second for each pool of connections.
+The C functions are called directly: curl_cffi's own classes have no hook for the socket and the moment before
+a request, which are the second lock of the egress guard, and wake the loop ten times a second for each pool
+of connections.
 """
 
 from __future__ import annotations
@@ -74,13 +76,16 @@ def _on_timer(_multi: Any, milliseconds: int, me: Any) -> int:
 
 
 _CALLBACKS = {
-    pycurl.WRITEFUNCTION: (_write, WRITEDATA), pycurl.HEADERFUNCTION: (_head, HEADERDATA),
-    pycurl.OPENSOCKETFUNCTION: (_open, OPENSOCKETDATA), pycurl.PREREQFUNCTION: (_before, PREREQDATA),
-}  # fmt: skip
+    pycurl.WRITEFUNCTION: (_write, WRITEDATA),
+    pycurl.HEADERFUNCTION: (_head, HEADERDATA),
+    pycurl.OPENSOCKETFUNCTION: (_open, OPENSOCKETDATA),
+    pycurl.PREREQFUNCTION: (_before, PREREQDATA),
+}
 
 
 class Curl:
-    """A transfer of the browser `target`; `http2`: its HTTP/2 settings where the target has others. Raises ConfigError."""
+    """A transfer of the browser `target`; `http2`: its HTTP/2 settings where the target has others. Raises
+    ConfigError."""
 
     def __init__(self, target: str, http2: str = "") -> None:
         self.calls: dict[int, Callable[..., Any]] = {}
@@ -89,12 +94,15 @@ class Curl:
         lib._curl_easy_setopt(self._easy, ERRORBUFFER, self._text)
         if lib.curl_easy_impersonate(self._easy, target.encode(), 0):
             self.close()
-            raise ConfigError(f"this curl_cffi cannot appear as {target}: {newer('curl_cffi', 'impersonated')}")
+            raise ConfigError(
+                f"this curl_cffi cannot appear as {target}: {newer('curl_cffi', 'impersonated')}"
+            )
         if http2:
             self.setopt(HTTP2_SETTINGS, http2)
 
     def setopt(self, option: int, value: Any) -> None:
-        """An option by its number: a number, a text, a list of texts, None or (of callbacks) a callable. Raises ValueError."""
+        """An option by its number: a number, a text, a list of texts, None or (of callbacks) a callable.
+        Raises ValueError."""
         if option in _CALLBACKS:
             self.calls[option] = value
             function, data = _CALLBACKS[option]
@@ -143,7 +151,8 @@ class Curl:
     def _keep_order(self, lines: Sequence[bytes]) -> None:
         """Headers go out as they are given, `Connection` too, which curl would put last; `Name:` sends none."""
         names = [line.partition(b":")[0].rstrip(b";") for line in lines if not line.endswith(b":")]
-        after = b"Connection" if b"Connection" in names[:2] else b"Content-Type"  # as Chromium has it, and Firefox
+        # as Chromium has it, and Firefox
+        after = b"Connection" if b"Connection" in names[:2] else b"Content-Type"
         if b"Content-Type" in names:
             names.insert(names.index(after) + 1, b"Content-Length")
         self.setopt(HTTPHEADER_ORDER, b",".join([b"Host", *names]))

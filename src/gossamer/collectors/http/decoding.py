@@ -1,4 +1,5 @@
-"""Content-codings (RFC 9110 section 8.4) undone under a limit: a bomb of 102 bytes may hold 64 MiB, so output is counted."""
+"""Content-codings (RFC 9110 section 8.4) undone under a limit: a bomb of 102 bytes may hold 64 MiB, so output
+is counted."""
 
 from __future__ import annotations
 
@@ -23,14 +24,16 @@ class BadCoding(Exception):
 def decode(body: bytes, coding: str, limit: int, *, cut: bool = False) -> bytes:
     """The body without its content-coding; what is broken ends where it breaks, what was not coded stays.
 
-    A coding that nobody knows (`utf-8`, `none`) leaves the body as it is, as browsers do.
-    Raises TooLarge beyond `limit` bytes (with `cut` the first `limit` bytes are the answer), BadCoding for several codings.
+    A coding that nobody knows (`utf-8`, `none`) leaves the body as it is, as browsers do. Raises TooLarge
+    beyond `limit` bytes (with `cut` the first `limit` bytes are the answer), BadCoding for several codings.
 
     >>> decode(b"plain", "gzip", 100)
     b'plain'
     """
     codings = [
-        word for word in coding.lower().replace(" ", "").replace("\t", "").split(",") if word not in ("", "identity")
+        word
+        for word in coding.lower().replace(" ", "").replace("\t", "").split(",")
+        if word not in ("", "identity")
     ]
     if not codings or not body:
         return body
@@ -75,7 +78,8 @@ def _deflate(body: bytes, most: int) -> bytes:
 
 
 def _pieces(body: bytes, window: int, most: int) -> bytearray:
-    """A stream piece by piece: broken as far as it goes, several gzip members (RFC 1952 section 2.2) up to a bound; linear."""
+    """A stream piece by piece: broken as far as it goes, several gzip members (RFC 1952 section 2.2) up to a
+    bound; linear."""
     view, out, at = memoryview(body), bytearray(), 0
     for _ in range(MOST_MEMBERS):
         undo, began, start = isal_zlib.decompressobj(window), len(out), at
@@ -92,7 +96,8 @@ def _pieces(body: bytes, window: int, most: int) -> bytearray:
 
 
 def _last(view: memoryview, sound: int, window: int, out: bytearray, most: int, fine: int = 64) -> bytearray:
-    """A member again whose first `sound` bytes are good: what is behind them in small steps, at last byte by byte."""
+    """A member again whose first `sound` bytes are good: what is behind them in small steps, at last byte by
+    byte."""
     undo, at, before = isal_zlib.decompressobj(window), 0, len(out)
     try:
         while at < len(view) and len(out) < most and not undo.eof:
@@ -129,7 +134,9 @@ def _zstd(body: bytes, most: int) -> bytes:
 
     out, size = [], 0
     try:
-        with zstandard.ZstdDecompressor(max_window_size=8 << 20).stream_reader(body, read_across_frames=True) as reader:
+        with zstandard.ZstdDecompressor(max_window_size=8 << 20).stream_reader(
+            body, read_across_frames=True
+        ) as reader:
             while size < most and (part := reader.read(min(most - size, 1 << 20))):
                 out.append(part)
                 size += len(part)

@@ -1,7 +1,8 @@
 """curl's transfers on the event loop: many handles, one `Multi`.
 
-curl says which sockets it waits for and when it wants to be woken. Where there is epoll those sockets lie in an epoll set of
-our own, which the loop watches as one file: registering is one system call, a crowd of ready sockets is one turn of the loop.
+curl says which sockets it waits for and when it wants to be woken. Where there is epoll those sockets lie in
+an epoll set of our own, which the loop watches as one file: registering is one system call, a crowd of ready
+sockets is one turn of the loop.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ CLOSED: tuple[int, str] = (pycurl.E_ABORTED_BY_CALLBACK, "the collector was clos
 
 
 class Multi:
-    """Runs transfers; bound to the loop of the first one. `connections` are kept open at most; `epoll` False: the loop's readers;
-    `made`: curl's own, pycurl's or one with its face (`handles`)."""
+    """Runs transfers; bound to the loop of the first one. `connections` are kept open at most; `epoll` False:
+    the loop's readers; `made`: curl's own, pycurl's or one with its face (`handles`)."""
 
-    def __init__(self, connections: int, *, epoll: bool = True, made: Callable[[], Any] = pycurl.CurlMulti) -> None:
+    def __init__(
+        self, connections: int, *, epoll: bool = True, made: Callable[[], Any] = pycurl.CurlMulti
+    ) -> None:
         self._multi, self._connections = made(), connections
         self._multi.setopt(pycurl.M_MAXCONNECTS, connections)
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
@@ -80,7 +83,8 @@ class Multi:
             self._set.close()
 
     def _on_socket(self, what: int, fd: int, _multi: Any, _data: Any) -> None:
-        """curl's wish for a socket. A closed socket leaves the epoll set by itself, perhaps before this is called."""
+        """curl's wish for a socket. A closed socket leaves the epoll set by itself, perhaps before this is
+        called."""
         wants = _WANTS.get(what, 0)
         if not wants:
             self._forget(fd)
@@ -131,7 +135,8 @@ class Multi:
         self._settle()
 
     def _act(self, fd: int, mask: int, settle: bool = True) -> None:
-        """Let curl work on a socket. What curl cannot do is told to all who wait: nothing would wake them again."""
+        """Let curl work on a socket. What curl cannot do is told to all who wait: nothing would wake them
+        again."""
         if self.closed:
             return
         try:
@@ -146,7 +151,8 @@ class Multi:
             self._settle()
 
     def _on_timer(self, milliseconds: int) -> None:
-        """curl wants to be woken, at the latest then: a timer that is armed for earlier is left, to wake it too early is no harm."""
+        """curl wants to be woken, at the latest then: a timer that is armed for earlier is left, to wake it
+        too early is no harm."""
         if self.closed or milliseconds < 0 or self._loop is None:
             return
         if milliseconds == 0:

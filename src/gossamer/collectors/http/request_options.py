@@ -1,4 +1,5 @@
-"""What goes out with a request: header lines as curl wants them, the names of proxies, the certificates that are trusted."""
+"""What goes out with a request: header lines as curl wants them, the names of proxies, the certificates that
+are trusted."""
 
 from __future__ import annotations
 
@@ -14,11 +15,13 @@ PROXIES = "a proxy is SCHEME://HOST:PORT, SCHEME being http, https, socks5h, soc
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BAD_VALUE = re.compile(r"[\r\n\0]")
 _FRAMING = ("content-length", "transfer-encoding")
-"""Headers that say where a request ends: a wrong one would make the next request on a kept connection part of this one."""
+"""Headers that say where a request ends: a wrong one would make the next request on a kept connection part of
+this one."""
 
 
 def sound(name: str, value: str) -> bool:
-    """Whether a header may be sent: its name a token, its value one line, and none that says where the request ends."""
+    """Whether a header may be sent: its name a token, its value one line, and none that says where the
+    request ends."""
     return bool(TOKEN.fullmatch(name)) and not _BAD_VALUE.search(value) and name.lower() not in _FRAMING
 
 
@@ -43,7 +46,8 @@ def ca_bundle() -> str | None:
 
 
 def proxy_of(url: str) -> str | None:
-    """`host:port` of a proxy's URL, None where it is none that is used: `http`, `https` or socks, with its port.
+    """`host:port` of a proxy's URL, None where it is none that is used: `http`, `https` or socks, with its
+    port.
 
     >>> proxy_of("http://user:secret@proxy.example:3128"), proxy_of("ftp://proxy.example:21"), proxy_of("http://proxy.example")
     ('proxy.example:3128', None, None)
@@ -51,7 +55,9 @@ def proxy_of(url: str) -> str | None:
     scheme, _, rest = url.partition("://")
     authority = rest.rstrip("/").rpartition("@")[2]
     found = re.fullmatch(r"([\w.-]+|\[[0-9a-fA-F:.]+\]):\d{1,5}", authority)
-    return authority if found and scheme in ("http", "https", "socks5", "socks5h", "socks4", "socks4a") else None
+    return (
+        authority if found and scheme in ("http", "https", "socks5", "socks5h", "socks4", "socks4a") else None
+    )
 
 
 def line(name: str, value: str) -> bytes:
@@ -68,7 +74,8 @@ def line(name: str, value: str) -> bytes:
 
 
 def sent(request: Request, lines: Sequence[bytes], version: str, through: bool = False) -> bytes:
-    r"""A request as curl writes it for these lines: its head, then its body. `through`: an HTTP proxy is told the whole URL.
+    r"""A request as curl writes it for these lines: its head, then its body. `through`: an HTTP proxy is told
+    the whole URL.
 
     >>> sent(Request("http://e.com/a"), [b"A: b", b"Expect:", b"C;"], "1.1")
     b'GET /a HTTP/1.1\r\nHost: e.com\r\nA: b\r\nC:\r\n\r\n'

@@ -11,7 +11,8 @@ LONG = 200
 
 
 def parse(lines: list[bytes]) -> tuple[int, Headers]:
-    r"""Status, names (lower case) and values of the final head among the lines; trailers are left out (RFC 9110 section 6.5.1).
+    r"""Status, names (lower case) and values of the final head among the lines; trailers are left out (RFC
+    9110 section 6.5.1).
 
     >>> parse([b"HTTP/1.1 100 \r\n", b"\r\n", b"HTTP/1.1 200 OK\r\n", b"A: b\r\n", b" c\r\n", b"\r\n", b"Late: x\r\n"])
     (200, [('a', 'b c')])

@@ -1,6 +1,7 @@
 """A body on its way to a disk: counted, hashed, refused as soon as its first bytes show that nobody wants it.
 
-What is small stays in memory; what is larger goes to a nameless file, which is gone with the process however that ends.
+What is small stays in memory; what is larger goes to a nameless file, which is gone with the process however
+that ends.
 """
 
 from __future__ import annotations
@@ -75,8 +76,11 @@ class Spool:
             self._file.close()
 
 
-def whole(spool: Spool | None, body: bytes, coding: str, most: int, *, cut: bool) -> tuple[bytes, Spooled | None]:
-    """A body without its content-coding: itself, or the first bytes of a spool and what lies there. Raises TooLarge, BadCoding.
+def whole(
+    spool: Spool | None, body: bytes, coding: str, most: int, *, cut: bool
+) -> tuple[bytes, Spooled | None]:
+    """A body without its content-coding: itself, or the first bytes of a spool and what lies there. Raises
+    TooLarge, BadCoding.
 
     A spool that is coded is decoded in memory, and so bounded as pages are.
     """

@@ -21,7 +21,8 @@ from gossamer.model.request import Request
 
 MOST_HEADER_LINES, MOST_HEADER_BYTES, MOST_CHUNKS = 100, 64 << 10, 200_000
 DRAINED, ERROR = 64 << 10, 1 << 20
-"""Bytes of the body that are read of a redirect (for the sake of the connection) and of an error (for the block detectors)."""
+"""Bytes of the body that are read of a redirect (for the sake of the connection) and of an error (for the
+block detectors)."""
 SUPPRESS_CONNECT_HEADERS = 265
 """curl's option for which pycurl has no name: the proxy's own answer is none of the site's."""
 _OK: int = pycurl.PREREQFUNC_OK
@@ -30,9 +31,18 @@ _REPEATABLE = ("GET", "HEAD", "OPTIONS")
 
 
 ACCEPT = (
-    "text/", "application/xhtml+xml", "application/xml", "application/json", "application/rss+xml", "application/atom+xml",
-    "application/ld+json", "application/javascript", "application/x-javascript", "application/gzip", "application/x-gzip",
-)  # fmt: skip
+    "text/",
+    "application/xhtml+xml",
+    "application/xml",
+    "application/json",
+    "application/rss+xml",
+    "application/atom+xml",
+    "application/ld+json",
+    "application/javascript",
+    "application/x-javascript",
+    "application/gzip",
+    "application/x-gzip",
+)
 """Beginnings of content types that are read; a page without one is read, too."""
 
 
@@ -45,7 +55,8 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 class Dialled:
-    """A new socket on its way to curl, which takes a duplicate of its descriptor: ours ends as soon as curl has looked at it."""
+    """A new socket on its way to curl, which takes a duplicate of its descriptor: ours ends as soon as curl
+    has looked at it."""
 
     __slots__ = ("socket",)
 
@@ -61,13 +72,31 @@ class Dialled:
 
 
 class Transfer:
-    """One reusable curl handle. `problem` is the word of what one of the callbacks ended the transfer for; `short`: what of its own this
-    process had too little of to make a socket."""
+    """One reusable curl handle. `problem` is the word of what one of the callbacks ended the transfer for;
+    `short`: what of its own this process had too little of to make a socket."""
 
     __slots__ = (
-        "allowed", "asked", "bounds", "changed", "chunks", "code", "curl", "headed", "headers", "lines", "most", "pin", "problem", "proxy",
-        "sent", "sent_at", "short", "size", "spool", "tries",
-    )  # fmt: skip
+        "allowed",
+        "asked",
+        "bounds",
+        "changed",
+        "chunks",
+        "code",
+        "curl",
+        "headed",
+        "headers",
+        "lines",
+        "most",
+        "pin",
+        "problem",
+        "proxy",
+        "sent",
+        "sent_at",
+        "short",
+        "size",
+        "spool",
+        "tries",
+    )
 
     def __init__(self, bounds: Bounds, made: Callable[[], Any] = pycurl.Curl) -> None:
         """`made`: curl's handle, pycurl's or one with its face (`handles`)."""
@@ -103,11 +132,14 @@ class Transfer:
             self.pin, self.allowed = address, (address,)
             self.curl.setopt(pycurl.CONNECT_TO, [f"::[{address}]:" if ":" in address else f"::{address}:"])
 
-    def through(self, proxy: str, authority: str, addresses: tuple[str, ...], target: tuple[str, ...]) -> None:
-        """Send it through a proxy, whose name stands for its checked addresses alone. The proxy resolves the target's name; one
-        that is given an address instead (`socks5`, `socks4`) gets a checked one.
+    def through(
+        self, proxy: str, authority: str, addresses: tuple[str, ...], target: tuple[str, ...]
+    ) -> None:
+        """Send it through a proxy, whose name stands for its checked addresses alone. The proxy resolves the
+        target's name; one that is given an address instead (`socks5`, `socks4`) gets a checked one.
 
-        The handle serves no other transfer: a direct one must not meet what is set here, nor this one what was set before.
+        The handle serves no other transfer: a direct one must not meet what is set here, nor this one what
+        was set before.
         """
         self.proxy, self.allowed, self.changed = proxy, addresses, True
         name, _, port = authority.rpartition(":")
@@ -130,8 +162,8 @@ class Transfer:
         curl.setopt(SUPPRESS_CONNECT_HEADERS, 1)
 
     def to(self, request: Request, most: int, folder: str | None, total: float) -> None:
-        """It is for a file: any content type, and the body of a good answer into a spool in `folder`, where there is one. The handle
-        serves no other transfer.
+        """It is for a file: any content type, and the body of a good answer into a spool in `folder`, where
+        there is one. The handle serves no other transfer.
         """
         self.changed, self.bounds = True, Bounds(most)
         if folder is not None:
@@ -146,8 +178,8 @@ class Transfer:
             self.spool.drop()
 
     def meant_for(self, method: str, body: str | None) -> None:
-        """A method or a body of its own. Only what is safe to repeat may be sent again when a kept connection turns out to be
-        closed; the rest gets a new connection.
+        """A method or a body of its own. Only what is safe to repeat may be sent again when a kept connection
+        turns out to be closed; the rest gets a new connection.
         """
         self.changed = True
         curl = self.curl

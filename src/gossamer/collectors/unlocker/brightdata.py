@@ -1,14 +1,15 @@
 """Bright Data Web Unlocker, direct API (docs.brightdata.com: proxy-rest-api, web-unlocker/error-codes).
 
-The outer status is 200 once the unlocker was reached; the real one stands in `x-brd-status-code`. Every fault of the unlocker has an
-`x-brd-error` header, or the standard one that is to replace it (RFC 9209 `Proxy-Status`); without them the target answered.
+The outer status is 200 once the unlocker was reached; the real one stands in `x-brd-status-code`. Every fault
+of the unlocker has an `x-brd-error` header, or the standard one that is to replace it (RFC 9209
+`Proxy-Status`); without them the target answered.
 """
 
 from __future__ import annotations
 
 import re
 
-from gossamer.collectors.unlocker.interface import (  # fmt: skip
+from gossamer.collectors.unlocker.interface import (
     BUSY,
     KEY,
     RETRY,
@@ -25,21 +26,32 @@ from gossamer.collectors.unlocker.interface import (  # fmt: skip
 )
 
 CODES = {
-    "sr_rate_limit": (BUSY, ""), "reject_block": (RETRY, ""), "domcontentloaded_event_timeout": (RETRY, ""),
-    "document_load_failed": (RETRY, ""), "http_status": (TARGET, "blocked"), "expect_element": (TARGET, "blocked"),
-    "net_err_cert_date_invalid": (TARGET, "tls"), "resolve_failed": (TARGET, "dns"),
+    "sr_rate_limit": (BUSY, ""),
+    "reject_block": (RETRY, ""),
+    "domcontentloaded_event_timeout": (RETRY, ""),
+    "document_load_failed": (RETRY, ""),
+    "http_status": (TARGET, "blocked"),
+    "expect_element": (TARGET, "blocked"),
+    "net_err_cert_date_invalid": (TARGET, "tls"),
+    "resolve_failed": (TARGET, "dns"),
     # RFC 9209 section 2.3
-    "dns_error": (TARGET, "dns"), "dns_timeout": (RETRY, ""), "destination_ip_prohibited": (TARGET, "blocked"),
-    "destination_not_found": (TARGET, "dns"), "http_request_denied": (TARGET, "blocked"),
-    "http_request_error": (TARGET, "blocked"), "tls_certificate_error": (TARGET, "tls"), "proxy_configuration_error": (KEY, ""),
-}  # fmt: skip
+    "dns_error": (TARGET, "dns"),
+    "dns_timeout": (RETRY, ""),
+    "destination_ip_prohibited": (TARGET, "blocked"),
+    "destination_not_found": (TARGET, "dns"),
+    "http_request_denied": (TARGET, "blocked"),
+    "http_request_error": (TARGET, "blocked"),
+    "tls_certificate_error": (TARGET, "tls"),
+    "proxy_configuration_error": (KEY, ""),
+}
 """What its codes mean; `resolve_failed_*` are one."""
 STATUSES = {400: TARGET, 401: KEY, 403: TARGET, 407: KEY, 429: BUSY}
 _ERROR = re.compile(r"""(?:^|;)\s*error\s*=\s*"?([\w-]+)""")
 
 
 def request(needs: Needs, endpoint: str, key: str) -> Call:
-    """`POST /request` with JSON. Rendering is its own choice; it takes no headers, bodies, selectors or sessions."""
+    """`POST /request` with JSON. Rendering is its own choice; it takes no headers, bodies, selectors or
+    sessions."""
     if needs.headers:
         raise ValueError("brightdata sends no headers of ours")
     if needs.body is not None:
@@ -50,7 +62,10 @@ def request(needs: Needs, endpoint: str, key: str) -> Call:
     if "data_format" in needs.extra:
         wanted["data_format"] = needs.extra["data_format"]
     return Call(
-        endpoint, "POST", {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}, packed(wanted)
+        endpoint,
+        "POST",
+        {"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
+        packed(wanted),
     )
 
 
@@ -85,6 +100,13 @@ def _standard(found: Answer) -> str:
 
 
 PROVIDER = Provider(
-    "brightdata", "https://api.brightdata.com/request", 160.0, request, answer, cost, ("zone", "data_format"), ("zone",),
+    "brightdata",
+    "https://api.brightdata.com/request",
+    160.0,
+    request,
+    answer,
+    cost,
+    ("zone", "data_format"),
+    ("zone",),
     ("render", "wait_for", "session"),
-)  # fmt: skip
+)

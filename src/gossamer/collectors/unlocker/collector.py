@@ -1,7 +1,8 @@
 """The rung `unlocker`: one page through the API of a provider, within the credits that all workers share.
 
-Credits are reserved before a call and settled after it. A call is made once: on a connection of its own, so that nothing sends it
-again, and with the time that the provider asks for. One whose answer did not come may be billed: its reservation stays spent.
+Credits are reserved before a call and settled after it. A call is made once: on a connection of its own, so
+that nothing sends it again, and with the time that the provider asks for. One whose answer did not come may
+be billed: its reservation stays spent.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from urllib.parse import quote
 from gossamer import url as urls
 from gossamer.collectors.http.collector import Resolver
 from gossamer.collectors.http.transfer import ACCEPT
-from gossamer.collectors.unlocker.interface import (  # fmt: skip
+from gossamer.collectors.unlocker.interface import (
     BANNED,
     BUSY,
     CREDIT,
@@ -38,14 +39,15 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request, split
 
 PROBES = 3
-"""Times in a row that its breaker may open again, 30 s, 60 s and 120 s after it opened, before a crawl ends."""
+"""Times in a row that its breaker may open again, 30 s, 60 s and 120 s after it opened, before a crawl ends.
+"""
 PAUSE = 5.0
 """Seconds that a host waits after too many calls at once, where the provider does not say."""
 LONGEST = 300.0
 """Seconds after which it is looked again whether there is something to spend."""
 FAULT, SHUT, GOOD, NOTHING = "f10,30000,900000", "f1,30000,900000", "g", ""
-"""What a call says of the provider (`breaker.lua`): the tenth fault in a row shuts it for 30 s (at most 15 min), what is no page's
-fault does so at once."""
+"""What a call says of the provider (`breaker.lua`): the tenth fault in a row shuts it for 30 s (at most 15
+min), what is no page's fault does so at once."""
 SAYS = {RETRY: FAULT, BUSY: FAULT, KEY: SHUT, CREDIT: SHUT, BANNED: SHUT, TARGET: GOOD, NEEDS: GOOD}
 
 
@@ -77,13 +79,21 @@ class Purse(Protocol):
 
 
 class UnlockerCollector:
-    """Collects through one provider. `http` calls its API, `resolver` judges the targets, `most`: bytes of a body; `say` hears now
-    and then why nothing is asked; `wanted`: host -> options that its site has."""
+    """Collects through one provider. `http` calls its API, `resolver` judges the targets, `most`: bytes of a
+    body; `say` hears now and then why nothing is asked; `wanted`: host -> options that its site has."""
 
     def __init__(
-        self, chosen: Chosen, key: Secret, http: Collector, purse: Purse, resolver: Resolver, *, most: int = 32 << 20,
-        say: Callable[[str], None] = lambda _: None, wanted: Callable[[str], str] = lambda _: "",
-    ) -> None:  # fmt: skip
+        self,
+        chosen: Chosen,
+        key: Secret,
+        http: Collector,
+        purse: Purse,
+        resolver: Resolver,
+        *,
+        most: int = 32 << 20,
+        say: Callable[[str], None] = lambda _: None,
+        wanted: Callable[[str], str] = lambda _: "",
+    ) -> None:
         self.chosen, self._key, self._http, self._purse, self._resolver = chosen, key, http, purse, resolver
         self._of_host = lru_cache(10_000)(lambda host: chosen.also(wanted(host)))
         self._most, self._say, self._said_at = most, say, float("-inf")
@@ -94,15 +104,21 @@ class UnlockerCollector:
         self.spent = False
         """Whether the crawl's credits are spent."""
 
-    async def collect(self, request: Request, headers: Mapping[str, str], guise: object = None) -> Page | Failure:
-        """One page; what is not asked now has `later`. Raises ConfigError for a key that is refused, NoCredit for an empty account."""
+    async def collect(
+        self, request: Request, headers: Mapping[str, str], guise: object = None
+    ) -> Page | Failure:
+        """One page; what is not asked now has `later`. Raises ConfigError for a key that is refused, NoCredit
+        for an empty account."""
         one = self._of_host(split(request.url)[1])
         needs = one.wanted(
             one.needs._replace(
-                url=request.url, method=request.method, headers=headers, body=request.body,
+                url=request.url,
+                method=request.method,
+                headers=headers,
+                body=request.body,
                 country=request.country or one.needs.country,
             )
-        )  # fmt: skip
+        )
         try:
             call = self.chosen.provider.request(needs, self.chosen.endpoint, self._key.reveal())
         except ValueError as error:
@@ -133,7 +149,9 @@ class UnlockerCollector:
         return self._failed(found.reason, found.detail, final=True, sent=False)
 
     async def _called(self, request: Request, needs: Needs, call: Call, token: str) -> Page | Failure:
-        answer = await self._http.collect(Request(call.url, method=call.method, body=call.body), dict(call.headers))
+        answer = await self._http.collect(
+            Request(call.url, method=call.method, body=call.body), dict(call.headers)
+        )
         if isinstance(answer, Failure):
             return await self._unanswered(answer, needs, token)
         found = self.chosen.provider.answer(Answer(answer.status, answer.headers, answer.body), needs)
@@ -188,9 +206,17 @@ class UnlockerCollector:
         if split(url)[1] != split(request.url)[1]:  # whether another host is wanted is not its choice
             url, status, headers, body = request.url, 302, [("location", url)], b""
         return Page(
-            url, status, headers, b"" if request.method == "HEAD" else body, answer.fetched_at, answer.elapsed, answer.wire,
-            self.name, lag=answer.lag, credits=found.credits,
-        )  # fmt: skip
+            url,
+            status,
+            headers,
+            b"" if request.method == "HEAD" else body,
+            answer.fetched_at,
+            answer.elapsed,
+            answer.wire,
+            self.name,
+            lag=answer.lag,
+            credits=found.credits,
+        )
 
     def _later(self, why: str, wait: float, answer: Page | None = None) -> Failure:
         """Nothing is asked for a while: the request goes back as it was."""
@@ -199,24 +225,46 @@ class UnlockerCollector:
             if not self.alone:
                 return self._failed("budget", "the credits of this crawl are spent", final=True, sent=False)
         text = {
-            "crawl": "the credits of this crawl are spent", "day": f"today's credits are spent; there are more in {wait / 60:.0f} min",
-            "open": f"it failed, and is left alone for {wait:.0f} s", BANNED: f"it shut us out; it is left alone for {wait:.0f} s",
-        }.get(why)  # fmt: skip
+            "crawl": "the credits of this crawl are spent",
+            "day": f"today's credits are spent; there are more in {wait / 60:.0f} min",
+            "open": f"it failed, and is left alone for {wait:.0f} s",
+            BANNED: f"it shut us out; it is left alone for {wait:.0f} s",
+        }.get(why)
         if text and why != "crawl" and time.monotonic() - self._said_at > LONGEST:
             self._said_at = time.monotonic()
             self._say(f"{self.name}: {text}")
         return self._failed(
-            "rate-limited", text or "too many calls at once", answer, later=min(wait, LONGEST), sent=answer is not None
+            "rate-limited",
+            text or "too many calls at once",
+            answer,
+            later=min(wait, LONGEST),
+            sent=answer is not None,
         )
 
     def _failed(
-        self, reason: str, detail: str, answer: Page | Failure | None = None, *, final: bool = False, cost: int | None = None,
-        later: float | None = None, sent: bool = True,
-    ) -> Failure:  # fmt: skip
+        self,
+        reason: str,
+        detail: str,
+        answer: Page | Failure | None = None,
+        *,
+        final: bool = False,
+        cost: int | None = None,
+        later: float | None = None,
+        sent: bool = True,
+    ) -> Failure:
         return Failure(
-            reason, self._clean(detail), answer.fetched_at if answer else time.time(), answer.elapsed if answer else 0.0,
-            answer.wire if answer else 0, final, self.name, sent=sent, lag=answer.lag if answer else 0.0, credits=cost, later=later,
-        )  # fmt: skip
+            reason,
+            self._clean(detail),
+            answer.fetched_at if answer else time.time(),
+            answer.elapsed if answer else 0.0,
+            answer.wire if answer else 0,
+            final,
+            self.name,
+            sent=sent,
+            lag=answer.lag if answer else 0.0,
+            credits=cost,
+            later=later,
+        )
 
     def _clean(self, text: str, masked: bool = True) -> str:
         """Without the key, should the provider repeat it."""

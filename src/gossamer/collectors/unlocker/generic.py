@@ -1,10 +1,12 @@
-"""An unlocker that the settings describe: a template of its URL, what is sent along, where status and body lie in its answer.
+"""An unlocker that the settings describe: a template of its URL, what is sent along, where status and body
+lie in its answer.
 
-The template has `{url}`, `{key}`, `{country}`, `{render}` (true, false), `{wait_for}`, `{session}`. The shape is a list of `NAME=VALUE`:
-`header=NAME: VALUE` (repeatable) and `post=BODY` are templates as well; `forward=true` sends method, headers and body of the request on;
-`status=`, `url=`, `credits=` and `headers=` say where those lie: `header NAME` or `json a.b`; `body=` is `raw`, `json a.b` or `base64 a.b`;
-`errors=403:credit,422:retry` says what statuses of its own mean; `cost=`, `at_once=`, `timeout=`, `country=`, `render=`, `wait_for=`,
-`session=` are as for any unlocker.
+The template has `{url}`, `{key}`, `{country}`, `{render}` (true, false), `{wait_for}`, `{session}`. The shape
+is a list of `NAME=VALUE`: `header=NAME: VALUE` (repeatable) and `post=BODY` are templates as well;
+`forward=true` sends method, headers and body of the request on; `status=`, `url=`, `credits=` and `headers=`
+say where those lie: `header NAME` or `json a.b`; `body=` is `raw`, `json a.b` or `base64 a.b`;
+`errors=403:credit,422:retry` says what statuses of its own mean; `cost=`, `at_once=`, `timeout=`, `country=`,
+`render=`, `wait_for=`, `session=` are as for any unlocker.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from gossamer.collectors.unlocker.interface import (  # fmt: skip
+from gossamer.collectors.unlocker.interface import (
     BANNED,
     BUSY,
     CREDIT,
@@ -57,7 +59,8 @@ class Shape(NamedTuple):
 
 
 def provider(template: str, lines: Sequence[tuple[str, str]]) -> Provider:
-    """The provider of a template and its shape (name, value). Raises ValueError, which says what is wrong with it."""
+    """The provider of a template and its shape (name, value). Raises ValueError, which says what is wrong
+    with it."""
     headers, places, errors = [], dict[str, tuple[str, str]](), dict(STATUSES)
     post, forward = None, False
     for name, value in lines:
@@ -81,18 +84,30 @@ def provider(template: str, lines: Sequence[tuple[str, str]]) -> Provider:
     endpoint = _PLACE.sub("", template)
     keyless = "{key}" not in "".join([template, post or "", *(text for _, text in headers)])
     return Provider(
-        "generic", endpoint, 120.0, partial(request, shape), partial(answer, shape), lambda _: 1, keyless=keyless
+        "generic",
+        endpoint,
+        120.0,
+        partial(request, shape),
+        partial(answer, shape),
+        lambda _: 1,
+        keyless=keyless,
     )
 
 
 def request(shape: Shape, needs: Needs, endpoint: str, key: str) -> Call:
     """The template filled: percent-encoded in the URL, as JSON strings in a body."""
     if not shape.forward and (needs.headers or needs.body is not None or needs.method != "GET"):
-        raise ValueError("this unlocker sends no method, headers or body of ours (forward=true is not in its shape)")
+        raise ValueError(
+            "this unlocker sends no method, headers or body of ours (forward=true is not in its shape)"
+        )
     values = {
-        "url": needs.url, "key": key, "country": needs.country or "", "render": "true" if needs.render else "false",
-        "wait_for": needs.wait_for or "", "session": needs.session or "",
-    }  # fmt: skip
+        "url": needs.url,
+        "key": key,
+        "country": needs.country or "",
+        "render": "true" if needs.render else "false",
+        "wait_for": needs.wait_for or "",
+        "session": needs.session or "",
+    }
     fill = partial(_filled, values)
     headers = dict(needs.headers) | {name: fill(text, str) for name, text in shape.headers}
     url = fill(shape.template, partial(quote, safe=""))
@@ -103,25 +118,36 @@ def request(shape: Shape, needs: Needs, endpoint: str, key: str) -> Call:
 
 
 def answer(shape: Shape, found: Answer, needs: Needs) -> Got | Refusal:
-    """A page where its status is found at its place; without such a place the outer status is the page's, but for those of `errors`."""
+    """A page where its status is found at its place; without such a place the outer status is the page's, but
+    for those of `errors`."""
     reply = json_of(found.body) if any(how != "header" for how, _ in shape.places.values()) else {}
 
     def at(name: str) -> Any:
         how, which = shape.places.get(name, ("", ""))
         return found.header(which) if how == "header" else _deep(reply, which) if how else None
 
-    status = whole(at("status"), 0) if "status" in shape.places else 0 if found.status in shape.errors else found.status
+    status = (
+        whole(at("status"), 0)
+        if "status" in shape.places
+        else 0
+        if found.status in shape.errors
+        else found.status
+    )
     charged = whole(at("credits"), needs.cost)
     if not 100 <= status <= 599:
         kind = shape.errors.get(found.status, TARGET if 400 <= found.status < 500 else RETRY)
         told = whole(at("credits"), 0 if found.status >= 400 else needs.cost)
-        return Refusal(kind, said(found, "message", "error", "detail"), told, seconds(found.header("retry-after")))
+        return Refusal(
+            kind, said(found, "message", "error", "detail"), told, seconds(found.header("retry-after"))
+        )
     body: Any = found.body
     headers = flat(at("headers")) if "headers" in shape.places else found.headers
     if "body" in shape.places:
         text = at("body")
         base64 = shape.places["body"][0] == "base64"
-        body = bytes_of(text) if base64 else text.encode("utf-8", "replace") if isinstance(text, str) else None
+        body = (
+            bytes_of(text) if base64 else text.encode("utf-8", "replace") if isinstance(text, str) else None
+        )
         if "headers" not in shape.places:
             headers = []
         headers = headers if base64 else as_text(headers)

@@ -13,13 +13,23 @@ import msgspec
 
 from gossamer.model.page import Headers
 
-RETRY, BUSY, KEY, CREDIT, BANNED, TARGET, NEEDS = "retry", "busy", "key", "credit", "banned", "target", "needs"
-"""Why there is no page: it may work later; too many calls at once; the key or the plan is refused; nothing is left to pay with; we are
-shut out for a while; the target's own fault, for good; the target wants more than was asked for (rendering, better proxies)."""
+RETRY, BUSY, KEY, CREDIT, BANNED, TARGET, NEEDS = (
+    "retry",
+    "busy",
+    "key",
+    "credit",
+    "banned",
+    "target",
+    "needs",
+)
+"""Why there is no page: it may work later; too many calls at once; the key or the plan is refused; nothing is
+left to pay with; we are shut out for a while; the target's own fault, for good; the target wants more than
+was asked for (rendering, better proxies)."""
 
 
 class Needs(NamedTuple):
-    """One page that is wanted. `cost`: the most credits that the call may cost; `extra`: parameters of the provider's own."""
+    """One page that is wanted. `cost`: the most credits that the call may cost; `extra`: parameters of the
+    provider's own."""
 
     url: str
     method: str = "GET"
@@ -67,8 +77,8 @@ class Got(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """No page. `kind`: a word from above; `credits`: what it cost all the same; `after`: seconds that the provider asks to wait;
-    `reason`: of TARGET, the word of the outputs."""
+    """No page. `kind`: a word from above; `credits`: what it cost all the same; `after`: seconds that the
+    provider asks to wait; `reason`: of TARGET, the word of the outputs."""
 
     kind: str
     detail: str
@@ -78,8 +88,9 @@ class Refusal(NamedTuple):
 
 
 class Provider(NamedTuple):
-    """One provider. `request` raises ValueError, which says what it cannot do; `cost` is the most that a call with such needs costs, where
-    the user does not say; `timeout`: seconds that its documentation asks a client to wait."""
+    """One provider. `request` raises ValueError, which says what it cannot do; `cost` is the most that a call
+    with such needs costs, where the user does not say; `timeout`: seconds that its documentation asks a
+    client to wait."""
 
     name: str
     endpoint: str
@@ -104,7 +115,9 @@ def address(endpoint: str, parameters: Iterable[tuple[str, str]]) -> str:
     >>> address("https://api.example/", [("url", "http://e.com/?a=1&b"), ("country", "")])
     'https://api.example/?url=http%3A%2F%2Fe.com%2F%3Fa%3D1%26b'
     """
-    query = "&".join(f"{quote(name, safe='[]')}={quote(value, safe='')}" for name, value in parameters if value != "")
+    query = "&".join(
+        f"{quote(name, safe='[]')}={quote(value, safe='')}" for name, value in parameters if value != ""
+    )
     return f"{endpoint}{'&' if '?' in endpoint else '?'}{query}"
 
 
@@ -138,7 +151,8 @@ def packed(value: Any) -> str:
 
 
 def said(answer: Answer, *places: str) -> str:
-    """The provider's own words, in one line: of a JSON answer those at the places, else the beginning of a text."""
+    """The provider's own words, in one line: of a JSON answer those at the places, else the beginning of a
+    text."""
     found = json_of(answer.body)
     words = [value for place in places if isinstance(value := found.get(place), str) and value]
     if not words and not found and (answer.header("content-type") or "text/plain").startswith("text/plain"):
@@ -173,7 +187,8 @@ def bytes_of(text: Any) -> bytes | None:
 
 
 def flat(headers: Any) -> Headers:
-    """Headers of an answer in JSON, in whichever of the usual forms: an object (of texts or lists), or a list of {name, value}."""
+    """Headers of an answer in JSON, in whichever of the usual forms: an object (of texts or lists), or a list
+    of {name, value}."""
     pairs: Iterable[tuple[Any, Any]] = ()
     if isinstance(headers, dict):
         pairs = headers.items()
@@ -189,8 +204,14 @@ def flat(headers: Any) -> Headers:
 
 def as_text(headers: Headers) -> Headers:
     """The headers of a page that came as text and is UTF-8 now, whatever its charset was."""
-    kind = next((value for name, value in headers if name == "content-type"), "text/html").partition(";")[0].strip()
+    kind = (
+        next((value for name, value in headers if name == "content-type"), "text/html")
+        .partition(";")[0]
+        .strip()
+    )
     rest = [
-        (name, value) for name, value in headers if name not in ("content-type", "content-encoding", "content-length")
+        (name, value)
+        for name, value in headers
+        if name not in ("content-type", "content-encoding", "content-length")
     ]
     return [("content-type", f"{kind or 'text/html'}; charset=utf-8"), *rest]

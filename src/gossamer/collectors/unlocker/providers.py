@@ -1,4 +1,5 @@
-"""The providers, and the setting that chooses one: `zenrows`, `zenrows?render=true&country=us`, or the template of a URL."""
+"""The providers, and the setting that chooses one: `zenrows`, `zenrows?render=true&country=us`, or the
+template of a URL."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ AT_ONCE = 5
 
 
 class Chosen(NamedTuple):
-    """An unlocker as the settings have it. `cost`: the most credits a call may cost, None: as its parameters make it."""
+    """An unlocker as the settings have it. `cost`: the most credits a call may cost, None: as its parameters
+    make it."""
 
     provider: Provider
     endpoint: str
@@ -35,7 +37,8 @@ class Chosen(NamedTuple):
     options: Mapping[str, str] = {}
 
     def also(self, text: str) -> Chosen:
-        """The same with a site's options, `render=true&wait_for=.price`, which go before its own. Raises ConfigError in one line."""
+        """The same with a site's options, `render=true&wait_for=.price`, which go before its own. Raises
+        ConfigError in one line."""
         more = dict(parse_qsl(text, keep_blank_values=True))
         if not more:
             return self
@@ -61,8 +64,8 @@ def chosen(text: str, shape: Sequence[str] = ()) -> Chosen:
 
 
 def lent(mine: str | None, given: str | None) -> str | None:
-    """The unlocker of a crawl that came from elsewhere, on a worker with one of its own: whom the worker's key goes to is the worker's
-    choice; how a page is got, of the same provider, is the crawl's.
+    """The unlocker of a crawl that came from elsewhere, on a worker with one of its own: whom the worker's
+    key goes to is the worker's choice; how a page is got, of the same provider, is the crawl's.
 
     >>> lent("zenrows?at_once=20", "zenrows?render=true&endpoint=http://evil.example/"), lent("zyte", "zenrows")
     ('zenrows?at_once=20&render=true', 'zyte')
@@ -113,16 +116,23 @@ def _with(provider: Provider, options: dict[str, str]) -> Chosen:
     if not re.fullmatch(r"https?://[^\s@]+", endpoint):
         raise ValueError("endpoint= is an http(s) URL without a password")
     needs = Needs(
-        "", render=flag(options.get("render", "false")), country=options.get("country") or None,
-        wait_for=options.get("wait_for") or None, session=options.get("session") or None,
+        "",
+        render=flag(options.get("render", "false")),
+        country=options.get("country") or None,
+        wait_for=options.get("wait_for") or None,
+        session=options.get("session") or None,
         extra={name: value for name, value in options.items() if name in provider.extra},
-    )  # fmt: skip
+    )
     cost = options.get("cost")
     made = Chosen(
-        provider, endpoint, needs, count(1, 10_000, options.get("at_once", AT_ONCE)),
+        provider,
+        endpoint,
+        needs,
+        count(1, 10_000, options.get("at_once", AT_ONCE)),
         seconds(options["timeout"]) if "timeout" in options else provider.timeout,
-        None if cost is None else count(1, 1_000_000, cost), options,
-    )  # fmt: skip
+        None if cost is None else count(1, 1_000_000, cost),
+        options,
+    )
     provider.request(
         made.wanted(needs._replace(url="http://example.com/")), endpoint, ""
     )  # what cannot go together is told now

@@ -5,7 +5,7 @@ A 200 and a 404 are billed; whatever else it says is not. It tries for up to 70 
 
 from __future__ import annotations
 
-from gossamer.collectors.unlocker.interface import (  # fmt: skip
+from gossamer.collectors.unlocker.interface import (
     BUSY,
     CREDIT,
     KEY,
@@ -26,7 +26,15 @@ from gossamer.collectors.unlocker.interface import (  # fmt: skip
     whole,
 )
 
-_EXTRA = ("premium", "ultra_premium", "device_type", "autoparse", "output_format", "binary_target", "retry_404")
+_EXTRA = (
+    "premium",
+    "ultra_premium",
+    "device_type",
+    "autoparse",
+    "output_format",
+    "binary_target",
+    "retry_404",
+)
 _HERS = ("sa-final-url", "sa-statuscode", "sa-credit-cost")
 
 
@@ -40,11 +48,16 @@ def request(needs: Needs, endpoint: str, key: str) -> Call:
     if needs.headers and _on(needs, "ultra_premium"):
         raise ValueError("ultra_premium sends no headers of ours")
     parameters = [
-        ("api_key", key), ("url", needs.url), ("render", "true" if needs.render else ""),
-        ("wait_for_selector", needs.wait_for or ""), ("country_code", needs.country or ""),
-        ("session_number", number(needs.session)), ("keep_headers", "true" if needs.headers else ""),
-        ("max_cost", str(needs.cost)), *needs.extra.items(),
-    ]  # fmt: skip
+        ("api_key", key),
+        ("url", needs.url),
+        ("render", "true" if needs.render else ""),
+        ("wait_for_selector", needs.wait_for or ""),
+        ("country_code", needs.country or ""),
+        ("session_number", number(needs.session)),
+        ("keep_headers", "true" if needs.headers else ""),
+        ("max_cost", str(needs.cost)),
+        *needs.extra.items(),
+    ]
     return Call(address(endpoint, parameters), needs.method, needs.headers, needs.body)
 
 

@@ -1,14 +1,14 @@
 """Scrapfly (its SDK's `scrape_config.py`, `api_response.py`; scrapfly.io's documentation).
 
-The page stands in JSON, text or base64; `ERR::SCRAPE::BAD_UPSTREAM_RESPONSE` is the target's own status, and so a page. It answers within
-155 s. What a call may cost is told to it (`cost_budget`).
+The page stands in JSON, text or base64; `ERR::SCRAPE::BAD_UPSTREAM_RESPONSE` is the target's own status, and
+so a page. It answers within 155 s. What a call may cost is told to it (`cost_budget`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from gossamer.collectors.unlocker.interface import (  # fmt: skip
+from gossamer.collectors.unlocker.interface import (
     BUSY,
     CREDIT,
     KEY,
@@ -33,14 +33,34 @@ from gossamer.collectors.unlocker.interface import (  # fmt: skip
 )
 
 _EXTRA = (
-    "asp", "proxy_pool", "rendering_wait", "rendering_stage", "js", "js_scenario", "cache", "cache_ttl", "cache_clear", "retry", "format",
-    "auto_scroll", "tags", "correlation_id", "lang", "os", "geolocation", "session_sticky_proxy",
-)  # fmt: skip
+    "asp",
+    "proxy_pool",
+    "rendering_wait",
+    "rendering_stage",
+    "js",
+    "js_scenario",
+    "cache",
+    "cache_ttl",
+    "cache_clear",
+    "retry",
+    "format",
+    "auto_scroll",
+    "tags",
+    "correlation_id",
+    "lang",
+    "os",
+    "geolocation",
+    "session_sticky_proxy",
+)
 UPSTREAM = "ERR::SCRAPE::BAD_UPSTREAM_RESPONSE"
 STATUSES = {401: KEY, 402: CREDIT, 403: KEY, 429: BUSY}
 FAMILIES = (
-    ("BUDGET", NEEDS), ("COST", NEEDS), ("ERR::THROTTLE::", BUSY), ("ERR::SESSION::CONCURRENT", BUSY), ("ERR::SCRAPE::DNS", TARGET),
-)  # fmt: skip
+    ("BUDGET", NEEDS),
+    ("COST", NEEDS),
+    ("ERR::THROTTLE::", BUSY),
+    ("ERR::SESSION::CONCURRENT", BUSY),
+    ("ERR::SCRAPE::DNS", TARGET),
+)
 """What is in a code, and what that means, whatever the status."""
 
 
@@ -50,10 +70,16 @@ def request(needs: Needs, endpoint: str, key: str) -> Call:
     if needs.wait_for and not needs.render:
         raise ValueError("wait_for needs render=true")
     parameters = [
-        ("key", key), ("url", needs.url), *((f"headers[{name.lower()}]", value) for name, value in needs.headers.items()),
-        ("country", needs.country or ""), ("render_js", "true" if needs.render else ""), ("wait_for_selector", needs.wait_for or ""),
-        ("session", needs.session or ""), ("cost_budget", str(needs.cost)), *needs.extra.items(),
-    ]  # fmt: skip
+        ("key", key),
+        ("url", needs.url),
+        *((f"headers[{name.lower()}]", value) for name, value in needs.headers.items()),
+        ("country", needs.country or ""),
+        ("render_js", "true" if needs.render else ""),
+        ("wait_for_selector", needs.wait_for or ""),
+        ("session", needs.session or ""),
+        ("cost_budget", str(needs.cost)),
+        *needs.extra.items(),
+    ]
     return Call(address(endpoint, parameters), needs.method, {}, needs.body)
 
 

@@ -1,13 +1,14 @@
 """ZenRows (its SDK's `client.py`; the OpenAPI description of api-evangelist/zenrows).
 
-Errors are JSON with a `code`; all other answers are the target's. A call that is cancelled keeps its place until the server is done.
+Errors are JSON with a `code`; all other answers are the target's. A call that is cancelled keeps its place
+until the server is done.
 """
 
 from __future__ import annotations
 
 import re
 
-from gossamer.collectors.unlocker.interface import (  # fmt: skip
+from gossamer.collectors.unlocker.interface import (
     BANNED,
     BUSY,
     CREDIT,
@@ -31,21 +32,57 @@ from gossamer.collectors.unlocker.interface import (  # fmt: skip
 )
 
 _EXTRA = (
-    "mode", "premium_proxy", "wait", "block_resources", "js_instructions", "css_extractor", "autoparse", "response_type", "device",
-    "window_width", "window_height",
-)  # fmt: skip
+    "mode",
+    "premium_proxy",
+    "wait",
+    "block_resources",
+    "js_instructions",
+    "css_extractor",
+    "autoparse",
+    "response_type",
+    "device",
+    "window_width",
+    "window_height",
+)
 _CODE = re.compile(r"[A-Z]{3,5}\d{3,4}")
 _HERS = ("concurrency-limit", "concurrency-remaining", "x-request-cost", "x-request-id", "zr-final-url")
 CODES = {
-    "REQS001": (TARGET, "blocked"), "REQS002": (NEEDS, ""), "REQS004": (TARGET, "http-4xx"),
-    "RESP004": (TARGET, "blocked"), "RESP008": (TARGET, "blocked"), "RESP007": (TARGET, "dns"),
-    "RESP005": (TARGET, "too-large"), "RESP006": (TARGET, "blocked"), "RESP001": (RETRY, ""), "RESP003": (RETRY, ""),
-    "CTX0002": (RETRY, ""), "AUTH001": (KEY, ""), "AUTH002": (KEY, ""), "AUTH003": (KEY, ""), "AUTH009": (KEY, ""),
-    "AUTH010": (KEY, ""), "AUTH004": (CREDIT, ""), "AUTH005": (CREDIT, ""), "AUTH011": (CREDIT, ""), "AUTH012": (CREDIT, ""),
-    "AUTH006": (BUSY, ""), "AUTH008": (BUSY, ""), "BLK0001": (BANNED, ""),
-}  # fmt: skip
+    "REQS001": (TARGET, "blocked"),
+    "REQS002": (NEEDS, ""),
+    "REQS004": (TARGET, "http-4xx"),
+    "RESP004": (TARGET, "blocked"),
+    "RESP008": (TARGET, "blocked"),
+    "RESP007": (TARGET, "dns"),
+    "RESP005": (TARGET, "too-large"),
+    "RESP006": (TARGET, "blocked"),
+    "RESP001": (RETRY, ""),
+    "RESP003": (RETRY, ""),
+    "CTX0002": (RETRY, ""),
+    "AUTH001": (KEY, ""),
+    "AUTH002": (KEY, ""),
+    "AUTH003": (KEY, ""),
+    "AUTH009": (KEY, ""),
+    "AUTH010": (KEY, ""),
+    "AUTH004": (CREDIT, ""),
+    "AUTH005": (CREDIT, ""),
+    "AUTH011": (CREDIT, ""),
+    "AUTH012": (CREDIT, ""),
+    "AUTH006": (BUSY, ""),
+    "AUTH008": (BUSY, ""),
+    "BLK0001": (BANNED, ""),
+}
 """What its codes mean; of the target's own faults also the reason. RESP002 is a page: the target's 404."""
-STATUSES = {401: KEY, 402: CREDIT, 403: KEY, 422: RETRY, 429: BUSY, 500: RETRY, 502: RETRY, 503: RETRY, 504: RETRY}
+STATUSES = {
+    401: KEY,
+    402: CREDIT,
+    403: KEY,
+    422: RETRY,
+    429: BUSY,
+    500: RETRY,
+    502: RETRY,
+    503: RETRY,
+    504: RETRY,
+}
 """The same for codes that are not known."""
 
 
@@ -56,11 +93,17 @@ def request(needs: Needs, endpoint: str, key: str) -> Call:
         raise ValueError("wait_for needs render=true")
     proxied = {"premium_proxy": "true"} if needs.country else {}  # it has countries for those alone
     parameters = [
-        ("apikey", key), ("url", needs.url), ("js_render", "true" if needs.render else ""),
-        ("wait_for", needs.wait_for or ""), ("proxy_country", needs.country or ""), ("session_id", number(needs.session)),
-        ("custom_headers", "true" if needs.headers else ""), ("original_status", "true"), ("allowed_status_codes", "404,410"),
+        ("apikey", key),
+        ("url", needs.url),
+        ("js_render", "true" if needs.render else ""),
+        ("wait_for", needs.wait_for or ""),
+        ("proxy_country", needs.country or ""),
+        ("session_id", number(needs.session)),
+        ("custom_headers", "true" if needs.headers else ""),
+        ("original_status", "true"),
+        ("allowed_status_codes", "404,410"),
         *(dict(needs.extra) | proxied).items(),
-    ]  # fmt: skip
+    ]
     return Call(address(endpoint, parameters), needs.method, needs.headers, needs.body)
 
 
@@ -76,7 +119,11 @@ def answer(found: Answer, needs: Needs) -> Got | Refusal:
     kind, reason = CODES.get(code) or (STATUSES.get(found.status, TARGET), "blocked")
     told = whole(found.header("x-request-cost"), 0)
     return Refusal(
-        kind, f"{code} {said(found, 'title', 'detail')}"[:200], told, seconds(found.header("retry-after")), reason
+        kind,
+        f"{code} {said(found, 'title', 'detail')}"[:200],
+        told,
+        seconds(found.header("retry-after")),
+        reason,
     )
 
 

@@ -10,7 +10,7 @@ import uuid
 from base64 import b64encode
 from typing import Any
 
-from gossamer.collectors.unlocker.interface import (  # fmt: skip
+from gossamer.collectors.unlocker.interface import (
     BUSY,
     CREDIT,
     KEY,
@@ -36,9 +36,17 @@ CUT = (10_000_000, 10 << 20)
 PATIENCE = 30.0
 """Seconds of the client's first wait when it is throttled (20 to 40)."""
 STATUSES = {
-    400: (TARGET, "http-4xx"), 422: (TARGET, "http-4xx"), 451: (TARGET, "blocked"), 401: (KEY, ""), 403: (KEY, ""), 402: (CREDIT, ""),
-    429: (BUSY, ""), 503: (BUSY, ""), 520: (RETRY, ""), 521: (TARGET, "blocked"),
-}  # fmt: skip
+    400: (TARGET, "http-4xx"),
+    422: (TARGET, "http-4xx"),
+    451: (TARGET, "blocked"),
+    401: (KEY, ""),
+    403: (KEY, ""),
+    402: (CREDIT, ""),
+    429: (BUSY, ""),
+    503: (BUSY, ""),
+    520: (RETRY, ""),
+    521: (TARGET, "blocked"),
+}
 
 
 def request(needs: Needs, endpoint: str, key: str) -> Call:
@@ -71,7 +79,10 @@ def request(needs: Needs, endpoint: str, key: str) -> Call:
         wanted["session"] = {"id": str(uuid.uuid5(uuid.NAMESPACE_URL, needs.session))}
     basic = b64encode(f"{key}:".encode()).decode()
     return Call(
-        endpoint, "POST", {"Authorization": f"Basic {basic}", "Content-Type": "application/json"}, packed(wanted)
+        endpoint,
+        "POST",
+        {"Authorization": f"Basic {basic}", "Content-Type": "application/json"},
+        packed(wanted),
     )
 
 
@@ -83,7 +94,9 @@ def answer(found: Answer, needs: Needs) -> Got | Refusal:
         return Refusal(kind, said(found, "type", "title", "detail"), after=after, reason=reason)
     reply = json_of(found.body)
     status, url, html = reply.get("statusCode"), reply.get("url"), reply.get("browserHtml")
-    body = html.encode("utf-8", "replace") if isinstance(html, str) else bytes_of(reply.get("httpResponseBody"))
+    body = (
+        html.encode("utf-8", "replace") if isinstance(html, str) else bytes_of(reply.get("httpResponseBody"))
+    )
     if not isinstance(status, int) or body is None:
         return Refusal(RETRY, "its answer is not what it documents", needs.cost)
     if html is None and len(body) in CUT:
@@ -103,4 +116,6 @@ def cost(needs: Needs) -> int:
     return 1
 
 
-PROVIDER = Provider("zyte", "https://api.zyte.com/v1/extract", 200.0, request, answer, cost, ("ipType", "device"))
+PROVIDER = Provider(
+    "zyte", "https://api.zyte.com/v1/extract", 200.0, request, answer, cost, ("ipType", "device")
+)
