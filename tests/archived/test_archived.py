@@ -14,7 +14,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from archived.stores import CACHE, STORES, Objects
 from conftest import seen_in_store
-from gossamer.collectors.archive.collector import key
+from gossamer.collectors.archive.answers import key
 from gossamer.collectors.archive.object_archive import Kept as KeptObjects
 from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, SinkAway, SinkError, UsageError

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from collectors.loopback import bad, good
 from gossamer.collectors.archive import collector as archive
 from gossamer.collectors.archive import mirror
-from gossamer.collectors.archive.collector import ArchiveCollector, Kept, archive_collector, from_pages
+from gossamer.collectors.archive.answers import Kept
+from gossamer.collectors.archive.collector import ArchiveCollector, archive_collector, from_pages
 from gossamer.errors import ConfigError
 from gossamer.model.page import Page
 from gossamer.model.request import Request

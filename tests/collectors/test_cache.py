@@ -14,7 +14,8 @@ import pytest
 
 from collectors.loopback import bad, good
 from gossamer.collectors import http_cache
-from gossamer.collectors.archive.collector import Kept, from_pages
+from gossamer.collectors.archive.answers import Kept
+from gossamer.collectors.archive.collector import from_pages
 from gossamer.collectors.http_cache import CacheCollector
 from gossamer.errors import ConfigError
 from gossamer.model.page import Failure, Page

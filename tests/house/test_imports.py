@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 
 import pytest
 
@@ -115,6 +116,35 @@ def wrong_way(source: Source) -> list[str]:
 
 def test_imports_go_one_way() -> None:
     assert [found for source in package() for found in wrong_way(source)] == []
+
+
+def in_circles(files: Sequence[Source]) -> list[str]:
+    """The modules that import one another, directly or through others, lazy imports included."""
+    modules = {source.module for source in files if source.module}
+    edges: dict[str, set[str]] = {module: set() for module in modules}
+    for source in files:
+        for name, _ in imported(source):
+            there = name if name in modules else name.rpartition(".")[0]
+            if there in modules and there not in (source.module, "gossamer"):
+                edges[source.module or ""].add(there)
+    left = set(modules)
+    while True:  # what imports nothing that is left, or is imported by nothing that is left, is in no circle
+        used = set().union(*(edges[module] & left for module in left))
+        ends = {module for module in left if not edges[module] & left or module not in used}
+        if not ends:
+            return sorted(left)
+        left -= ends
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    assert in_circles(package()) == []
+
+
+def test_circle_rule_sees_a_lazy_circle() -> None:
+    one = parse("src/gossamer/url/one.py", "def f():\n    from gossamer.url import two\n")
+    two = parse("src/gossamer/url/two.py", "from gossamer.url.one import f\n")
+    three = parse("src/gossamer/url/three.py", "from gossamer.url.one import f\n")
+    assert in_circles([one, two, three]) == ["gossamer.url.one", "gossamer.url.two"]
 
 
 def test_every_package_is_in_the_drawing() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.parsing import text
-from gossamer.parsing.text import visible_text
+from gossamer.parsing.visible_text import visible_text
 
 # each of them would be laid out as megabytes, gigabytes, or not at all
 HOSTILE = {

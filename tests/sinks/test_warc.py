@@ -18,7 +18,7 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
 from gossamer.collectors.archive import warc_stream
-from gossamer.collectors.archive.collector import key
+from gossamer.collectors.archive.answers import key
 from gossamer.collectors.archive.warc import Warc as Reader
 from gossamer.errors import SinkError
 from gossamer.model.page import Exchange

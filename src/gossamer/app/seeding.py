@@ -14,7 +14,8 @@ from gossamer.app import targets
 from gossamer.app.job import Job, Output, Setup
 from gossamer.app.producer_runner import keep_aside
 from gossamer.app.producers.lines import Input
-from gossamer.app.producers.source import Source, of, streams
+from gossamer.app.producers.registry import of, streams
+from gossamer.app.producers.source import Source
 from gossamer.app.wiring import Bench
 from gossamer.config.redaction import nameless
 from gossamer.errors import UsageError

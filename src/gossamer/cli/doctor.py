@@ -10,8 +10,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
+from gossamer.cli.findings import Finding
 from gossamer.cli.options import Data, Json, Setting, StoreUrl, read_settings
 from gossamer.cli.parameters import Argument, Option
 from gossamer.config.optional_deps import newer
@@ -43,17 +44,6 @@ DryRepair = Annotated[bool, Option("--dry-run", help="With --repair: say what wo
 Name = Annotated[str | None, Argument(metavar="[CRAWL]", help="With --repair: this crawl alone.")]
 Within = Annotated[str | None, Option("--within", metavar="TIME", help="It is to be done in: 12h, 30d.")]
 Like = Annotated[str | None, Option("--crawl", metavar="CRAWL", help="Take what was measured in this crawl.")]
-
-
-class Finding(NamedTuple):
-    """One thing looked at. `level`: ok, warn (it works, somehow), bad."""
-
-    what: str
-    level: str
-    found: str
-    advice: str = ""
-    code: int = 4
-    """Exit code when it is bad."""
 
 
 def doctor(

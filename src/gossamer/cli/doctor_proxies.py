@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from gossamer.cli.doctor import Finding
+from gossamer.cli.findings import Finding
 from gossamer.errors import GossamerError
 
 if TYPE_CHECKING:

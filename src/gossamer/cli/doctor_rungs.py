@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
-from gossamer.cli.doctor import Finding
+from gossamer.cli.findings import Finding
 from gossamer.errors import BrowserFailed, ConfigError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gossamer.errors import GossamerError
 
 if TYPE_CHECKING:
-    from gossamer.cli.doctor import Finding
+    from gossamer.cli.findings import Finding
     from gossamer.config.settings import Settings
     from gossamer.store.store import Store
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 async def unlocked(settings: Settings, store: Store) -> list[Finding]:
     """The unlocker: its key, what is left to spend; nothing is asked of it."""
     from gossamer.app.unlocker_setup import chosen_of, credits_of, key_of
-    from gossamer.cli.doctor import Finding
+    from gossamer.cli.findings import Finding
     from gossamer.config.redaction import MASK
 
     if settings.unlocker is None and "unlocker" not in settings.ladder:

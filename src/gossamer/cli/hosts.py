@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
+from gossamer.cli.host_answer import say
 from gossamer.cli.options import (
     Data,
     Host,
@@ -103,17 +104,6 @@ def rate(
     elif kept is not None:
         said += f", {kept} at once as was fixed before; --per-host 0 ends that"
     return say({"host": ", ".join(names), "delay": fixed, "per_host": per_host}, said, as_json)
-
-
-def say(facts: dict[str, Any], said: str, as_json: bool) -> int:
-    """What was done to a host, for programs or for people; the exit code."""
-    from gossamer.cli.printing import put_json
-
-    if as_json:
-        put_json({**facts, "said": said})
-    else:
-        print(f"{facts['host']}: {said}")
-    return 0
 
 
 async def _show(settings: Settings, host: str, as_json: bool) -> int:

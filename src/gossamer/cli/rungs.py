@@ -30,7 +30,7 @@ def rung(
     as_json: Json = False,
 ) -> int:
     """Fix the rung by which a host's pages are got, in any crawl whose ladder has it."""
-    from gossamer.cli.hosts import say
+    from gossamer.cli.host_answer import say
     from gossamer.config.value_parsers import RUNGS
 
     if name not in (*RUNGS, "auto"):

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import inspect
 import os
 import time
-from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli import crawl as crawls
 from gossamer.cli.options import Data, Json, Quiet, Setting, StoreUrl, read_settings
 from gossamer.cli.parameters import Argument, Option
+from gossamer.cli.schedule_store import kept
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.config.settings import Settings
     from gossamer.state.schedules import Entry, Schedule, Schedules, Task
-    from gossamer.store.store import Store
 
 Name = Annotated[str, Argument(metavar="NAME", help="The schedule's; `gossamer schedule list` shows them.")]
 CLOCK: dict[str, tuple[str, str, str]] = {
@@ -35,8 +33,6 @@ CLOCK: dict[str, tuple[str, str, str]] = {
 NOT_HERE = ("name", "fresh", "resume", "refresh", "known", "json", "quiet", "output", "overwrite")
 """Options of `crawl` that say nothing of a schedule, or are read apart."""
 PATHS = ("cache", "archive", "ca_file")
-HAND = 30.0
-"""Seconds that a scheduler leaves a person's own run alone."""
 
 OUTPUTS, KEPT = ("pages", "attempts", "graph"), ("files", "text", "links", "archive", "sitemaps", "priority")
 
@@ -265,20 +261,6 @@ def _path(spec: str) -> str:
 def _own(words: dict[str, Any]) -> list[str]:
     """`-s` that say where the schedule itself is kept."""
     return [pair for pair in words["setting"] or () if pair.partition("=")[0].strip() in ("data", "store")]
-
-
-@contextlib.asynccontextmanager
-async def kept(settings: Settings) -> AsyncIterator[Store]:
-    """The store that schedules are kept in; made when there is none yet."""
-    from gossamer.app.wiring import open_store
-
-    store, embedded = await open_store(settings)
-    try:
-        yield store
-    finally:
-        await store.close()
-        if embedded is not None:
-            await asyncio.to_thread(embedded.leave)
 
 
 async def _put(settings: Settings, schedule: Schedule) -> tuple[bool, str | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gossamer.cli.schedule import kept
+from gossamer.cli.schedule_store import kept
 
 if TYPE_CHECKING:
     from gossamer.config.settings import Settings

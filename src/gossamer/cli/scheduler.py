@@ -165,7 +165,7 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
 
 async def _open(settings: Settings, name: str) -> tuple[Schedule, Run]:
     """Write the run down, so that no other begins beside it; one of this kind that was stopped goes on."""
-    from gossamer.cli.schedule import HAND, kept
+    from gossamer.cli.schedule_store import HAND, kept
     from gossamer.frontier.stats import Census
     from gossamer.scheduler.jobs import by_hand
     from gossamer.state.schedules import Schedules
@@ -189,7 +189,7 @@ async def _open(settings: Settings, name: str) -> tuple[Schedule, Run]:
 async def _close(settings: Settings, name: str, run: Run, state: str, reason: str) -> None:
     import msgspec
 
-    from gossamer.cli.schedule import kept
+    from gossamer.cli.schedule_store import kept
     from gossamer.frontier.stats import Census
     from gossamer.state.schedules import Schedules
 

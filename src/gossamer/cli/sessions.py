@@ -11,7 +11,7 @@ from gossamer.cli.parameters import Argument
 from gossamer.errors import GossamerError, UsageError
 
 if TYPE_CHECKING:
-    from gossamer.cli.doctor import Finding
+    from gossamer.cli.findings import Finding
     from gossamer.config.settings import Settings
     from gossamer.state.logins import Session
     from gossamer.store.store import Store
@@ -93,7 +93,7 @@ def line(one: Session) -> str:
 async def findings(settings: Settings, store: Store) -> list[Finding]:
     """What `doctor` says: the key, each site's accounts."""
     from gossamer.app.login_setup import seal_of
-    from gossamer.cli.doctor import Finding
+    from gossamer.cli.findings import Finding
     from gossamer.state.logins import Logins
 
     known = await told(store)

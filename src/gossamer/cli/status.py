@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, StoreUrl, opened, read_settings
 
 if TYPE_CHECKING:
-    from gossamer.cli.doctor import Finding
+    from gossamer.cli.findings import Finding
     from gossamer.config.settings import Settings
     from gossamer.frontier.stats import Census
     from gossamer.model.summary import Summary
@@ -192,7 +192,7 @@ def _plain(summary: Summary) -> dict[str, Any]:
 
 async def stranded(store: Store) -> list[Finding]:
     """What `doctor` says of hosts that wait for workers which are not there."""
-    from gossamer.cli.doctor import Finding
+    from gossamer.cli.findings import Finding
     from gossamer.frontier.crawls import Crawls
     from gossamer.state.lane_stats import heaps
 

@@ -13,14 +13,11 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
+from gossamer.frontier.bucket_calls import BucketCalls
 from gossamer.model.visit import Claimed
 from gossamer.store.client import Unsure
 from gossamer.store.keys import tag
-
-if TYPE_CHECKING:
-    from gossamer.frontier.verbs import Frontier
 
 LONGEST = 5000
 """Milliseconds after which the turn of a dead worker is over."""
@@ -30,7 +27,7 @@ _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL',
 class Turns:
     """The turns of one crawl. Nothing is waited for here but others' turns: an outage raises Away."""
 
-    def __init__(self, frontier: Frontier) -> None:
+    def __init__(self, frontier: BucketCalls) -> None:
         self._frontier, self._store = frontier, frontier.store
         self._key = f"{tag(0)}{frontier.crawl}:turn"
         self._counts = f"{tag(0)}{frontier.crawl}:n"

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gossamer.errors import Away, GossamerError
+from gossamer.frontier.bucket_calls import BucketCalls
 from gossamer.frontier.limit_turns import Turns
 from gossamer.model.visit import Claimed, Settle
 from gossamer.store.client import Unsure
 from gossamer.store.keys import tag
-
-if TYPE_CHECKING:
-    from gossamer.frontier.verbs import Frontier
-
 
 LOOK, LONG, MOST = 10.0, 5_000, 8
 """Seconds between looks for leases of crawls that nobody runs; ms that they must be over; buckets that are
@@ -28,7 +25,7 @@ looked at in one."""
 class Everywhere:
     """One crawl's frontier in all buckets of its store."""
 
-    def __init__(self, frontier: Frontier) -> None:
+    def __init__(self, frontier: BucketCalls) -> None:
         self._frontier, self._store, self._crawl = frontier, frontier.store, frontier.crawl
         self._turns = Turns(frontier)
         self._looked, self._from, self._outages = 0.0, 0, 0

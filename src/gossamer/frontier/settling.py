@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from gossamer.errors import Away, GossamerError, Moved, Stale
+from gossamer.frontier.bucket_calls import BucketCalls
 from gossamer.model.visit import Adds, Commit
 from gossamer.store.client import Unsure
 from gossamer.store.keys import tag
 from gossamer.store.store import Store
-
-if TYPE_CHECKING:
-    from gossamer.frontier.verbs import Frontier
 
 CHUNK = 500
 """URLs in one call of a script, so that it stays under a few milliseconds."""
@@ -34,7 +32,7 @@ _encode = msgspec.msgpack.Encoder().encode
 class Settling:
     """The settles and adds of one frontier."""
 
-    def __init__(self, frontier: Frontier) -> None:
+    def __init__(self, frontier: BucketCalls) -> None:
         self._frontier, self._store, self._crawl = frontier, frontier.store, frontier.crawl
 
     async def add(self, adds: Adds) -> tuple[int, int, int]:

@@ -134,7 +134,7 @@ class Document:
     @once
     def text(self) -> str:
         """The text that a reader sees, blanks folded."""
-        from gossamer.parsing.text import visible_text
+        from gossamer.parsing.visible_text import visible_text
 
         return visible_text(self.tree)
 

@@ -18,7 +18,6 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -29,6 +28,7 @@ from gossamer.model.visit import Row
 from gossamer.sinks.exact import failure, sync, sync_folder, write_at
 from gossamer.sinks.jsonl import encode
 from gossamer.sinks.rejects import Refuse
+from gossamer.sinks.shipper import Line, Shipper
 from gossamer.sinks.sink_url import Place
 
 BOUND = 64 << 20
@@ -38,33 +38,6 @@ BATCH = 1 << 20
 TURN = 16 << 20
 """Bytes of a journal's file after which the next one is begun, when all is sent."""
 _FILE = re.compile(r"(\d{15})\.jsonl")
-
-
-class Line(NamedTuple):
-    """One row as it travels: `row` is its JSON."""
-
-    kind: str
-    key: str
-    host: str
-    row: msgspec.Raw
-
-
-class Shipper(Protocol):
-    """Brings batches to a store, each once. Raises SinkAway, SinkError."""
-
-    where: str
-    knows: bool
-    """Whether the store itself keeps the position; else a batch is said again with the same end and lines,
-    until it is sent."""
-
-    def open(self) -> int:
-        """Connect; the position up to which the store has all, 0 when it does not know."""
-
-    def send(self, start: int, end: int, lines: Sequence[Line]) -> int:
-        """Make a batch durable over there; the position up to which the store has all, mostly `end`."""
-
-    def drop(self) -> None:
-        """Let the connection go, also a broken one."""
 
 
 _lines = msgspec.json.Decoder(Line)

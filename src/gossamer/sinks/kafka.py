@@ -25,9 +25,9 @@ from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, SinkAway, SinkError
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import cell
-from gossamer.sinks.journal import Line
 from gossamer.sinks.jsonl import parsed
 from gossamer.sinks.rejects import Refuse
+from gossamer.sinks.shipper import Line
 from gossamer.sinks.sink_url import Place
 
 LONGEST = 20.0

@@ -20,10 +20,10 @@ from gossamer.errors import SinkAway, SinkError, UsageError
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import Columns, cell
 from gossamer.sinks.history import COLUMNS, HISTORY, TAKEN, Name, Past, State, stored
-from gossamer.sinks.journal import Line
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.rejects import Refuse
 from gossamer.sinks.rows import Misfit
+from gossamer.sinks.shipper import Line
 from gossamer.sinks.sink_url import Place
 from gossamer.sinks.upserting import Unfit, Upserts, Written, clean, state_of
 

@@ -21,8 +21,8 @@ import pycurl
 
 from gossamer.errors import SinkAway, SinkError, UsageError
 from gossamer.model.visit import Row
-from gossamer.sinks.journal import Line
 from gossamer.sinks.rejects import Refuse
+from gossamer.sinks.shipper import Line
 from gossamer.sinks.sink_url import Place
 
 _AGAIN = (408, 425, 429)

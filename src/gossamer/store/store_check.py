@@ -11,16 +11,25 @@ import contextlib
 import re
 import time
 from collections.abc import Awaitable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from redis.exceptions import NoPermissionError, ResponseError
 
 from gossamer.errors import Away, StoreError
 from gossamer.store import keys
+from gossamer.store.client import Client
 from gossamer.store.store_errors import explained
 
-if TYPE_CHECKING:
-    from gossamer.store.store import Store
+
+class Store(Protocol):
+    """What is looked at: the connection (`store.Store`)."""
+
+    client: Client
+
+    def guard(self, call: Awaitable[Any]) -> Awaitable[Any]: ...
+
+    def wait(self, error: Away) -> Awaitable[None]: ...
+
 
 OLDEST = {"server": (6, 2), "cluster": (7, 0)}
 """The oldest servers that know our commands; in a Cluster scripts look over the buckets of a node."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from gossamer.app.targets import Rejected, Target
+from gossamer.app.targets import Rejected
 from gossamer.model.interfaces import Collector
 from gossamer.model.request import Request
 
@@ -50,25 +48,3 @@ class Source(Protocol):
 
     async def close(self) -> None:
         """Let go of files and connections."""
-
-
-def streams(target: Target) -> bool:
-    """Whether a target is a producer's, and not read whole."""
-    if target.kind == "list":
-        return target.text.endswith(".gz") or os.path.getsize(target.text) > SHORT
-    return target.kind in ("sql", "kafka")
-
-
-def of(target: Target) -> Source:
-    """The producer of a target that streams."""
-    if target.kind == "sql":
-        from gossamer.app.producers.sql import Query
-
-        return Query(target.text)
-    if target.kind == "kafka":
-        from gossamer.app.producers.kafka import Topic
-
-        return Topic(target.text)
-    from gossamer.app.producers.lines import List
-
-    return List(Path(target.text))

@@ -18,7 +18,8 @@ from collections.abc import Callable, Generator, Sequence
 
 import msgspec
 
-from gossamer.collectors.archive.collector import ArchiveCollector, blocked
+from gossamer.collectors.archive.answers import blocked
+from gossamer.collectors.archive.collector import ArchiveCollector
 from gossamer.errors import GossamerError
 from gossamer.items.assets import REFERENCES
 from gossamer.model.page import Failure, Page

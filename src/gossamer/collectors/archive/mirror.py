@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
-from gossamer.collectors.archive.collector import Kept
+from gossamer.collectors.archive.answers import Kept
 from gossamer.model.request import split
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

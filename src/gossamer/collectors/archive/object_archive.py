@@ -8,8 +8,8 @@ from typing import BinaryIO
 
 import msgspec
 
-from gossamer.collectors.archive.collector import Kept as Answer
-from gossamer.collectors.archive.collector import Places, key
+from gossamer.collectors.archive.answers import Kept as Answer
+from gossamer.collectors.archive.answers import Places, key
 from gossamer.collectors.http.response_head import parse, version
 from gossamer.model.visit import Asked
 

@@ -18,7 +18,7 @@ import msgspec
 from isal import isal_zlib
 
 from gossamer import url as urls
-from gossamer.collectors.archive.collector import Kept, Places, key
+from gossamer.collectors.archive.answers import Kept, Places, key
 from gossamer.collectors.archive.warc_stream import (
     MOST_HEAD,
     PIECE,
