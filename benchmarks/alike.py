@@ -43,10 +43,10 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src")]
 
 from conftest import valkey_binary, wait_for  # noqa: E402
 from gossamer.model import minhash  # noqa: E402
-from gossamer.model.minhash import Asked, Placed, Sketch, near  # noqa: E402
+from gossamer.model.minhash import GroupQuery, Placed, Sketch, near  # noqa: E402
 from gossamer.parsing import html  # noqa: E402
 from gossamer.parsing.content_text import gist  # noqa: E402
-from gossamer.state.near_duplicate_index import Alike  # noqa: E402
+from gossamer.state.near_duplicate_index import NearDuplicateIndex  # noqa: E402
 from gossamer.store.store import Store, connect  # noqa: E402
 from road.variants import KINDS, sibling, text_of, translated  # noqa: E402
 
@@ -150,10 +150,10 @@ async def opened(url: str, buckets: int = 64) -> Store:
     return store
 
 
-async def place(asked: list[Asked]) -> list[Placed]:
+async def place(asked: list[GroupQuery]) -> list[Placed]:
     with server() as url:
         store = await opened(url)
-        index, placed = Alike(store, "c"), list[Placed]()
+        index, placed = NearDuplicateIndex(store, "c"), list[Placed]()
         for at in range(0, len(asked), 256):
             placed += await index.place(asked[at : at + 256])
         await store.close()
@@ -179,7 +179,7 @@ def quality(words: argparse.Namespace) -> None:
     chance, spent = random.Random(words.seed), Counter[str]()
     ones = [one for base, page in enumerate(pages(words, chance)) for one in variants(base, *page, chance)]
     chance.shuffle(ones)
-    asked = [Asked("page", chance.getrandbits(64), sketched(one, spent)) for one in ones]
+    asked = [GroupQuery("page", chance.getrandbits(64), sketched(one, spent)) for one in ones]
     placed = asyncio.run(place(asked))
     groups: dict[str, list[int]] = defaultdict(list)
     bases: dict[int, list[int]] = defaultdict(list)
@@ -217,7 +217,7 @@ def quality(words: argparse.Namespace) -> None:
 def versions(words: argparse.Namespace) -> None:
     """Pages of two releases, labelled by their words."""
     old, new = words.versions
-    spent, counts, asked = Counter[str](), Counter[str](), list[Asked]()
+    spent, counts, asked = Counter[str](), Counter[str](), list[GroupQuery]()
     names = [page.name for page in sorted(new.glob("*.html")) if (old / page.name).exists()]
     chance = random.Random(words.seed)
     labels = []
@@ -228,7 +228,7 @@ def versions(words: argparse.Namespace) -> None:
         )
         labels.append((name, difflib.SequenceMatcher(None, a, b, autojunk=False).ratio() if a != b else 1.0))
         asked += [
-            Asked(
+            GroupQuery(
                 "page",
                 xxhash.xxh3_64_intdigest(f"{j}{name}".encode()),
                 sketched(One(0, "", "", "http://x/", text), spent),
@@ -259,9 +259,9 @@ async def memory(pages_: int, buckets: int) -> None:
         store = await opened(url, buckets)
         chance = random.Random(1)
 
-        def some() -> list[Asked]:
+        def some() -> list[GroupQuery]:
             return [
-                Asked(
+                GroupQuery(
                     "page", chance.getrandbits(64), Sketch(chance.randbytes(8), chance.randbytes(63) + b"\0")
                 )
                 for _ in range(250)
@@ -273,10 +273,14 @@ async def memory(pages_: int, buckets: int) -> None:
                 "used_cpu_sys"
             ]
 
-        await Alike(store, "warm", 1 << 40).place(
+        await NearDuplicateIndex(store, "warm", 1 << 40).place(
             some()
         )  # the script and the connection have what they take, once for all crawls
-        index, before, steps = Alike(store, "c", 1 << 40), await told(), [pages_ // 100, pages_ // 10, pages_]
+        index, before, steps = (
+            NearDuplicateIndex(store, "c", 1 << 40),
+            await told(),
+            [pages_ // 100, pages_ // 10, pages_],
+        )
         for n in range(1, pages_ // 250 + 1):
             await index.place(some())
             if n * 250 in steps:

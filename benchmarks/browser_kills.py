@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from browser import family
 
 from e2e.runs import job
-from gossamer.app.job import Output
+from gossamer.app.job import JobOutput
 from gossamer.app.runner import crawl
 
 FILLS = "<ul></ul><script>fetch('/rows').then(r => r.text()).then(t => { document.querySelector('ul').innerHTML = t })</script>"
@@ -88,7 +88,7 @@ def main() -> None:
             per_host=4,
             retries=(0.5,) * 20,
         )
-        one.outputs, one.text = [Output(str(out))], True
+        one.outputs, one.text = [JobOutput(str(out))], True
         began = time.perf_counter()
         killer.start()
         summary = asyncio.run(crawl(one))

@@ -43,7 +43,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from files.made import SITE
 from files.serving import pdf as made_pdf
-from gossamer.app.job import Job, Output
+from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import crawl
 from gossamer.config.settings import Settings
 from gossamer.parsing import pdf
@@ -112,7 +112,7 @@ def crawled(port: int, count: int, *, files: bool) -> tuple[float, float]:
         job = Job(
             targets=[f"{name}/shop.py"],
             settings=settings,
-            outputs=[Output(f"{name}/out.jsonl")],
+            outputs=[JobOutput(f"{name}/out.jsonl")],
             files=None if files else "off",
         )
         began, before = time.monotonic(), spent()

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gossamer.frontier.cold import Files
+from gossamer.frontier.cold import ColdFiles
 from gossamer.frontier.spiller import Spiller, bound
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import entry
@@ -154,7 +154,7 @@ async def claimed(frontier: Frontier, store: Store, pages: int, host: str = "") 
     return (await cpu(store) - before) / done * 1e6, others
 
 
-async def filled(store: Store, urls: int, hosts: int, cold: Files | None = None) -> Frontier:
+async def filled(store: Store, urls: int, hosts: int, cold: ColdFiles | None = None) -> Frontier:
     """A frontier in which so many URLs wait, in the store's memory or beyond 256 a host on disk."""
     hot = 256 if cold is not None else 0
     frontier = Frontier(store, "large", Policy(delay=0, per_host=8, obey_robots=False))
@@ -182,7 +182,7 @@ async def filled(store: Store, urls: int, hosts: int, cold: Files | None = None)
 async def large_cold(store: Store, urls: int) -> None:
     """Memory with the tails on disk."""
     with tempfile.TemporaryDirectory() as folder:
-        cold = Files(Path(folder) / "cold.sqlite")
+        cold = ColdFiles(Path(folder) / "cold.sqlite")
         await filled(store, urls, 1000, cold)
         await cold.close()
 
@@ -243,7 +243,7 @@ async def giant(store: Store, urls: int) -> None:
         await bound(store, "giant", 512)
         hosts = [f"small-{n}.example" for n in range(1000)]
         with tempfile.TemporaryDirectory() as folder:
-            cold = Files(Path(folder) / "cold.sqlite")
+            cold = ColdFiles(Path(folder) / "cold.sqlite")
             spiller = Spiller(store, "giant", cold, 512)
             for _ in range(0, many, 20_000):
                 await frontier.add(

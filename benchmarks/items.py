@@ -31,14 +31,14 @@ from gossamer.items.gate_window import Window, counted
 from gossamer.items.gates import parse
 from gossamer.model.item import plain
 from gossamer.model.page import Page
-from gossamer.model.quality import Counting, Part
+from gossamer.model.quality import Counting, SitePart
 from gossamer.model.visit import Row
 from gossamer.parsing.view import View
 from gossamer.sinks.columns import item_columns
 from gossamer.sinks.sqlite import Sqlite
 from gossamer.sites.item_builder import Making
 from gossamer.sites.loading import LoadedSite
-from gossamer.sites.page_functions import Parsed
+from gossamer.sites.page_functions import PageResult
 
 ROUNDS, BATCH = 5, 256
 
@@ -83,7 +83,7 @@ def making(*steps: Any) -> Making:
 def rows(items: list[Book], seen: str, make: Making, view: View) -> list[Row]:
     found = []
     for item in items:
-        (made,) = make.make(Parsed(items=[item]), view)
+        (made,) = make.make(PageResult(items=[item]), view)
         ours = {
             "_url": view.url,
             "_site": "s",
@@ -100,7 +100,7 @@ def rows(items: list[Book], seen: str, make: Making, view: View) -> list[Row]:
 def pipeline(count: int) -> dict[str, float]:
     """Steps, counts and gates."""
     items = [book(n) for n in range(count)]
-    parsed = [Parsed(items=[item]) for item in items]
+    parsed = [PageResult(items=[item]) for item in items]
     view = View(Page("https://a.example/", 200, [], b"", time.time(), 0.0, 0))
 
     def made(maker: Making) -> list[Any]:
@@ -141,7 +141,7 @@ async def gates(count: int, processes: int) -> float:
                 mine: dict[str, int] = {}
                 for _ in range(every := window.every):
                     counted(mine, counts, dead=False)
-                window.saw(await lately.share(Part(name, every, mine)))
+                window.saw(await lately.share(SitePart(name, every, mine)))
                 done += every
         spent = time.process_time() - start
         await store.close()

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from e2e.killing import refetched, under_fire, verdicts
 from e2e.runs import job
-from gossamer.app.job import Output
+from gossamer.app.job import JobOutput
 from web import preset, serve
 
 
@@ -36,7 +36,7 @@ def crawl(processes: int, options: argparse.Namespace) -> bool:
     with tempfile.TemporaryDirectory(prefix="gt-") as name, serve(plan) as web:
         folder = Path(name)
         one = job(web.plan.seeds(), folder, per_host=4, processes=processes)
-        one.outputs = [Output(str(folder / "out.jsonl")), Output(str(folder / "out.csv"))]
+        one.outputs = [JobOutput(str(folder / "out.jsonl")), JobOutput(str(folder / "out.csv"))]
         told = under_fire(web, one, strikes, rng, options.hosts * options.pages)
         wrong = verdicts(web, told, folder / "out.jsonl", folder / "out.csv")
         pages, robots = refetched(web)

@@ -35,7 +35,7 @@ from gossamer.app.reparse.processes import Note
 from gossamer.app.reparse.runner import reading
 from gossamer.collectors.archive.collector import archive_collector
 from gossamer.model.page import Exchange
-from gossamer.model.visit import RAW, Asked, Raw, Row
+from gossamer.model.visit import RAW, Raw, RequestContext, Row
 from gossamer.parsing import html
 from gossamer.sinks.warc import Warc
 from gossamer.sites import load_all
@@ -76,7 +76,7 @@ def store(folder: Path, count: int) -> None:
             "text/html",
             1700000000.0 + n / 400,
             Exchange(b"GET / HTTP/1.1\r\n\r\n", HEAD, body),
-            Asked(depth=3),
+            RequestContext(depth=3),
         )
         rows.append(Row(RAW, raw.url, raw))
         if len(rows) == 256:

@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from e2e.runs import job
 from gossamer.app.interpreter import settle_in
-from gossamer.app.job import Output
+from gossamer.app.job import JobOutput
 from gossamer.app.runner import crawl
 from gossamer.model.visit import Row
 from gossamer.observability.attempts import AttemptsLog
@@ -83,7 +83,7 @@ def one(spec: str, pages: int) -> None:
         tempfile.TemporaryDirectory(prefix="gt-") as name,
     ):
         work = job(web.plan.seeds(), Path(name), per_host=400, concurrency=64)
-        work.outputs = [Output(spec.replace("FOLDER", name))]
+        work.outputs = [JobOutput(spec.replace("FOLDER", name))]
         summary = asyncio.run(crawl(work))
         print(spent[0] / 1000 / summary.pages, summary.pages / commits[0])
 

@@ -21,7 +21,7 @@ from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.parsing import html
 from gossamer.parsing.links import hrefs
-from gossamer.url import Resolver as Links
+from gossamer.url import HrefResolver as Links
 
 
 async def main(urls: list[str], out: str) -> None:

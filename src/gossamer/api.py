@@ -160,12 +160,12 @@ def run(
 
     >>> gossamer.run("sites/", output="items.parquet", limit=1000)  # doctest: +SKIP
     """
-    from gossamer.app.job import Output
+    from gossamer.app.job import JobOutput
     from gossamer.app.runner import crawl as begin
 
     job = job_of([os.fspath(target) for target in targets], options)
     specs = [output] if isinstance(output, str | os.PathLike) else output
-    job = msgspec.structs.replace(job, outputs=[Output(os.fspath(spec)) for spec in specs])
+    job = msgspec.structs.replace(job, outputs=[JobOutput(os.fspath(spec)) for spec in specs])
     try:
         asyncio.get_running_loop()
     except RuntimeError:

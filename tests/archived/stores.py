@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 
 from gossamer.errors import SinkError
-from gossamer.sinks.object_store import Away
+from gossamer.sinks.object_store import ObjectFolder
 from servers.processes import free_port
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gossamer-servers"
@@ -58,7 +58,7 @@ class Objects(ABC):
         while True:
             try:
                 self.made()
-                Away(self.url).check()
+                ObjectFolder(self.url).check()
             except (SinkError, OSError):
                 assert time.monotonic() < deadline, (self.folder / "log").read_text()[-3000:]
                 time.sleep(0.1)

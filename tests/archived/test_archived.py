@@ -15,11 +15,11 @@ from warcio.archiveiterator import ArchiveIterator
 from archived.stores import CACHE, STORES, Objects
 from conftest import seen_in_store
 from gossamer.collectors.archive.answers import key
-from gossamer.collectors.archive.object_archive import Kept as KeptObjects
+from gossamer.collectors.archive.object_archive import ObjectArchive as KeptObjects
 from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, SinkAway, SinkError, UsageError
 from gossamer.sinks.object_archive import Archived
-from gossamer.sinks.object_store import Away, said
+from gossamer.sinks.object_store import ObjectFolder, said
 from sinks.made import Store, crawl
 from sinks.test_warc import raw
 
@@ -45,7 +45,7 @@ def sink(url: str, path: Path, plain: bool, **options: object) -> Archived:
 
 def fetched(url: str, path: Path) -> Path:
     """All that is there, on the disk."""
-    away = Away(url)
+    away = ObjectFolder(url)
     for name, size in away.names():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         away.fetch(name, str(path / name))
@@ -109,18 +109,18 @@ def test_what_hdfs_forbids_as_its_nodes_begin_may_pass(tmp_path: Path, store: Ob
     while "WebHdfsError" not in said:
         assert time.monotonic() < deadline, said
         with pytest.raises(OSError) as raised:  # never SinkError, which ends a crawl
-            Away(store.url).send(str(tmp_path / "one"), "one")
+            ObjectFolder(store.url).send(str(tmp_path / "one"), "one")
         said = str(raised.value)
     assert "PermissionDenied" in said
     store.kill()
     store.words = words
     store.start()
-    Away(store.url).send(str(tmp_path / "one"), "one")
+    ObjectFolder(store.url).send(str(tmp_path / "one"), "one")
 
 
 def test_what_is_wrong_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="no parameter 'regoin'"):
-        Away("s3://bucket/p?regoin=x")
+        ObjectFolder("s3://bucket/p?regoin=x")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "joe")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-of-joe")
     with pytest.raises(SinkAway, match="s3://bucket/p does not take pages: ") as told:
@@ -129,7 +129,7 @@ def test_what_is_wrong_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.M
     assert "secret" not in str(told.value)
     monkeypatch.setitem(__import__("sys").modules, "opendal", None)
     with pytest.raises(ConfigError, match=re.escape(install("objects"))):
-        Away("s3://bucket/p")
+        ObjectFolder("s3://bucket/p")
 
 
 def test_wrong_credentials_and_no_bucket_are_told(

@@ -15,7 +15,7 @@ import pytest
 from archived.stores import Minio, Objects
 from archived.test_archived import answers, fetched, store  # noqa: F401 - the fixture
 from e2e.runs import begin, command, job
-from gossamer.app.job import Output
+from gossamer.app.job import JobOutput
 from gossamer.errors import SinkAway
 from gossamer.sinks import object_store
 from gossamer.sinks.object_archive import Archived
@@ -39,7 +39,7 @@ def test_one_that_is_down_at_the_beginning_or_the_end_is_waited_for(store: Objec
     url = store.url.replace("prefix", tmp_path.name)
     with serve(preset("tiny", hosts=1, pages=PAGES, latency=0.2)) as web:
         one = job([web.plan.seeds()[0]], tmp_path, per_host=1)
-        one.outputs.append(Output(url))
+        one.outputs.append(JobOutput(url))
         store.kill()
         door = begin(command(one))
         assert f"s3://bucket/some/{tmp_path.name} does not take pages" in said_so(door)
@@ -75,7 +75,7 @@ def test_a_wrong_address_is_told_and_a_stop_ends_it(
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "joe")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     one = job(["http://127.0.0.1:1/"], tmp_path)
-    one.outputs.append(Output(kind.format(free_port())))
+    one.outputs.append(JobOutput(kind.format(free_port())))
     door = begin(command(one))
     assert f"{kind.partition(':')[0]}://" in said_so(door)
     began = time.monotonic()
@@ -88,7 +88,7 @@ def test_a_wrong_address_is_told_and_a_stop_ends_it(
 
 def test_a_time_limit_ends_the_waiting(tmp_path: Path) -> None:
     one = job(["http://127.0.0.1:1/"], tmp_path)
-    one.outputs.append(Output(f"postgresql://joe@127.0.0.1:{free_port()}/x"))
+    one.outputs.append(JobOutput(f"postgresql://joe@127.0.0.1:{free_port()}/x"))
     _, err = (door := begin(command(one, "--time-limit", "2s"))).communicate(timeout=20)
     assert door.returncode == 20, err
     assert "nothing is lost: run the same command again" in err.splitlines()[-1]

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from clockwork import Moved
 from gossamer.app.cleanup import Cleaned, clean
-from gossamer.app.job import Job, Output
+from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import crawl
 from gossamer.config.settings import Settings
 from gossamer.frontier.crawls import Crawls
@@ -37,7 +37,7 @@ class Bed:
 
     async def crawl(self, name: str, stop: asyncio.Event | None = None, **more: Any) -> Summary:
         """Run a crawl of the folder: 17 URLs, half of them not there."""
-        output = [Output(str(self.folder / f"{name}.jsonl"))]
+        output = [JobOutput(str(self.folder / f"{name}.jsonl"))]
         one = Job(
             targets=["https://a.example/"],
             settings=self.settings(**more),

@@ -14,8 +14,8 @@ from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.operator import Steer
 from gossamer.frontier.stats import Census
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.state.schedules import Run, Schedule, Schedules, Task
-from gossamer.state.workers import Crew, Refusals, Worker
+from gossamer.state.schedules import Schedule, ScheduledRun, ScheduledTask, Schedules
+from gossamer.state.workers import Crew, Refusals, WorkerRecord
 from gossamer.store.keys import known
 
 
@@ -227,7 +227,7 @@ async def test_records_of_workers_that_are_gone(bed: Bed) -> None:
     for name in ("old@a", "new@a"):
         if name == "new@a":
             bed.moved.move(1.5 * DAY)
-        await crew.beat(Worker(name=name, host="a", pid=1, lanes=["http"], processes=1, version="1"))
+        await crew.beat(WorkerRecord(name=name, host="a", pid=1, lanes=["http"], processes=1, version="1"))
         await Refusals(bed.store).refuse(name, "c", "no such site")
         await cast(Any, bed.store.client.hset("gossamer:orders", name, "drain"))
     await bed.left("c", "paused")
@@ -242,10 +242,10 @@ async def test_records_of_workers_that_are_gone(bed: Bed) -> None:
 
 async def test_records_of_runs_but_for_the_last(bed: Bed) -> None:
     schedules = Schedules(bed.store)
-    await schedules.put(Schedule(name="s", cron="@hourly", task=Task(["https://a.example/"])))
+    await schedules.put(Schedule(name="s", cron="@hourly", task=ScheduledTask(["https://a.example/"])))
     for n in range(5):
         now = bed.moved.now()
-        run = Run(due=now, at=now, state="finished", crawl=f"s-{n}", begun=now, ended=now)
+        run = ScheduledRun(due=now, at=now, state="finished", crawl=f"s-{n}", begun=now, ended=now)
         assert await schedules.turn(None, "s", None, run) == 1
         bed.moved.move(10 * DAY)
     assert (await bed.clean(what=["runs"]))["runs"].count == 3

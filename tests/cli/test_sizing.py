@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from e2e.runs import begin
-from gossamer.cli.doctor_size import WORKER_CPU, Load, Machine, _answers, load_of, size
+from gossamer.cli.doctor_size import WORKER_CPU, Machine, PlannedLoad, _answers, load_of, size
 from gossamer.config.settings import Settings
 from gossamer.errors import UsageError
 
@@ -19,12 +19,12 @@ HOUR = 3600
 @pytest.mark.parametrize(
     ("load", "machine", "bound", "hours", "workers", "one"),
     [
-        (Load(hosts=1, urls=3_600, delay=1), SMALL, "politeness", 1, 1, True),
-        (Load(hosts=1, urls=3_600, delay=1, per_host=2), SMALL, "politeness", 0.5, 1, True),
-        (Load(hosts=100, urls=3_600_000, delay=10), SMALL, "politeness", 100, 1, True),
-        (Load(hosts=1, urls=7_200, delay=0, seconds=0.5), SMALL, "politeness", 1, 1, True),
+        (PlannedLoad(hosts=1, urls=3_600, delay=1), SMALL, "politeness", 1, 1, True),
+        (PlannedLoad(hosts=1, urls=3_600, delay=1, per_host=2), SMALL, "politeness", 0.5, 1, True),
+        (PlannedLoad(hosts=100, urls=3_600_000, delay=10), SMALL, "politeness", 100, 1, True),
+        (PlannedLoad(hosts=1, urls=7_200, delay=0, seconds=0.5), SMALL, "politeness", 1, 1, True),
         (
-            Load(hosts=1_000_000, urls=10_000_000, delay=1, seconds=0.5),
+            PlannedLoad(hosts=1_000_000, urls=10_000_000, delay=1, seconds=0.5),
             SMALL,
             "workers",
             10_000_000 / 256 / HOUR,
@@ -32,7 +32,7 @@ HOUR = 3600
             False,
         ),
         (
-            Load(hosts=1_000_000, urls=10_000_000, delay=1, seconds=0.5, workers=10),
+            PlannedLoad(hosts=1_000_000, urls=10_000_000, delay=1, seconds=0.5, workers=10),
             SMALL,
             "workers",
             10_000_000 / 1280 / HOUR,
@@ -40,7 +40,7 @@ HOUR = 3600
             False,
         ),
         (
-            Load(hosts=1000, urls=1_000_000, delay=1, seconds=0.5, within=24 * HOUR),
+            PlannedLoad(hosts=1000, urls=1_000_000, delay=1, seconds=0.5, within=24 * HOUR),
             SMALL,
             "workers",
             1_000_000 / 128 / HOUR,
@@ -48,7 +48,7 @@ HOUR = 3600
             True,
         ),
         (
-            Load(hosts=1, urls=1_000_000, delay=10, within=HOUR),
+            PlannedLoad(hosts=1, urls=1_000_000, delay=10, within=HOUR),
             BIG,
             "politeness",
             10_000_000 / HOUR,
@@ -56,7 +56,7 @@ HOUR = 3600
             False,
         ),
         (
-            Load(hosts=20_000_000, urls=1_000_000_000, delay=5),
+            PlannedLoad(hosts=20_000_000, urls=1_000_000_000, delay=5),
             SMALL,
             "workers",
             1_000_000_000 / 256 / HOUR,
@@ -66,7 +66,7 @@ HOUR = 3600
     ],
 )
 def test_what_bounds_a_crawl(
-    load: Load, machine: Machine, bound: str, hours: float, workers: int, one: bool
+    load: PlannedLoad, machine: Machine, bound: str, hours: float, workers: int, one: bool
 ) -> None:
     found = size(load, machine)
     assert (found.bound, found.one_machine) == (bound, one), found
@@ -76,24 +76,24 @@ def test_what_bounds_a_crawl(
 
 
 def test_why_not_in_time_is_said_in_the_time_that_it_takes() -> None:
-    assert "take 10s whatever" in size(Load(hosts=1, urls=10, within=1), SMALL).why
-    assert "take 115d 17h whatever" in size(Load(hosts=1, urls=10**7, within=HOUR), BIG).why
+    assert "take 10s whatever" in size(PlannedLoad(hosts=1, urls=10, within=1), SMALL).why
+    assert "take 115d 17h whatever" in size(PlannedLoad(hosts=1, urls=10**7, within=HOUR), BIG).why
 
 
 def test_quick_answers_leave_the_processor_as_the_bound() -> None:
-    assert size(Load(hosts=10**6, urls=10**6, seconds=0.001), SMALL).by_worker == pytest.approx(
+    assert size(PlannedLoad(hosts=10**6, urls=10**6, seconds=0.001), SMALL).by_worker == pytest.approx(
         1 / WORKER_CPU
     )
 
 
 def test_memory_is_bounded_by_hosts() -> None:
-    few, many = (size(Load(hosts=1000, urls=n, pending=n), BIG) for n in (10**7, 10**9))
+    few, many = (size(PlannedLoad(hosts=1000, urls=n, pending=n), BIG) for n in (10**7, 10**9))
     seen = 2 * 4.7 * (10**9 - 10**7)
     assert many.store_memory - few.store_memory == pytest.approx(seen, rel=0.01), "only the seen-set grows"
     assert many.cold > few.cold > 0
-    unbound = size(Load(hosts=1000, urls=10**7, pending=10**7, hot=0), BIG)
+    unbound = size(PlannedLoad(hosts=1000, urls=10**7, pending=10**7, hot=0), BIG)
     assert (unbound.cold, unbound.store_memory > 10 * few.store_memory) == (0, True)
-    assert size(Load(hosts=1000, urls=10**9, seen="bloom"), BIG).store_memory < many.store_memory
+    assert size(PlannedLoad(hosts=1000, urls=10**9, seen="bloom"), BIG).store_memory < many.store_memory
 
 
 @pytest.mark.parametrize(

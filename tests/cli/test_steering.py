@@ -14,7 +14,7 @@ from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.visit import Settle
 from gossamer.state.fleet_crawls import Tasks
-from gossamer.state.workers import Crew, Worker
+from gossamer.state.workers import Crew, WorkerRecord
 from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
 
@@ -55,8 +55,10 @@ def test_top_prints_json_when_it_is_asked_to(desk: Desk) -> None:
     assert [crawl["crawl"] for crawl in desk.json("top", "--once")["crawls"]] == ["one"]
 
 
-def worker(state: str, lane: str = "http") -> Worker:
-    return Worker(name="w@here", host="here", pid=1, lanes=[lane], processes=1, version="1", state=state)
+def worker(state: str, lane: str = "http") -> WorkerRecord:
+    return WorkerRecord(
+        name="w@here", host="here", pid=1, lanes=[lane], processes=1, version="1", state=state
+    )
 
 
 @pytest.mark.parametrize(("verb", "ends"), [("stop", "stopped"), ("cancel", "cancelled")])

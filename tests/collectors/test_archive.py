@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from collectors.loopback import bad, good
 from gossamer.collectors.archive import collector as archive
 from gossamer.collectors.archive import mirror
-from gossamer.collectors.archive.answers import Kept
+from gossamer.collectors.archive.answers import StoredAnswer
 from gossamer.collectors.archive.collector import ArchiveCollector, archive_collector, from_pages
 from gossamer.errors import ConfigError
 from gossamer.model.page import Page
@@ -246,7 +246,7 @@ async def test_sizes_are_bounded(tmp_path: Path) -> None:
     assert len(await body(cut, "http://e.com/large.html")) == 4999
     await collector.close()
     await cut.close()
-    bomb = Kept(headers=[("content-encoding", "gzip")], body=gzip.compress(bytes(1 << 20)))
+    bomb = StoredAnswer(headers=[("content-encoding", "gzip")], body=gzip.compress(bytes(1 << 20)))
     small = ArchiveCollector(lambda url, most: bomb, decoded=1000)
     assert bad(await small.collect(Request("http://e.com/"), {})).reason == "too-large"
 
@@ -254,7 +254,12 @@ async def test_sizes_are_bounded(tmp_path: Path) -> None:
 async def test_a_dict_of_pages() -> None:
     moved = Page("http://e.com/m", 302, [("location", "/")], b"", 1.0, 0.1, 0)
     collector = from_pages(
-        {"http://E.com": "<p>é", "http://e.com/b": b"b", "http://e.com/m": moved, "http://e.com/k": Kept(500)}
+        {
+            "http://E.com": "<p>é",
+            "http://e.com/b": b"b",
+            "http://e.com/m": moved,
+            "http://e.com/k": StoredAnswer(500),
+        }
     )
     assert await body(collector, "http://e.com/") == "<p>é".encode()
     assert good(await collector.collect(Request("http://e.com/m"), {})).header("location") == "/"

@@ -14,7 +14,7 @@ import pytest
 
 from collectors.loopback import bad, good
 from gossamer.collectors import http_cache
-from gossamer.collectors.archive.answers import Kept
+from gossamer.collectors.archive.answers import StoredAnswer
 from gossamer.collectors.archive.collector import from_pages
 from gossamer.collectors.http_cache import CacheCollector
 from gossamer.errors import ConfigError
@@ -27,7 +27,7 @@ class Counting:
 
     name = "http"
 
-    def __init__(self, **answers: Page | Failure | Kept) -> None:
+    def __init__(self, **answers: Page | Failure | StoredAnswer) -> None:
         self.answers, self.asked, self.closed = answers, [], False
 
     async def collect(
@@ -37,9 +37,9 @@ class Counting:
         found = self.answers.get(request.url.rpartition("/")[2])
         if isinstance(found, Failure):
             return found
-        status = found.status if isinstance(found, Kept) else 200
+        status = found.status if isinstance(found, StoredAnswer) else 200
         answer = [("content-type", "text/html"), ("set-cookie", "a=1"), ("set-cookie", "b=2")]
-        answer += found.headers if isinstance(found, Kept) else []
+        answer += found.headers if isinstance(found, StoredAnswer) else []
         return Page(
             request.url,
             status,
@@ -131,8 +131,8 @@ async def test_a_page_that_sets_a_cookie_and_leads_to_itself(tmp_path: Path) -> 
     """Whether the cookie's name was known before (a session that ended) or not; the same again in a later
     run."""
     url = "http://e.com/a"
-    bounce = Kept(302, [("location", "/a"), ("set-cookie", "sid=2")])
-    answers = iter([bounce, Kept(200)])
+    bounce = StoredAnswer(302, [("location", "/a"), ("set-cookie", "sid=2")])
+    answers = iter([bounce, StoredAnswer(200)])
 
     class Bouncing(Counting):
         async def collect(
@@ -153,8 +153,10 @@ async def test_a_page_that_sets_a_cookie_and_leads_to_itself(tmp_path: Path) -> 
 
 
 async def test_only_what_stays_is_kept(tmp_path: Path) -> None:
-    passing = {f"s{status}": Kept(status) for status in (304, 408, 425, 429, 500, 502, 503, 504)}
-    staying = {f"s{status}": Kept(status) for status in (200, 204, 301, 302, 307, 308, 401, 403, 404, 410)}
+    passing = {f"s{status}": StoredAnswer(status) for status in (304, 408, 425, 429, 500, 502, 503, 504)}
+    staying = {
+        f"s{status}": StoredAnswer(status) for status in (200, 204, 301, 302, 307, 308, 401, 403, 404, 410)
+    }
     inner = Counting(**passing, **staying, fails=Failure("timeout", "x", 1.0, 1.0))
     collector = CacheCollector(inner, str(tmp_path))
     for name in (*passing, *staying, "fails"):

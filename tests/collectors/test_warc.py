@@ -17,7 +17,7 @@ from warcio.warcwriter import WARCWriter as Warcio
 
 from collectors.loopback import bad, good
 from gossamer.collectors.archive.collector import archive_collector
-from gossamer.collectors.archive.warc import Warc
+from gossamer.collectors.archive.warc import WarcArchive
 from gossamer.errors import ConfigError
 from gossamer.model.request import Request
 
@@ -176,7 +176,7 @@ async def test_what_is_broken_is_skipped(packed: bool, tmp_path: Path) -> None:
     }.items():
         path = tmp_path / f"{name}.warc"
         path.write_bytes(data)
-        warc = Warc(path)
+        warc = WarcArchive(path)
         found = warc.find("http://e.com/last", 1000)
         assert found is not None, name
         assert found.body == b"last"
@@ -184,7 +184,7 @@ async def test_what_is_broken_is_skipped(packed: bool, tmp_path: Path) -> None:
         warc.close()
     path = tmp_path / "cut.warc"
     path.write_bytes(good_bytes + last[: len(last) // 2])
-    warc = Warc(path)
+    warc = WarcArchive(path)
     assert warc.find("http://e.com/last", 1000) is None
     assert warc.find("http://e.com/", 1000) is not None
     assert warc.skipped or packed
@@ -218,7 +218,7 @@ def test_what_is_no_warc(tmp_path: Path) -> None:
     ):
         path = tmp_path / "x.warc"
         path.write_bytes(data)
-        warc = Warc(path)
+        warc = WarcArchive(path)
         assert warc.urls() == []
         warc.close()
     with pytest.raises(ConfigError):
@@ -236,7 +236,7 @@ async def test_no_bent_file_raises(tmp_path: Path, data: st.DataObject, packed: 
         bent[data.draw(st.integers(0, len(bent) - 1))] = data.draw(st.integers(0, 255))
     path = tmp_path / "bent.warc"
     path.write_bytes(bent)
-    warc = Warc(path)
+    warc = WarcArchive(path)
     for url in warc.urls():
         warc.find(url, 1 << 20)
     warc.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.collectors.archive import warc
-from gossamer.collectors.archive.warc import Stream, Warc
+from gossamer.collectors.archive.warc import Stream, WarcArchive
 
 GOOD = (
     b"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://e.com/%d\r\nContent-Type: text/plain\r\n"
@@ -45,7 +45,7 @@ def test_millions_of_empty_lines_are_passed_at_once(
     data = GOOD % 1 + b"\r\n" * 4_000_000 + GOOD % 2 + b"\n" * 300_000
     path = tmp_path / "a.warc"
     path.write_bytes(gzip.compress(data, 1) if packed else data)
-    found = Warc(path)
+    found = WarcArchive(path)
     assert found.urls() == ["http://e.com/1", "http://e.com/2"]
     assert [kept.body for url in found.urls() if (kept := found.find(url, 100))] == [b"good", b"good"]
     found.close()
@@ -55,7 +55,7 @@ def test_millions_of_empty_lines_are_passed_at_once(
 def test_false_lengths_are_not_read_to_the_end_of_the_file(tmp_path: Path, counted: type[Counting]) -> None:
     path = tmp_path / "a.warc"
     path.write_bytes(b"".join(FALSE + b"\r\n" + GOOD % n for n in range(1000)))
-    found = Warc(path)
+    found = WarcArchive(path)
     assert len(found.urls()) == 1000
     assert all((kept := found.find(url, 100)) is not None and kept.body == b"good" for url in found.urls())
     assert len(found.skipped) == 1000
@@ -70,7 +70,7 @@ def test_long_records_of_a_plain_file_are_passed_over_unread(tmp_path: Path, cou
     )
     path = tmp_path / "a.warc"
     path.write_bytes(b"".join(GOOD % n + long for n in range(5)) + long[:-1000])
-    found = Warc(path)
+    found = WarcArchive(path)
     assert len(found.urls()) == 5
     assert len(found.skipped) == 1
     found.close()

@@ -85,20 +85,22 @@ def stand_still(place: str, marker: str) -> None:
 def install_cold(place: str, after: int, marker: str) -> None:
     """The same between the steps of a move to the cold store or back."""
     from gossamer.frontier import spiller
-    from gossamer.frontier.cold import Files
+    from gossamer.frontier.cold import ColdFiles
     from gossamer.store.store import Store
 
     spiller.TRIM = 0.0
     moves = 0
     whole, verb = (
-        (Files, "write" if place == "kept" else "trim") if place in ("kept", "trimmed") else (Store, "run")
+        (ColdFiles, "write" if place == "kept" else "trim")
+        if place in ("kept", "trimmed")
+        else (Store, "run")
     )
     was = getattr(whole, verb)
 
     async def moved(self: Any, *given: Any) -> Any:
         nonlocal moves
         answer = await was(self, *given)
-        if whole is Files or given[0] == {"spilled": "spilled", "refilled": "refill"}[place]:
+        if whole is ColdFiles or given[0] == {"spilled": "spilled", "refilled": "refill"}[place]:
             moves += 1
             if moves == after:
                 stand_still(place, marker)

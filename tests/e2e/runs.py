@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer import url as urls
-from gossamer.app.job import Job, Output
+from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import crawl
 from gossamer.app.wiring import open_url
 from gossamer.config.settings import Settings
@@ -40,7 +40,7 @@ def job(
     own = {key: given.pop(key) for key in list(given) if key in Job.__struct_fields__}
     settings = Settings(**({"data": str(folder / "data")} | QUICK | given))
     return Job(
-        targets=list(targets), settings=settings, outputs=[Output(str(folder / output))], name=name, **own
+        targets=list(targets), settings=settings, outputs=[JobOutput(str(folder / output))], name=name, **own
     )
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from e2e.killing import fire
 from e2e.runs import begin, command, job, rows
-from gossamer.app.job import Job, Output
+from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import crawl
 from pipeline.shop import Shop, serving
 
@@ -61,7 +61,7 @@ def stories() -> Any:
 
 def stored(folder: Path, shop: Shop, **given: Any) -> Job:
     one = job([f"{shop.url}/"], folder, per_host=8, **given)
-    one.outputs = [Output(str(folder / f"out.{ending}")) for ending in ("jsonl", "sqlite")]
+    one.outputs = [JobOutput(str(folder / f"out.{ending}")) for ending in ("jsonl", "sqlite")]
     return one
 
 

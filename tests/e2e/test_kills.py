@@ -14,7 +14,7 @@ import pytest
 from e2e import failpoint
 from e2e.killing import Told, fire, leases_in_files, refetched, under_fire, verdicts
 from e2e.runs import begin, command, job
-from gossamer.app.job import Job, Output
+from gossamer.app.job import Job, JobOutput
 from web import preset, serve
 
 HOSTS, PAGES = 8, 250
@@ -23,7 +23,8 @@ HOSTS, PAGES = 8, 250
 def big(tmp_path: Path, seeds: list[str], **given: object) -> Job:
     one = job(seeds, tmp_path, per_host=4, **given)
     one.outputs = [
-        Output(str(tmp_path / f"out.{ending}")) for ending in ("jsonl", "csv", "sqlite", "parquet", "warc.gz")
+        JobOutput(str(tmp_path / f"out.{ending}"))
+        for ending in ("jsonl", "csv", "sqlite", "parquet", "warc.gz")
     ]
     return one
 

@@ -17,7 +17,7 @@ import pytest
 from e2e import failpoint
 from e2e.killing import answers, fire, read_csv
 from e2e.runs import begin, command, job, rows
-from gossamer.app.job import Job, Output
+from gossamer.app.job import Job, JobOutput
 from web import Web, preset, serve
 
 HOSTS, PAGES = 4, 50
@@ -33,7 +33,7 @@ def web() -> Iterator[Web]:
 def here(web: Web, *endings: str) -> Job:
     """A job in the current folder, all of its paths relative."""
     one = job(web.plan.seeds(), Path(), per_host=4)
-    one.outputs = [Output(f"out.{ending}") for ending in endings or ("jsonl",)]
+    one.outputs = [JobOutput(f"out.{ending}") for ending in endings or ("jsonl",)]
     return one
 
 
@@ -109,7 +109,7 @@ def test_one_of_two_outputs_is_moved(tmp_path: Path, web: Web) -> None:
     killed(one, tmp_path)
     (tmp_path / "away").mkdir()
     (tmp_path / "out.csv").rename(tmp_path / "away" / "out.csv")
-    one.outputs[1] = Output("away/out.csv")
+    one.outputs[1] = JobOutput("away/out.csv")
     goes_on(one, tmp_path)
     assert twice_or_missing(tmp_path) == twice_or_missing(tmp_path / "away", "csv") == []
 

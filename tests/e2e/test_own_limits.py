@@ -143,7 +143,7 @@ def test_no_local_port_is_left(tmp_path: Path) -> None:
 import asyncio, sys
 from gossamer.collectors.http.collector import HttpCollector
 from gossamer.egress.resolver import Resolver
-from gossamer.request import Request
+from gossamer.model.request import Request
 
 async def main():
     async def answer(reader, writer):

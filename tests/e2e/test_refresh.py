@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from e2e.runs import job
-from gossamer.app.job import Output
+from gossamer.app.job import JobOutput
 from gossamer.app.runner import crawl
 from gossamer.collectors.archive.collector import archive_collector
 from gossamer.errors import UsageError
@@ -121,7 +121,7 @@ async def test_each_answer_of_a_pass_is_stored_and_the_pages_stay(
     shop: Shop, tmp_path: Path, where: str
 ) -> None:
     shape, _, name = where.rpartition(":")
-    stored = Output(f"{shape}:{tmp_path / name}" if shape else str(tmp_path / name))
+    stored = JobOutput(f"{shape}:{tmp_path / name}" if shape else str(tmp_path / name))
     for refresh in (False, True):
         given = job([shop.url], tmp_path, refresh=refresh)
         given.outputs.append(stored)

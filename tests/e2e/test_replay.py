@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from e2e.runs import begin, command, job
-from gossamer.app.job import Output
+from gossamer.app.job import JobOutput
 from web import preset, serve
 
 SITE = """
@@ -34,7 +34,7 @@ def test_a_site_from_its_warc_gives_the_same_items(tmp_path: Path, output: str) 
         site = tmp_path / "shop.py"
         site.write_text(SITE.replace("SEEDS", repr(web.plan.seeds())))
         first = job([str(site)], tmp_path)
-        first.outputs.append(Output(str(tmp_path / output)))
+        first.outputs.append(JobOutput(str(tmp_path / output)))
         done = begin(command(first))
         said = done.communicate(timeout=60)
         assert done.returncode == 0, said

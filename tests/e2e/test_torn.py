@@ -12,7 +12,7 @@ import pytest
 from e2e.runs import begin, command, job, rows
 from gossamer.collectors.archive.collector import archive_collector
 from gossamer.model.page import Exchange
-from gossamer.model.visit import RAW, Asked, Raw, Row
+from gossamer.model.visit import RAW, Raw, RequestContext, Row
 from gossamer.sinks.objects import Objects
 from gossamer.sinks.warc import Warc
 
@@ -23,7 +23,9 @@ def stored(n: int) -> Row:
     body = f"<h1>{n}</h1>{os.urandom(2000).hex()}<a href='/{n + 1}'>next</a>".encode()
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
     url = f"http://torn.test/{n}"
-    return Row(RAW, url, Raw(url, 200, "text/html", 1700000000.5 + n, Exchange(b"", head, body), Asked()))
+    return Row(
+        RAW, url, Raw(url, 200, "text/html", 1700000000.5 + n, Exchange(b"", head, body), RequestContext())
+    )
 
 
 def archived(folder: Path) -> Path:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import pytest
 
 from files.serving import png
-from gossamer.app.job import Job, Output
+from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import crawl
 from gossamer.config.settings import Settings
 from gossamer.model.summary import Summary
@@ -94,7 +94,7 @@ class Local:
             Job(
                 targets=[str(self.file)],
                 settings=settings,
-                outputs=[Output(str(folder / o)) for o in outputs],
+                outputs=[JobOutput(str(folder / o)) for o in outputs],
             )
         )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from files.serving import Web
-from gossamer.app.job import Job, Output
+from gossamer.app.job import Job, JobOutput
 from gossamer.config.settings import Settings
 from gossamer.model.summary import Summary
 
@@ -57,7 +57,7 @@ def job(web: Web, folder: Path, *outputs: str, site: str = SITE, **given: Any) -
     return Job(
         targets=[str(folder / "shop.py")],
         settings=Settings(**(usual | given)),
-        outputs=[Output(str(folder / one)) for one in outputs],
+        outputs=[JobOutput(str(folder / one)) for one in outputs],
         **own,
     )
 

@@ -23,7 +23,7 @@ from files.made import SITE, balanced, item, job, lines, rows
 from files.serving import Web, pdf, png, serving
 from gossamer.app.runner import Live, crawl
 from gossamer.errors import SinkError
-from gossamer.sinks.object_store import Away
+from gossamer.sinks.object_store import ObjectFolder
 
 PAGES, EACH = 40, 3
 
@@ -117,7 +117,7 @@ async def test_files_go_to_a_store_of_objects_each_content_once(
     one = job(web, tmp_path, "out.jsonl", site=SITE.replace("200k", "100M"), files=url)
     summary = balanced(await crawl(one))
     assert (summary.files, summary.items) == (3, 2)
-    away = Away(url)
+    away = ObjectFolder(url)
     assert dict(away.names()) == {
         f"{sha256(body).hexdigest()[:2]}/{sha256(body).hexdigest()}": len(body) for body in there.values()
     }
@@ -166,7 +166,7 @@ async def test_a_store_of_objects_that_goes_away_is_waited_for(
     web: Web, tmp_path: Path, minio: Minio
 ) -> None:
     url = minio.url.replace("prefix", "outage")
-    away, body = Away(url), png(40, 40)
+    away, body = ObjectFolder(url), png(40, 40)
 
     def second() -> tuple[int, dict[str, str], bytes]:
         while not away.names():  # until the first file is there

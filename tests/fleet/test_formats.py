@@ -89,7 +89,7 @@ def test_a_job_that_cannot_be_read() -> None:
 
 
 def test_scores_of_another_format_are_left_out() -> None:
-    ours, newer = scores.Record("w"), {"name": "n", "format": 2}
+    ours, newer = scores.WorkerScore("w"), {"name": "n", "format": 2}
     raws = [msgspec.json.encode(ours), json.dumps(newer).encode(), b'{"name": 3}']
     assert [one.name for one in scores.read(raws)] == ["w"]
 

@@ -10,7 +10,7 @@ import pytest
 from gossamer.app.interpreter import _broken
 from gossamer.errors import StoreError
 from gossamer.fleet import brokers
-from gossamer.fleet.keeper import Keeper
+from gossamer.fleet.keeper import WorkerKeeper
 
 
 async def test_a_keeper_tells_of_the_same_trouble_once(
@@ -18,7 +18,9 @@ async def test_a_keeper_tells_of_the_same_trouble_once(
 ) -> None:
     def nothing(*_: object) -> Any: ...
 
-    keeper = Keeper("redis://h", nothing(), "", send=nothing, weigh=lambda: 0, drain=nothing, stop=nothing)
+    keeper = WorkerKeeper(
+        "redis://h", nothing(), "", send=nothing, weigh=lambda: 0, drain=nothing, stop=nothing
+    )
     troubles = ["full", "full", "full", "away", "full"]
 
     async def breaks() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import ConfigError, GossamerError, UsageError
-from gossamer.store.address import Place, parse, shown
+from gossamer.store.address import HostPort, parse, shown
 
 SECRET = "pa55w0rd"
 
@@ -128,7 +128,7 @@ def told(url: str) -> str:
 
 
 def test_a_place_prints_as_it_is_written() -> None:
-    assert [str(place) for place in (Place("h", 1), Place("::1", 2), Place("/a/b", 0))] == [
+    assert [str(place) for place in (HostPort("h", 1), HostPort("::1", 2), HostPort("/a/b", 0))] == [
         "h:1",
         "[::1]:2",
         "/a/b",

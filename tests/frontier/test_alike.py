@@ -10,17 +10,17 @@ from collections.abc import AsyncIterator
 import pytest
 
 from gossamer.model import minhash
-from gossamer.model.minhash import Asked, Placed, Sketch, near
-from gossamer.state.near_duplicate_index import Alike
+from gossamer.model.minhash import GroupQuery, Placed, Sketch, near
+from gossamer.state.near_duplicate_index import NearDuplicateIndex
 from gossamer.store.store import Store, connect
 
 WORDS = [f"word{n}" for n in range(2000)]
 
 
-def page(name: int, words: list[str], kind: str = "page", nearly: bool = True) -> Asked:
+def page(name: int, words: list[str], kind: str = "page", nearly: bool = True) -> GroupQuery:
     text = " ".join(words)
     same = random.Random(text).randbytes(8)
-    return Asked(kind, name, Sketch(same, near(text) if nearly else b""))
+    return GroupQuery(kind, name, Sketch(same, near(text) if nearly else b""))
 
 
 def text(seed: int) -> list[str]:
@@ -45,7 +45,7 @@ async def spread(any_url: str, request: pytest.FixtureRequest) -> AsyncIterator[
 
 
 async def test_copies_are_in_the_group_of_the_first(spread: Store) -> None:
-    index = Alike(spread, "c")
+    index = NearDuplicateIndex(spread, "c")
     first, other, copy, almost, strange = await index.place(
         [page(1, text(1)), page(2, text(2)), page(3, text(1)), page(4, edited(text(1))), page(5, text(3))]
     )
@@ -54,16 +54,18 @@ async def test_copies_are_in_the_group_of_the_first(spread: Store) -> None:
     assert copy.likeness == 1.0
     assert minhash.LEAST <= (almost.likeness or 0) < 1
     assert len({first.group, other.group, strange.group}) == 3
-    later = await Alike(spread, "c").place([page(6, edited(text(1), 50)), page(7, text(2)), page(8, text(4))])
+    later = await NearDuplicateIndex(spread, "c").place(
+        [page(6, edited(text(1), 50)), page(7, text(2)), page(8, text(4))]
+    )
     assert names(later) == [(first.group, "near"), (other.group, "exact"), (later[2].group, None)]
 
 
 async def test_placed_again_it_is_who_it_was(store: Store) -> None:
     """A page that is visited again after a kill is no copy of itself."""
     asked = [page(n, edited(text(n % 5), 30 * (n // 5))) for n in range(20)]
-    before = await Alike(store, "c").place(asked)
-    assert await Alike(store, "c").place(asked) == before
-    assert await Alike(store, "c").place(asked[::-1]) == before[::-1]
+    before = await NearDuplicateIndex(store, "c").place(asked)
+    assert await NearDuplicateIndex(store, "c").place(asked) == before
+    assert await NearDuplicateIndex(store, "c").place(asked[::-1]) == before[::-1]
     assert [one.copy for one in before] == [None] * 5 + ["near"] * 15
 
 
@@ -90,10 +92,10 @@ async def test_a_kill_at_any_call_loses_no_page(
     with monkeypatch.context() as patched:
         patched.setattr(store, "run_all", dying)
         with pytest.raises(ConnectionAbortedError):
-            await Alike(store, "c").place(asked)
-    placed = await Alike(store, "c").place(asked)
+            await NearDuplicateIndex(store, "c").place(asked)
+    placed = await NearDuplicateIndex(store, "c").place(asked)
     assert [one.copy for one in placed] == [None, "near", None]
-    assert await Alike(store, "c").place([page(4, text(1)), page(5, text(2))]) == [
+    assert await NearDuplicateIndex(store, "c").place([page(4, text(1)), page(5, text(2))]) == [
         Placed(placed[0].group, "exact", 1.0),
         Placed(placed[2].group, "exact", 1.0),
     ]
@@ -101,7 +103,7 @@ async def test_a_kill_at_any_call_loses_no_page(
 
 async def test_who_asks_at_once_makes_one_group(spread: Store) -> None:
     """Of copies that come at the same moment, one is the first."""
-    one, *others = [Alike(spread, "c") for _ in range(4)]
+    one, *others = [NearDuplicateIndex(spread, "c") for _ in range(4)]
     for seed in range(20):
         found = await asyncio.gather(
             *(
@@ -115,7 +117,7 @@ async def test_who_asks_at_once_makes_one_group(spread: Store) -> None:
 
 
 async def test_a_page_that_changed_stays_the_first_of_its_group(store: Store) -> None:
-    index = Alike(store, "c")
+    index = NearDuplicateIndex(store, "c")
     (first,) = await index.place([page(1, text(1))])
     assert await index.place([page(1, edited(text(1)))]) == [first]
     (follower,) = await index.place([page(2, edited(text(1)))])
@@ -123,15 +125,15 @@ async def test_a_page_that_changed_stays_the_first_of_its_group(store: Store) ->
 
 
 async def test_kinds_and_crawls_are_apart(store: Store) -> None:
-    index = Alike(store, "c")
+    index = NearDuplicateIndex(store, "c")
     placed = await index.place([page(1, text(1)), page(2, text(1), kind="book")])
-    placed += await Alike(store, "d").place([page(3, text(1))])
+    placed += await NearDuplicateIndex(store, "d").place([page(3, text(1))])
     assert [one.copy for one in placed] == [None, None, None]
 
 
 async def test_full_it_still_compares(store: Store) -> None:
     """Beyond its bound nothing is kept, and that is told."""
-    index = Alike(store, "c", most=10)
+    index = NearDuplicateIndex(store, "c", most=10)
     before = await index.place([page(n, text(n)) for n in range(10)])
     assert all(one.kept for one in before)
     known, new, again = (
@@ -144,7 +146,7 @@ async def test_full_it_still_compares(store: Store) -> None:
 
 
 async def test_only_the_same_is_found_where_only_that_is_kept(store: Store) -> None:
-    index = Alike(store, "c")
+    index = NearDuplicateIndex(store, "c")
     placed = await index.place(
         [page(n, words, nearly=False) for n, words in enumerate([text(1), edited(text(1)), text(1)])]
     )
@@ -152,11 +154,11 @@ async def test_only_the_same_is_found_where_only_that_is_kept(store: Store) -> N
 
 
 async def test_a_page_takes_at_most_200_bytes(store: Store, any_url: str) -> None:
-    index, chance = Alike(store, "c"), random.Random(1)
+    index, chance = NearDuplicateIndex(store, "c"), random.Random(1)
     await index.place([page(1, text(1))])
     before = (await store.client.info("memory"))["used_memory"]
     some = [
-        Asked("page", chance.getrandbits(64), Sketch(chance.randbytes(8), chance.randbytes(63) + b"\0"))
+        GroupQuery("page", chance.getrandbits(64), Sketch(chance.randbytes(8), chance.randbytes(63) + b"\0"))
         for _ in range(10_000)
     ]
     for at in range(0, len(some), 250):
@@ -166,7 +168,7 @@ async def test_a_page_takes_at_most_200_bytes(store: Store, any_url: str) -> Non
     sample = chance.sample(some, 500)
     again = await index.place(
         [
-            Asked("page", chance.getrandbits(64), Sketch(chance.randbytes(8), one.sketch.near))
+            GroupQuery("page", chance.getrandbits(64), Sketch(chance.randbytes(8), one.sketch.near))
             for one in sample
         ]
     )

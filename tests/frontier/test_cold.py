@@ -14,7 +14,7 @@ import pytest
 
 from frontier.made import A, Beds, paths
 from gossamer.errors import ConfigError
-from gossamer.frontier.cold import Cold, Files, Server
+from gossamer.frontier.cold import Cold, ColdFiles, ColdServer
 from gossamer.frontier.crawls import Spec
 from gossamer.frontier.locate import Locator
 from gossamer.frontier.operator import Steer
@@ -28,9 +28,9 @@ HOT = 4
 
 @pytest.fixture(params=["files", "server"])
 async def cold(request: pytest.FixtureRequest, tmp_path: Path, other_server: str) -> AsyncIterator[Cold]:
-    made: Cold = Files(tmp_path / "cold.sqlite")
+    made: Cold = ColdFiles(tmp_path / "cold.sqlite")
     if request.param == "server":
-        made = Server(connect(other_server), "c")
+        made = ColdServer(connect(other_server), "c")
         await made.drop()
     yield made
     await made.close()

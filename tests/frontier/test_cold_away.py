@@ -13,7 +13,7 @@ from frontier.test_cold import all_claimed
 from gossamer.config import value_parsers
 from gossamer.errors import ColdError
 from gossamer.frontier import spiller as spilling
-from gossamer.frontier.cold import Server, parts
+from gossamer.frontier.cold import ColdServer, parts
 from gossamer.frontier.spiller import Spiller, bound
 from gossamer.store.store import Store, connect
 from servers.processes import Process
@@ -64,7 +64,7 @@ async def test_it_is_waited_for_and_told(
     how: str,
 ) -> None:
     monkeypatch.setattr(spilling, "OUT", 1.0)
-    cold = Server(connect(f"redis://127.0.0.1:{server.port}"), "c")
+    cold = ColdServer(connect(f"redis://127.0.0.1:{server.port}"), "c")
     await bound(store, "c", 4)
     moves = Spiller(store, "c", cold, 4)
     one = bed()

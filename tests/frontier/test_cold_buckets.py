@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from gossamer.frontier.cold import Server
+from gossamer.frontier.cold import ColdServer
 from gossamer.frontier.spiller import bound, spilling
 from gossamer.frontier.summary import counts
 from gossamer.frontier.verbs import Frontier, Policy
@@ -19,7 +19,7 @@ HOT = 4
 async def test_a_store_of_many_buckets(valkey_url: str, other_server: str) -> None:
     store = connect(valkey_url)
     await store.open(16, "test")
-    cold = Server(connect(other_server), "many")
+    cold = ColdServer(connect(other_server), "many")
     await bound(store, "many", HOT)
     frontier = Frontier(store, "many", Policy(delay=0, obey_robots=False, per_host=10))
     adds: Adds = {}

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from gossamer.frontier.removal import forget
-from gossamer.state.credits import Bounds, Credits
+from gossamer.state.credits import CreditLimits, Credits
 from gossamer.store.keys import tag
 from gossamer.store.store import Store, connect
 
@@ -26,7 +26,7 @@ def purse(
     most: int | None = None,
     hold: float = 60,
 ) -> Credits:
-    return Credits(store, crawl, "zenrows", Bounds(at_once, day, most), hold)
+    return Credits(store, crawl, "zenrows", CreditLimits(at_once, day, most), hold)
 
 
 async def whys(one: Credits, *costs: int) -> list[str]:
@@ -134,7 +134,7 @@ async def test_a_forgotten_crawl_begins_with_nothing_spent(store: Store) -> None
 
 WORKER = """
 import asyncio, os, random, sys
-from gossamer.state.credits import Bounds, Credits
+from gossamer.state.credits import CreditLimits, Credits
 from gossamer.store.store import connect
 
 async def work(url, ledger, bounds):
@@ -159,7 +159,7 @@ async def work(url, ledger, bounds):
 
 url, path, at_once, day, most = sys.argv[1:]
 ledger = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-asyncio.run(work(url, ledger, Bounds(int(at_once), int(day), int(most))))
+asyncio.run(work(url, ledger, CreditLimits(int(at_once), int(day), int(most))))
 """
 
 

@@ -8,14 +8,14 @@ import pytest
 from gossamer.errors import InUse
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.state.fleet_crawls import Tasks
-from gossamer.state.workers import Crew, Worker, bear
+from gossamer.state.workers import Crew, WorkerRecord, bear
 from gossamer.store.store import Store
 
 NAME = "w@here"
 
 
-def worker(**fields: str) -> Worker:
-    return Worker(name=NAME, host="here", pid=1, lanes=["http"], processes=1, version="1", **fields)  # type: ignore[arg-type] # texts alone
+def worker(**fields: str) -> WorkerRecord:
+    return WorkerRecord(name=NAME, host="here", pid=1, lanes=["http"], processes=1, version="1", **fields)  # type: ignore[arg-type] # texts alone
 
 
 async def test_who_is_to_stop_is_not_told_to_drain_instead(store: Store) -> None:

@@ -11,7 +11,7 @@ from gossamer.model.visit import Adds
 from gossamer.politeness.breaker import Trouble
 from gossamer.state.fleet_crawls import Edit, Tasks
 from gossamer.state.lane_stats import heap, heaps
-from gossamer.state.workers import Crew, Refusals, Worker
+from gossamer.state.workers import Crew, Refusals, WorkerRecord
 from gossamer.store.store import Store
 
 B = "https://b.example"
@@ -149,7 +149,7 @@ async def test_what_waits_for_nobody_is_seen(bed: Beds, store: Store) -> None:
     (own, eu) = await heaps(store, "c")
     assert (own.workers, eu.workers, eu.region, eu.ready, eu.stranded) == (None, None, "eu", 2, False)
     await Tasks(store).submit("c", b"{}")
-    worker = Worker(name="w@h", host="h", pid=1, lanes=["http"], processes=1, version="1")
+    worker = WorkerRecord(name="w@h", host="h", pid=1, lanes=["http"], processes=1, version="1")
     await Crew(store).beat(worker)
     (own, eu) = await heaps(store, "c")
     assert (own.workers, own.stranded, eu.workers, eu.stranded) == (1, False, 0, True)
@@ -215,7 +215,7 @@ async def test_who_serves_what_is_set_apart(bed: Beds, store: Store) -> None:
     await b.end(one, "b")
     await tasks.submit("c", b"{}", {"shop": b"what is known of it"})
     for name in ("v@h", "w@h"):
-        await crew.beat(Worker(name=name, host="h", pid=1, lanes=["http"], processes=1, version="1"))
+        await crew.beat(WorkerRecord(name=name, host="h", pid=1, lanes=["http"], processes=1, version="1"))
     await refusals.refuse("w@h", "c", "no file", "shop")
     assert await refusals.refused() == {("w@h", "c", "shop"): "no file"}
     (line,) = await heaps(store, "c")

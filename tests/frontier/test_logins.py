@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gossamer.state.logins import Known, Logins
+from gossamer.state.logins import KnownAccount, Logins
 from gossamer.store.store import connect
 
-ANN, BOB = Known("ann", "aaaa"), Known("bob", "bbbb")
+ANN, BOB = KnownAccount("ann", "aaaa"), KnownAccount("bob", "bbbb")
 
 
 @pytest.fixture

@@ -8,26 +8,26 @@ import random
 
 import pytest
 
-from gossamer.proxies.proxy_health import HOST, PROXY, Rule, Seen, Standing
+from gossamer.proxies.proxy_health import HOST, PROXY, BreakerRule, ProxyReport, Standing
 from gossamer.state.proxy_stats import Proving
 from gossamer.store import keys
 from gossamer.store.store import Store
 
 
-def telling(seen: Seen, rule: Rule) -> tuple[object, ...]:
+def telling(seen: ProxyReport, rule: BreakerRule) -> tuple[object, ...]:
     return (seen.good, seen.bad, seen.seconds, seen.tail, *rule)
 
 
 async def test_the_script_keeps_the_rules(store: Store) -> None:
     rng, one = random.Random(3), Proving(store, "c")
     mine = {key: Standing() for key in ("a:1", "b:2\te.com", "@acme")}
-    rules = {"a:1": PROXY, "b:2\te.com": HOST, "@acme": Rule(4, 5, 40)}
+    rules = {"a:1": PROXY, "b:2\te.com": HOST, "@acme": BreakerRule(4, 5, 40)}
     opened = 0
     for _ in range(60):
         seen = {}
         for key in rng.sample(sorted(mine), 2):
             good, bad = rng.choice(((0, 1), (0, 2), (0, 3), (1, 1), (2, 0)))
-            seen[key] = Seen(good, bad, good * rng.random(), rng.randint(0, bad) if good else bad)
+            seen[key] = ProxyReport(good, bad, good * rng.random(), rng.randint(0, bad) if good else bad)
         now, _ = await one.exchange({key: telling(value, rules[key]) for key, value in seen.items()})
         for key, value in seen.items():
             mine[key].felt(value, now, rules[key])
@@ -53,13 +53,13 @@ async def test_the_script_keeps_the_rules(store: Store) -> None:
 
 async def test_each_hears_once_of_what_the_others_saw(store: Store) -> None:
     one, other = Proving(store, "c"), Proving(store, "d")
-    fault = telling(Seen(0, 3, 0.0, 3), PROXY)
+    fault = telling(ProxyReport(0, 3, 0.0, 3), PROXY)
     await one.exchange({f"p:{n}": fault for n in range(1200)})
     now, heard = await other.exchange({})
     assert len(heard) == 1200
     assert Standing.of(heard["p:7"]).until > now
     assert (await other.exchange({}))[1] == {}
-    await one.exchange({"p:7": telling(Seen(1, 0, 0.2, 0), PROXY)})
+    await one.exchange({"p:7": telling(ProxyReport(1, 0, 0.2, 0), PROXY)})
     _, heard = await other.exchange({"q:1": fault})
     assert set(heard) == {"p:7", "q:1"}
     assert Standing.of(heard["p:7"]).until == 0
@@ -81,7 +81,9 @@ async def test_a_session_is_bound_once_and_anew_when_its_proxy_is_gone(store: St
 
 async def test_what_nobody_saw_for_a_week_is_forgotten(store: Store) -> None:
     one = Proving(store, "c")
-    now, _ = await one.exchange({"old:1": telling(Seen(1), PROXY), "new:1": telling(Seen(1), PROXY)})
+    now, _ = await one.exchange(
+        {"old:1": telling(ProxyReport(1), PROXY), "new:1": telling(ProxyReport(1), PROXY)}
+    )
     await store.client.zadd(keys.PROXIES[1], {"old:1": now - 8 * 86_400_000})
     await one.exchange({})
     assert set(await store.client.hkeys(keys.PROXIES[0])) == {b"new:1"}

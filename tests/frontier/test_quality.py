@@ -7,9 +7,9 @@ import pytest
 
 from gossamer.frontier.quality import Lately, Runs
 from gossamer.frontier.removal import forget
-from gossamer.items.gate_window import Trip, Window, counted
+from gossamer.items.gate_window import GateFailure, Window, counted
 from gossamer.items.gates import parse
-from gossamer.model.quality import KEPT, Part, Run
+from gossamer.model.quality import KEPT, GoodRun, SitePart
 from gossamer.store import keys
 from gossamer.store.store import Store
 
@@ -17,7 +17,9 @@ from gossamer.store.store import Store
 async def test_the_last_good_runs_of_a_site(store: Store) -> None:
     runs = Runs(store)
     for n in (*range(KEPT + 2), KEPT + 1):
-        await runs.keep("shop", Run("c", f"2026-01-{n + 1:02}T00:00:00Z", 20, 1.0, 0.5, {"book.price": 0.9}))
+        await runs.keep(
+            "shop", GoodRun("c", f"2026-01-{n + 1:02}T00:00:00Z", 20, 1.0, 0.5, {"book.price": 0.9})
+        )
     await store.guard(store.client.lpush(keys.quality("odd"), b"{"))
     found = await runs.load(["shop", "odd", "none"])
     assert [run.at[8:10] for run in found["shop"]] == [f"{n:02}" for n in range(KEPT + 2, 2, -1)]
@@ -33,12 +35,12 @@ class Process:
         self.window = Window({"shop": [parse("pause if coverage.price<0.9")]}, {})
         self.pages, self.counts = 0, dict[str, int]()
 
-    async def saw(self, price: int) -> list[Trip]:
+    async def saw(self, price: int) -> list[GateFailure]:
         visit = {"pages": 1, "succeeded": 1, "q|shop|p": 1, "q|shop|i|tea": 1, "q|shop|f|tea|price": price}
         self.pages += counted(self.counts, visit, dead=False)
         if self.pages < self.window.every:
             return []
-        part = Part(self.name, self.pages, self.counts)
+        part = SitePart(self.name, self.pages, self.counts)
         self.pages, self.counts = 0, {}
         return self.window.saw(await self.lately.share(part))
 
@@ -50,7 +52,7 @@ async def test_whatever_their_number_processes_see_together_what_changed_within_
     all_of = [Process(store, f"p{n}") for n in range(many)]
     for n in range(800):
         assert await all_of[n % many].saw(1) == []
-    tripped: dict[str, Trip] = {}
+    tripped: dict[str, GateFailure] = {}
     for n in range(201):
         one = all_of[n % many]
         for trip in await one.saw(0):
@@ -64,7 +66,7 @@ async def test_whatever_their_number_processes_see_together_what_changed_within_
     )
     late = Lately(store, "c")
     await late.begin()  # what was before it came is not its
-    assert len(await late.share(Part("late", 1, {}))) == 1
+    assert len(await late.share(SitePart("late", 1, {}))) == 1
     assert [await late.first("g"), await all_of[0].lately.first("g")] == [True, False]
     await late.begin(anew=True)
     assert await late.first("g")

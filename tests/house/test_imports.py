@@ -171,7 +171,7 @@ def test_every_package_is_in_the_drawing() -> None:
         ("app/wiring.py", "from gossamer.cli import main", False),
         ("cli/worker.py", "from gossamer.fleet import app", True),
         ("fleet/child.py", "from gossamer.cli import main", False),
-        ("api.py", "from gossamer.app.runner import Run", True),
+        ("api.py", "from gossamer.app.runner import CrawlRun", True),
         ("app/runner.py", "from gossamer.api import crawl", False),
         ("uses/prices.py", "from gossamer.api import crawl", True),
         ("uses/prices.py", "from gossamer.config.settings import Settings", False),

@@ -111,6 +111,15 @@ def test_every_exception_is_still_needed() -> None:
         assert reason
 
 
+def test_each_class_name_once() -> None:
+    where: dict[str, list[str]] = {}
+    for source in package():
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.ClassDef):
+                where.setdefault(node.name, []).append(f"{source.path}:{node.lineno}")
+    assert [places for places in where.values() if len(places) > 1] == []
+
+
 def test_no_possessive_group() -> None:
     # Python before 3.11.5 matches possessive groups that contain alternatives wrongly (gh-106052);
     # `(?>(?:...)*)` is the same and right

@@ -7,7 +7,7 @@ from collections import Counter
 
 from gossamer.model.proxy import Proxy, Wanted
 from gossamer.proxies.proxy_choice import Pool
-from gossamer.proxies.proxy_health import HOST, PROXY, Seen, Standing
+from gossamer.proxies.proxy_health import HOST, PROXY, ProxyReport, Standing
 
 ANY, NOW = Wanted(), 1_800_000_000_000
 MINUTE = 60_000
@@ -53,8 +53,8 @@ def test_the_better_one_is_taken_more_often_but_not_always() -> None:
 
 def test_what_was_seen_long_ago_counts_less() -> None:
     good, bad = Standing(), Standing()
-    good.felt(Seen(20, 0, 2.0), NOW, PROXY)
-    bad.felt(Seen(10, 10, 1.0, 1), NOW, PROXY)
+    good.felt(ProxyReport(20, 0, 2.0), NOW, PROXY)
+    bad.felt(ProxyReport(10, 10, 1.0, 1), NOW, PROXY)
     assert good.score(NOW) > 2 * bad.score(NOW)
     assert good.score(NOW + 60 * MINUTE) < 1.4 * bad.score(NOW + 60 * MINUTE)
 
@@ -107,7 +107,7 @@ def test_most_of_a_large_pool_may_be_out() -> None:
 def test_what_others_saw_counts_with_what_they_have_not_heard_of() -> None:
     one, theirs = pool(2), Standing()
     one.book.saw(0, "e.com", NOW, fault=True)
-    theirs.felt(Seen(0, 2, 0.0, 2), NOW, PROXY)
+    theirs.felt(ProxyReport(0, 2, 0.0, 2), NOW, PROXY)
     one.book.heard({one.book.ids[0]: theirs, "gone:1": Standing()}, NOW)
     assert one.book.out(0, NOW)
     assert Standing.of(theirs.text).until == theirs.until > NOW
@@ -117,9 +117,9 @@ def test_each_time_it_is_out_for_twice_as_long() -> None:
     one, now = Standing(), NOW
     lengths = []
     for _ in range(9):
-        one.felt(Seen(0, 1, 0.0, 1), now, HOST)
+        one.felt(ProxyReport(0, 1, 0.0, 1), now, HOST)
         lengths.append((one.until - now) // MINUTE)
         now = one.until
     assert lengths == [1, 2, 4, 8, 16, 32, 60, 60, 60]
-    one.felt(Seen(1, 0, 0.1, 0), now, HOST)
+    one.felt(ProxyReport(1, 0, 0.1, 0), now, HOST)
     assert (one.until, one.outs) == (0, 0)

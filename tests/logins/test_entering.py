@@ -24,7 +24,7 @@ from gossamer.model.verdict import Drop
 from gossamer.model.visit import Attempt, Claim
 from gossamer.worker.login_detection import lost, refused
 from gossamer.worker.login_flow import Entered, Entering, Walk, Who
-from gossamer.worker.robots_gate import Gate
+from gossamer.worker.robots_gate import RobotsGate
 from gossamer.worker.rungs import Rung
 
 URL = "https://club.example/login"
@@ -55,7 +55,7 @@ class Pages:
         """Nothing."""
 
 
-class Open(Gate):
+class Open(RobotsGate):
     """A gate that shuts what it is told to."""
 
     def __init__(self, shut: Drop | None = None) -> None:

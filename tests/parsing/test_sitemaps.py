@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.parsing.sitemaps import MOST, Entry, entries
+from gossamer.parsing.sitemaps import MOST, SitemapEntry, entries
 from gossamer.politeness.robots import Robots
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "sitemaps.jsonl.gz"
@@ -28,9 +28,9 @@ def rows() -> list[dict[str, Any]]:
     )
 
 
-def walk(site: dict[str, Any], home: str, depth: int = 3) -> list[Entry]:
+def walk(site: dict[str, Any], home: str, depth: int = 3) -> list[SitemapEntry]:
     """Pages of all sitemaps that robots.txt names: each sitemap once, indexes at most `depth` deep."""
-    pages: list[Entry] = []
+    pages: list[SitemapEntry] = []
     seen: set[str] = set()
 
     def visit(url: str, left: int) -> None:

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from gossamer.api import job_of
-from gossamer.app.job import Job, Output
+from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import crawl
 from gossamer.items.gates import parse as gate
 from gossamer.model.absence import judge, not_an_item, too_many, usual
-from gossamer.model.quality import Quality, Run, of_counts
+from gossamer.model.quality import GoodRun, Quality, of_counts
 from gossamer.model.summary import Summary
 from gossamer.model.visit import Row
 from servers.answers import answering
@@ -187,7 +187,7 @@ def job(folder: Path, output: str) -> Job:
         "fresh": True,
     }
     made = job_of([str(folder / "shop.py")], options)
-    made.outputs = [Output(output)]
+    made.outputs = [JobOutput(output)]
     return made
 
 
@@ -320,14 +320,16 @@ def test_a_store_that_refuses_every_row_of_a_kind_ends_with_20(tmp_path: Path) -
 
 RUNS = {
     "shop": [
-        Run("c", "", 30, 1.0, 1.0, {"book.upc": 1.0, "book.title": 1.0, "book.price": 0.96, "book.note": 0.2})
+        GoodRun(
+            "c", "", 30, 1.0, 1.0, {"book.upc": 1.0, "book.title": 1.0, "book.price": 0.96, "book.note": 0.2}
+        )
     ]
 }
 
 
 def test_usual_fields_are_those_of_nearly_all_items_but_for_keys() -> None:
     assert usual(RUNS, {"book": "upc"}) == {("shop", "book"): {"price": 0.96, "title": 1.0}}
-    few = {"shop": [Run("c", "", 3, 1.0, 1.0, {"book.price": 1.0})]}
+    few = {"shop": [GoodRun("c", "", 3, 1.0, 1.0, {"book.price": 1.0})]}
     assert usual(few, {}) == {}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from e2e.runs import job
-from gossamer.app.job import Job, Output
+from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import crawl
 from gossamer.model.summary import Summary
 from pipeline.shop import Shop
@@ -32,7 +32,7 @@ def listing(page):
 async def crawled(folder: Path, shop: Shop, how: str = "", **given: Any) -> Summary:
     (folder / "shop.py").write_text(SITE.format(url=shop.url, how=how))
     one: Job = job([str(folder / "shop.py")], folder, per_host=16, **given)
-    one.outputs = [Output(str(folder / "out.sqlite"))]
+    one.outputs = [JobOutput(str(folder / "out.sqlite"))]
     return await crawl(one)
 
 

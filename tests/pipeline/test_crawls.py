@@ -16,7 +16,7 @@ import gossamer
 from e2e.runs import begin, command, kill
 from gossamer.api import job_of
 from gossamer.app.gate_setup import missed
-from gossamer.app.job import Job, Output
+from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import Live, crawl
 from gossamer.app.wiring import open_store
 from gossamer.frontier.crawls import Crawls
@@ -55,7 +55,7 @@ def job(folder: Path, *outputs: str, **options: Any) -> Job:
         [str(folder / "shop.py")],
         {"data": str(folder / "data"), "delay": 0, "per_host": 16, "name": "c"} | options,
     )
-    made.outputs = [Output(str(folder / one)) for one in outputs]
+    made.outputs = [JobOutput(str(folder / one)) for one in outputs]
     return made
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.politeness.scores import HOSTS, LAST, Means, Record, Streak, among_best, score, waits
+from gossamer.politeness.scores import HOSTS, LAST, Means, Streak, WorkerScore, among_best, score, waits
 
 NOW = 1000.0
 
@@ -16,9 +16,9 @@ def record(
     *,
     hard: tuple[int, float, float] | None = None,
     **given: object,
-) -> Record:
+) -> WorkerScore:
     fields = {"at": NOW, "easy": Means(100, success, latency)} | given
-    made = Record(name, **fields)  # type: ignore[arg-type] # fields by name
+    made = WorkerScore(name, **fields)  # type: ignore[arg-type] # fields by name
     if hard:
         made.hard = Means(*hard)
     return made
@@ -34,7 +34,7 @@ def record(
         (record("a", latency=0.1), record("b", 0.6, latency=0.05)),
     ],
 )
-def test_who_is_better(better: Record, worse: Record) -> None:
+def test_who_is_better(better: WorkerScore, worse: WorkerScore) -> None:
     assert among_best(better, [worse], NOW)
     assert not among_best(worse, [better], NOW)
 
@@ -63,13 +63,13 @@ def test_a_better_one_that_cannot_is_no_rival(best: dict[str, object]) -> None:
         (record("a", latency=0.5, hard=(50, 1.0, 0.01)), (300, 0)),
     ],
 )
-def test_how_long_hosts_are_left_to_better_ones(mine: Record, told: tuple[int, int]) -> None:
+def test_how_long_hosts_are_left_to_better_ones(mine: WorkerScore, told: tuple[int, int]) -> None:
     assert waits(mine, [record("b"), record("c", 0.1)], NOW) == told
 
 
 def test_who_knows_nothing_of_itself_is_no_worse_than_others() -> None:
-    assert score(Record("new")) == 1.0
-    assert among_best(Record("new"), [Record("new too", at=NOW)], NOW)
+    assert score(WorkerScore("new")) == 1.0
+    assert among_best(WorkerScore("new"), [WorkerScore("new too", at=NOW)], NOW)
     assert not among_best(record("a", out="x"), [], NOW)
 
 
@@ -124,7 +124,7 @@ GOOD, BAD = record("b", good_at=NOW - 1), record("b", good_at=NOW - 60)
         (failing(LAST, HOSTS, "connect", answered=HOSTS), [record("b", at=NOW - 60)], True),
     ],
 )
-def test_when_a_worker_takes_itself_out(streak: Streak, others: list[Record], goes: bool) -> None:
+def test_when_a_worker_takes_itself_out(streak: Streak, others: list[WorkerScore], goes: bool) -> None:
     assert bool(streak.out(others, NOW)) is goes
 
 

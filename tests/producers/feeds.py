@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.app import producer_runner, seeding
 from gossamer.app.job import Job
-from gossamer.app.producers import source
+from gossamer.app.producers import registry
 from gossamer.app.runner import begin
 from gossamer.app.wiring import open_store
 from gossamer.frontier.summary import counts
@@ -19,7 +19,7 @@ from gossamer.frontier.summary import counts
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists are long from 100 bytes on, and read in small parts."""
-    monkeypatch.setattr(source, "SHORT", 100)
+    monkeypatch.setattr(registry, "SHORT", 100)
     monkeypatch.setattr("gossamer.app.producers.lines.PART", 200)
     monkeypatch.setattr("gossamer.app.producers.lines.SHORT", 100)
 
@@ -49,8 +49,8 @@ def listed(path: Path, urls: list[str]) -> Path:
 
 DRIVER = """
 import sys
-from gossamer.app.producers import lines, source
-source.SHORT = lines.SHORT = 100
+from gossamer.app.producers import lines, registry
+registry.SHORT = lines.SHORT = 100
 lines.PART = 2000
 from gossamer.cli import main
 main()

@@ -233,7 +233,7 @@ def test_scope_prefix_needs_its_seeds(tmp_path: Path) -> None:
 
 
 def test_a_program_that_needs_no_producer_loads_none() -> None:
-    code = "import sys, gossamer.seeding; print([m for m in ('aiokafka', 'psycopg', 'sqlite3.dbapi2') if m in sys.modules][:2])"
+    code = "import sys, gossamer.app.seeding; print([m for m in ('aiokafka', 'psycopg', 'sqlite3.dbapi2') if m in sys.modules][:2])"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "aiokafka" not in said.stdout
     assert "psycopg" not in said.stdout

@@ -70,13 +70,13 @@ def test_what_kills_a_process_between_pages_blames_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def make(note: working.Note) -> Any:
-        def read(keys: Any) -> working.Batch:
+        def read(keys: Any) -> working.ParsedBatch:
             if keys[0] == "hit" and not (tmp_path / "hit").exists():
                 (tmp_path / "hit").touch()
                 os.kill(os.getpid(), 9)
             if keys[0] == "always":
                 os.kill(os.getpid(), 9)
-            return working.Batch(pages=len(keys))
+            return working.ParsedBatch(pages=len(keys))
 
         return read
 

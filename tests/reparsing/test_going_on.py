@@ -25,19 +25,19 @@ def test_a_run_that_ended_while_it_wrote_goes_on_with_its_outputs_and_with_the_s
         owners.append(given["owner"])
         return real(*words, **given)
 
-    def ended(self: runner.Run, sink: Any, rows: Any) -> None:
+    def ended(self: runner.ReparseRun, sink: Any, rows: Any) -> None:
         raise KeyboardInterrupt
 
     def again(**arguments: str) -> runner.Told:
         outputs = [("made.jsonl", False)]
-        return runner.Run(
+        return runner.ReparseRun(
             place / "run", [place / "pages.warc.gz"], load_all(["shop.py"], arguments), outputs=outputs
         ).work()
 
     monkeypatch.setattr(runner, "open_output", opened)
     for of in ("a", "b"):
         with monkeypatch.context() as patch:
-            patch.setattr(runner.Run, "_hand", ended)
+            patch.setattr(runner.ReparseRun, "_hand", ended)
             with pytest.raises(KeyboardInterrupt):
                 again(of="a")
         again(of=of)
@@ -56,13 +56,13 @@ def test_a_run_that_begins_anew_and_ends_at_once_leaves_nothing_to_go_on_from(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(runner.Run, "_write", ended)
+        patch.setattr(runner.ReparseRun, "_write", ended)
         with pytest.raises(KeyboardInterrupt):
-            runner.Run(place / "run", archive, sites).work()
-        patch.setattr(runner.Run, "_take", ended)
+            runner.ReparseRun(place / "run", archive, sites).work()
+        patch.setattr(runner.ReparseRun, "_take", ended)
         with pytest.raises(KeyboardInterrupt):
-            runner.Run(place / "run", archive, sites, fresh=True).work()
-    told = runner.Run(place / "run", archive, sites).work()
+            runner.ReparseRun(place / "run", archive, sites, fresh=True).work()
+    told = runner.ReparseRun(place / "run", archive, sites).work()
     assert told.items == len((place / "run" / "items.jsonl").read_bytes().splitlines()) == COUNT - 1
 
 
@@ -72,14 +72,14 @@ def test_newer_answers_to_the_same_addresses_begin_a_run_anew(
 ) -> None:
     sites = load_all(["shop.py"])
     with monkeypatch.context() as patch:
-        patch.setattr(runner.Run, "_write", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(runner.ReparseRun, "_write", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            runner.Run(place / "run", [place / "plain"], sites).work()
+            runner.ReparseRun(place / "run", [place / "plain"], sites).work()
     newer = stored(1)
     newer.data.at += 1e6
     was = newer.data.exchange
     newer.data.exchange = Exchange(was.sent, was.head, was.body.replace(b"Thing 1", b"Thing one"))
     more = Objects(str(place / "plain"))
     more.close(more.append(more.prepare(), [newer]))
-    told = runner.Run(place / "run", [place / "plain"], sites).work()
+    told = runner.ReparseRun(place / "run", [place / "plain"], sites).work()
     assert "Thing one" in Path(told.items_file).read_text()

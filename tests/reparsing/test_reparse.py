@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from gossamer.api import job_of
-from gossamer.app.job import Output
+from gossamer.app.job import JobOutput
 from gossamer.app.reparse import processes, runner
 from gossamer.app.reparse.comparison import Difference, compare
 from gossamer.app.runner import crawl
 from gossamer.cli.commands import run
 from gossamer.model.page import Exchange
-from gossamer.model.visit import RAW, Asked, Raw, Row
+from gossamer.model.visit import RAW, Raw, RequestContext, Row
 from gossamer.sinks.objects import Objects
 from gossamer.sinks.warc import Warc
 from gossamer.sites import load_all
@@ -74,7 +74,7 @@ def stored(n: int, status: int = 200, **asked: Any) -> Row:
     body = f"<h1>Thing {n}</h1><i>sku{n}</i><b>{n}.5</b><a href='/p/{n + 1}'>next</a>".encode()
     url = f"http://shop.test/p/{'broken' if n == 7 else n}"
     head = f"HTTP/1.1 {status} OK\r\nContent-Type: text/html\r\n\r\n".encode()
-    how = Asked(depth=1, carry={"group": "g"}, **asked)
+    how = RequestContext(depth=1, carry={"group": "g"}, **asked)
     return Row(RAW, url, Raw(url, status, "text/html", 1700000000.5 + n, Exchange(b"", head, body), how))
 
 
@@ -148,7 +148,7 @@ def test_a_run_that_was_ended_goes_on_where_it_was(place: Path, monkeypatch: pyt
     monkeypatch.setattr(processes, "BATCH", 5)
     monkeypatch.setattr(runner, "OFTEN", 0.0)
     sites = load_all(["shop.py"])
-    whole = runner.Run(place / "whole", [place / "pages.warc.gz"], sites)
+    whole = runner.ReparseRun(place / "whole", [place / "pages.warc.gz"], sites)
     whole.work()
     read: list[int] = []
     real = processes.over
@@ -159,23 +159,25 @@ def test_a_run_that_was_ended_goes_on_where_it_was(place: Path, monkeypatch: pyt
     class Died(BaseException):
         pass
 
-    saved = runner.Run._save
+    saved = runner.ReparseRun._save
     for at in (1, 2, 5):
         count = [0]
 
-        def save(self: runner.Run, at: int = at, count: list[int] = count) -> None:
+        def save(self: runner.ReparseRun, at: int = at, count: list[int] = count) -> None:
             count[0] += 1
             if count[0] == at:
                 raise Died  # the lines of a batch are written, the state is not
             saved(self)
 
-        monkeypatch.setattr(runner.Run, "_save", save)
+        monkeypatch.setattr(runner.ReparseRun, "_save", save)
         with pytest.raises(Died):
-            runner.Run(
+            runner.ReparseRun(
                 place / "run", [place / "pages.warc.gz"], sites, outputs=[("made.jsonl", False)]
             ).work()
-    monkeypatch.setattr(runner.Run, "_save", saved)
-    told = runner.Run(place / "run", [place / "pages.warc.gz"], sites, outputs=[("made.jsonl", False)]).work()
+    monkeypatch.setattr(runner.ReparseRun, "_save", saved)
+    told = runner.ReparseRun(
+        place / "run", [place / "pages.warc.gz"], sites, outputs=[("made.jsonl", False)]
+    ).work()
     assert read[-1] < read[0]
     assert told.items == COUNT - 1
     assert (place / "run" / "items.jsonl").read_bytes() == (place / "whole" / "items.jsonl").read_bytes()
@@ -192,7 +194,7 @@ def test_pages_of_all_runs_count_and_the_last_answer_of_each(
         def crawled(*outputs: str, refresh: bool = False) -> dict[str, str]:
             given = {"data": str(tmp_path / "data"), "delay": 0, "name": "c", "refresh": refresh}
             job = job_of([str(tmp_path / "shop.py")], given)
-            job.outputs = [Output(str(tmp_path / one)) for one in outputs]
+            job.outputs = [JobOutput(str(tmp_path / one)) for one in outputs]
             asyncio.run(crawl(job))
             told = reparse(capsys, "c", "--data", str(tmp_path / "data"))
             assert told["pages"] == 5
@@ -221,7 +223,7 @@ def test_a_page_that_failed_once_is_read_as_it_was_and_one_that_is_gone_is_gone(
         given = {"data": str(tmp_path / "data"), "delay": 0, "name": "c", "retries": ()}
         for shop.failing, shop.missing in ((set(), set()), ({"/p/1"}, {"/p/2"})):
             job = job_of([str(tmp_path / "shop.py")], given | {"refresh": bool(shop.failing)})
-            job.outputs = [Output(one.format(tmp_path)) for one in (kept, "{}/out.jsonl")]
+            job.outputs = [JobOutput(one.format(tmp_path)) for one in (kept, "{}/out.jsonl")]
             asyncio.run(crawl(job))
     told = reparse(capsys, "c", "--data", str(tmp_path / "data"))
     assert (told["items"], told["difference"]["removed"]) == (3, 1), "what failed stays, what is gone goes"
@@ -310,12 +312,12 @@ def test_lines_are_compared_by_what_the_site_says(tmp_path: Path) -> None:
 def test_pages_that_came_since_begin_a_run_anew(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sites, made = load_all([str(place / "shop.py")]), place / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(runner.Run, "_write", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(runner.ReparseRun, "_write", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            runner.Run(made, [place / "plain"], sites).work()
+            runner.ReparseRun(made, [place / "plain"], sites).work()
     more = Objects(str(place / "plain"))
     more.close(more.append(more.prepare(), [stored(200)]))
-    told = runner.Run(made, [place / "plain"], sites).work()
+    told = runner.ReparseRun(made, [place / "plain"], sites).work()
     assert (told.read, told.items) == (COUNT + 5, COUNT)
 
 

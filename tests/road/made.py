@@ -23,8 +23,8 @@ from gossamer.worker.loop import Worker
 from gossamer.worker.min_depth import DEEP, Nearer
 from gossamer.worker.outputs import Outputs
 from gossamer.worker.reader import Reader
-from gossamer.worker.robots_gate import Gate
-from gossamer.worker.rungs import Nobody, Rung, Rungs
+from gossamer.worker.robots_gate import RobotsGate
+from gossamer.worker.rungs import NoIdentity, Rung, Rungs
 from gossamer.worker.visitor import Visitor
 
 SEED = "http://a.example/"
@@ -82,7 +82,7 @@ def links(*targets: str) -> str:
 
 def only(net: Net) -> Rungs:
     """One rung for all requests."""
-    rung = Rung("plain", net, Nobody())
+    rung = Rung("plain", net, NoIdentity())
     return lambda _: rung
 
 
@@ -131,7 +131,7 @@ class Road:
             depths=depth < DEEP,
         )
         self.reader = Reader([], self.taker, urls.key, pages=True, text=False, links=False)
-        self.gate = Gate(
+        self.gate = RobotsGate(
             self.frontier,
             only(net),
             agent="gossamer",

@@ -25,7 +25,7 @@ from gossamer.worker.fetching import Fetched, Fetching
 from gossamer.worker.ladder_climbing import Climbing
 from gossamer.worker.reader import Reader
 from gossamer.worker.robots_gate import Treatment
-from gossamer.worker.rungs import Nobody, Rung
+from gossamer.worker.rungs import NoIdentity, Rung
 from road.made import Make, Net, Road
 
 URL = "https://a.example/shop/1"
@@ -78,7 +78,8 @@ def visit(store: Store, road: Make, tmp_path: Path) -> Visit:
         plain = Plain({}, {}, [], urls.registered_domain)
         nets = {name: made if isinstance(made, Net) else Net({url: made}) for name, made in answers.items()}
         made = {
-            name: Rung(name, net, plain if isinstance(net, Keyed) else Nobody()) for name, net in nets.items()
+            name: Rung(name, net, plain if isinstance(net, Keyed) else NoIdentity())
+            for name, net in nets.items()
         }
         kept: list[str] = []
         fetching = Fetching(

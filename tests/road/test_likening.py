@@ -14,7 +14,7 @@ from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim, PageRecord, Row, Settle, Visit
 from gossamer.parsing import html
-from gossamer.state.near_duplicate_index import Alike
+from gossamer.state.near_duplicate_index import NearDuplicateIndex
 from gossamer.store.store import Store
 from gossamer.worker.near_duplicate_marks import mark
 from gossamer.worker.near_duplicates import Likening
@@ -54,7 +54,7 @@ def visit(*rows: Row) -> Visit:
 
 async def marked(store: Store, *rows: Row) -> list[PageRecord]:
     visits = [visit(one) for one in rows]
-    await Likening(Alike(store, "c")).mark(visits)
+    await Likening(NearDuplicateIndex(store, "c")).mark(visits)
     return [one.data for one in rows if isinstance(one.data, PageRecord)]
 
 
@@ -136,7 +136,7 @@ async def test_copies_are_counted_and_items_wanted_once_are_dropped(store: Store
         visit(row("http://a.example/4", STORY)),
         visit(row("http://a.example/5", STORY)),
     ]
-    await Likening(Alike(store, "c", most=2)).mark(visits)
+    await Likening(NearDuplicateIndex(store, "c", most=2)).mark(visits)
     assert [len(one.rows) for one in visits] == [1, 0, 1, 1, 1]
     assert (visits[1].counts["items"], visits[1].counts["dropped"]) == (0, 1)
     first, third = visits[0].rows[0].data, visits[2].rows[0].data
@@ -146,5 +146,5 @@ async def test_copies_are_counted_and_items_wanted_once_are_dropped(store: Store
     assert (third["_copy"], third["_likeness"]) == ("exact", 1.0)
     assert visits[4].counts["dup:exact"] == 1
     full = visit(row("http://a.example/6", "<p>Something else altogether"))
-    await Likening(Alike(store, "c", most=2)).mark([full])
+    await Likening(NearDuplicateIndex(store, "c", most=2)).mark([full])
     assert full.counts["dup:unkept"] == 1

@@ -286,14 +286,14 @@ def test_equal_elements_that_are_left_open_are_read_apart_and_take_no_memory() -
 WORKER = """
 import asyncio, msgspec, sys
 from pathlib import Path
-from gossamer.page import Page
-from gossamer.request import Request
+from gossamer.model.page import Page
+from gossamer.model.request import Request
 from gossamer.worker.page_frames import Order
-from gossamer.worker.page_reader import Process, _task
-from gossamer.visit import Claim
+from gossamer.worker.page_reader import ReaderProcess, _task
+from gossamer.model.visit import Claim
 
 async def main(site, body):
-    process = Process()
+    process = ReaderProcess()
     sources = [(site, Path(site).read_bytes())]
     order = Order(sources, ["shop"], {}, list(sys.path), (), True, True, True, "off", "", "", [], True, None)
     await process.begin(msgspec.msgpack.encode(order))

@@ -16,7 +16,7 @@ from gossamer.config.settings import Settings
 from gossamer.scheduler import loop
 from gossamer.scheduler.jobs import check
 from gossamer.scheduler.runs import Here
-from gossamer.state.schedules import Run, Schedule, Schedules, Task
+from gossamer.state.schedules import Schedule, ScheduledRun, ScheduledTask, Schedules
 from gossamer.store.store import Store
 
 HOST = "https://a.example"
@@ -42,7 +42,7 @@ class Bed:
         """Add a schedule whose clock begins now."""
         options = {"archive": str(self.archive), "retries": "none", **more.pop("options", {})}
         outputs = [(str(self.folder / output), False) for output in more.pop("outputs", ("out-{run}.jsonl",))]
-        task = Task(list(targets), options, outputs, str(self.folder), more.pop("fail_on", None))
+        task = ScheduledTask(list(targets), options, outputs, str(self.folder), more.pop("fail_on", None))
         schedule = Schedule(name=name, cron=cron, task=task, **more)
         check(schedule)
         await self.schedules.put(schedule, from_now=True)
@@ -70,7 +70,7 @@ class Bed:
             await task
             await store.close()
 
-    async def ended(self, number: int, name: str = "s") -> list[Run]:
+    async def ended(self, number: int, name: str = "s") -> list[ScheduledRun]:
         """Wait for so many ended runs; they, in the order of their due times."""
         for _ in range(1000):
             found = await self.schedules.ended(name)
@@ -81,7 +81,7 @@ class Bed:
             await asyncio.sleep(0.02)
         return sorted(await self.schedules.ended(name), key=lambda run: (run.due, run.part))
 
-    async def decided(self, name: str = "s") -> list[Run]:
+    async def decided(self, name: str = "s") -> list[ScheduledRun]:
         """Wait for open runs; they."""
         for _ in range(1000):
             if found := await self.schedules.open(name):

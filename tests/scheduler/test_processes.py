@@ -19,7 +19,7 @@ import pytest
 from clockwork import Moved, faked
 from e2e.runs import SRC, begin, kill, rows, socket_of, store_pid
 from gossamer.app.wiring import open_url
-from gossamer.state.schedules import Run, Schedules
+from gossamer.state.schedules import ScheduledRun, Schedules
 from web import Web, preset, serve
 
 
@@ -107,8 +107,8 @@ def add(desk: Desk, web: Web, name: str, line: str, *words: str) -> None:
     )
 
 
-def ended(url: str, name: str) -> list[Run]:
-    async def inside() -> list[Run]:
+def ended(url: str, name: str) -> list[ScheduledRun]:
+    async def inside() -> list[ScheduledRun]:
         store = await open_url(url, embedded=False)
         try:
             return await Schedules(store).ended(name)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gossamer.errors import UsageError
 from gossamer.sinks.columns import item_columns, page_columns
-from gossamer.sinks.formats import FileOutput, Output, kind_path, open_output, parse
+from gossamer.sinks.formats import OpenedOutput, OutputSpec, kind_path, open_output, parse
 from gossamer.sinks.jsonl import Stdout
 from gossamer.sinks.sqlite import Sqlite
 from sinks.made import Book, book, loose, page
@@ -48,7 +48,7 @@ COLUMNS = {"page": page_columns(), **item_columns([Book])}
     ],
 )
 def test_the_ending_chooses_and_a_format_forces(spec: str, path: str, form: str) -> None:
-    assert parse(spec) == Output(path, form)
+    assert parse(spec) == OutputSpec(path, form)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_any_spec_is_read_or_refused(spec: str) -> None:
 
 def test_jsonl_takes_all_kinds_in_order(tmp_path: Path) -> None:
     output = open_output(str(tmp_path / "out.jsonl"), COLUMNS)
-    assert isinstance(output, FileOutput)
+    assert isinstance(output, OpenedOutput)
     rows = [page(1), book(2), page(3)]
     assert [(sink.target(), list(part)) for sink, part in output.route(rows)] == [
         (str(tmp_path / "out.jsonl"), rows)
@@ -137,7 +137,7 @@ def test_jsonl_takes_all_kinds_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_one_file_a_kind(ending: str, tmp_path: Path) -> None:
     output = open_output(str(tmp_path / f"out.{ending}"), COLUMNS)
-    assert isinstance(output, FileOutput)
+    assert isinstance(output, OpenedOutput)
     assert [sink.target() for sink in output.sinks()] == [
         str(tmp_path / f"out.{ending}"),
         str(tmp_path / f"out.book.{ending}"),

@@ -13,12 +13,12 @@ import pytest
 from gossamer.model.interfaces import HistorySink
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import item_columns
-from gossamer.sinks.history import State, fold, gone, seen
+from gossamer.sinks.history import ItemState, fold, gone, seen
 from gossamer.sinks.sqlite import Sqlite
 from sinks.made import Book, book
 
 DAYS = [f"2026-01-0{day}T00:00:00.000Z" for day in range(1, 8)]
-ONE = State("a", DAYS[1], DAYS[1], DAYS[1])
+ONE = ItemState("a", DAYS[1], DAYS[1], DAYS[1])
 
 
 @pytest.mark.parametrize(
@@ -26,15 +26,15 @@ ONE = State("a", DAYS[1], DAYS[1], DAYS[1])
     [
         (None, "a", 1, ONE),
         (ONE, "a", 2, ONE),
-        (ONE, "b", 2, State("b", DAYS[1], DAYS[2], DAYS[2])),
+        (ONE, "b", 2, ItemState("b", DAYS[1], DAYS[2], DAYS[2])),
         (ONE, "b", 0, ONE),  # older than what is known
         (ONE._replace(deleted_at=DAYS[3]), "a", 2, ONE._replace(deleted_at=DAYS[3])),
-        (ONE._replace(deleted_at=DAYS[3]), "a", 4, State("a", DAYS[1], DAYS[4], DAYS[1])),
-        (ONE._replace(deleted_at=DAYS[3]), "b", 4, State("b", DAYS[1], DAYS[4], DAYS[4])),
+        (ONE._replace(deleted_at=DAYS[3]), "a", 4, ItemState("a", DAYS[1], DAYS[4], DAYS[1])),
+        (ONE._replace(deleted_at=DAYS[3]), "b", 4, ItemState("b", DAYS[1], DAYS[4], DAYS[4])),
     ],
 )
 def test_what_seeing_an_item_makes_of_its_state(
-    was: State | None, content: str, day: int, state: State
+    was: ItemState | None, content: str, day: int, state: ItemState
 ) -> None:
     found = seen(was, content, DAYS[day])
     assert found == state

@@ -19,10 +19,10 @@ from warcio.checker import Checker
 
 from gossamer.collectors.archive import warc_stream
 from gossamer.collectors.archive.answers import key
-from gossamer.collectors.archive.warc import Warc as Reader
+from gossamer.collectors.archive.warc import WarcArchive as Reader
 from gossamer.errors import SinkError
 from gossamer.model.page import Exchange
-from gossamer.model.visit import RAW, Asked, Raw, Row
+from gossamer.model.visit import RAW, Raw, RequestContext, Row
 from gossamer.sinks.warc import Warc
 from gossamer.sinks.warc_writer import member, moment
 from sinks.made import Died, Store, crawl, dying
@@ -37,7 +37,7 @@ def raw(n: int, body: bytes | None = None, **changes: object) -> Row:
     url, sent = f"http://a.test/{n}?b={n}&a=%C3%A9", b"GET /%d HTTP/1.1\r\nHost: a.test\r\n\r\n" % n
     fields = {
         "exchange": Exchange(sent, head + b"\r\n", own),
-        "asked": Asked(depth=n, carry={"n": n}),
+        "asked": RequestContext(depth=n, carry={"n": n}),
         "address": "127.0.0.1",
     }
     return Row(
@@ -144,7 +144,7 @@ def test_what_the_journal_lost_with_the_power_is_read_out_of_the_file(lost: str,
         *ROWS,
         raw(20, b"same"),
         raw(21, b"same"),
-        raw(24, b"posted", asked=Asked(method="POST", body="a=1")),
+        raw(24, b"posted", asked=RequestContext(method="POST", body="a=1")),
         raw(25, b""),
     ]
     whole = tmp_path / "whole"
@@ -195,7 +195,7 @@ def test_it_is_read_back_as_it_was(index: str, tmp_path: Path) -> None:
         raw(21, b"same"),
         raw(22, b""),
         raw(23, b"x" * 200_000),
-        raw(24, b"posted", asked=Asked(method="POST", body="a=1")),
+        raw(24, b"posted", asked=RequestContext(method="POST", body="a=1")),
     ][: -1 if index else None]
     path, beside = written(tmp_path / "o.warc.gz", rows), tmp_path / "o.cdxj"
     if index == "wrong":  # lengths that are none
@@ -231,7 +231,9 @@ def test_an_identical_body_is_written_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("by_index", [True, False])
 def test_an_answer_304_is_a_revisit_and_the_page_stays(by_index: bool, tmp_path: Path) -> None:
     head = b"HTTP/1.1 304 Not Modified\r\nETag: x\r\n\r\n"
-    row = raw(1, exchange=Exchange(b"GET /1 HTTP/1.1\r\nHost: a.test\r\n\r\n", head, b""), asked=Asked())
+    row = raw(
+        1, exchange=Exchange(b"GET /1 HTTP/1.1\r\nHost: a.test\r\n\r\n", head, b""), asked=RequestContext()
+    )
     row.data.status = 304
     path = written(tmp_path / "o.warc.gz", [raw(1, b"blocked"), ROWS[1], row])
     if not by_index:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from gossamer.app.job import Job, Output
+from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import crawl
 from gossamer.app.wiring import open_store
 from gossamer.config.settings import Settings
@@ -74,7 +74,7 @@ async def run(folder: Path, site: str, rest: str = "", **given: Any) -> Summary:
         Job(
             targets=[str(folder / "a.py")],
             settings=settings,
-            outputs=[Output(str(folder / "o.jsonl"))],
+            outputs=[JobOutput(str(folder / "o.jsonl"))],
             **own,
         )
     )

@@ -13,7 +13,7 @@ from gossamer.model.request import Request
 from gossamer.model.site import Pace
 from gossamer.politeness.pace import Delay
 from gossamer.sites import LoadedSite
-from gossamer.sites.host_rules import Needs, acts, hosts, needs
+from gossamer.sites.host_rules import HostNeeds, acts, hosts, needs
 
 
 def made(**given: Any) -> LoadedSite:
@@ -26,10 +26,10 @@ def test_needs_of_a_host() -> None:
     blog = made(name="blog", hosts=["a.example"], paths=["/blog/"], headers={"X": "1"}, robots=False)
     rest = made(name="rest", default=True, pace=Pace(None, 4))
     sites = [rest, shop, blog]
-    assert needs(sites, "a.example:8080") == Needs(Pace(2.0), {"X": "1"}, (1.0,), True)
-    assert needs(sites, "www.a.example") == Needs(Pace(2.0), {}, (1.0,), True)
-    assert needs(sites, "b.example") == Needs(Pace(None, 4), {}, None, True)
-    assert needs([shop], "b.example") == Needs()
+    assert needs(sites, "a.example:8080") == HostNeeds(Pace(2.0), {"X": "1"}, (1.0,), True)
+    assert needs(sites, "www.a.example") == HostNeeds(Pace(2.0), {}, (1.0,), True)
+    assert needs(sites, "b.example") == HostNeeds(Pace(None, 4), {}, None, True)
+    assert needs([shop], "b.example") == HostNeeds()
     assert acts(sites)
     assert not acts([made(hosts=["a.example"], must_have=["h1"])])
     assert hosts(made(hosts=["*.a.example", "b.example"], seeds=["https://c.example:8443/x"])) == [
@@ -44,8 +44,8 @@ def test_the_closest_site_speaks_first() -> None:
         made(hosts=["b.a.example"], pace=1),
     )
     for sites in ([wide, near], [near, wide]):
-        assert needs(sites, "b.a.example") == Needs(Pace(1.0), {"X": "wide"})
-        assert needs(sites, "c.a.example") == Needs(Pace(9.0), {"X": "wide"})
+        assert needs(sites, "b.a.example") == HostNeeds(Pace(1.0), {"X": "wide"})
+        assert needs(sites, "c.a.example") == HostNeeds(Pace(9.0), {"X": "wide"})
 
 
 def test_robots_are_ignored_where_every_site_of_the_host_says_so() -> None:
@@ -66,18 +66,18 @@ def test_blocks_are_those_of_the_closest_site_that_speaks_of_them() -> None:
 
 def test_treatment_of_a_host() -> None:
     settings = Settings(delay=(5.0, 10.0), retries=(60.0,))
-    assert treatment(Needs(), settings) == ((60.0,), Delay(5.0, 10.0), True, True)
-    assert treatment(Needs(Pace(0.0), {}, (1.0, 2.0), False), settings) == (
+    assert treatment(HostNeeds(), settings) == ((60.0,), Delay(5.0, 10.0), True, True)
+    assert treatment(HostNeeds(Pace(0.0), {}, (1.0, 2.0), False), settings) == (
         (1.0, 2.0),
         Delay(0.0, 0.0),
         False,
         True,
     )
-    assert treatment(Needs(blocks=False), settings).blocks is False
-    assert treatment(Needs(retries=()), settings).retries == ()
+    assert treatment(HostNeeds(blocks=False), settings).blocks is False
+    assert treatment(HostNeeds(retries=()), settings).retries == ()
     # --retries none is said for all
-    assert treatment(Needs(retries=(1.0,)), Settings(retries=())).retries == ()
-    assert not treatment(Needs(), Settings(ignore_robots=True)).obey
+    assert treatment(HostNeeds(retries=(1.0,)), Settings(retries=())).retries == ()
+    assert not treatment(HostNeeds(), Settings(ignore_robots=True)).obey
 
 
 def test_headers_meet_whatever_their_case() -> None:

@@ -19,7 +19,7 @@ from gossamer.model.page import Page
 from gossamer.parsing.view import View
 from gossamer.sites import LoadedSite, load
 from gossamer.sites.item_builder import Making
-from gossamer.sites.page_functions import Parsed, gather, run
+from gossamer.sites.page_functions import PageResult, gather, run
 from logins.test_entering import enter
 from logins.test_entering import page as answer
 from servers.answers import answering
@@ -74,13 +74,13 @@ def test_page_functions_follow_and_steps(kind: type[BaseException]) -> None:
     assert parsed.error == "parse"
     assert f"in raises: {kind.__name__}: so" in parsed.detail
     assert kind.__name__ in (gather(one, raising(kind), view())[1] or "")
-    (made,) = Making(site(steps=[raising(kind)])).make(Parsed(items=[Mug(name="a")]), view())
+    (made,) = Making(site(steps=[raising(kind)])).make(PageResult(items=[Mug(name="a")]), view())
     assert made.faults[0].reason == f"step raises: {kind.__name__}: so"
 
 
 @pytest.mark.parametrize("kind", RAISED)
 def test_values_that_raise_and_errors_that_do_not_say_why(kind: type[BaseException]) -> None:
-    (made,) = Making(site()).make(Parsed(items=[{"name": Hostile(kind)}]), view())
+    (made,) = Making(site()).make(PageResult(items=[{"name": Hostile(kind)}]), view())
     assert made.faults
     assert made.fields["name"] == "<Hostile>"
 
@@ -160,7 +160,7 @@ def test_ctrl_c_is_for_who_called(own: bool) -> None:
             run(one, view())
         with pytest.raises(KeyboardInterrupt):
             Making(site(steps=[lambda item, page: list(pressed_within())])).make(
-                Parsed(items=[Mug(name="a")]), view()
+                PageResult(items=[Mug(name="a")]), view()
             )
     finally:
         signal.signal(signal.SIGINT, was)

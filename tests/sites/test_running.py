@@ -14,7 +14,7 @@ from gossamer import Item, Request, Site
 from gossamer.model.page import Page
 from gossamer.parsing.view import View
 from gossamer.sites import LoadedSite, load
-from gossamer.sites.page_functions import MOST, Parsed, gather, run
+from gossamer.sites.page_functions import MOST, PageResult, gather, run
 
 URL = "https://a.example/list"
 
@@ -27,7 +27,7 @@ def view(body: str = "<h1>T</h1><a href=/x>x</a>", request: Request | None = Non
     return View(Page(URL, 200, [("content-type", "text/html")], body.encode(), 0.0, 0.0, 0), request=request)
 
 
-def applied(function: Callable[[Any], Any], page: View | None = None, **site: Any) -> Parsed:
+def applied(function: Callable[[Any], Any], page: View | None = None, **site: Any) -> PageResult:
     one = Site("s", **site)
     one.page(name="f")(function)
     return run(LoadedSite(one, Path(__file__), "v", {}, False), page or view())

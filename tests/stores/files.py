@@ -16,7 +16,7 @@ from warcio.archiveiterator import ArchiveIterator
 from archived.stores import CACHE, Gcs, Hdfs, Minio
 from archived.stores import Objects as Stored
 from e2e.runs import kill, store_pid
-from gossamer.sinks.object_store import Away
+from gossamer.sinks.object_store import ObjectFolder
 from servers.processes import until
 from stores.places import Place
 
@@ -131,7 +131,7 @@ class AwayPlace(Place):
         self.spec = self.server.url
 
     def found(self, kind: str) -> list[dict[str, Any]]:
-        away, there = Away(self.spec), self.folder / "there"
+        away, there = ObjectFolder(self.spec), self.folder / "there"
         there.mkdir()
         for name, size in away.names():
             away.fetch(name, str(there / name))

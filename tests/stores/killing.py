@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from e2e.runs import begin, command, end_all, job, kill, store_pid
-from gossamer.app.job import Job, Output
+from gossamer.app.job import Job, JobOutput
 from stores.places import Place
 from web import Web, preset, serve
 
@@ -58,7 +58,7 @@ def crawled(place: Place, folder: Path, hosts: int, pages: int, kills: int, rng:
         names = sorted({seed.split("/")[2].partition(":")[0] for seed in seeds})
         site.write_text(SITE.format(seeds=seeds, hosts=names))
         one = job([str(site)], folder, per_host=8, concurrency=64)
-        one.outputs = [Output(place.spec)]
+        one.outputs = [JobOutput(place.spec)]
         strikes = sorted((rng.uniform(0.02, 0.7) * hosts * pages, who) for who in ("worker", "store") * kills)
         try:
             dealt, said = struck(web, place, one, strikes, rng)

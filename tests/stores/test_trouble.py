@@ -15,7 +15,7 @@ import pytest
 
 from collectors.h2server import ADDRESS, made
 from e2e.runs import begin, command, job
-from gossamer.app.job import Output
+from gossamer.app.job import JobOutput
 from gossamer.app.job_payload import part, shareable
 from gossamer.errors import SinkAway, SinkError, UsageError
 from gossamer.sinks.columns import item_columns, page_columns
@@ -171,7 +171,7 @@ def test_a_receiver_whose_certificate_nobody_vouches_for_is_told_at_once(tmp_pat
 def test_a_crawl_waits_for_its_store_says_so_and_obeys_a_stop(base: PostgresPlace, tmp_path: Path) -> None:
     with serve(preset("tiny", hosts=4, pages=50, latency=0.005)) as web:
         one = job(web.plan.seeds(), tmp_path, per_host=4)
-        one.outputs = [Output(f"{base.spec}?table=waited")]
+        one.outputs = [JobOutput(f"{base.spec}?table=waited")]
         base.server.kill()
         door = begin(command(one))
         status = ["status", "c", "--data", one.settings.data, "--json"]

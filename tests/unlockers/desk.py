@@ -14,7 +14,7 @@ from gossamer.config.redaction import Secret
 from gossamer.egress.resolver import Resolver
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
-from gossamer.state.credits import Bounds, Credits
+from gossamer.state.credits import CreditLimits, Credits
 from gossamer.store.keys import tag
 from gossamer.store.store import connect
 from unlockers.providers import KEY, Stub
@@ -81,7 +81,7 @@ async def desk(
         )
         store = connect(valkey_url)
         await store.open(1, "test")
-        purse = Credits(store, "c", one.provider.name, Bounds(one.at_once, None, most), hold)
+        purse = Credits(store, "c", one.provider.name, CreditLimits(one.at_once, None, most), hold)
         made = Desk(stub, UnlockerCollector(one, Secret(KEY), http, purse, resolver), purse)
         made.collector._say = made.said.append
         try:

@@ -193,6 +193,6 @@ def test_mistakes_are_named() -> None:
 )
 def test_explain_always_agrees_with_refuse(mode: str, depth: int, text: str) -> None:
     scope = Scope.of(["http://e.com/a"], mode, exclude=[r"\.pdf"], depth=3, today=TODAY)
-    url = urls.Resolver("http://e.com/").resolve(text)
+    url = urls.HrefResolver("http://e.com/").resolve(text)
     if url is not None:
         assert refuse(scope, url, depth) in {None, *SKIPS}

@@ -39,7 +39,7 @@ def test_resolver_agrees_with_parse_on_all_rows() -> None:
             continue  # a page has a URL; the resolver then takes absolute links alone
         whole = url.parse(row["input"], row["base"])
         wanted = whole.partition("#")[0] if whole and whole.startswith(url.WEB) else None
-        assert url.Resolver(row["base"] or "").resolve(row["input"]) == wanted, row["id"]
+        assert url.HrefResolver(row["base"] or "").resolve(row["input"]) == wanted, row["id"]
 
 
 def test_canonical_drops_what_clearurls_drops() -> None:
@@ -240,7 +240,7 @@ def test_any_text_is_a_url_or_none_and_stays_what_it_became(text: str, base: str
 
 @given(TEXTS, st.lists(TEXTS))
 def test_resolver_gives_distinct_web_urls_without_fragment(base: str, hrefs: list[str]) -> None:
-    resolver = url.Resolver(base)
+    resolver = url.HrefResolver(base)
     found = resolver.links(hrefs)
     assert len(set(found)) == len(found)
     assert set(found) == {resolver.resolve(href) for href in hrefs} - {None}
@@ -265,14 +265,14 @@ def test_resolver_keeps_the_order_and_each_link_once() -> None:
         "b?utm_source=1",
         "http://[bad",
     ]
-    assert url.Resolver("http://e.com/d/").links(hrefs) == [
+    assert url.HrefResolver("http://e.com/d/").links(hrefs) == [
         "http://e.com/d/b",
         "http://e.com/d/a",
         "http://e.com/d/",
         "http://o.org/",
         "http://e.com/d/b?utm_source=1",
     ]
-    assert url.Resolver("no base").links(["/a", "http://e.com/a"]) == ["http://e.com/a"]
+    assert url.HrefResolver("no base").links(["/a", "http://e.com/a"]) == ["http://e.com/a"]
 
 
 # What the parsers of servers, proxies and clients read differently (security row 4): text, the one host that

@@ -24,7 +24,7 @@ from gossamer.frontier.crawl_lock import held
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.stats import Census
 from gossamer.state import cleanup
-from gossamer.state.cleanup_scan import Broom, Found
+from gossamer.state.cleanup_scan import Broom, Removed
 from gossamer.store import keys, orphan_servers
 from gossamer.store.store import Store
 
@@ -42,12 +42,12 @@ class Scene(NamedTuple):
     """Whether its parts were named."""
 
 
-class Part(NamedTuple):
+class CleanupKind(NamedTuple):
     """One kind of thing: what it is, the age at which it goes, in seconds, and what removes or counts it."""
 
     what: str
     age: float
-    clean: Callable[[Scene, float], Awaitable[Found]]
+    clean: Callable[[Scene, float], Awaitable[Removed]]
 
 
 class Cleaned(msgspec.Struct, frozen=True):
@@ -67,30 +67,30 @@ def _locks(scene: Scene, known: set[str]) -> Iterator[Path]:
             yield path
 
 
-async def _stale_locks(scene: Scene, age: float) -> Found:
+async def _stale_locks(scene: Scene, age: float) -> Removed:
     known = set(await Crawls(scene.store).names())
 
-    def work() -> Found:
+    def work() -> Removed:
         return _remove([path for path in _locks(scene, known) if not _is_held(path)], scene, age)
 
     return await asyncio.to_thread(work)
 
 
-async def _logs(scene: Scene, age: float) -> Found:
-    def work() -> Found:
+async def _logs(scene: Scene, age: float) -> Removed:
+    def work() -> Removed:
         data = Path(scene.settings.data)
         return _remove([*data.glob("*/surprises.log"), *data.glob("gossamer-error-*.txt")], scene, age)
 
     return await asyncio.to_thread(work)
 
 
-async def _cache(scene: Scene, age: float) -> Found:
+async def _cache(scene: Scene, age: float) -> Removed:
     if scene.settings.cache is None:
-        return Found()
+        return Removed()
     entry = re.compile(r"[0-9a-f]{2}/(?:[0-9a-f]{46}|new-\d+-\d+)")
     root = Path(scene.settings.cache)
 
-    def entries() -> Found:
+    def entries() -> Removed:
         return _remove(
             [path for path in root.glob("??/*") if entry.fullmatch(str(path.relative_to(root)))], scene, age
         )
@@ -98,34 +98,42 @@ async def _cache(scene: Scene, age: float) -> Found:
     return await asyncio.to_thread(entries)
 
 
-async def _stores(scene: Scene, age: float) -> Found:
-    def work() -> Found:
+async def _stores(scene: Scene, age: float) -> Removed:
+    def work() -> Removed:
         found = list(orphan_servers.orphans(age))
         for one in found if not scene.broom.dry else ():
             orphan_servers.remove(one)
-        return Found(len(found))
+        return Removed(len(found))
 
     return await asyncio.to_thread(work)
 
 
-PARTS: dict[str, Part] = {
-    "crawls": Part(
+PARTS: dict[str, CleanupKind] = {
+    "crawls": CleanupKind(
         "crawls that ended with nothing left to do",
         30 * DAY,
         lambda s, age: cleanup.crawls(s.broom, age, partial(_hold, s.settings), s.crawl),
     ),
-    "dead": Part("dead letters of such crawls", 30 * DAY, lambda s, age: cleanup.dead(s.broom, age, s.crawl)),
-    "leases": Part("leases that ran out, of crawls that ended", 0, lambda s, _: cleanup.leases(s.broom)),
-    "hosts": Part(
+    "dead": CleanupKind(
+        "dead letters of such crawls", 30 * DAY, lambda s, age: cleanup.dead(s.broom, age, s.crawl)
+    ),
+    "leases": CleanupKind(
+        "leases that ran out, of crawls that ended", 0, lambda s, _: cleanup.leases(s.broom)
+    ),
+    "hosts": CleanupKind(
         "states of hosts that no crawl asks for", 2 * DAY, lambda s, age: cleanup.hosts(s.broom, age)
     ),
-    "keys": Part("keys of crawls that are gone", DAY, lambda s, age: cleanup.remains(s.broom, age)),
-    "runs": Part("records of the runs of schedules", 30 * DAY, lambda s, age: cleanup.runs(s.broom, age)),
-    "workers": Part("records of workers that are gone", DAY, lambda s, age: cleanup.workers(s.broom, age)),
-    "stores": Part("embedded stores and sockets that nobody uses", HOUR, _stores),
-    "locks": Part("locks of crawls that are gone", DAY, _stale_locks),
-    "logs": Part("logs of surprises", 30 * DAY, _logs),
-    "cache": Part("pages in the cache", 30 * DAY, _cache),
+    "keys": CleanupKind("keys of crawls that are gone", DAY, lambda s, age: cleanup.remains(s.broom, age)),
+    "runs": CleanupKind(
+        "records of the runs of schedules", 30 * DAY, lambda s, age: cleanup.runs(s.broom, age)
+    ),
+    "workers": CleanupKind(
+        "records of workers that are gone", DAY, lambda s, age: cleanup.workers(s.broom, age)
+    ),
+    "stores": CleanupKind("embedded stores and sockets that nobody uses", HOUR, _stores),
+    "locks": CleanupKind("locks of crawls that are gone", DAY, _stale_locks),
+    "logs": CleanupKind("logs of surprises", 30 * DAY, _logs),
+    "cache": CleanupKind("pages in the cache", 30 * DAY, _cache),
 }
 OF_A_CRAWL = ("crawls", "dead")
 
@@ -138,7 +146,7 @@ async def clean(
     older: float | None = None,
     crawl: str | None = None,
     dry: bool = False,
-    more: Mapping[str, Part] = {},
+    more: Mapping[str, CleanupKind] = {},
 ) -> list[Cleaned]:
     """Clean; `older` stands for the age of each part, `crawl` bounds it to one (whose dead letters go
     whatever its state), `more` are parts of other rooms, done first."""
@@ -168,7 +176,7 @@ class Hourly:
     """Cleaning beside the scheduler's work: once an hour of the store's clock, whoever leads."""
 
     def __init__(
-        self, settings: Settings, store: Store, say: Callable[..., None], more: Mapping[str, Part] = {}
+        self, settings: Settings, store: Store, say: Callable[..., None], more: Mapping[str, CleanupKind] = {}
     ) -> None:
         self._settings, self._store, self._say, self._more = settings, store, say, more
         self._next = 0.0
@@ -207,7 +215,7 @@ def _is_held(path: Path) -> bool:
     return False
 
 
-def _remove(paths: list[Path], scene: Scene, age: float) -> Found:
+def _remove(paths: list[Path], scene: Scene, age: float) -> Removed:
     """Remove the files that are so old, and folders that become empty."""
     count, size = 0, 0
     for path in paths:
@@ -220,4 +228,4 @@ def _remove(paths: list[Path], scene: Scene, age: float) -> Found:
                 path.unlink()
                 with contextlib.suppress(OSError):
                     path.parent.rmdir()
-    return Found(count, size)
+    return Removed(count, size)

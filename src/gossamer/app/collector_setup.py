@@ -34,12 +34,12 @@ from gossamer.model.request import FILE, Request, split
 from gossamer.politeness.robots_access import MOST as ROBOTS_SIZE
 from gossamer.sinks.formats import whole
 from gossamer.sites import host_rules
-from gossamer.worker.rungs import Bare, Identity, Nobody, Proxies, Rung
+from gossamer.worker.rungs import Bare, LendsIdentity, LendsProxies, NoIdentity, Rung
 
 PLAIN, IMPERSONATED, BROWSER, UNLOCKER = RUNGS
 
 
-class Lender(Proxies, Protocol):
+class Lender(LendsProxies, Protocol):
     """Lends proxies, and knows where they are (`identity.lending`)."""
 
     def country(self, url: str) -> str: ...
@@ -185,7 +185,7 @@ class Dialling:
                 if not self._running and not (self._others and name == BROWSER):
                     raise
                 made = Missing(str(error))
-            identity: Identity = Nobody() if robots else self._plain
+            identity: LendsIdentity = NoIdentity() if robots else self._plain
             if name == UNLOCKER:
                 identity = Bare(self._plain.given)
             elif name == BROWSER and self.disguised:
@@ -224,7 +224,7 @@ def cheap(ladder: Iterable[str]) -> tuple[str, ...]:
     return tuple(rung for rung in ladder if rung not in (BROWSER, UNLOCKER)) or (PLAIN,)
 
 
-def ladder_of(needs: host_rules.Needs, settings: Settings) -> tuple[str, ...]:
+def ladder_of(needs: host_rules.HostNeeds, settings: Settings) -> tuple[str, ...]:
     """The rungs of a host with these needs, the cheapest first."""
     found = ordered(needs.ladder or settings.ladder)
     return held(needs.session, found) if needs.session else found
@@ -249,7 +249,7 @@ def held(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str
 
 def sessions(
     settings: Settings,
-    needs: Callable[[str], host_rules.Needs],
+    needs: Callable[[str], host_rules.HostNeeds],
     sites: Sequence[Any],
     seed: str,
     given: Given | None,
@@ -285,7 +285,7 @@ def sessions(
 def chromium(
     settings: Settings,
     guard: Resolver | Single,
-    needs: Callable[[str], host_rules.Needs],
+    needs: Callable[[str], host_rules.HostNeeds],
     disguised: bool,
     folder: Path | None = None,
     proxies: Lender | None = None,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gossamer.app.gate_setup import gone_counted
-from gossamer.app.job import Job, Output
+from gossamer.app.job import Job, JobOutput
 from gossamer.app.seeding import prepare
 from gossamer.app.sink_setup import outputs
 from gossamer.app.wiring import open_store
@@ -43,7 +43,7 @@ async def confirm_gone(settings: Settings, crawl: str, *, dry_run: bool = False)
             record = await Crawls(store).need(crawl)
             if record.state not in ENDED:
                 raise UsageError(f"{crawl} is {record.state}: what it did not meet yet is not gone")
-            given = [Output(spec) for spec in record.outputs]
+            given = [JobOutput(spec) for spec in record.outputs]
             job = Job(targets=list(note.sites), settings=settings, name=crawl, outputs=given)
             setup, _ = prepare(job, None)
             sites = load_all(note.sites, {})

@@ -31,7 +31,7 @@ class Trial(msgspec.Struct):
     """Why a site could not read it: file, line, error."""
 
 
-class Kept:
+class RowsInMemory:
     """A sink that keeps rows in memory."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ async def try_one(job: Job, url: str) -> Trial:
 
     The site files among the job's targets read the page; their seeds are not visited.
     """
-    kept, pages = Kept(), []
+    kept, pages = RowsInMemory(), []
 
     def tap(claim: Claim, page: Page) -> None:
         pages.append((claim, page))

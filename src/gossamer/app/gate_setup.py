@@ -20,13 +20,13 @@ from gossamer import sites as site_files
 from gossamer.app.job import Job, Setup
 from gossamer.errors import GossamerError
 from gossamer.frontier.crawls import Crawls, Spec, clock
-from gossamer.frontier.quality import Held, Lately, Runs
+from gossamer.frontier.quality import HeldRows, Lately, Runs
 from gossamer.frontier.summary import counts, summary
-from gossamer.items.gate_window import Trip, Window, counted
-from gossamer.items.gates import Gate, parse
-from gossamer.model.absence import Seen, Usual, doubt, judge, too_many, usual
+from gossamer.items.gate_window import GateFailure, Window, counted
+from gossamer.items.gates import QualityGate, parse
+from gossamer.model.absence import CompleteSite, Usual, doubt, judge, too_many, usual
 from gossamer.model.interfaces import HistorySink
-from gossamer.model.quality import Part, run_of
+from gossamer.model.quality import SitePart, run_of
 from gossamer.model.summary import Summary
 from gossamer.model.visit import Row, Visit
 from gossamer.sinks.jsonl import encode
@@ -55,7 +55,7 @@ class Judge:
         self._lately = Lately(store, setup.crawl)
         self._me, self._pages, self._counts = secrets.token_hex(4), 0, dict[str, int]()
         self._news = asyncio.Event()
-        self._pending: Trip | None = None
+        self._pending: GateFailure | None = None
         self._tripped = self._paused = False
         self.hold: Callable[[], None] = lambda: None
 
@@ -93,7 +93,7 @@ class Judge:
     async def _look(self) -> None:
         if not self._pages:
             return
-        mine = Part(self._me, self._pages, self._counts)
+        mine = SitePart(self._me, self._pages, self._counts)
         self._pages, self._counts = 0, {}
         try:
             parts = await self._lately.share(mine)
@@ -128,7 +128,7 @@ class Judge:
             self._say(f"{STATES[trip.gate.action]}: {trip.reason}{go_on}")
             # also those hear of it that look again only when somebody has resumed it
             if trip.gate.action == "pause":
-                await self._lately.share(Part(self._me, 0, {}))
+                await self._lately.share(SitePart(self._me, 0, {}))
 
     async def state(self, state: str) -> str:
         """The crawl's state once what a gate asks for is written down; `mended`: it goes on with another
@@ -150,7 +150,7 @@ class Judge:
         _say(self._setup.crawl, line)
 
 
-def gates(texts: Sequence[str], sites: Sequence[LoadedSite]) -> dict[str, list[Gate]]:
+def gates(texts: Sequence[str], sites: Sequence[LoadedSite]) -> dict[str, list[QualityGate]]:
     """The gates of a crawl: those of the command under "", those of the sites by name. Raises UsageError."""
     found = {"": [parse(text) for text in texts]}
     found |= {site.name: [parse(text) for text in site.site.gates] for site in sites}
@@ -162,7 +162,7 @@ def missed(job: Job, of: Summary) -> list[str]:
     return unmet(gates(job.gates, site_files.load_all(job.targets, job.args)), of)
 
 
-def unmet(gates: dict[str, list[Gate]], of: Summary) -> list[str]:
+def unmet(gates: dict[str, list[QualityGate]], of: Summary) -> list[str]:
     """The gates that a whole crawl does not meet, but for those that only warn."""
     found = []
     for site, some in gates.items():
@@ -239,7 +239,7 @@ async def _set_fates(store: Store, crawl: str, fates: Fates) -> None:
     await _set_counts(store, crawl, dict(zip(("fate:new", "fate:changed", "fate:gone"), fates, strict=True)))
 
 
-def _mark_gone(crawl: str, seen: Seen, history: HistorySink) -> None:
+def _mark_gone(crawl: str, seen: CompleteSite, history: HistorySink) -> None:
     """Mark the items of a site that a run did not meet, or say why not."""
     unseen, stored = history.missing(seen.site, seen.run, seen.at)
     why = seen.doubt
@@ -254,14 +254,14 @@ def _mark_gone(crawl: str, seen: Seen, history: HistorySink) -> None:
     _say(crawl, f"{seen.site}: {said}; where they are gone: gossamer items {crawl} --confirm-gone")
 
 
-async def hold(held: Held, rows: Sequence[Row]) -> None:
+async def hold(held: HeldRows, rows: Sequence[Row]) -> None:
     """Keep rows until the run is judged. Raises StoreError."""
     await held.push([msgspec.msgpack.encode(pack_row(row)) for row in rows])
 
 
 async def _judge_held(setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each) -> None:
     """Store the held rows whose run is as usual; keep the others with their reasons."""
-    held = Held(store, setup.crawl)
+    held = HeldRows(store, setup.crawl)
     if not (packed := await held.load()):
         return
     rows = [unpack_row(msgspec.msgpack.decode(one, type=PackedRow)) for one in packed]
@@ -299,7 +299,7 @@ def _say(crawl: str, line: str) -> None:
     print(f"gossamer: {crawl}: {line}", file=sys.stderr, flush=True)
 
 
-async def seen_whole(setup: Setup, store: Store, sites: Sequence[LoadedSite]) -> list[Seen]:
+async def seen_whole(setup: Setup, store: Store, sites: Sequence[LoadedSite]) -> list[CompleteSite]:
     """The sites that say `complete=True`, of a crawl that has nothing left to do, each with the reason why it
     was not seen whole, if there is one. None of a crawl that was to see a part: with filters or a depth, or
     that passed over pages that had not changed."""
@@ -311,7 +311,7 @@ async def seen_whole(setup: Setup, store: Store, sites: Sequence[LoadedSite]) ->
     known, now = gates(setup.job.gates, sites), moment(await clock(store))
     runs = await Runs(store).load([site.name for site in sites])
     return [
-        Seen(
+        CompleteSite(
             *(site.name, setup.owner, now, site.site.complete),
             doubt(
                 *(found.sites.get(site.name), found, n["shut"]),

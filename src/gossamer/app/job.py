@@ -14,7 +14,7 @@ from gossamer.frontier.crawls import Spec
 from gossamer.sites.remote_sites import Reach
 
 
-class Output(msgspec.Struct, frozen=True):
+class JobOutput(msgspec.Struct, frozen=True):
     """One `-o` or `-O`, or (`sites`) what sites named for their own items."""
 
     spec: str
@@ -27,7 +27,7 @@ class Job(msgspec.Struct, kw_only=True):
 
     targets: list[str]
     settings: Settings
-    outputs: list[Output] = []
+    outputs: list[JobOutput] = []
     pages: str | None = None
     attempts: str | None = None
     """Output of the requests made, as after -o."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from xxhash import xxh3_64_hexdigest
 
-from gossamer.app.job import Job, Output, Setup, registered
+from gossamer.app.job import Job, JobOutput, Setup, registered
 from gossamer.app.targets import read
 from gossamer.collectors.unlocker.providers import lent
 from gossamer.config.redaction import mask
@@ -80,7 +80,7 @@ def unpack(raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[
         credits_daily=min(daily, default=None),
         proxies=mine.proxies or given.proxies,
     )
-    outputs = [Output(part(one.spec, segment), one.overwrite, one.sites) for one in setup.job.outputs]
+    outputs = [JobOutput(part(one.spec, segment), one.overwrite, one.sites) for one in setup.job.outputs]
     pages = part(setup.job.pages, segment) if setup.job.pages else None
     attempts = part(setup.job.attempts, segment) if setup.job.attempts else None
     graph = part(setup.job.graph, segment) if setup.job.graph else None

@@ -20,20 +20,20 @@ from gossamer.config.secret_refs import secret
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError
 from gossamer.identity.account import Member
-from gossamer.identity.browser_identity import Shown
+from gossamer.identity.browser_identity import BrowserMember
 from gossamer.identity.browsers import BROWSERS, drivable, identity, named
 from gossamer.identity.encryption import PLAIN, Seal
 from gossamer.model.interfaces import Given
 from gossamer.model.login import Account, Login
 from gossamer.model.page import Failure
 from gossamer.model.request import Request, split
-from gossamer.proxies.proxy_rotation import Held, Proxies
+from gossamer.proxies.proxy_rotation import Proxies, StickyProxy
 from gossamer.sites import host_rules
-from gossamer.state.logins import Known, Logins
+from gossamer.state.logins import KnownAccount, Logins
 from gossamer.store.store import Store
 from gossamer.worker.login_flow import Entering
 from gossamer.worker.login_session import Members, Seat, cookies
-from gossamer.worker.robots_gate import Gate, Treatment
+from gossamer.worker.robots_gate import RobotsGate, Treatment
 from gossamer.worker.rungs import Rung, Ways
 
 IMPERSONATED, BROWSER = "impersonated", "browser"
@@ -55,7 +55,7 @@ class Holding(msgspec.Struct):
     keeping: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
 
 
-class Club:
+class SiteAccounts:
     """The accounts of one site. `rungs`: on which its pages are got, on the first one logs in; `made`:
     account, version -> its identity, which is nobody yet; `lent`: a rung as an account has it."""
 
@@ -136,7 +136,7 @@ class Club:
         """It is done; None: others took it over meanwhile."""
         member, name = _member(seat), seat.account.name
         member.headers, member.news = headers, []
-        bound = seat.rung.proxies.bound if isinstance(seat.rung.proxies, Held) else ""
+        bound = seat.rung.proxies.bound if isinstance(seat.rung.proxies, StickyProxy) else ""
         state = self._state(member, bound, proof, name)
         version = await self._logins.entered(self.site, name, seat.token, state, self._told[name])
         if not version:
@@ -163,7 +163,7 @@ class Club:
             return
         async with holding.keeping:
             for _ in range(TRIES if member.news or holding.stale else 0):
-                count, known = len(member.news), Known(name, "", holding.version, holding.revision)
+                count, known = len(member.news), KnownAccount(name, "", holding.version, holding.revision)
                 state = self._state(member, holding.bound, holding.proof, name)
                 done, version, revision, kept = await self._logins.keep(self.site, known, state)
                 if version != holding.version or not (done or kept):
@@ -207,9 +207,11 @@ class Club:
     def _names(self, only: str) -> Sequence[str]:
         return [only] if only else list(self._accounts)
 
-    def _known(self, name: str) -> Known:
+    def _known(self, name: str) -> KnownAccount:
         held = self._holdings.get(name)
-        return Known(name, self._told[name], *((held.version, held.revision) if held is not None else (0, 0)))
+        return KnownAccount(
+            name, self._told[name], *((held.version, held.revision) if held is not None else (0, 0))
+        )
 
     def _taken(self, name: str, version: int, revision: int, kept: bytes) -> Holding | None:
         """The account as the store has it now; None when it was somebody else who logged in, by rung or
@@ -244,7 +246,7 @@ class Clubs:
         settings, domain = setup.job.settings, lru_cache(10_000)(urls.registered_domain)
         self._rung, rungs, given = ways.pages, ways.held, ways.given
         logins, self._crawl, self._seal = Logins(store), setup.crawl, partial(seal_of, settings, store)
-        self._clubs: dict[str, Club] = {}
+        self._clubs: dict[str, SiteAccounts] = {}
         for one in sites:
             if one.site.session is None or setup.job.archive is not None:
                 continue
@@ -263,7 +265,7 @@ class Clubs:
                 browser = identity(browsers, f"{store.seed} {name} {account}") if browsers else None
                 return Member(account, f"{name}/{account}/{version}", browser, given, domain)
 
-            self._clubs[name] = Club(
+            self._clubs[name] = SiteAccounts(
                 name,
                 one.site.session,
                 one.site.hosts,
@@ -275,11 +277,13 @@ class Clubs:
             )
         self._of = lru_cache(10_000)(lambda host: self._clubs.get(host_rules.needs(sites, host).session))
 
-    def of(self, host: str) -> Club | None:
+    def of(self, host: str) -> SiteAccounts | None:
         """The accounts of a host's site."""
         return self._of(host)
 
-    def members(self, worker: str, gate: Gate, treat: Callable[[str], Treatment] | None) -> Members | None:
+    def members(
+        self, worker: str, gate: RobotsGate, treat: Callable[[str], Treatment] | None
+    ) -> Members | None:
         """What gets their pages, None where no site has any."""
         if not self._clubs:
             return None
@@ -307,12 +311,14 @@ def seal_of(settings: Settings, store: Store) -> Seal:
 
 
 def _lent(given: Given, rung: Rung, member: Member, held: Any) -> Rung:
-    return rung._replace(identity=Shown(member, given) if rung.name == BROWSER else member, proxies=held)
+    return rung._replace(
+        identity=BrowserMember(member, given) if rung.name == BROWSER else member, proxies=held
+    )
 
 
 def _member(seat: Seat) -> Member:
     found = seat.rung.identity
-    member = found.member if isinstance(found, Shown) else found
+    member = found.member if isinstance(found, BrowserMember) else found
     assert isinstance(member, Member)
     return member
 

@@ -24,7 +24,7 @@ import msgspec
 
 from gossamer import url as urls
 from gossamer.app.job import Setup
-from gossamer.app.producers.source import Batch, Source
+from gossamer.app.producers.source import Source, UrlBatch
 from gossamer.app.targets import Rejected
 from gossamer.app.wiring import Bench
 from gossamer.config.data_files import make_folder, open_file
@@ -102,7 +102,7 @@ class Feeder:
         last = await position_of(self._store, self._crawl, self.source.name)
         await self.keep(last and last["at"], done=True)
 
-    async def add(self, batch: Batch) -> None:
+    async def add(self, batch: UrlBatch) -> None:
         """Put a batch into the frontier."""
         if batch.rejected:
             keep_aside(self.bench.folder, batch.rejected, "ab", again=self._again)
@@ -164,7 +164,7 @@ class Feeder:
         used = await self._store.guard(fullest(self._store))
         return f"the store uses {used:.0%} of its maxmemory" if used > FULL else ""
 
-    def _progress(self, batch: Batch) -> None:
+    def _progress(self, batch: UrlBatch) -> None:
         trouble = batch.trouble
         if trouble and trouble != self._trouble:
             self._warn(f"{mask(self.source.name)}: {trouble}")

@@ -34,14 +34,14 @@ PATIENCE = 10.0
 """Seconds that a health check may take."""
 
 
-class Lists(NamedTuple):
+class ProxyFiles(NamedTuple):
     """The proxies of all lists, and the lines that are none: file, line, reason."""
 
     proxies: list[Proxy]
     bad: list[tuple[str, int, str]]
 
 
-def lists(settings: Settings) -> Lists:
+def lists(settings: Settings) -> ProxyFiles:
     """Read the lists. Raises ConfigError, and NoProxyLeft when no line of them is a proxy."""
     found: dict[str, Proxy] = {}
     bad: list[tuple[str, int, str]] = []
@@ -59,7 +59,7 @@ def lists(settings: Settings) -> Lists:
         raise NoProxyLeft(
             f"no proxy left: there is none in {path}" + (f" (line {line}: {reason})" if bad else "")
         )
-    return Lists(list(found.values()), bad)
+    return ProxyFiles(list(found.values()), bad)
 
 
 def proxies(
@@ -85,7 +85,7 @@ def proxies(
         return wish if wish.rotation else msgspec.structs.replace(wish, rotation=settings.rotation)
 
     pool = Pool(found, checked=settings.proxy_check is not None)
-    upkeep = Upkeep(pool, Proving(store, setup.crawl), Check(settings, guard, pool))
+    upkeep = Upkeep(pool, Proving(store, setup.crawl), ProxyCheck(settings, guard, pool))
     domain = lru_cache(10_000)(urls.registered_domain)
     return Proxies(
         pool, upkeep, wants=lru_cache(10_000)(wants), domain=domain, length=settings.session, forget=forget
@@ -105,7 +105,7 @@ def checked(name: str, wish: Wanted, found: Sequence[Proxy]) -> None:
         raise ConfigError(f"site {name}: proxies: there is none in the lists that is {wish}")
 
 
-class Check:
+class ProxyCheck:
     """The health check: the page of `proxy_check` with its text; without one whether the proxy takes a
     connection."""
 

@@ -60,7 +60,7 @@ class CrawlFile(msgspec.Struct):
     """Its outputs hold page records alone: no items, no links, no whole answers."""
 
 
-class Done(NamedTuple):
+class DonePage(NamedTuple):
     """A page that has a row."""
 
     url: str
@@ -210,7 +210,9 @@ def _frontier(settings: Settings, store: Store, known: CrawlFile) -> Frontier:
     return Frontier(store, known.name, policy(given))
 
 
-async def _enter(store: Store, frontier: Frontier, known: CrawlFile, done: dict[str, Done], say: Say) -> None:
+async def _enter(
+    store: Store, frontier: Frontier, known: CrawlFile, done: dict[str, DonePage], say: Say
+) -> None:
     """Put the pages that are done into the seen-set, and into the queue to be read again for their links."""
     bucket = partial(bucket_of, buckets=store.buckets)
     pages = list(done.values())
@@ -239,7 +241,7 @@ async def _enter(store: Store, frontier: Frontier, known: CrawlFile, done: dict[
             say(f"crawl {known.name}: {first} of {len(pages)} pages")
 
 
-def _counts(page: Done) -> dict[str, int]:
+def _counts(page: DonePage) -> dict[str, int]:
     """What a page adds to the crawl's counts."""
     error = {f"err:{page.error}": 1} if page.error else {}
     if page.status is None:
@@ -281,13 +283,13 @@ def _upserts(spec: str) -> bool:
     return parse(spec).format in ("sqlite", "postgresql", "mongodb", "cassandra", "stdout")
 
 
-def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry: bool) -> dict[str, Done]:
+def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry: bool) -> dict[str, DonePage]:
     """The pages that have a row in every output. Rows that another output lacks are removed and kept aside:
     their pages are visited again."""
     canonical = key(known.spec)
     rows = {path: [(canonical(page.url), page, end) for page, end in _rows(path)] for path in tables}
     common = set.intersection(*({name for name, _, _ in found} for found in rows.values())) if rows else seen
-    done: dict[str, Done] = {}
+    done: dict[str, DonePage] = {}
     for path, found in rows.items():
         last = max((j for j, (name, _, _) in enumerate(found) if name in common), default=-1)
         whole = found[last][2] if last >= 0 else None
@@ -370,7 +372,7 @@ def _cut(path: str, keep: int, say: Say) -> None:
     say(f"they are kept in {aside}")
 
 
-def _rows(path: str) -> Iterator[tuple[Done, int]]:
+def _rows(path: str) -> Iterator[tuple[DonePage, int]]:
     """The page rows of an output, each with the byte after it. A broken row at the end is none."""
     end = 0
     if parse(path).format == "csv":
@@ -387,7 +389,7 @@ def _rows(path: str) -> Iterator[tuple[Done, int]]:
                     yield _page(row), end
 
 
-def _csv_rows(path: str) -> Iterator[tuple[Done, int]]:
+def _csv_rows(path: str) -> Iterator[tuple[DonePage, int]]:
     from gossamer.sinks.csv import unguarded
 
     csv.field_size_limit(2**31 - 1)
@@ -411,9 +413,9 @@ def _csv_rows(path: str) -> Iterator[tuple[Done, int]]:
                 yield _page(row), at
 
 
-def _page(row: dict[str, Any]) -> Done:
+def _page(row: dict[str, Any]) -> DonePage:
     status = row.get("status")
-    return Done(
+    return DonePage(
         str(row["url"]), int(row.get("depth") or 0), int(status) if status else None, row.get("error") or None
     )
 

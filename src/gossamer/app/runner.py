@@ -87,7 +87,7 @@ async def crawl(
     with held(folder, setup.crawl, files(setup.job)):
         refuse_links_in(folder, folder / "failed", folder / "files")
         store, embedded = await open_store(job.settings)
-        place = Place(folder, embedded)
+        place = DataFolder(folder, embedded)
         record: Record | None = None
         try:
             setup.store = store.url
@@ -102,7 +102,7 @@ async def crawl(
                 await visit_again(setup, store, record)
                 await seed(setup, store, given, record)
                 async with feeding(setup, store, given.sources, warn=taps.warn):
-                    outcome = await Run(setup, store, embedded, watch, stop, taps, place).work()
+                    outcome = await CrawlRun(setup, store, embedded, watch, stop, taps, place).work()
             return await end(setup, store, outcome)
         except (GossamerError, OSError) as raised:
             error = _in_data(place, raised)
@@ -124,7 +124,7 @@ async def crawl(
                     await asyncio.to_thread(embedded.leave)
 
 
-class Place:
+class DataFolder:
     """Where a crawl's folder was when the crawl began."""
 
     def __init__(self, folder: Path, embedded: Embedded | None) -> None:
@@ -148,7 +148,7 @@ class Place:
         raise lost
 
 
-def _in_data(place: Place, raised: GossamerError | OSError) -> GossamerError | None:
+def _in_data(place: DataFolder, raised: GossamerError | OSError) -> GossamerError | None:
     """The error to end with: a data folder that is gone explains all others. None for an OSError of another
     subject."""
     if (lost := place.lost()) is not None:
@@ -219,7 +219,7 @@ async def everybody_died(setup: Setup, store: Store) -> None:
                 pass
 
 
-class Run:
+class CrawlRun:
     """One run of a crawl's workers, here and in children, watched; the embedded store is started again when
     it dies."""
 
@@ -231,7 +231,7 @@ class Run:
         watch: Watch | None,
         stop: asyncio.Event,
         taps: Taps,
-        place: Place,
+        place: DataFolder,
     ) -> None:
         self.setup, self.store, self.embedded, self._silence, self._place = (
             setup,

@@ -11,7 +11,7 @@ import msgspec
 from gossamer import sites as site_files
 from gossamer import url as urls
 from gossamer.app import targets
-from gossamer.app.job import Job, Output, Setup
+from gossamer.app.job import Job, JobOutput, Setup
 from gossamer.app.producer_runner import keep_aside
 from gossamer.app.producers.lines import Input
 from gossamer.app.producers.registry import of, streams
@@ -32,7 +32,7 @@ BATCH = 5000
 """Seeds added in one go."""
 
 
-class Given(msgspec.Struct):
+class Targets(msgspec.Struct):
     """What the targets hold: seeds that were read, and producers that give theirs while the crawl is at work
     (`feeding`)."""
 
@@ -40,7 +40,7 @@ class Given(msgspec.Struct):
     sources: list[Source] = []
 
 
-def prepare(job: Job, only: str | None = None) -> tuple[Setup, Given]:
+def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     """Read the targets: what every worker shares, and the seeds (or `only` one). Raises UsageError,
     ConfigError."""
     if not job.targets and only is None:
@@ -91,7 +91,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Given]:
         allowed=sorted({urls.host(url) for url in (*(request.url for request in given), *watched)}),
         alone=s.processes == 1,
         open=bool(sources) or (s.scope == "page" and (job.sitemaps or entries)),
-    ), Given(given, sources)
+    ), Targets(given, sources)
 
 
 def bared(wanted: list[Request], priority: int) -> tuple[list[Request], dict[str, tuple[str, str]]]:
@@ -127,13 +127,13 @@ def divided(read: list[targets.Target], watch: float | None) -> tuple[list[targe
     return short, sources
 
 
-def own_outputs(sites: list[site_files.LoadedSite]) -> list[Output]:
+def own_outputs(sites: list[site_files.LoadedSite]) -> list[JobOutput]:
     """Where sites keep their own items; several may name the same."""
     found: dict[str, list[str]] = {}
     for site in sites:
         for spec in site.site.sinks:
             found.setdefault(spec, []).append(site.name)
-    return [Output(spec, sites=tuple(names)) for spec, names in found.items()]
+    return [JobOutput(spec, sites=tuple(names)) for spec, names in found.items()]
 
 
 def anchors(given: list[Request], scope: str) -> list[str]:
@@ -150,7 +150,7 @@ def site_hosts(sites: list[site_files.LoadedSite], scope: str) -> list[str]:
     return [f"https://{host}/" for site in sites for host in host_rules.hosts(site)]
 
 
-async def seed(setup: Setup, store: Store, given: Given, record: Record) -> None:
+async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> None:
     """Add the seeds that were read, in batches; adding them again changes nothing. `feeding` adds those of
     producers."""
     bench_stop = asyncio.Event()

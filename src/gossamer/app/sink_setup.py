@@ -11,18 +11,18 @@ from gossamer.app.job import Setup
 from gossamer.config.optional_deps import install
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError
-from gossamer.items.assets import FILES, REFERENCES, File, Kept, Reference, marks
+from gossamer.items.assets import FILES, REFERENCES, File, Reference, StoredFile, marks
 from gossamer.model.interfaces import FileOutput, TableSink
 from gossamer.model.visit import LINK
 from gossamer.parsing import pdf
 from gossamer.sinks import columns, graph
 from gossamer.sinks.append_log import AppendLog, log_path
-from gossamer.sinks.files import OFF, Files, place
+from gossamer.sinks.files import OFF, FilePlace, place
 from gossamer.sinks.formats import parse
 from gossamer.sinks.registry import Own, open_all
 from gossamer.sites.item_builder import compares
 from gossamer.sites.loading import LoadedSite
-from gossamer.state.near_duplicate_index import MOST, Alike
+from gossamer.state.near_duplicate_index import MOST, NearDuplicateIndex
 from gossamer.store.store import Store
 from gossamer.worker.asset_download import Keeping
 from gossamer.worker.near_duplicates import Likening
@@ -100,7 +100,7 @@ def item_columns(items: Iterable[type], compared: bool = False) -> columns.Colum
     if named:
         kinds[REFERENCES] = (*columns.struct_columns(Reference), *columns.OURS)
     if any(isinstance(mark, File) for mark in named):
-        kinds[FILES] = (*columns.struct_columns(Kept), *columns.OURS)
+        kinds[FILES] = (*columns.struct_columns(StoredFile), *columns.OURS)
     return kinds
 
 
@@ -108,7 +108,7 @@ def likening(settings: Settings, sites: Sequence[LoadedSite], store: Store, craw
     """What marks pages and items that say the same, where they are compared."""
     _, _, most = settings.duplicates.partition("?most=")
     return (
-        Likening(Alike(store, crawl, int(most or MOST)))
+        Likening(NearDuplicateIndex(store, crawl, int(most or MOST)))
         if settings.duplicates != "off" or compares(sites)
         else None
     )
@@ -136,5 +136,5 @@ def keep(setup: Setup, reader: Reader, folder: Path, say: Say, stop: asyncio.Eve
         )
     if any(isinstance(mark, File) and mark.rule.text for mark in named) and not pdf.available():
         raise ConfigError(f"File(text=True) needs pypdfium2: {install('pdf')}")
-    where = Files(place(job.files or str(folder / "files")))
+    where = FilePlace(place(job.files or str(folder / "files")))
     return Keeping(where, reader.rows, Waiting(say, stop), job.settings.max_size, pdf.text)

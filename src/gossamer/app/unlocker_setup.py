@@ -15,7 +15,7 @@ from gossamer.config.secret_refs import secret
 from gossamer.config.settings import Settings
 from gossamer.egress.resolver import Resolver, Single
 from gossamer.errors import ConfigError
-from gossamer.state.credits import Bounds, Credits
+from gossamer.state.credits import CreditLimits, Credits
 from gossamer.store.store import Store
 
 MARGIN = 5.0
@@ -51,7 +51,7 @@ def ready(settings: Settings) -> None:
 
 def credits_of(settings: Settings, crawl: str, store: Store, one: Chosen) -> Credits:
     """The credits of a crawl at its unlocker."""
-    bounds = Bounds(one.at_once, settings.credits_daily, settings.credits)
+    bounds = CreditLimits(one.at_once, settings.credits_daily, settings.credits)
     return Credits(store, crawl, one.provider.name, bounds, one.timeout + MARGIN)
 
 

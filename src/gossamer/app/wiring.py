@@ -33,7 +33,7 @@ from gossamer.frontier.cold import Cold, open_cold
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.held_claims import Ledger
 from gossamer.frontier.policy import Policy, heaps
-from gossamer.frontier.quality import Held
+from gossamer.frontier.quality import HeldRows
 from gossamer.frontier.spiller import spilling
 from gossamer.frontier.verbs import Frontier
 from gossamer.model.interfaces import TableSink
@@ -74,7 +74,7 @@ from gossamer.worker.outputs import Outputs
 from gossamer.worker.page_frames import Order
 from gossamer.worker.page_reader import PageReader
 from gossamer.worker.reader import Reader
-from gossamer.worker.robots_gate import Gate, Treatment
+from gossamer.worker.robots_gate import RobotsGate, Treatment
 from gossamer.worker.shared_throttle import Sharing
 from gossamer.worker.site_routing import Apart
 from gossamer.worker.stall_hint import Silence
@@ -284,7 +284,7 @@ class Bench:
             say=say,
             stop=stop,
             deadline=setup.deadline,
-            hold=partial(hold, Held(self.store, setup.crawl)) if self.sites else None,
+            hold=partial(hold, HeldRows(self.store, setup.crawl)) if self.sites else None,
         )
 
     def _visitor(self, settings: Settings) -> Visitor:
@@ -294,7 +294,7 @@ class Bench:
         if host_rules.acts(self.sites):
             needs = lru_cache(10_000)(partial(host_rules.needs, self.sites))
             treat = lru_cache(10_000)(lambda host: treatment(needs(host), settings))
-        gate = Gate(
+        gate = RobotsGate(
             self.frontier,
             self.dialling.robots,
             agent=agent,
@@ -539,7 +539,7 @@ def attempts_as_rows(spec: str | None) -> Callable[[Visit], None]:
     return also
 
 
-def treatment(needs: host_rules.Needs, settings: Settings) -> Treatment:
+def treatment(needs: host_rules.HostNeeds, settings: Settings) -> Treatment:
     """How a host is treated, by its sites first; `--retries none` and `--ignore-robots` are said for all of
     them."""
     delay = needs.pace.delay

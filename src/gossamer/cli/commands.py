@@ -85,7 +85,7 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
 imported."""
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """Verbs by name, made when they are asked for."""
 
     def __init__(self, name: str, about: str, tree: Mapping[str, str | tuple[str, dict[str, str]]]) -> None:
@@ -102,14 +102,14 @@ class Group(click.Group):
         if found is None:
             return None
         if isinstance(found, tuple):
-            return Group(cmd_name, *found)
+            return CommandGroup(cmd_name, *found)
         from gossamer.cli.parameters import command
 
         room, _, name = found.partition(":")
         return command(cmd_name, getattr(importlib.import_module(f"gossamer.cli.{room}"), name))
 
 
-app = Group("gossamer", ABOUT, TREE)
+app = CommandGroup("gossamer", ABOUT, TREE)
 
 STOPPED, FORCED = 11, 13
 

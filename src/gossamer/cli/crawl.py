@@ -16,7 +16,7 @@ from gossamer.errors import UsageError
 from gossamer.url.patterns import TIMEOUT_S, Searcher, compile_, timed
 
 if TYPE_CHECKING:
-    from gossamer.app.job import Job, Output
+    from gossamer.app.job import Job, JobOutput
     from gossamer.config.settings import Settings
     from gossamer.model.summary import Summary
 
@@ -239,13 +239,13 @@ def folder_of(targets: list[str]) -> Path:
     return folder if (folder / "gossamer.toml").exists() else Path(".")
 
 
-def outputs_of(words: dict[str, Any], shared: bool = False) -> list[Output]:
+def outputs_of(words: dict[str, Any], shared: bool = False) -> list[JobOutput]:
     """-o and -O; without any, rows go to stdout when that is a pipe and no summary is wanted there."""
-    from gossamer.app.job import Output
+    from gossamer.app.job import JobOutput
     from gossamer.sinks.formats import parse
 
-    found = [Output(spec) for spec in words["output"] or ()]
-    found += [Output(spec, overwrite=True) for spec in words["overwrite"] or ()]
+    found = [JobOutput(spec) for spec in words["output"] or ()]
+    found += [JobOutput(spec, overwrite=True) for spec in words["overwrite"] or ()]
     specs = [
         *(output.spec for output in found),
         *filter(None, [words["pages"], words["attempts"], words["graph"]]),
@@ -258,7 +258,7 @@ def outputs_of(words: dict[str, Any], shared: bool = False) -> list[Output]:
     for spec in specs:
         parse(spec)
     if not found and not words["json"] and not sys.stdout.isatty():
-        found = [Output("-")]
+        found = [JobOutput("-")]
     return found
 
 

@@ -17,7 +17,7 @@ TRIED, AT_ONCE, NAMED = 200, 32, 5
 
 async def proxies(settings: Settings) -> list[Finding]:
     """The lists, and how many of the first 200 proxies pass the health check."""
-    from gossamer.app.proxy_setup import Check, lists
+    from gossamer.app.proxy_setup import ProxyCheck, lists
     from gossamer.egress.resolver import Resolver
     from gossamer.proxies.proxy_choice import Pool, told
 
@@ -36,7 +36,7 @@ async def proxies(settings: Settings) -> list[Finding]:
             )
         )
     guard, gate = Resolver(settings.allow_private), asyncio.Semaphore(AT_ONCE)
-    check = Check(settings, guard, Pool(found.proxies))
+    check = ProxyCheck(settings, guard, Pool(found.proxies))
 
     async def one(place: int) -> float | None:
         async with gate:

@@ -39,7 +39,7 @@ MOST = 10**15
 """Of hosts, URLs, or what else is counted."""
 
 
-class Load(NamedTuple):
+class PlannedLoad(NamedTuple):
     """What is to be crawled. Times in seconds."""
 
     hosts: int
@@ -92,7 +92,7 @@ class Size(NamedTuple):
     why: str
 
 
-def size(load: Load, machine: Machine) -> Size:
+def size(load: PlannedLoad, machine: Machine) -> Size:
     """Reckon.
 
     >>> size(Load(hosts=10, urls=36_000, delay=1.0), Machine(2, 8 << 30)).duration
@@ -157,7 +157,7 @@ def tell(settings: Settings, crawl: str | None, given: dict[str, Any], as_json: 
     return 0
 
 
-def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> Load:
+def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> PlannedLoad:
     """What was measured, then what was given. Raises UsageError."""
     from gossamer.frontier.cold import HOT, parts
 
@@ -178,10 +178,10 @@ def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> 
         raise UsageError("--within 0: nothing is done in no time: leave it out, or give a time such as 12h")
     off = settings.cold == "off" or (settings.cold is None and settings.store is not None)
     hot = 0 if off else parts(settings.cold or "sqlite:")[1] if settings.cold else HOT
-    return Load(**{"concurrency": settings.concurrency, "seen": settings.seen, "hot": hot, **values})
+    return PlannedLoad(**{"concurrency": settings.concurrency, "seen": settings.seen, "hot": hot, **values})
 
 
-def lines(load: Load, found: Size) -> list[tuple[str, str]]:
+def lines(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
     """What a person reads."""
     from gossamer.cli.printing import amount
 
@@ -232,11 +232,11 @@ def _answers(path: Path) -> list[float]:
     found = []
     for line in last:
         with contextlib.suppress(msgspec.MsgspecError):  # it may be written just now
-            found.append(msgspec.json.decode(line, type=Answer).seconds)
+            found.append(msgspec.json.decode(line, type=MeasuredAttempt).seconds)
     return [seconds for seconds in found if seconds]
 
 
-class Answer(msgspec.Struct):
+class MeasuredAttempt(msgspec.Struct):
     """An attempt, as far as it is needed here."""
 
     seconds: float | None = None

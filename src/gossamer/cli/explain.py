@@ -7,7 +7,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.explain_conclusion import Gate
+from gossamer.cli.explain_conclusion import GateVerdict
 from gossamer.cli.explain_turn import answered, turn
 from gossamer.cli.hosts import spent
 from gossamer.cli.options import Data, Json, Setting, StoreUrl, only, opened, read_settings
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from gossamer.config.settings import Settings
     from gossamer.frontier.crawls import Record
-    from gossamer.frontier.locate import Place
+    from gossamer.frontier.locate import UrlState
     from gossamer.sites import LoadedSite
     from gossamer.store.store import Store
 
@@ -92,7 +92,7 @@ async def tell(
         if found.startswith(urls.WEB):
             return await Teller(store, settings, name).tell(found.partition("#")[0], depth, page)
         state, _reason = await Crawls(store).state(name)
-    gate = Gate("form", "scope", f"{found.partition(':')[0]}: is neither http nor https")
+    gate = GateVerdict("form", "scope", f"{found.partition(':')[0]}: is neither http nor https")
     return {
         "url": found,
         "canonical": found,
@@ -183,7 +183,7 @@ class Teller:
             "attempts": attempts,
         }
 
-    async def _filters(self, record: Record, url: str, depth: int | None) -> list[Gate]:
+    async def _filters(self, record: Record, url: str, depth: int | None) -> list[GateVerdict]:
         """The pure filters, as `add` applies them."""
         from gossamer.app.job import Job
         from gossamer.app.seeding import prepare
@@ -195,20 +195,22 @@ class Teller:
             setup, _ = prepare(Job(targets=targets, settings=self.settings))
             self._sites = load_all(targets)
         except GossamerError as error:
-            return [Gate("filters", "unknown", f"the crawl's targets cannot be read any more: {error}")]
+            return [
+                GateVerdict("filters", "unknown", f"the crawl's targets cannot be read any more: {error}")
+            ]
         self._typed = setup.allowed
         rules = scope(record.spec, self.settings, setup.seeds, setup.open)
         for pair in (await self.census.crawls.look(self.name))[1]:
             rules = rules.re_anchored(*pair)
-        gates = [Gate(*row) for row in rules.explain(url, depth or 0)]
+        gates = [GateVerdict(*row) for row in rules.explain(url, depth or 0)]
         if depth is None:
-            far = Gate(
+            far = GateVerdict(
                 "depth", "unknown", f"not known how far from a seed it is; --depth is {record.spec.depth}"
             )
             gates = [far if gate.gate == "depth" else gate for gate in gates]
         return gates
 
-    async def _link(self, page: str, key: str, canonical: Callable[[str], str]) -> list[Gate]:
+    async def _link(self, page: str, key: str, canonical: Callable[[str], str]) -> list[GateVerdict]:
         """What the page that links to it says: nofollow, of the link or of all its links."""
         from gossamer.app.dry_run import try_one
         from gossamer.app.job import Job
@@ -217,17 +219,17 @@ class Teller:
 
         trial = await try_one(Job(targets=[], settings=self.settings), page)
         if trial.page is None:
-            return [Gate("link", "unknown", f"{page} did not come: {', '.join(trial.dead)}")]
+            return [GateVerdict("link", "unknown", f"{page} did not come: {', '.join(trial.dead)}")]
         got = trial.page
         if "nofollow" in directives(*(value for name, value in got.headers if name == "x-robots-tag")):
-            return [Gate("link", "nofollow", f"X-Robots-Tag of {got.url} says nofollow")]
+            return [GateVerdict("link", "nofollow", f"X-Robots-Tag of {got.url} says nofollow")]
         for link in links(got.body, got.url, got.content_type):
             if link.url.startswith("http") and canonical(link.url) == key:
                 rule = ("says nofollow" if link.nofollow else link.kind) + f" on {got.url}"
-                return [Gate("link", "nofollow" if link.nofollow else "pass", rule)]
-        return [Gate("link", "unknown", f"{got.url} has no link to it")]
+                return [GateVerdict("link", "nofollow" if link.nofollow else "pass", rule)]
+        return [GateVerdict("link", "unknown", f"{got.url} has no link to it")]
 
-    async def _address(self, url: str) -> Gate:
+    async def _address(self, url: str) -> GateVerdict:
         """As the egress guard would decide now."""
         from gossamer.egress.resolver import Refused, Resolver
         from gossamer.model.request import split
@@ -236,47 +238,55 @@ class Teller:
         try:
             found = await asyncio.wait_for(resolver.resolve(split(url)[1]), WAIT)
         except TimeoutError:
-            return Gate("address", "unknown", f"its name was not resolved within {WAIT:.0f} s")
+            return GateVerdict("address", "unknown", f"its name was not resolved within {WAIT:.0f} s")
         finally:
             await resolver.close()
         if isinstance(found, Refused):
-            return Gate("address", "private" if found.reason == "private" else "unknown", found.detail)
-        return Gate("address", "pass", ", ".join(found.addresses))
+            return GateVerdict("address", "private" if found.reason == "private" else "unknown", found.detail)
+        return GateVerdict("address", "pass", ", ".join(found.addresses))
 
-    def _duplicate(self, url: str, place: Place, attempts: list[dict[str, Any]]) -> Gate:
+    def _duplicate(self, url: str, place: UrlState, attempts: list[dict[str, Any]]) -> GateVerdict:
         from gossamer.config.redaction import mask
 
         if place.state == "unknown":
-            return Gate("seen before", "pass", "its canonical form was not met yet")
+            return GateVerdict("seen before", "pass", "its canonical form was not met yet")
         first = place.request.url if place.request is not None else attempts[-1]["url"] if attempts else url
         if first not in (url, mask(url)):
-            return Gate("seen before", "duplicate", f"met first as {first}; both have one canonical form")
-        return Gate("seen before", "known", "it was taken in; further links to it are counted as duplicate")
+            return GateVerdict(
+                "seen before", "duplicate", f"met first as {first}; both have one canonical form"
+            )
+        return GateVerdict(
+            "seen before", "known", "it was taken in; further links to it are counted as duplicate"
+        )
 
-    async def _budget(self, url: str, place: Place) -> Gate:
+    async def _budget(self, url: str, place: UrlState) -> GateVerdict:
         from gossamer.model.request import split
 
         view = await self.census.host(split(url)[1])
         held = next((one for one in view.crawls if one.crawl == self.name), None)
         cap = self.settings.host_pages or "up to 10,000"
         if place.state == "parked" and place.level is not None:
-            return Gate("budget", "budget", f"{spent(held) if held else 'parked'}; {self._of_a_host()}")
+            return GateVerdict(
+                "budget", "budget", f"{spent(held) if held else 'parked'}; {self._of_a_host()}"
+            )
         if place.state == "parked":
             says = (
                 f"{held.accepted} pages taken, {held.vouchers} domains vouch for the host"
                 if held
                 else "parked"
             )
-            return Gate("budget", "budget", f"{says}; cap {cap} (--host-pages)")
+            return GateVerdict("budget", "budget", f"{says}; cap {cap} (--host-pages)")
         if view.crawl_delay > 300:
-            return Gate(
+            return GateVerdict(
                 "budget",
                 "budget",
                 f"robots.txt asks for a Crawl-delay of {view.crawl_delay:g} s, more than 300 s",
             )
         if held is None or not held.accepted:
-            return Gate("budget", "pass", "a seed's host has no cap" if held else "the host was not met yet")
-        return Gate("budget", "pass", f"{held.accepted} pages taken of {cap}")
+            return GateVerdict(
+                "budget", "pass", "a seed's host has no cap" if held else "the host was not met yet"
+            )
+        return GateVerdict("budget", "pass", f"{held.accepted} pages taken of {cap}")
 
     def _of_a_host(self) -> str:
         """The limits of one host, in words."""
@@ -287,7 +297,7 @@ class Teller:
         said += [f"at most {duration(longest)} (--host-time)"] if longest is not None else []
         return ", ".join(said)
 
-    async def _session(self, url: str) -> list[Gate]:
+    async def _session(self, url: str) -> list[GateVerdict]:
         """Who is logged in there, where its site says that somebody is."""
         from gossamer.cli.sessions import line, told
         from gossamer.model.request import split
@@ -306,12 +316,12 @@ class Teller:
         if login is None:
             return []
         if found(login.avoid, path, on_timeout=True):
-            return [Gate("session", "filter", f"it would log out: avoid={login.avoid.pattern}")]
+            return [GateVerdict("session", "filter", f"it would log out: avoid={login.avoid.pattern}")]
         known = await told(self.store, host)
         level = "wait" if known and all(one.state == "refused" for one in known) else "pass"
-        return [Gate("session", level, "; ".join(map(line, known)) or "nobody has logged in yet")]
+        return [GateVerdict("session", level, "; ".join(map(line, known)) or "nobody has logged in yet")]
 
-    async def _robots(self, url: str, user_agent: str) -> Gate:
+    async def _robots(self, url: str, user_agent: str) -> GateVerdict:
         """robots.txt as the frontier keeps it: the line that decides, with its number."""
         from gossamer.frontier.verbs import Frontier
         from gossamer.model.request import split
@@ -320,30 +330,32 @@ class Teller:
         from gossamer.store.keys import bucket_of
 
         if self.settings.ignore_robots:
-            return Gate("robots.txt", "pass", "not asked: --ignore-robots")
+            return GateVerdict("robots.txt", "pass", "not asked: --ignore-robots")
         scheme, host, _ = split(url)
         if not host_rules.needs(self._sites, host).robots:
-            return Gate("robots.txt", "pass", f"not obeyed: {self._lawless(host)} says robots=False")
+            return GateVerdict("robots.txt", "pass", f"not obeyed: {self._lawless(host)} says robots=False")
         known = (await self.census.host(host)).robots.get(scheme)
         if known is None:
-            return Gate("robots.txt", "unknown", "not read yet; it is read before the host's first page")
+            return GateVerdict(
+                "robots.txt", "unknown", "not read yet; it is read before the host's first page"
+            )
         version = int(known["version"])
         if version < 0:
             closed = robots_access.CLOSED.get(version, robots_access.CLOSED[robots_access.UNREACHABLE])
-            return Gate("robots.txt", closed.skip or closed.error or "robots", closed.detail)
+            return GateVerdict("robots.txt", closed.skip or closed.error or "robots", closed.detail)
         if version == robots_access.OPEN:
-            return Gate("robots.txt", "pass", "the host has none, or allows all")
+            return GateVerdict("robots.txt", "pass", "the host has none, or allows all")
         kept = await Frontier(self.store, self.name).rules(
             bucket_of(host, self.store.buckets), host, scheme[4:] or "h"
         )
         if kept is None:
-            return Gate(
+            return GateVerdict(
                 "robots.txt", "unknown", "its rules have aged out; they are read again before the next page"
             )
         robots = robots_access.rules(kept)
         agent = (user_agent or self.settings.agent).partition("/")[0].strip()
         line = robots.rule(agent, url) or f"no line speaks of it for {agent}"
-        return Gate("robots.txt", "pass" if robots.allows(agent, url) else "robots", line)
+        return GateVerdict("robots.txt", "pass" if robots.allows(agent, url) else "robots", line)
 
     def _lawless(self, host: str) -> str:
         """The sites of a host that do not obey its robots.txt."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from gossamer.frontier.locate import Place
+    from gossamer.frontier.locate import UrlState
 
 
 OPEN = ("pass", "wait", "unknown", "known", "duplicate")
@@ -18,7 +18,7 @@ PARKED = {
 """By whether it is over a budget of pages."""
 
 
-class Gate(NamedTuple):
+class GateVerdict(NamedTuple):
     """What one gate says. `verdict`: pass, wait, a skip reason, or unknown; `rule`: what decided."""
 
     gate: str
@@ -27,7 +27,7 @@ class Gate(NamedTuple):
 
 
 def conclusion(
-    place: Place, gates: list[Gate], attempts: list[dict[str, Any]], skipped: dict[str, int]
+    place: UrlState, gates: list[GateVerdict], attempts: list[dict[str, Any]], skipped: dict[str, int]
 ) -> tuple[str, str]:
     """Where it is in one word or two, and why."""
     from gossamer.cli.printing import duration

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gossamer.cli.explain_conclusion import Gate
+from gossamer.cli.explain_conclusion import GateVerdict
 
 if TYPE_CHECKING:
     from gossamer.frontier.stats import HostView
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from gossamer.store.store import Store
 
 
-async def turn(store: Store, name: str, view: HostView) -> list[Gate]:
+async def turn(store: Store, name: str, view: HostView) -> list[GateVerdict]:
     """Whether the host's next request may go out now, and what it waits for."""
     from gossamer.state.lane_stats import heap
 
     return gates(view, await heap(store, name, view.host))
 
 
-def gates(view: HostView, waits: HeapLine | None) -> list[Gate]:
+def gates(view: HostView, waits: HeapLine | None) -> list[GateVerdict]:
     """The same, of values."""
     from gossamer.cli.hosts import breaker
     from gossamer.cli.printing import duration
@@ -28,22 +28,22 @@ def gates(view: HostView, waits: HeapLine | None) -> list[Gate]:
 
     found = []
     if view.paused:
-        found.append(Gate("pause", "wait", f"gossamer host pause; {duration(view.paused)} left"))
+        found.append(GateVerdict("pause", "wait", f"gossamer host pause; {duration(view.paused)} left"))
     if Breaker.of(view.trouble).state(round(view.now * 1000)) != "closed":
-        found.append(Gate("breaker", "wait", f"its host fails: {breaker(view)}"))
+        found.append(GateVerdict("breaker", "wait", f"its host fails: {breaker(view)}"))
     if waits is not None and (waits.stranded or waits.lane != "http" or waits.region):
         files = f" with the files of {', '.join(waits.sites)}" if waits.sites else ""
         whose = (
             f"lane {waits.lane.partition('+')[0]}{f', region {waits.region}' if waits.region else ''}{files}"
         )
         if waits.stranded:
-            found.append(Gate("lane", "wait", f"waits for a worker of {whose}: none is alive"))
+            found.append(GateVerdict("lane", "wait", f"waits for a worker of {whose}: none is alive"))
         else:
-            found.append(Gate("lane", "pass", f"workers of {whose}"))
+            found.append(GateVerdict("lane", "pass", f"workers of {whose}"))
     return found
 
 
-def answered(attempts: list[dict[str, Any]]) -> list[Gate]:
+def answered(attempts: list[dict[str, Any]]) -> list[GateVerdict]:
     """What the last answer was refused for: nobody knows a content type before."""
     from gossamer.collectors.http.transfer import ACCEPT
 
@@ -51,7 +51,9 @@ def answered(attempts: list[dict[str, Any]]) -> list[Gate]:
     if last.get("outcome") != "skipped":
         return []
     if last.get("error") == "content-type":
-        return [Gate("content type", "content-type", f"its answer's is not one of {', '.join(ACCEPT)}")]
+        return [
+            GateVerdict("content type", "content-type", f"its answer's is not one of {', '.join(ACCEPT)}")
+        ]
     if last.get("error") == "filter" and 300 <= (last.get("status") or 0) < 400:
-        return [Gate("redirect", "filter", "its answer redirects to what is no http(s) URL")]
+        return [GateVerdict("redirect", "filter", "its answer redirects to what is no http(s) URL")]
     return []

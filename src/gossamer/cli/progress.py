@@ -29,7 +29,7 @@ class Progress(Protocol):
 
 def progress() -> Progress:
     """The kind that suits stderr."""
-    return Lines() if dumb() else Table()
+    return Lines() if dumb() else LiveTable()
 
 
 class Lines:
@@ -78,7 +78,7 @@ class Lines:
         """Nothing to tidy."""
 
 
-class Table:
+class LiveTable:
     """A few lines that redraw themselves."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from gossamer.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.app.reparse.runner import Run, State, Told
+    from gossamer.app.reparse.runner import ReparseRun, ReparseState, Told
     from gossamer.sites.loading import LoadedSite
     from gossamer.sites.manifest import Noted
 
@@ -78,7 +78,7 @@ def reparse(
         data,
         setting,
     )
-    shown = run.shown = Shown(quiet)
+    shown = run.shown = ReparseProgress(quiet)
     settle_in()
     try:
         told = run.work()
@@ -103,9 +103,9 @@ def made(
     fresh: bool,
     data: str | None,
     setting: list[str] | None,
-) -> Run:
+) -> ReparseRun:
     """The run that the words ask for."""
-    from gossamer.app.reparse.runner import Run
+    from gossamer.app.reparse.runner import ReparseRun
     from gossamer.cli.crawl import arguments_of
     from gossamer.sites import load_all
     from gossamer.sites.manifest import Noted, noted
@@ -131,7 +131,9 @@ def made(
     outputs = [(spec, False) for spec in output] + [(spec, True) for spec in overwrite]
     for spec, over in outputs:
         refuse(spec, over, Path(settings.data), [*known.outputs, *([f"{before}:jsonl"] if before else ())])
-    return Run(folder / "reparse", where, sites, outputs=outputs, old=before, processes=count, fresh=fresh)
+    return ReparseRun(
+        folder / "reparse", where, sites, outputs=outputs, old=before, processes=count, fresh=fresh
+    )
 
 
 def former(old: str | None, known: Noted, folder: Path, sites: Sequence[LoadedSite]) -> Path | None:
@@ -219,9 +221,9 @@ def local(archive: str, folder: Path) -> Path:
         return Path(archive)
     import xxhash
 
-    from gossamer.sinks.object_store import Away
+    from gossamer.sinks.object_store import ObjectFolder
 
-    away, there = Away(archive), folder / "fetched" / xxhash.xxh3_64_hexdigest(archive.encode())[:6]
+    away, there = ObjectFolder(archive), folder / "fetched" / xxhash.xxh3_64_hexdigest(archive.encode())[:6]
     for name, size in away.names():
         path = there / name
         if not path.is_file() or path.stat().st_size != size:
@@ -261,7 +263,7 @@ def count_of(text: str | None) -> int:
     return int(text or "")
 
 
-class Shown:
+class ReparseProgress:
     """Progress on stderr."""
 
     def __init__(self, quiet: bool) -> None:
@@ -269,7 +271,7 @@ class Shown:
 
         self._quiet, self._dumb, self._next = quiet, dumb(), 0.0
 
-    def show(self, state: State, total: int) -> None:
+    def show(self, state: ReparseState, total: int) -> None:
         """Tell how far it is, now and then."""
         import json
         import sys

@@ -16,7 +16,7 @@ from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.config.settings import Settings
-    from gossamer.state.schedules import Entry, Schedule, Schedules, Task
+    from gossamer.state.schedules import Schedule, ScheduledTask, Schedules, StoredSchedule
 
 Name = Annotated[str, Argument(metavar="NAME", help="The schedule's; `gossamer schedule list` shows them.")]
 CLOCK: dict[str, tuple[str, str, str]] = {
@@ -82,7 +82,7 @@ def add(**words: Any) -> int:
     return 0
 
 
-def for_a_fleet(task: Task) -> None:
+def for_a_fleet(task: ScheduledTask) -> None:
     """Say which outputs only a scheduler with --here can write."""
     from gossamer.app.job_payload import shareable
     from gossamer.cli.printing import remark
@@ -212,12 +212,12 @@ def schedule_of(words: dict[str, Any]) -> Schedule:
     )
 
 
-def task_of(words: dict[str, Any]) -> Task:
+def task_of(words: dict[str, Any]) -> ScheduledTask:
     """What is to be crawled, with paths that hold wherever the scheduler was started. Raises UsageError,
     ConfigError."""
     from gossamer.cli.options import parse_pair
     from gossamer.sinks.files import place
-    from gossamer.state.schedules import Task
+    from gossamer.state.schedules import ScheduledTask
 
     gates = crawls.gates_of(words["fail_on"] or ())
     options: dict[str, Any] = {}
@@ -248,7 +248,9 @@ def task_of(words: dict[str, Any]) -> Task:
     targets = [
         os.path.abspath(one) if "://" not in one and os.path.exists(one) else one for one in words["targets"]
     ]
-    return Task(targets, options, outputs, str(crawls.folder_of(words["targets"]).resolve()), gates or None)
+    return ScheduledTask(
+        targets, options, outputs, str(crawls.folder_of(words["targets"]).resolve()), gates or None
+    )
 
 
 def _path(spec: str) -> str:
@@ -277,7 +279,7 @@ async def _put(settings: Settings, schedule: Schedule) -> tuple[bool, str | None
         return await schedules.put(schedule, from_now=not same), await schedules.leader()
 
 
-async def _known(schedules: Schedules, name: str) -> Entry | None:
+async def _known(schedules: Schedules, name: str) -> StoredSchedule | None:
     return await schedules.need(name) if name in await schedules.names() else None
 
 

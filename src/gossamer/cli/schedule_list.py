@@ -9,7 +9,7 @@ from gossamer.cli.schedule_store import kept
 
 if TYPE_CHECKING:
     from gossamer.config.settings import Settings
-    from gossamer.state.schedules import Entry, Run, Schedules, Unread
+    from gossamer.state.schedules import ScheduledRun, Schedules, StoredSchedule, Unread
 
 
 async def rows_of(settings: Settings) -> tuple[list[dict[str, Any]], str | None]:
@@ -25,7 +25,7 @@ async def rows_of(settings: Settings) -> tuple[list[dict[str, Any]], str | None]
         return rows, await schedules.leader()
 
 
-async def _row(schedules: Schedules, entry: Entry | Unread, now: float) -> dict[str, Any]:
+async def _row(schedules: Schedules, entry: StoredSchedule | Unread, now: float) -> dict[str, Any]:
     from gossamer.recrawl.cron import Cron
     from gossamer.recrawl.due_times import starts
     from gossamer.state.schedules import Unread
@@ -62,7 +62,7 @@ async def _row(schedules: Schedules, entry: Entry | Unread, now: float) -> dict[
     }
 
 
-async def _outcome(schedules: Schedules, run: Run) -> str:
+async def _outcome(schedules: Schedules, run: ScheduledRun) -> str:
     """How a run ended; of one that nobody watches (no scheduler runs) its crawl's state."""
     from gossamer.frontier.crawls import Crawls
 

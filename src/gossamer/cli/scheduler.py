@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gossamer.app.job import Job
     from gossamer.config.settings import Settings
     from gossamer.model.summary import Summary
-    from gossamer.state.schedules import Run, Schedule
+    from gossamer.state.schedules import Schedule, ScheduledRun
 
 AtOnce = Annotated[
     int, Option("--at-once", metavar="N", help="Crawls at once in this process, without a fleet (default 4).")
@@ -163,7 +163,7 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
     return code
 
 
-async def _open(settings: Settings, name: str) -> tuple[Schedule, Run]:
+async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
     """Write the run down, so that no other begins beside it; one of this kind that was stopped goes on."""
     from gossamer.cli.schedule_store import HAND, kept
     from gossamer.frontier.stats import Census
@@ -186,7 +186,7 @@ async def _open(settings: Settings, name: str) -> tuple[Schedule, Run]:
         return schedule, run
 
 
-async def _close(settings: Settings, name: str, run: Run, state: str, reason: str) -> None:
+async def _close(settings: Settings, name: str, run: ScheduledRun, state: str, reason: str) -> None:
     import msgspec
 
     from gossamer.cli.schedule_store import kept

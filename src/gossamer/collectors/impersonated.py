@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.collectors.http.collector import Curls, HttpCollector, Resolver
+from gossamer.collectors.http.collector import AddressResolver, Curls, HttpCollector
 from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
@@ -30,7 +30,7 @@ class ImpersonatedCollector:
 
     name = "impersonated"
 
-    def __init__(self, resolver: Resolver, **options: Any) -> None:
+    def __init__(self, resolver: AddressResolver, **options: Any) -> None:
         from gossamer.collectors.http import curl_cffi_adapter
 
         self._handles, self._resolver = curl_cffi_adapter, resolver

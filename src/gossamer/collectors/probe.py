@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 
-from gossamer.collectors.http.collector import Resolver
+from gossamer.collectors.http.collector import AddressResolver
 
 
-async def reach(resolver: Resolver, authority: str, patience: float = 5.0) -> float | None:
+async def reach(resolver: AddressResolver, authority: str, patience: float = 5.0) -> float | None:
     """Seconds until `host:port` took a connection; None when it did not, or its address may not be dialled."""
     began = time.perf_counter()
     try:

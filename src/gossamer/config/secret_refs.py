@@ -19,8 +19,8 @@ KEPT = ("unlocker_key", "session_key")
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
-class Given(Protocol):
-    """A value and where it was written (`settings.Given`)."""
+class WrittenValue(Protocol):
+    """A value and where it was written (`settings.WrittenValue`)."""
 
     @property
     def where(self) -> str: ...
@@ -30,7 +30,7 @@ class Given(Protocol):
     def value(self) -> object: ...
 
 
-def revealed(one: Given, env: Mapping[str, str], in_file: bool) -> object:
+def revealed(one: WrittenValue, env: Mapping[str, str], in_file: bool) -> object:
     """The value with its references to secrets put in; within a URL a secret is percent-encoded. Raises
     ValueError."""
     value = one.value

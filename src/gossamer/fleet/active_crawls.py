@@ -20,12 +20,12 @@ from gossamer.errors import ConfigError, GossamerError, NoProxyLeft, StoreError
 from gossamer.fleet.fair_share import Fair
 from gossamer.fleet.finalize import Ending
 from gossamer.fleet.heartbeat import Sign
-from gossamer.fleet.load import Load
+from gossamer.fleet.load import ProcessLoad
 from gossamer.fleet.missing_sites import Lacking
 from gossamer.fleet.site_versions import Versions
 from gossamer.frontier.crawls import OUTCOMES, Crawls
 from gossamer.frontier.producer_positions import unread
-from gossamer.state.fleet_crawls import Task, Tasks
+from gossamer.state.fleet_crawls import FleetCrawl, Tasks
 from gossamer.store.store import Store
 
 log = logging.getLogger("gossamer.worker")
@@ -51,7 +51,7 @@ class Me(NamedTuple):
 class At:
     """A crawl that this process works on."""
 
-    def __init__(self, bench: Bench, task: Task, sign: Sign, lacks: dict[str, str]) -> None:
+    def __init__(self, bench: Bench, task: FleetCrawl, sign: Sign, lacks: dict[str, str]) -> None:
         self.sign, self.lacks = sign, lacks
         self.bench, self.began, self.revision = bench, task.began, task.revision
         self.work: asyncio.Task[str] | None = None
@@ -63,7 +63,9 @@ class Works:
     def __init__(self, me: Me, store: Store, halt: asyncio.Event) -> None:
         self.me, self._own = me, secrets.token_hex(6)
         self.limiter = limiter_of(me.settings.concurrency)
-        self.load = Load(me.settings.concurrency + me.settings.concurrency // 4, me.settings.recycle_memory)
+        self.load = ProcessLoad(
+            me.settings.concurrency + me.settings.concurrency // 4, me.settings.recycle_memory
+        )
         self._store, self._halt = store, halt
         self._fair = Fair(lambda: min(self.load.claims(), self.limiter.visits + self.limiter.visits // 4))
         self._tasks, self._ending, self._versions = Tasks(store), Ending(store), Versions(store, me.settings)
@@ -90,7 +92,7 @@ class Works:
             elif task.state != "ending" or not await self._lacking.leaves(task, self._setup):
                 await self._ending.look(task, self._setup)
 
-    async def _join(self, task: Task) -> None:
+    async def _join(self, task: FleetCrawl) -> None:
         """Work on a crawl, unless this process does so already or cannot."""
         at, now = self._at.get(task.name), time.monotonic()
         if at is not None:
@@ -123,7 +125,7 @@ class Works:
         self._fair.share(task.name, task.weight)
         at.work = asyncio.create_task(at.bench.run())
 
-    async def _begin(self, task: Task) -> At:
+    async def _begin(self, task: FleetCrawl) -> At:
         segment = job_payload.segment(self._own, task.name)
         setup = await self._setup(task, segment)
         lacks = await self._versions.check(task, setup)
@@ -145,13 +147,13 @@ class Works:
         self._at[task.name] = At(bench, task, sign, lacks)
         return self._at[task.name]
 
-    async def _setup(self, task: Task, segment: str) -> Setup:
+    async def _setup(self, task: FleetCrawl, segment: str) -> Setup:
         raw = await self._tasks.job(task.name)
         if raw is None:
             raise ConfigError(f"crawl {task.name} was removed")
         return job_payload.unpack(raw, self.me.settings, self._store.url, segment, self._seal)
 
-    async def _ended(self, task: Task, at: At) -> None:
+    async def _ended(self, task: FleetCrawl, at: At) -> None:
         """A crawl's work ended by itself within a slice."""
         assert at.work is not None
         work, at.work = at.work, None

@@ -34,10 +34,10 @@ from gossamer.config.settings import Settings, load
 from gossamer.errors import OWN_LIMITS, ConfigError, GossamerError, ResourceError
 from gossamer.fleet.active_crawls import Me
 from gossamer.fleet.broker_urls import all_of
-from gossamer.fleet.child import Child
+from gossamer.fleet.child import SliceProcess
 from gossamer.fleet.intake import TASK, VERSION, Malformed, refused
-from gossamer.fleet.keeper import Keeper
-from gossamer.state.workers import Crew, Worker, bear
+from gossamer.fleet.keeper import WorkerKeeper
+from gossamer.state.workers import Crew, WorkerRecord, bear
 
 log = logging.getLogger("gossamer.worker")
 
@@ -90,8 +90,8 @@ class _Now:
     """What this process is: filled as Celery starts it."""
 
     settings: Settings | None = None
-    keeper: Keeper | None = None
-    child: Child | None = None
+    keeper: WorkerKeeper | None = None
+    child: SliceProcess | None = None
     runner: asyncio.Runner | None = None
     name = ""
     code = 1
@@ -204,7 +204,7 @@ def _set_up(sender: str, instance: Any, **_: Any) -> None:
         own = settings()
         lanes = sorted(str(queue) for queue in instance.app.amqp.queues.consume_from)
         token = bearing.token or asyncio.run(bearing.bear(own, sender, fixed=True))[1]
-        me = Worker(
+        me = WorkerRecord(
             name=sender,
             host=platform.node(),
             pid=os.getpid(),
@@ -214,7 +214,9 @@ def _set_up(sender: str, instance: Any, **_: Any) -> None:
             region=own.region or "",
         )
         _Now.name, _Now.lanes = sender, tuple(lanes)
-        _Now.keeper = Keeper(own.store or "", me, token, send=send, weigh=_weigh, drain=_drain, stop=_stop)
+        _Now.keeper = WorkerKeeper(
+            own.store or "", me, token, send=send, weigh=_weigh, drain=_drain, stop=_stop
+        )
         refused.keep = _keep_aside
     except GossamerError as error:
         print(f"gossamer: {error}", file=sys.stderr)
@@ -321,7 +323,7 @@ def _child(**_: Any) -> None:
     _stopping[_place()] = 0
     _Now.keeper = None
     _Now.runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
-    _Now.child = Child(Me(_Now.name, settings(), _told, _Now.lanes))
+    _Now.child = SliceProcess(Me(_Now.name, settings(), _told, _Now.lanes))
 
 
 @signals.worker_process_shutdown.connect

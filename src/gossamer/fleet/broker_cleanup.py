@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from gossamer.app.cleanup import DAY, Part, Scene
+from gossamer.app.cleanup import DAY, CleanupKind, Scene
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, StoreError
 from gossamer.fleet import brokers
 from gossamer.fleet.broker_urls import all_of
-from gossamer.state.cleanup_scan import Found
+from gossamer.state.cleanup_scan import Removed
 from gossamer.state.slots import Slots
-from gossamer.state.workers import GONE, WORKERS, Worker
+from gossamer.state.workers import GONE, WORKERS, WorkerRecord
 
 TASK = "gossamer.slice"
 MOST = 1000
@@ -31,7 +31,7 @@ MOST = 1000
 _BINDING, _MAILBOX, _APART = "_kombu.binding.", ".celery.pidbox", b"\x06\x16"
 
 
-class Held(NamedTuple):
+class HeldMessage(NamedTuple):
     """A message that was looked at; `away` removes it, `back` puts it where it was."""
 
     slot: tuple[str, int, str] | None
@@ -41,13 +41,13 @@ class Held(NamedTuple):
     back: Callable[[], object]
 
 
-async def queues(scene: Scene, age: float) -> Found:
+async def queues(scene: Scene, age: float) -> Removed:
     """Remove or count it. A broker that does not answer is left for another time, unless this part alone was
     asked for."""
     try:
         kombu = brokers.library()
     except ImportError:  # this machine is of no fleet
-        return Found()
+        return Removed()
     try:
         where = broker(scene.settings)
     except ConfigError:
@@ -55,9 +55,9 @@ async def queues(scene: Scene, age: float) -> Found:
             raise
         where = None
     if where is None:
-        return Found()
+        return Removed()
     raw = await scene.broom.do(scene.store.client.hgetall(WORKERS))
-    crew = [Worker.of(name, record) for name, record in raw.items()]
+    crew = [WorkerRecord.of(name, record) for name, record in raw.items()]
     gone = [one for one in crew if one.state != "unread" and scene.broom.now - one.beat >= max(age, 2 * GONE)]
     lanes = {lane for one in crew for lane in one.lanes} | {"http"}
     connection = kombu.Connection(where[0], transport_options=where[1], connect_timeout=5)
@@ -76,12 +76,12 @@ async def queues(scene: Scene, age: float) -> Found:
             raise StoreError(
                 f"the broker does not answer, or not as it must: {brokers.plain(error)}"
             ) from None
-        return Found()
+        return Removed()
     finally:
         await asyncio.to_thread(connection.release)
 
 
-PART = Part("what dead workers left in the broker", DAY, queues)
+PART = CleanupKind("what dead workers left in the broker", DAY, queues)
 
 
 def broker(settings: Settings) -> tuple[str, dict[str, Any]] | None:
@@ -93,9 +93,9 @@ def broker(settings: Settings) -> tuple[str, dict[str, Any]] | None:
     return ";".join(urls), {"socket_timeout": 10, "socket_connect_timeout": 5, **options}
 
 
-async def _messages(scene: Scene, connection: Any, lanes: set[str]) -> Found:
+async def _messages(scene: Scene, connection: Any, lanes: set[str]) -> Removed:
     """Messages whose ticket is over: those in the hands of dead workers, then those of each lane."""
-    found = Found()
+    found = Removed()
     for look in (
         partial(_unacked, connection),
         *(partial(_queued, connection, lane) for lane in sorted(lanes)),
@@ -103,16 +103,16 @@ async def _messages(scene: Scene, connection: Any, lanes: set[str]) -> Found:
         held = await asyncio.to_thread(_all, look)
         for one in held:
             stale = one.slot is not None and not await Slots(scene.store).waits(*one.slot)
-            found += Found(int(stale), one.size * stale)
+            found += Removed(int(stale), one.size * stale)
             await asyncio.to_thread(one.away if stale and not scene.broom.dry else one.back)
     return found
 
 
-def _all(look: Callable[[], Iterator[Held]]) -> list[Held]:
+def _all(look: Callable[[], Iterator[HeldMessage]]) -> list[HeldMessage]:
     return list(look())
 
 
-def _queued(connection: Any, lane: str) -> Iterator[Held]:
+def _queued(connection: Any, lane: str) -> Iterator[HeldMessage]:
     """The messages of a lane, taken out for now."""
     channel = connection.channel()
     try:
@@ -126,10 +126,10 @@ def _queued(connection: Any, lane: str) -> Iterator[Held]:
             return
         with contextlib.suppress(ValueError):
             slot = _slot(message.headers or {}, message.body)
-        yield Held(slot, len(message.body), message.ack, message.requeue)
+        yield HeldMessage(slot, len(message.body), message.ack, message.requeue)
 
 
-def _unacked(connection: Any) -> Iterator[Held]:
+def _unacked(connection: Any) -> Iterator[HeldMessage]:
     """Messages in the hands of workers, where the broker does not take them back itself."""
     if (client := _redis(connection)) is None:
         return
@@ -137,7 +137,7 @@ def _unacked(connection: Any) -> Iterator[Held]:
         with contextlib.suppress(ValueError, TypeError, KeyError, IndexError):
             message = json.loads(raw)[0]
             slot = _slot(message["headers"], base64.b64decode(message["body"]))
-            yield Held(slot, len(raw), partial(_let_go, client, tag), _leave)
+            yield HeldMessage(slot, len(raw), partial(_let_go, client, tag), _leave)
 
 
 def _leave() -> None:
@@ -151,13 +151,13 @@ def _let_go(client: Any, tag: bytes) -> None:
     pipe.execute()
 
 
-def _rest(connection: Any, gone: set[str], lanes: set[str], dry: bool) -> Found:
+def _rest(connection: Any, gone: set[str], lanes: set[str], dry: bool) -> Removed:
     """Mailboxes of workers that are gone, marks of messages that are not there, empty queues of lanes that
     nobody serves."""
     client = _redis(connection)
     if client is None:
-        return sum((_lane(connection, lane, dry) for lane in lanes), Found())
-    key, found = f"{_BINDING}{_MAILBOX[1:]}", Found()
+        return sum((_lane(connection, lane, dry) for lane in lanes), Removed())
+    key, found = f"{_BINDING}{_MAILBOX[1:]}", Removed()
     boxes = [
         one for one in client.smembers(key) if one.split(_APART)[-1].decode().removesuffix(_MAILBOX) in gone
     ]
@@ -171,7 +171,7 @@ def _rest(connection: Any, gone: set[str], lanes: set[str], dry: bool) -> Found:
         for kind in (_BINDING, "_kombu.binding_permanent.")
     ]
     keys = [one for one in keys if client.exists(one)]
-    found = Found(len(boxes) + len(lost) + len(keys), sum(map(len, [*boxes, *lost, *keys])))
+    found = Removed(len(boxes) + len(lost) + len(keys), sum(map(len, [*boxes, *lost, *keys])))
     for do, what in ((client.srem, boxes), (client.zrem, lost)):
         if what and not dry:
             do(key if do == client.srem else "unacked_index", *what)
@@ -180,18 +180,18 @@ def _rest(connection: Any, gone: set[str], lanes: set[str], dry: bool) -> Found:
     return found
 
 
-def _lane(connection: Any, lane: str, dry: bool) -> Found:
+def _lane(connection: Any, lane: str, dry: bool) -> Removed:
     """The queue of a lane at RabbitMQ, which judges itself whether it is empty and unused."""
     channel = connection.channel()
     try:
         state = channel.queue_declare(lane, passive=True)
         if state.message_count or state.consumer_count:
-            return Found()
+            return Removed()
         if not dry:
             channel.queue_delete(lane, if_unused=True, if_empty=True)
     except connection.channel_errors:
-        return Found()
-    return Found(1, 0)
+        return Removed()
+    return Removed(1, 0)
 
 
 def _redis(connection: Any) -> Any:

@@ -26,7 +26,7 @@ LAST = 0.3
 log = logging.getLogger("gossamer.worker")
 
 
-class Child:
+class SliceProcess:
     """Slices of one process."""
 
     def __init__(self, me: Me) -> None:

@@ -25,7 +25,7 @@ from gossamer.frontier.removal import drop_queue
 from gossamer.frontier.stats import Census
 from gossamer.frontier.verbs import Frontier
 from gossamer.model.interfaces import HistorySink
-from gossamer.state.fleet_crawls import Task, Tasks
+from gossamer.state.fleet_crawls import FleetCrawl, Tasks
 from gossamer.state.slots import Slots
 from gossamer.state.workers import Crew
 from gossamer.store.keys import tag
@@ -37,7 +37,7 @@ log = logging.getLogger("gossamer.worker")
 ENDS = {"stopping": "stopped", "cancelling": "cancelled"}
 SWEEP = 5.0
 """Seconds between looks for claims whose worker died."""
-SetupOf = Callable[[Task, str], Awaitable[Setup]]
+SetupOf = Callable[[FleetCrawl, str], Awaitable[Setup]]
 """The setup of a crawl for the process with this segment."""
 
 
@@ -48,7 +48,7 @@ class Ending:
         self._store, self._tasks, self._census = store, Tasks(store), Census(store)
         self._swept = dict[str, float]()
 
-    async def look(self, task: Task, setup_of: SetupOf) -> None:
+    async def look(self, task: FleetCrawl, setup_of: SetupOf) -> None:
         """Take a crawl that is to end one step further, if its time has come."""
         if task.state in ENDS:
             if await self._census.in_flight(task.name):
@@ -71,7 +71,7 @@ class Ending:
                     _, reason = await Crawls(self._store).state(task.name)
                     await self._tasks.turn(task.name, "ending", ends_as, reason)
 
-    async def _sweep(self, task: Task, setup_of: SetupOf) -> None:
+    async def _sweep(self, task: FleetCrawl, setup_of: SetupOf) -> None:
         """Return the claims whose lease ran out: all who worked on the crawl may be dead, and nobody begins
         to while it is to end."""
         if time.monotonic() - self._swept.get(task.name, float("-inf")) < SWEEP:
@@ -83,7 +83,7 @@ class Ending:
             how = Policy()
         await Frontier(self._store, task.name, how).everywhere.sweep()
 
-    async def _conclude(self, task: Task, setup_of: SetupOf) -> None:
+    async def _conclude(self, task: FleetCrawl, setup_of: SetupOf) -> None:
         """A crawl visited all it had: what its sites gave is remembered, items that they do not have any more
         are deleted."""
         try:
@@ -105,7 +105,7 @@ class Ending:
         except GossamerError as error:
             log.warning("crawl %s: what it did not meet any more could not be marked: %s", task.name, error)
 
-    async def _sealed(self, task: Task, setup_of: SetupOf) -> bool:
+    async def _sealed(self, task: FleetCrawl, setup_of: SetupOf) -> bool:
         """Whether all parts are closed: each process closes its own, and here those of dead processes are."""
         left = await self._segments(task.name)
         crew = Crew(self._store)

@@ -52,7 +52,7 @@ class Malformed(NamedTuple):
     """Bytes of its body."""
 
 
-class Refused:
+class RefusedMessages:
     """Logs refused messages and hands them to `keep`. The same fault is logged once a minute at most."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Refused:
         self.keep(one)
 
 
-refused = Refused()
+refused = RefusedMessages()
 
 
 class Unreadable:

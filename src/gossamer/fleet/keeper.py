@@ -21,7 +21,7 @@ from gossamer.errors import GossamerError
 from gossamer.state.fleet_crawls import Tasks
 from gossamer.state.malformed_messages import MAX_KEPT, MalformedMessages
 from gossamer.state.slots import Slots
-from gossamer.state.workers import Crew, Worker
+from gossamer.state.workers import Crew, WorkerRecord
 from gossamer.store.store import Store
 
 log = logging.getLogger("gossamer.worker")
@@ -36,13 +36,13 @@ Send = Callable[[str, int, str], None]
 """Sends the message for a slot: lane, slot, ticket. Raises when the broker does not take it."""
 
 
-class Keeper:
+class WorkerKeeper:
     """One worker's keeper, in a thread of its own."""
 
     def __init__(
         self,
         store: str,
-        me: Worker,
+        me: WorkerRecord,
         token: str,
         *,
         send: Send,

@@ -20,7 +20,7 @@ def allowed(most: int, *, used: int, limit: int, free: float, pace: float) -> in
     return max(0, round(most * max(0.0, min(1.0, own, machine, max(pace, 0.1)))))
 
 
-class Load:
+class ProcessLoad:
     """What this process weighs, looked at now and then."""
 
     def __init__(self, most: int, limit: int) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from gossamer.app.job import Setup
 from gossamer.errors import GossamerError, StoreError
 from gossamer.fleet.site_versions import Versions
-from gossamer.state.fleet_crawls import Task
+from gossamer.state.fleet_crawls import FleetCrawl
 from gossamer.state.workers import Refusals
 from gossamer.store.store import Store
 
@@ -50,7 +50,7 @@ class Lacking:
         """Another slice begins."""
         self._logged.clear()
 
-    async def leaves(self, task: Task, setup_of: Callable[[Task, str], Awaitable[Setup]]) -> bool:
+    async def leaves(self, task: FleetCrawl, setup_of: Callable[[FleetCrawl, str], Awaitable[Setup]]) -> bool:
         """Whether the end of a crawl is others': something is lacked here, and they have all."""
         if task.name not in self._of:
             try:

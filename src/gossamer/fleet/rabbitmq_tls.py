@@ -11,7 +11,7 @@ from kombu.utils.url import parse_ssl_cert_reqs
 from gossamer.fleet.broker_urls import TLS
 
 
-class Transport(pyamqp.SSLTransport):
+class TlsTransport(pyamqp.SSLTransport):
     """Each broker of a list has options of its own, and its own name."""
 
     def establish_connection(self) -> Any:
@@ -34,4 +34,4 @@ class Transport(pyamqp.SSLTransport):
         return super().establish_connection()  # type: ignore[no-untyped-call] # kombu leaves it so
 
 
-TRANSPORT_ALIASES["amqps"] = f"{__name__}:Transport"
+TRANSPORT_ALIASES["amqps"] = f"{__name__}:TlsTransport"

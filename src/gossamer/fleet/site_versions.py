@@ -21,7 +21,7 @@ from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError
 from gossamer.frontier.policy import heaps
 from gossamer.sites.remote_sites import Reach, reach_of
-from gossamer.state.fleet_crawls import Edit, Task, Tasks
+from gossamer.state.fleet_crawls import Edit, FleetCrawl, Tasks
 from gossamer.store.store import Store
 
 
@@ -32,7 +32,7 @@ class Versions:
         self._tasks, self._data = Tasks(store), Path(settings.data)
         self._sites = str(Path(settings.sites).resolve())
 
-    async def check(self, task: Task, setup: Setup) -> dict[str, str]:
+    async def check(self, task: FleetCrawl, setup: Setup) -> dict[str, str]:
         """What this machine lacks of a crawl's sites, and why; the setup says so, too. An edit here becomes
         the fleet's. Raises ConfigError when it can serve none of them."""
         if not task.sites:
@@ -51,12 +51,12 @@ class Versions:
         self._run(task.name, ours)
         return lacks
 
-    def lacks(self, task: Task, setup: Setup) -> dict[str, str]:
+    def lacks(self, task: FleetCrawl, setup: Setup) -> dict[str, str]:
         """What this machine lacks of a crawl's sites, and why. Raises ConfigError for files that cannot be
         read."""
         return self._look(task.name, task.sites, setup)[2] if task.sites else {}
 
-    def same(self, task: Task, bench: Bench, lacks: dict[str, str]) -> bool:
+    def same(self, task: FleetCrawl, bench: Bench, lacks: dict[str, str]) -> bool:
         """Whether the files are what they were when a bench was made, here and in the fleet."""
         return (
             bench.setup.sites == task.sites
@@ -64,7 +64,7 @@ class Versions:
             and (not lacks or self.lacks(task, bench.setup) == lacks)
         )
 
-    async def serve(self, task: Task, bench: Bench, lanes: Sequence[str], region: str) -> None:
+    async def serve(self, task: FleetCrawl, bench: Bench, lanes: Sequence[str], region: str) -> None:
         """Claim hosts that others set apart, too, where all files of their sites are here."""
         lacks = bench.setup.lacks or {}
         groups = [group for group in task.apart if not any(site in lacks for site in group.split("+"))]

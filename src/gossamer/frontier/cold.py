@@ -37,7 +37,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
 
 
-class Row(NamedTuple):
+class ColdEntry(NamedTuple):
     """Entries of one host and level, by number."""
 
     host: str
@@ -55,7 +55,7 @@ class Cold(Protocol):
     async def try_out(self) -> None:
         """Raise when it takes no rows."""
 
-    async def write(self, bucket: int, rows: Sequence[Row]) -> None:
+    async def write(self, bucket: int, rows: Sequence[ColdEntry]) -> None:
         """Keep rows; they are on the disk on return, as far as that store keeps its word."""
 
     async def read(self, bucket: int, host: str, level: int, after: int, n: int) -> list[tuple[int, bytes]]:
@@ -71,13 +71,13 @@ class Cold(Protocol):
         """Let files or connections go."""
 
 
-def rows(entries: Iterable[tuple[str, int, int, bytes]]) -> list[Row]:
+def rows(entries: Iterable[tuple[str, int, int, bytes]]) -> list[ColdEntry]:
     """Rows of (host, level, number, entry) in the order of the numbers."""
     groups: dict[tuple[str, int], list[tuple[int, bytes]]] = {}
     for host, level, number, entry in entries:
         groups.setdefault((host, level), []).append((number, entry))
     return [
-        Row(host, level, part[-1][0], _encode(part))
+        ColdEntry(host, level, part[-1][0], _encode(part))
         for (host, level), found in groups.items()
         for part in (found[j : j + ROW] for j in range(0, len(found), ROW))
     ]
@@ -96,7 +96,7 @@ def unrolled(blobs: Iterable[bytes], after: int, n: int) -> list[tuple[int, byte
     return found[:n]
 
 
-class Files:
+class ColdFiles:
     """Beside the data folder's own store: one SQLite file a crawl."""
 
     away: float | None = None
@@ -109,7 +109,7 @@ class Files:
     async def try_out(self) -> None:
         """A folder that we have locked is there."""
 
-    async def write(self, bucket: int, rows: Sequence[Row]) -> None:
+    async def write(self, bucket: int, rows: Sequence[ColdEntry]) -> None:
         """One transaction, synced."""
         values = [(bucket, *row) for row in rows]
         await self._do(
@@ -176,7 +176,7 @@ class Files:
         return self._base
 
 
-class Server:
+class ColdServer:
     """Any server that speaks the Redis protocol and keeps sorted sets on its disk, such as Kvrocks: one a
     host and level."""
 
@@ -193,7 +193,7 @@ class Server:
         """`gossamer:cold:CRAWL:BUCKET:LEVEL:HOST`: rows by the number of their last entry."""
         return f"gossamer:cold:{self.crawl}:{bucket:03x}:{level}:{host}"
 
-    async def write(self, bucket: int, rows: Sequence[Row]) -> None:
+    async def write(self, bucket: int, rows: Sequence[ColdEntry]) -> None:
         """A row that is there already is the same row."""
         pipe = self.store.client.pipeline(transaction=False)
         for row in rows:
@@ -270,12 +270,12 @@ def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Col
     address, hot = parts(setting or "sqlite:")
     if address != "sqlite:":
         parse(address, "cold")  # what is wrong with it is said of this setting
-        return Server(connect(address), crawl), hot
+        return ColdServer(connect(address), crawl), hot
     if folder is None:
         raise ConfigError(
             "cold = sqlite: goes with the store of a data folder; workers of a shared store need a server: redis://HOST:PORT"
         )
-    return Files(folder / "cold.sqlite"), hot
+    return ColdFiles(folder / "cold.sqlite"), hot
 
 
 def parts(setting: str) -> tuple[str, int]:

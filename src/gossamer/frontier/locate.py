@@ -20,7 +20,7 @@ MOST = 1_000_000
 PAGE = 1000
 
 
-class Place(msgspec.Struct):
+class UrlState(msgspec.Struct):
     """`state`: unknown, pending, cold, leased, retrying, parked, dead or done; the rest as far as it applies."""
 
     state: str
@@ -54,14 +54,14 @@ class Locator:
         self.store, self.name, self.canonical, self.cold = store, name, canonical, cold
         self._frontier = Frontier(store, name, Policy(seen=spec.seen))
 
-    async def locate(self, url: str, fingerprint: int) -> Place:
+    async def locate(self, url: str, fingerprint: int) -> UrlState:
         """Where the URL (in fetch form) is; `fingerprint` is that of its canonical form with the store's
         seed."""
         host = split(url)[1]
         bucket = keys.bucket_of(host, self.store.buckets)
         crawl = f"{keys.tag(bucket)}{self.name}:"
         if not await self._frontier.known(bucket, fingerprint):
-            return Place("unknown", host)
+            return UrlState("unknown", host)
         wanted = self.canonical(url)
 
         def ours(where: str, entry: bytes, level: int) -> Request | None:
@@ -75,15 +75,15 @@ class Locator:
             place = await look(crawl, host, ours)
             if place is not None:
                 return place
-        return Place("done", host)
+        return UrlState("done", host)
 
-    async def _leased(self, crawl: str, host: str, ours: Any) -> Place | None:
+    async def _leased(self, crawl: str, host: str, ours: Any) -> UrlState | None:
         async for token, record in self._fields(f"{crawl}lp"):
             where, level, kind, _, _, entry = record.split(b"\t", 5)
             if kind != b"robots" and (request := ours(where.decode(), entry, int(level))):
                 expiry = await self._do(self.store.client.zscore(f"{crawl}l", token))
                 due = None if expiry is None else float(expiry) / 1000 - await self._now()
-                return Place(
+                return UrlState(
                     "leased",
                     host,
                     int(level),
@@ -94,21 +94,21 @@ class Locator:
                 )
         return None
 
-    async def _queued(self, crawl: str, host: str, ours: Any) -> Place | None:
+    async def _queued(self, crawl: str, host: str, ours: Any) -> UrlState | None:
         if found := await self._in_list(f"{crawl}p:{host}", host, 0, ours):
-            return Place("parked", host, position=found[0], request=found[1])
+            return UrlState("parked", host, position=found[0], request=found[1])
         # over the bytes or the time of its host
         if found := await self._in_list(f"{crawl}e:{host}", host, None, ours):
             position, request, attempt = found
-            return Place("parked", host, request.priority, position, attempt=attempt, request=request)
+            return UrlState("parked", host, request.priority, position, attempt=attempt, request=request)
         levels = await self._do(self.store.client.hget(f"{crawl}h:{host}", "L"))
         for level in (levels or b"").decode().split(","):
             if level and (found := await self._in_list(f"{crawl}q:{host}:{level}", host, int(level), ours)):
                 position, request, attempt = found
-                return Place("pending", host, int(level), position, attempt=attempt, request=request)
+                return UrlState("pending", host, int(level), position, attempt=attempt, request=request)
         return None
 
-    async def _cold(self, crawl: str, host: str, ours: Any) -> Place | None:
+    async def _cold(self, crawl: str, host: str, ours: Any) -> UrlState | None:
         """In the cold store, or on the way there; not in it, when it cannot be asked: then somewhere in it."""
         tails = {
             k.decode(): int(v)
@@ -119,22 +119,22 @@ class Locator:
                 continue
             before = int(await self._do(self.store.client.llen(f"{crawl}q:{host}:{level}")))
             if self.cold is None:
-                return Place("cold", host)
+                return UrlState("cold", host)
             bucket, after, met = int(crawl[3:6], 16), tails[f"c{level}"], 0
             while page := await self.cold.read(bucket, host, int(level), after, PAGE):
                 for position, (_, entry) in enumerate(page, before + met):
                     if request := ours(host, entry, int(level)):
-                        return Place(
+                        return UrlState(
                             "cold", host, int(level), position, attempt=entry[1] - 48, request=request
                         )
                 after, met = page[-1][0], met + len(page)
                 if met >= MOST:
-                    return Place("cold", host, int(level))
+                    return UrlState("cold", host, int(level))
             if met < n and (place := await self._outbox(crawl, host, level, before + met, ours)):
                 return place
         return None
 
-    async def _outbox(self, crawl: str, host: str, level: str, before: int, ours: Any) -> Place | None:
+    async def _outbox(self, crawl: str, host: str, level: str, before: int, ours: Any) -> UrlState | None:
         for first in range(0, MOST, PAGE):
             page = await self._do(self.store.client.lrange(f"{crawl}o", first, first + PAGE - 1))
             for record in page:
@@ -142,13 +142,13 @@ class Locator:
                 if (where.decode(), name.decode()) != (level, host):
                     continue
                 if request := ours(host, entry, int(level)):
-                    return Place("cold", host, int(level), before, attempt=entry[1] - 48, request=request)
+                    return UrlState("cold", host, int(level), before, attempt=entry[1] - 48, request=request)
                 before += 1
             if len(page) < PAGE:
                 break
         return None
 
-    async def _retrying(self, crawl: str, host: str, ours: Any) -> Place | None:
+    async def _retrying(self, crawl: str, host: str, ours: Any) -> UrlState | None:
         for first in range(0, MOST, PAGE):
             page = await self._do(
                 self.store.client.zrange(f"{crawl}t:{host}", first, first + PAGE - 1, withscores=True)
@@ -157,18 +157,18 @@ class Locator:
                 level, entry = member.split(b"\t", 1)
                 if request := ours(host, entry, int(level)):
                     due = float(score) / 1000 - await self._now()
-                    return Place(
+                    return UrlState(
                         "retrying", host, int(level), due=due, attempt=entry[1] - 48, request=request
                     )
             if len(page) < PAGE:
                 return None
         return None
 
-    async def _dead(self, crawl: str, host: str, ours: Any) -> Place | None:
+    async def _dead(self, crawl: str, host: str, ours: Any) -> UrlState | None:
         async for _, letter in self._fields(f"{crawl}x"):
             reason, detail, where, level, ms, entry = letter.split(b"\t", 5)
             if request := ours(where.decode(), entry, int(level)):
-                return Place(
+                return UrlState(
                     "dead",
                     host,
                     int(level),

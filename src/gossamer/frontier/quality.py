@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
-from gossamer.model.quality import KEPT, Part, Run
+from gossamer.model.quality import KEPT, GoodRun, SitePart
 from gossamer.store import keys
 from gossamer.store.store import Store
 
@@ -25,7 +25,7 @@ class Runs:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def load(self, sites: Sequence[str]) -> dict[str, list[Run]]:
+    async def load(self, sites: Sequence[str]) -> dict[str, list[GoodRun]]:
         """The last good runs of each site, the last one first. One that a newer gossamer wrote otherwise is
         left out."""
         pipe = self._store.client.pipeline(transaction=False)
@@ -37,7 +37,7 @@ class Runs:
             site: [run for run in runs if run is not None] for site, runs in zip(sites, read, strict=True)
         }
 
-    async def keep(self, site: str, run: Run) -> None:
+    async def keep(self, site: str, run: GoodRun) -> None:
         """Remember a run; the same run of a crawl once."""
         last = (await self.load([site]))[site]
         if any((run.crawl, run.at) == (one.crawl, one.at) for one in last):
@@ -51,7 +51,7 @@ class Runs:
         return await self._store.guard(cast(Awaitable[Any], call))
 
 
-class Held:
+class HeldRows:
     """Packed item rows that lack usual values: kept with the crawl until its run is judged, at least once
     each."""
 
@@ -88,7 +88,7 @@ class Lately:
         last = await self._store.guard(self._store.client.xrevrange(self._key, count=1))
         self._at = last[0][0] if last else b"0-0"
 
-    async def share(self, part: Part) -> list[Part]:
+    async def share(self, part: SitePart) -> list[SitePart]:
         """Tell what was seen; what all told since the last time, this part, too. It may be told twice where a
         reply is lost."""
         pipe = self._store.client.pipeline(transaction=False)
@@ -98,7 +98,9 @@ class Lately:
         pipe.expire(self._key, ENTRIES_TTL)
         _, found, _ = await self._store.guard(pipe.execute())
         self._at = found[-1][0] if found else self._at
-        return [Part(one[b"w"].decode(), int(one[b"p"]), msgspec.json.decode(one[b"n"])) for _, one in found]
+        return [
+            SitePart(one[b"w"].decode(), int(one[b"p"]), msgspec.json.decode(one[b"n"])) for _, one in found
+        ]
 
     async def first(self, what: str) -> bool:
         """Whether nobody was told of this within the hour."""
@@ -109,8 +111,8 @@ class Lately:
         return bool(new)
 
 
-def _read(raw: bytes) -> Run | None:
+def _read(raw: bytes) -> GoodRun | None:
     try:
-        return msgspec.json.decode(raw, type=Run)
+        return msgspec.json.decode(raw, type=GoodRun)
     except msgspec.MsgspecError:
         return None

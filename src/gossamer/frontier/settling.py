@@ -101,7 +101,7 @@ class Settling:
 
     def _ends(self, commit: Commit) -> list[Any]:
         """The arguments that end claims: files, counts, bytes of hosts, tokens, URLs visited."""
-        # a field that no item has is to be known, too: `gossamer.quality`
+        # a field that no item has is to be known, too: `gossamer.model.quality`
         changes = [x for pair in commit.counts.items() if pair[1] or pair[0][:2] == "q|" for x in pair]
         hosts = commit.hosts.items() if self._frontier.policy.host_bytes >= 0 else ()
         ends: list[Any] = []

@@ -55,7 +55,7 @@ class Tail(NamedTuple):
     free: int
 
 
-class Turn:
+class SpillerLease:
     """The lease that says which spiller moves the URLs of a crawl."""
 
     def __init__(self, store: Store, crawl: str) -> None:
@@ -80,7 +80,7 @@ class Spiller:
 
     def __init__(self, store: Store, crawl: str, cold: Cold, hot: int) -> None:
         self.store, self.crawl, self.cold, self.hot = store, crawl, cold, hot
-        self._turn = Turn(store, crawl)
+        self._turn = SpillerLease(store, crawl)
         self._spent: dict[int, dict[tuple[str, int], int]] = {}
         self._trim_at = 0.0
         self._missing: dict[tuple[int, str, int], tuple[int, int, float]] = {}

@@ -14,7 +14,7 @@ import msgspec
 
 from gossamer.frontier.cold import Cold
 from gossamer.frontier.crawls import Crawls
-from gossamer.frontier.locate import Locator, Place
+from gossamer.frontier.locate import Locator, UrlState
 from gossamer.frontier.summary import hosts_met, scan, summary
 from gossamer.model.request import unpack
 from gossamer.model.summary import Summary
@@ -175,7 +175,7 @@ class Census:
         fingerprint: int,
         canonical: Callable[[str], str | None],
         cold: Cold | None = None,
-    ) -> Place:
+    ) -> UrlState:
         """Where a URL is now in a crawl (`locate.Locator`)."""
         record = await self.crawls.need(name)
         return await Locator(self.store, name, record.spec, canonical, cold).locate(url, fingerprint)

@@ -15,7 +15,7 @@ from gossamer.model.page import Page
 from gossamer.model.request import Request
 
 
-class Identity(Protocol):
+class SessionOwner(Protocol):
     """Whose sessions they are (`identity.sessions`)."""
 
     def lend(self, request: Request) -> Lent: ...
@@ -28,7 +28,7 @@ class Identity(Protocol):
 class Driven:
     """Lends what a browser does not say by itself. `given`: the headers that people gave for a request."""
 
-    def __init__(self, sessions: Identity, given: Callable[[Request], Mapping[str, str]]) -> None:
+    def __init__(self, sessions: SessionOwner, given: Callable[[Request], Mapping[str, str]]) -> None:
         self._sessions, self._given = sessions, given
         self.took, self.forget = sessions.took, sessions.forget
 
@@ -39,7 +39,7 @@ class Driven:
         return Lent({name: value for name, value in lent.headers.items() if name.lower() in own}, lent.guise)
 
 
-class Shown:
+class BrowserMember:
     """A member in a browser, which is told of all its cookies. `given`: as of `Driven`."""
 
     def __init__(self, member: Member, given: Callable[[Request], Mapping[str, str]]) -> None:

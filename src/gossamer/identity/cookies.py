@@ -175,7 +175,7 @@ class Jar:
             del self._domains[next(iter(self._domains))]
 
 
-class Parsed(msgspec.Struct):
+class SetCookie(msgspec.Struct):
     """What a Set-Cookie header says. Empty texts and False: not said."""
 
     name: str
@@ -187,7 +187,7 @@ class Parsed(msgspec.Struct):
     http_only: bool = False
 
 
-def parse_set_cookie(header: bytes, now: float) -> Parsed | None:
+def parse_set_cookie(header: bytes, now: float) -> SetCookie | None:
     """Read the value of a Set-Cookie header (RFC 6265bis, 5.6); None when it sets nothing.
 
     >>> parse_set_cookie(b"a=b; Path=/x; Secure", 0)
@@ -203,7 +203,7 @@ def parse_set_cookie(header: bytes, now: float) -> Parsed | None:
     name, value = name.strip(" \t"), value.strip(" \t")
     if not equals or not name or len(name) + len(value) > SIZE:
         return None
-    cookie = Parsed(name, value)
+    cookie = SetCookie(name, value)
     age: float | None = None
     for attribute in rest.split(";"):
         key, _, said = attribute.partition("=")
@@ -289,7 +289,7 @@ def _where(url: str | None) -> tuple[bool, str, str] | None:
     return scheme == "https", name, "/" + path.partition("#")[0].partition("?")[0]
 
 
-def _owned(said: Parsed, https: bool, host: str, path: str) -> Cookie | None:
+def _owned(said: SetCookie, https: bool, host: str, path: str) -> Cookie | None:
     """The cookie as this host may set it, or None when it may not (RFC 6265bis, 5.7)."""
     domain, host_only = said.domain, not said.domain
     if domain == host:

@@ -25,7 +25,7 @@ MOST = 100
 _encode = msgspec.json.Encoder().encode
 
 
-class Rule(msgspec.Struct, frozen=True, array_like=True):
+class FileRule(msgspec.Struct, frozen=True, array_like=True):
     """What a file may be, as it travels with its request."""
 
     site: str = ""
@@ -64,7 +64,7 @@ class File:
     def __init__(
         self, *kinds: str, size: int | str | None = None, most: int = MOST, text: bool = False
     ) -> None:
-        self.rule = Rule(
+        self.rule = FileRule(
             types=value_parsers.media_types(kinds),
             size=None if size is None else value_parsers.size(size),
             text=bool(text),
@@ -107,7 +107,7 @@ class Named(NamedTuple):
     kind: str
     key: str
     url: str = ""
-    rule: Rule | None = None
+    rule: FileRule | None = None
 
 
 class Reference(msgspec.Struct, kw_only=True):
@@ -125,7 +125,7 @@ class Reference(msgspec.Struct, kw_only=True):
     error: str | None = None
 
 
-class Kept(msgspec.Struct, kw_only=True):
+class StoredFile(msgspec.Struct, kw_only=True):
     """The row of a file: what it is, where it is kept, or why not. `url`: as items name it."""
 
     url: str
@@ -187,14 +187,14 @@ def edition(request: Request, key: typing.Callable[[str], str]) -> str:
     return f"{FILE} {_encode(request.rule).decode()} {began}"
 
 
-def rule_of(request: Request) -> Rule:
+def rule_of(request: Request) -> FileRule:
     """The rule that a request carries; one that carries none (a list may say so) takes any file."""
     try:
-        return msgspec.convert(request.rule, Rule)
+        return msgspec.convert(request.rule, FileRule)
     except msgspec.ValidationError:
-        return Rule()
+        return FileRule()
 
 
-def key_of(url: str, rule: Rule) -> str:
+def key_of(url: str, rule: FileRule) -> str:
     """The key of a file's row: its URL, and which rule it was measured by."""
     return f"{url}#{xxhash.xxh3_64_hexdigest(_encode(rule))[:8]}"

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from gossamer.items.gates import Gate
-from gossamer.model.quality import LEAST, Part, Run, of_counts
+from gossamer.items.gates import QualityGate
+from gossamer.model.quality import LEAST, GoodRun, SitePart, of_counts
 from gossamer.model.summary import Summary
 
 PAGES = 100
@@ -16,10 +16,10 @@ EVERY, AMONG = 10, 60
 """Pages that a process keeps to itself before it tells the others; that all of them keep together."""
 
 
-class Trip(NamedTuple):
+class GateFailure(NamedTuple):
     """A gate that is not met. `name`: it and its site's; `reason`: for people, one line."""
 
-    gate: Gate
+    gate: QualityGate
     name: str
     reason: str
 
@@ -28,10 +28,12 @@ class Window:
     """`gates`: by the site whose pages they judge, "" for all of the crawl; `runs`: the last good ones of
     each site."""
 
-    def __init__(self, gates: Mapping[str, Sequence[Gate]], runs: Mapping[str, Sequence[Run]]) -> None:
+    def __init__(
+        self, gates: Mapping[str, Sequence[QualityGate]], runs: Mapping[str, Sequence[GoodRun]]
+    ) -> None:
         self._gates = [(site, gate) for site, some in gates.items() for gate in some if gate.action]
         self._runs = runs
-        self._parts: deque[Part] = deque()
+        self._parts: deque[SitePart] = deque()
         self._pages = 0
         self._total: dict[str, int] = {}
         self._told: set[str] = set()
@@ -45,7 +47,7 @@ class Window:
         """Pages after which a process tells of them."""
         return max(2, min(EVERY, AMONG // max(1, len({part.who for part in self._parts}))))
 
-    def saw(self, parts: Iterable[Part]) -> list[Trip]:
+    def saw(self, parts: Iterable[SitePart]) -> list[GateFailure]:
         """These pages came; the gates that are not met now, each told once."""
         for part in parts:
             self._parts.append(part)
@@ -61,12 +63,12 @@ class Window:
         self._total.clear()
         self._told.clear()
 
-    def _add(self, part: Part, sign: int) -> None:
+    def _add(self, part: SitePart, sign: int) -> None:
         self._pages += sign * part.pages
         for name, n in part.counts.items():
             self._total[name] = self._total.get(name, 0) + sign * n
 
-    def _judge(self) -> list[Trip]:
+    def _judge(self) -> list[GateFailure]:
         now = self._summary()
         trips = []
         for site, gate in self._gates:
@@ -77,7 +79,7 @@ class Window:
             if gate.test(judged) and name not in self._told:
                 self._told.add(name)
                 reason = f"gate {gate.text!r} over the last {self._pages} pages" + told(judged)
-                trips.append(Trip(gate, name, reason))
+                trips.append(GateFailure(gate, name, reason))
         return trips
 
     def _summary(self) -> Summary:

@@ -78,7 +78,7 @@ LONGEST = 2000
 Test = Callable[[Summary], bool]
 
 
-class Gate(NamedTuple):
+class QualityGate(NamedTuple):
     """A gate: what it does (one of ACTIONS, or "" when only the end of the crawl is judged), its test, its
     text."""
 
@@ -89,7 +89,7 @@ class Gate(NamedTuple):
     """The fields whose coverage it asks for."""
 
 
-def parse(text: str) -> Gate:
+def parse(text: str) -> QualityGate:
     """Read a gate; its test is true when the gate is not met. Raises UsageError.
 
     >>> parse("dead>0 or success<95%").action, parse("pause if coverage.price<0.9").action
@@ -113,7 +113,9 @@ def parse(text: str) -> Gate:
         raise _wrong(
             text, f"{odd[0]} is no share of the last pages; a gate with an action names {', '.join(LATELY)}"
         )
-    return Gate(action, test, text.strip(), tuple(name[9:] for name in names if name.startswith("coverage.")))
+    return QualityGate(
+        action, test, text.strip(), tuple(name[9:] for name in names if name.startswith("coverage."))
+    )
 
 
 def value(summary: Summary, name: str) -> float:

@@ -57,7 +57,7 @@ class Bad(Exception):
         self.faults = list(faults)
 
 
-class Outcome(NamedTuple):
+class StepOutcome(NamedTuple):
     """What became of an item: `dropped` (the reason) or `faults` say that it is not to be stored."""
 
     item: Fields
@@ -173,20 +173,20 @@ def ready(steps: Sequence[Step]) -> tuple[Step, ...]:
     return begun if validate in begun else (*begun, validate)
 
 
-def through(steps: Sequence[Step], item: Fields, page: Any) -> Outcome:
+def through(steps: Sequence[Step], item: Fields, page: Any) -> StepOutcome:
     """Run an item through the steps. Never raises: what a step raises is why the item is not stored."""
     for step in steps:
         try:
             with redirect_stdout(sys.stderr):  # stdout is for data
                 made = step(item, page)
         except Unwanted as reason:
-            return Outcome(item, said(reason) or name_of(step))
+            return StepOutcome(item, said(reason) or name_of(step))
         except Bad as bad:
-            return Outcome(item, faults=bad.faults)
+            return StepOutcome(item, faults=bad.faults)
         except BaseException as error:
             if pressed(error):
                 raise
-            return Outcome(
+            return StepOutcome(
                 item,
                 faults=[Fault(None, None, f"step {name_of(step)}: {type(error).__name__}: {said(error)}")],
             )
@@ -198,13 +198,13 @@ def through(steps: Sequence[Step], item: Fields, page: Any) -> Outcome:
                     None,
                     f"step {name_of(step)} returned {type(made).__name__}: return the item, or None",
                 )
-                return Outcome(item, faults=[fault])
+                return StepOutcome(item, faults=[fault])
             item = (
                 made
                 if isinstance(made, Fields)
                 else Fields(made, item.kind, item.schema, item.sketch, item.once, item.made)
             )
-    return Outcome(item)
+    return StepOutcome(item)
 
 
 def content(value: Any) -> bytes:

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from gossamer.model.item import has_value
-from gossamer.model.quality import LEAST, Quality, Run
+from gossamer.model.quality import LEAST, GoodRun, Quality
 from gossamer.model.summary import Summary
 from gossamer.model.visit import Row
 
@@ -28,7 +28,7 @@ Usual = Mapping[tuple[str, str], Mapping[str, float]]
 """(site, kind) -> usual field -> its median coverage in the last good runs."""
 
 
-class Seen(NamedTuple):
+class CompleteSite(NamedTuple):
     """A site that says `complete=True`, after a run. `doubt`: why the run may not mark what it did not meet;
     '' when it may."""
 
@@ -47,7 +47,7 @@ class Verdict(NamedTuple):
 
 
 def usual(
-    runs: Mapping[str, Sequence[Run]], keys: Mapping[str, str]
+    runs: Mapping[str, Sequence[GoodRun]], keys: Mapping[str, str]
 ) -> dict[tuple[str, str], dict[str, float]]:
     """The usual fields by site and kind, without the keys of the kinds (`keys`).
 
@@ -77,7 +77,7 @@ def not_an_item(lacks: Sequence[str], expected: Mapping[str, float]) -> str:
     return f"not-an-item: it has none of {', '.join(lacks)}, which the items of the last good runs have"
 
 
-def doubt(one: Quality | None, of: Summary, shut: int, unmet: Sequence[str], runs: Sequence[Run]) -> str:
+def doubt(one: Quality | None, of: Summary, shut: int, unmet: Sequence[str], runs: Sequence[GoodRun]) -> str:
     """Why a site was not seen whole by a run that has nothing left to do; '' when it was.
 
     `one`: what the site gave; `shut`: pages of the crawl that answered 4xx, 404 and 410 excepted; `unmet`:

@@ -8,13 +8,13 @@ from typing import Protocol, runtime_checkable
 
 from gossamer.errors import Moved, Stale
 from gossamer.model.browser_profile import Guise
-from gossamer.model.minhash import Asked, Placed
+from gossamer.model.minhash import GroupQuery, Placed
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
-from gossamer.model.visit import Adds, Attempt, Claim, Claimed, Commit, Row, Seen, Settle
+from gossamer.model.visit import Adds, Attempt, Claim, Claimed, Commit, KnownLine, Row, Settle
 
 
-class Patience(Protocol):
+class WaitsForStore(Protocol):
     """How the store's outages are waited for (`frontier.patience`)."""
 
     @property
@@ -26,7 +26,7 @@ class Patience(Protocol):
     def note(self, error: BaseException) -> None: ...
 
 
-class Everywhere(Protocol):
+class AllBucketCalls(Protocol):
     """One crawl's frontier in all buckets at once (`frontier.everywhere`)."""
 
     async def due(self, buckets: Sequence[int] | None = None) -> dict[int, float]: ...
@@ -39,13 +39,13 @@ class Everywhere(Protocol):
     async def landed(self, settles: Mapping[int, Sequence[Settle]]) -> None: ...
 
 
-class Frontier(Protocol):
+class FrontierVerbs(Protocol):
     """One crawl's frontier, as the road sees it: the verbs of `frontier.verbs`."""
 
     @property
-    def everywhere(self) -> Everywhere: ...
+    def everywhere(self) -> AllBucketCalls: ...
     @property
-    def patience(self) -> Patience: ...
+    def patience(self) -> WaitsForStore: ...
     async def check_same(self) -> None: ...
     async def together(self, buckets: Sequence[int]) -> list[list[int]]: ...
     async def add(self, adds: Adds) -> tuple[int, int, int]: ...
@@ -63,13 +63,13 @@ class Frontier(Protocol):
     async def renamed(self, was: str, file: str, length: int) -> None: ...
 
 
-class Alike(Protocol):
+class DuplicateIndex(Protocol):
     """The index of what says the same, or nearly, in one crawl (`frontier.alike`)."""
 
-    async def place(self, asked: Sequence[Asked]) -> list[Placed]: ...
+    async def place(self, asked: Sequence[GroupQuery]) -> list[Placed]: ...
 
 
-class Ledger(Protocol):
+class ClaimLedger(Protocol):
     """What this process holds, for whoever comes after its death (`frontier.ledger`)."""
 
     def note(self, claims: Sequence[Claim], held: Iterable[tuple[int, int]]) -> None: ...
@@ -173,7 +173,7 @@ class FileOutput(Protocol):
 class Log(Protocol):
     """A log of the visits, of attempts or of what is known since: at least once, never exact."""
 
-    def write(self, lines: Sequence[Attempt] | Sequence[Seen]) -> None: ...
+    def write(self, lines: Sequence[Attempt] | Sequence[KnownLine]) -> None: ...
 
     def close(self) -> None: ...
 

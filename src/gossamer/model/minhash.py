@@ -53,7 +53,7 @@ class Sketch(NamedTuple):
     near: bytes = b""
 
 
-class Asked(NamedTuple):
+class GroupQuery(NamedTuple):
     """What is to be placed in a group. `kind`: only what is of one kind is compared; `name`: 64 bits that
     tell who it is."""
 

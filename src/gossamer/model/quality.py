@@ -58,7 +58,7 @@ class Quality(msgspec.Struct):
         return self.items / (self.pages + self.unread) if self.pages + self.unread else 0.0
 
 
-class Run(msgspec.Struct):
+class GoodRun(msgspec.Struct):
     """What is remembered of a good run of a site. `at`: RFC 3339, when it began."""
 
     crawl: str
@@ -70,7 +70,7 @@ class Run(msgspec.Struct):
     empty: int = 0
 
 
-class Part(NamedTuple):
+class SitePart(NamedTuple):
     """Pages that one process saw, as their counts added up: those above, `pages`, `succeeded`, `dead`. No
     pages: it paused the crawl."""
 
@@ -118,7 +118,7 @@ class Counting:
 
 
 def of_counts(
-    counts: Mapping[str, int], runs: Mapping[str, Iterable[Run]] | None = None, least: int = 1
+    counts: Mapping[str, int], runs: Mapping[str, Iterable[GoodRun]] | None = None, least: int = 1
 ) -> dict[str, Quality]:
     """The sites of a crawl by their counts. `runs`: the last good ones of each site.
 
@@ -159,12 +159,12 @@ def of_counts(
     return found
 
 
-def run_of(crawl: str, at: str, one: Quality) -> Run:
+def run_of(crawl: str, at: str, one: Quality) -> GoodRun:
     """What is remembered of a site's run."""
-    return Run(crawl, at, one.items, one.quality, round(one.per_page, 4), one.coverage, one.empty)
+    return GoodRun(crawl, at, one.items, one.quality, round(one.per_page, 4), one.coverage, one.empty)
 
 
-def _drift(one: Quality, runs: list[Run], least: int) -> None:
+def _drift(one: Quality, runs: list[GoodRun], least: int) -> None:
     if not runs or not one.pages + one.unread:
         return
     fallen = {"quality": median(run.quality for run in runs) - one.quality}

@@ -24,7 +24,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Any]).decode
 
 
-class Known(msgspec.Struct, frozen=True, omit_defaults=True):
+class KnownPage(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is known of a URL since it was visited last, in a pass that visits it again."""
 
     status: int = 0
@@ -68,7 +68,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     rung: str | None = None
     added_at: float | None = None
     """Seconds since the epoch, as given by the producer."""
-    known: Known | None = None
+    known: KnownPage | None = None
     rule: Any = None
     """Of a file: what it may be (`assets.Rule`)."""
 
@@ -158,5 +158,5 @@ def unpack(host: str, stored: bytes, priority: int = 0) -> Request:
     if "hops" in extra:
         extra["hops"] = tuple(extra["hops"])
     if "known" in extra:
-        extra["known"] = msgspec.convert(extra["known"], Known)
+        extra["known"] = msgspec.convert(extra["known"], KnownPage)
     return Request(f"{scheme}://{host}{path}", depth, priority, referrer, **extra)

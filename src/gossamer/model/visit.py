@@ -9,7 +9,7 @@ import msgspec
 
 from gossamer.model.minhash import Sketch
 from gossamer.model.page import Exchange
-from gossamer.model.request import Known, Request
+from gossamer.model.request import KnownPage, Request
 
 
 class Claim(msgspec.Struct):
@@ -78,7 +78,7 @@ ASIDE = "!aside"
 """Kind of the rows that are kept aside: items that something is wrong with."""
 
 
-class Asked(msgspec.Struct, frozen=True, omit_defaults=True):
+class RequestContext(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a stored page was asked for: what a site function sees beside the page itself, and how it was got."""
 
     method: str = "GET"
@@ -102,7 +102,7 @@ class Raw(msgspec.Struct):
     content_type: str
     at: float
     exchange: Exchange
-    asked: Asked
+    asked: RequestContext
     address: str | None = None
     cut: bool = False
     """The body was longer than what was kept."""
@@ -176,7 +176,7 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     console: tuple[str, ...] = ()
 
 
-class Seen(msgspec.Struct, omit_defaults=True):
+class KnownLine(msgspec.Struct, omit_defaults=True):
     """What is remembered of a visit for a later pass, a line of known.jsonl: the request, and what came of
     it."""
 
@@ -184,7 +184,7 @@ class Seen(msgspec.Struct, omit_defaults=True):
     """That was asked for first, before any redirect."""
     at: int
     """Seconds since the epoch."""
-    known: Known
+    known: KnownPage
     depth: int = 0
     referrer: str | None = None
     needs: dict[str, Any] = {}
@@ -258,7 +258,7 @@ class Visit(msgspec.Struct):
     """Monotonic time at which it was handed to the committer."""
     rows: list[Row] = []
     attempts: list[Attempt] = []
-    seen: Seen | None = None
+    seen: KnownLine | None = None
     counts: dict[str, int] = {}
     """Changes of the crawl's counts that this visit makes."""
     adds: Adds = {}

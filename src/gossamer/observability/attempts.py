@@ -18,7 +18,7 @@ import msgspec
 
 from gossamer.config.data_files import open_file
 from gossamer.errors import DiskFull, SinkAway, SinkError, own_limit
-from gossamer.model.visit import Attempt, Seen
+from gossamer.model.visit import Attempt, KnownLine
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _STEP = 64 * 1024
@@ -32,7 +32,7 @@ class AttemptsLog:
         self._fd = -1
         self._lines = msgspec.json.Encoder().encode_lines
 
-    def write(self, lines: Sequence[Attempt] | Sequence[Seen]) -> None:
+    def write(self, lines: Sequence[Attempt] | Sequence[KnownLine]) -> None:
         """Append a batch in one write. Raises DiskFull, then no line of the batch stands in the file;
         SinkAway, likewise; SinkError."""
         if not lines:

@@ -84,7 +84,7 @@ _LEAD: Final = re.compile(
 )
 
 
-class Block(NamedTuple):
+class TextBlock(NamedTuple):
     """A run of text between two block elements: its tag, its text, how many of the characters are links'."""
 
     tag: str
@@ -92,7 +92,7 @@ class Block(NamedTuple):
     linked: int
 
 
-def blocks(tree: turbohtml.Document) -> list[Block]:
+def blocks(tree: turbohtml.Document) -> list[TextBlock]:
     """The blocks of a page's main text, in order."""
     main = main_of(tree)
     found = [*_lead(main), *_kept(_walk(main))] if main is not None else []
@@ -105,7 +105,7 @@ def blocks(tree: turbohtml.Document) -> list[Block]:
     return found
 
 
-def _discussed(body: Element, found: list[Block]) -> list[Block]:
+def _discussed(body: Element, found: list[TextBlock]) -> list[TextBlock]:
     """The comments of a page on which nobody else says anything; none where somebody does."""
     return [] if any(map(_says, found)) else _run(_walk(body, discussion=True))
 
@@ -222,10 +222,10 @@ def _paragraphs(element: Element) -> int:
     return sum(size for size in sizes if size >= GOOD)
 
 
-def _lead(main: Element) -> list[Block]:
+def _lead(main: Element) -> list[TextBlock]:
     """The summary that stands just before the main text, or the paragraphs between it and the heading."""
     node = main.previous_sibling
-    before: list[Block] = []
+    before: list[TextBlock] = []
     for _ in range(12):
         if isinstance(node, Element) and node.tag == "p":
             before = [block for block in _kept(_walk(node)) if len(block.text) >= GOOD] + before
@@ -239,10 +239,10 @@ def _lead(main: Element) -> list[Block]:
     return []
 
 
-def _walk(main: Element, discussion: bool = False) -> list[Block]:
+def _walk(main: Element, discussion: bool = False) -> list[TextBlock]:
     """All blocks in an element, those of boilerplate left out; comments stay in a discussion."""
     pruner = Pruner(main, discussion)
-    found: list[Block] = []
+    found: list[TextBlock] = []
     parts: list[str] = []
     linked, tag = 0, main.tag
     # nodes, or the tag of a block that goes on; whether in a link
@@ -269,7 +269,7 @@ def _walk(main: Element, discussion: bool = False) -> list[Block]:
     return found
 
 
-def _end(found: list[Block], parts: list[str], linked: int, tag: str) -> int:
+def _end(found: list[TextBlock], parts: list[str], linked: int, tag: str) -> int:
     """Close a block; the characters of links in the next one so far."""
     lines = (
         [" ".join(line.split()) for line in "".join(parts).split("\n")]
@@ -278,13 +278,13 @@ def _end(found: list[Block], parts: list[str], linked: int, tag: str) -> int:
     )
     parts.clear()
     if text := "\n".join(line for line in lines if line):
-        found.append(Block(tag, text, linked))
+        found.append(TextBlock(tag, text, linked))
     return 0
 
 
-def _kept(found: list[Block]) -> list[Block]:
+def _kept(found: list[TextBlock]) -> list[TextBlock]:
     """The blocks without those that are mostly links, and without headings that nothing follows."""
-    kept: list[Block] = []
+    kept: list[TextBlock] = []
     for block in found:
         if block.linked * 2 > len(block.text) < block.linked + GOOD:
             continue
@@ -298,18 +298,18 @@ def _kept(found: list[Block]) -> list[Block]:
     return _begun(kept)
 
 
-def _begun(kept: list[Block]) -> list[Block]:
+def _begun(kept: list[TextBlock]) -> list[TextBlock]:
     """The blocks without the short ones before the first sentence, as of dates and names; headings, lists,
     paragraphs stay."""
     start = next((place for place, block in enumerate(kept) if _says(block)), 0)
     return [block for place, block in enumerate(kept) if place >= start or block.tag not in _PLAIN]
 
 
-def _says(block: Block) -> bool:
+def _says(block: TextBlock) -> bool:
     return block.tag not in HEADINGS and (len(block.text) >= GOOD or block.text[-1] in ".!?…。！？।؟”»」")
 
 
-def _run(found: list[Block]) -> list[Block]:
+def _run(found: list[TextBlock]) -> list[TextBlock]:
     """The run of blocks with the most text: long ones with few links, and the short ones between them."""
     best: tuple[int, int, int] = (0, 0, 0)
     total = start = last = 0

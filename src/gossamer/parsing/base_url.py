@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from gossamer.parsing.encoding_labels import codec
-from gossamer.url import Resolver, origin
+from gossamer.url import HrefResolver, origin
 from gossamer.url.scope import MAX_URL
 
 _AS_UTF8: Final = frozenset(("utf-8", "utf-16le", "utf-16be", "replacement", "x-user-defined"))
@@ -19,7 +19,7 @@ _ROOTED: Final = re.compile(r"[\x00-\x20]*(?:[/\\]|[a-zA-Z][a-zA-Z0-9+.-]*:[\t\n
 """An href of which a base contributes the origin at most."""
 
 
-class Base(Resolver):
+class Base(HrefResolver):
     """The URL of a document, parsed once; `resolve` makes its links absolute (http and https only, no
     fragment).
 

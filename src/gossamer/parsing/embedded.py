@@ -10,7 +10,7 @@ import turbohtml
 
 from gossamer.model.media_types import Body
 from gossamer.parsing.html import attribute_of, parse
-from gossamer.parsing.js_literals import Reader
+from gossamer.parsing.js_literals import LiteralReader
 from gossamer.parsing.lenient_json import values
 
 SCRIPTS: Final = 8_000_000
@@ -96,7 +96,7 @@ def _keep(found: dict[str, Any], name: str, read: list[Any]) -> None:
 
 def _read(text: str, found: dict[str, Any]) -> None:
     """Put what a script assigns, pushes and hands over into `found`."""
-    reader, at, chain, left = Reader(text), 0, list[str](), REREAD * len(text) + 1_000_000
+    reader, at, chain, left = LiteralReader(text), 0, list[str](), REREAD * len(text) + 1_000_000
     while left > 0 and len(found) <= VALUES and (place := _PLACE.search(text, at)):
         at = place.end()
         if place["skip"] is not None:

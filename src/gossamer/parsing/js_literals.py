@@ -55,7 +55,7 @@ QUICK_TRIES: Final = 8
 _DECODER: Final = json.JSONDecoder(strict=False)
 
 
-class Reader:
+class LiteralReader:
     """Reads values in a text. `names`: what names in it stand for."""
 
     def __init__(self, text: str) -> None:

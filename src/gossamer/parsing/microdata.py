@@ -34,7 +34,7 @@ def microdata(tree: turbohtml.Document, resolve: Callable[[str], str]) -> list[d
     [{'type': 'T', 'properties': {'name': 'b', 'x': '1', 'y': '1'}}]
     """
     scopes = tree.select("[itemscope]")
-    return _Reader(tree, scopes, resolve).items() if scopes else []
+    return _MicrodataReader(tree, scopes, resolve).items() if scopes else []
 
 
 class Nearest:
@@ -56,7 +56,7 @@ class Nearest:
         return found
 
 
-class _Reader:
+class _MicrodataReader:
     def __init__(
         self, tree: turbohtml.Document, scopes: list[Element], resolve: Callable[[str], str]
     ) -> None:

@@ -59,7 +59,7 @@ def text(body: bytes, pages: int = PAGES, seconds: float = SECONDS) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-class Child:
+class PdfProcess:
     """The process that reads: one document after another comes by its standard input, pages go out by its
     standard output."""
 
@@ -118,17 +118,17 @@ class Child:
 
 
 _LOCK = threading.Lock()
-_CHILDREN: list[Child] = []
+_CHILDREN: list[PdfProcess] = []
 
 
-def _own() -> Child:
+def _own() -> PdfProcess:
     """The process of this one; it is begun with the first PDF. (A fork has none of its own.)"""
     if _CHILDREN and not _CHILDREN[0].alive:
         _close()
     if not _CHILDREN:
         atexit.unregister(_close)
         atexit.register(_close)
-        _CHILDREN.append(Child())
+        _CHILDREN.append(PdfProcess())
     return _CHILDREN[0]
 
 

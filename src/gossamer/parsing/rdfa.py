@@ -73,10 +73,10 @@ def rdfa(tree: turbohtml.Document, url: str, resolve: Callable[[str], str]) -> l
     """
     if tree.select_one("[property]") is None and tree.select_one("[typeof]") is None:
         return []
-    return _Reader(tree, url, resolve).nodes()
+    return _RdfaReader(tree, url, resolve).nodes()
 
 
-class _Reader:
+class _RdfaReader:
     def __init__(self, tree: turbohtml.Document, url: str, resolve: Callable[[str], str]) -> None:
         self._marked = tree.select(_MARKS)[:MOST]
         self._nearest = Nearest(self._marked)

@@ -62,7 +62,7 @@ _ALTERNATE: Final = ("alternate", "http://www.iana.org/assignments/relation/alte
 _FREQUENCIES: Final = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 
 
-class Entry(str):
+class SitemapEntry(str):
     """One URL of a sitemap: a string, with what the sitemap says of it."""
 
     __slots__ = ("changefreq", "lastmod", "priority")
@@ -80,7 +80,7 @@ class Entry(str):
         lastmod: datetime | None = None,
         changefreq: str | None = None,
         priority: float | None = None,
-    ) -> Entry:
+    ) -> SitemapEntry:
         """Make an entry of an absolute URL."""
         entry = super().__new__(cls, url)
         entry.lastmod, entry.changefreq, entry.priority = lastmod, changefreq, priority
@@ -92,7 +92,7 @@ class Entry(str):
         return str(self)
 
 
-def entries(body: Body, url: str | None) -> tuple[list[Entry], list[Entry]]:
+def entries(body: Body, url: str | None) -> tuple[list[SitemapEntry], list[SitemapEntry]]:
     """(pages, sitemaps) of a sitemap or feed found at `url`, in its order. Takes any bytes, never raises.
 
     URLs are absolute http(s), WHATWG-serialized, without fragment. At most 50 MiB decoded and 50,000 entries
@@ -103,11 +103,11 @@ def entries(body: Body, url: str | None) -> tuple[list[Entry], list[Entry]]:
     """
     text, url = text_of(octets(body)), url or ""
     if text.startswith("<") or _ROOT.search(text, 0, 65536):
-        return _Scan(text, url).run(_ANY_CASE if _CAPITALS.search(text, 0, 65536) else _TAG)
+        return _SitemapScan(text, url).run(_ANY_CASE if _CAPITALS.search(text, 0, 65536) else _TAG)
     return _lines(text, url), []
 
 
-class _Scan:
+class _SitemapScan:
     """One pass over an XML document. Only elements of the holder's own prefix count: not an image's `loc` in
     it."""
 
@@ -116,8 +116,8 @@ class _Scan:
         self.base = Base(url)
         if (root := _ROOT.search(text, 0, 65536)) and (found := _XML_BASE.match(text, root.end() - 1)):
             self.base = Base(self.base.resolve(_plain(found[1])) or url)
-        self.pages: list[Entry] = []
-        self.sitemaps: list[Entry] = []
+        self.pages: list[SitemapEntry] = []
+        self.sitemaps: list[SitemapEntry] = []
         self.holder = ""
         """The open element that makes an entry: url, sitemap, item or entry."""
         self.prefix = ""
@@ -127,7 +127,7 @@ class _Scan:
         """What the links of the open holder are relative to."""
         self.fields: dict[str, str] = {}
 
-    def run(self, tags: re.Pattern[str]) -> tuple[list[Entry], list[Entry]]:
+    def run(self, tags: re.Pattern[str]) -> tuple[list[SitemapEntry], list[SitemapEntry]]:
         text, at = self.text, 0
         for _ in range(_STEPS):
             tag = tags.search(text, at)
@@ -208,7 +208,7 @@ class _Scan:
             return
         when = fields.get("lastmod") or next((fields[name] for name in _DATES if name in fields), None)
         often = fields.get("changefreq", "").lower()
-        entry = Entry(
+        entry = SitemapEntry(
             url, _moment(when), often if often in _FREQUENCIES else None, _priority(fields.get("priority"))
         )
         (self.sitemaps if holder == "sitemap" else self.pages).append(entry)
@@ -275,10 +275,10 @@ def _moment(text: str | None) -> datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _lines(text: str, url: str) -> list[Entry]:
+def _lines(text: str, url: str) -> list[SitemapEntry]:
     """The lines that are one absolute URL and nothing else."""
     base, at = Base(url), 0
-    found: list[Entry] = []
+    found: list[SitemapEntry] = []
     text = text.replace("\r", "\n")
     for line in islice(_LINE.finditer(text), _STEPS):
         # looked at no farther back than the last URL, so that one long line is no more work than many
@@ -290,7 +290,7 @@ def _lines(text: str, url: str) -> list[Entry]:
         stop = text.find("\n", at)
         page = base.resolve(line[0])
         if page and not text[at : stop if stop >= 0 else len(text)].strip():
-            found.append(Entry(page))
+            found.append(SitemapEntry(page))
             if len(found) == MOST:
                 break
     return found

@@ -15,7 +15,7 @@ LEAST, MOST, CAP = 0.25, 30.0, 3600.0
 STEP_BACK = 20
 
 
-class Pace(msgspec.Struct, frozen=True):
+class HostPace(msgspec.Struct, frozen=True):
     """What is remembered of a host. `mean` in seconds, 0 when it never answered."""
 
     mean: float = 0.0
@@ -28,7 +28,7 @@ class Pace(msgspec.Struct, frozen=True):
         return f"{self.mean:.3f},{self.doublings},{self.good}"
 
 
-def parse(text: str) -> Pace:
+def parse(text: str) -> HostPace:
     """The pace of its stored form; an empty or strange text is a fresh pace.
 
     >>> parse("0.200,1,3").doublings
@@ -36,19 +36,19 @@ def parse(text: str) -> Pace:
     """
     try:
         mean, doublings, good = text.split(",")
-        return Pace(float(mean), int(doublings), int(good))
+        return HostPace(float(mean), int(doublings), int(good))
     except ValueError:
-        return Pace()
+        return HostPace()
 
 
-def after(pace: Pace, elapsed: float, slow_down: bool) -> Pace:
+def after(pace: HostPace, elapsed: float, slow_down: bool) -> HostPace:
     """The pace after an answer that took `elapsed` seconds; `slow_down`: the host said 429 or 503."""
     if slow_down:
-        return Pace(pace.mean, min(pace.doublings + 1, 24), 0)
+        return HostPace(pace.mean, min(pace.doublings + 1, 24), 0)
     mean = elapsed if pace.mean == 0.0 else 0.8 * pace.mean + 0.2 * elapsed
     if pace.doublings and pace.good + 1 >= STEP_BACK:
-        return Pace(mean, pace.doublings - 1, 0)
-    return Pace(mean, pace.doublings, pace.good + 1 if pace.doublings else 0)
+        return HostPace(mean, pace.doublings - 1, 0)
+    return HostPace(mean, pace.doublings, pace.good + 1 if pace.doublings else 0)
 
 
 class Delay(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ class Delay(msgspec.Struct, frozen=True):
         return self.low if self.low == self.high else random.uniform(self.low, self.high)
 
 
-def delay(pace: Pace, fixed: Delay | None) -> float:
+def delay(pace: HostPace, fixed: Delay | None) -> float:
     """Seconds from this start to the next one."""
     base = fixed.draw() if fixed is not None else min(max(2 * pace.mean, LEAST), MOST)
     if pace.doublings:
@@ -70,7 +70,7 @@ def delay(pace: Pace, fixed: Delay | None) -> float:
     return base
 
 
-def exhausted(pace: Pace, fixed: Delay | None, asked: float) -> bool:
+def exhausted(pace: HostPace, fixed: Delay | None, asked: float) -> bool:
     """Whether the host asks for more patience than an hour: then its URL is dead rather than retried."""
     low = fixed.low if fixed is not None else min(max(2 * pace.mean, LEAST), MOST)
     return asked > CAP or (pace.doublings > 0 and max(low, LEAST) * 2.0 ** (pace.doublings - 1) >= CAP)

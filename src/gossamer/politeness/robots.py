@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from gossamer.model.media_types import Body, octets
-from gossamer.politeness.robots_rules import Block, Group, Rule, path_of
+from gossamer.politeness.robots_rules import AgentRules, RobotsGroup, RobotsRule, path_of
 
 LIMIT: Final = 500 * 1024
 """Bytes of a robots.txt that are read; RFC 9309 section 2.5 asks for at least as much."""
@@ -57,8 +57,8 @@ class Robots:
 
     def __init__(self, body: Body) -> None:
         self._text = _text(octets(body))
-        self._named: dict[str, list[tuple[Block, int]]] = {}
-        self._groups: dict[str, Group | None] = {}
+        self._named: dict[str, list[tuple[RobotsGroup, int]]] = {}
+        self._groups: dict[str, AgentRules | None] = {}
         self.sitemaps: list[str] = []
         """URLs of the Sitemap lines in order, each once, as written (a relative one is for the caller to
         resolve)."""
@@ -109,12 +109,12 @@ class Robots:
 
     def _read(self) -> None:
         """One pass over the lines; a User-agent line after a rule begins a new block."""
-        block = Block()
+        block = RobotsGroup()
         sitemaps: dict[str, None] = {}
         for number, kind, value in _records(self._text.split("\n")):
             if kind == _AGENT:
                 if block.closed:
-                    block = Block()
+                    block = RobotsGroup()
                 named = self._named.setdefault(_token(value), [])
                 if not named or named[-1][0] is not block:
                     named.append((block, block.agents))
@@ -129,7 +129,7 @@ class Robots:
                 block.delays.append((block.agents, seconds))
         self.sitemaps = list(filter(None, sitemaps))
 
-    def _group(self, agent: str) -> Group | None:
+    def _group(self, agent: str) -> AgentRules | None:
         try:
             return self._groups[agent]
         except KeyError:
@@ -137,12 +137,12 @@ class Robots:
         blocks = next(
             (self._named[token] for token in _tokens(agent) if token in self._named), self._named.get("*")
         )
-        group = None if blocks is None else Group(blocks)
+        group = None if blocks is None else AgentRules(blocks)
         if len(self._groups) < 100:
             self._groups[agent] = group
         return group
 
-    def _decide(self, agent: str, url: str) -> Rule | None:
+    def _decide(self, agent: str, url: str) -> RobotsRule | None:
         group = self._group(agent)
         if group is None:
             return None

@@ -17,7 +17,7 @@ _USUAL: Final = re.compile(r"https?://[^/?#]*+(/[a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=
 _AUTHORITY: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#]*")
 
 
-class Rule(NamedTuple):
+class RobotsRule(NamedTuple):
     """One Allow or Disallow line, compiled."""
 
     rank: int
@@ -35,7 +35,7 @@ class Rule(NamedTuple):
     """The pattern ends in `$`."""
 
 
-def compiled(allow: bool, line: int, pattern: str) -> Rule:
+def compiled(allow: bool, line: int, pattern: str) -> RobotsRule:
     """The rule of a pattern as written; one that starts with neither `/` nor `*` is a path that lacks its
     `/`."""
     if pattern[0] not in "/*":
@@ -44,10 +44,10 @@ def compiled(allow: bool, line: int, pattern: str) -> Rule:
     prefix, *parts = map(normal, (pattern[:-1] if anchored else pattern).split("*"))
     length = len(prefix) + sum(map(len, parts)) + len(parts) + anchored
     inner = tuple(filter(None, parts[:-1]))
-    return Rule(2 * length + allow, allow, line, prefix, inner, parts[-1] if parts else None, anchored)
+    return RobotsRule(2 * length + allow, allow, line, prefix, inner, parts[-1] if parts else None, anchored)
 
 
-class Block:
+class RobotsGroup:
     """One group of the file: the lines that several agents share. Noted while reading, compiled when first
     asked."""
 
@@ -65,18 +65,18 @@ class Block:
         """
 
 
-class Group:
+class AgentRules:
     """All rules for one agent, arranged so that a check looks at few of them."""
 
     __slots__ = ("_exact", "_lengths", "_prefixes", "_wild", "delay")
 
-    def __init__(self, blocks: list[tuple[Block, int]]) -> None:
+    def __init__(self, blocks: list[tuple[RobotsGroup, int]]) -> None:
         """From the blocks that name the agent, and its place among the agents of each."""
         delays = (seconds for block, place in blocks for agents, seconds in block.delays if place < agents)
         self.delay = max(delays, default=None)
         """Seconds between two requests, or None."""
-        self._exact: dict[str, Rule] = {}
-        self._prefixes: dict[str, Rule] = {}
+        self._exact: dict[str, RobotsRule] = {}
+        self._prefixes: dict[str, RobotsRule] = {}
         wild = []
         for rule in (compiled(*line) for block, _ in blocks for line in block.lines):
             if rule.last is not None:
@@ -88,7 +88,7 @@ class Group:
         self._lengths = tuple(sorted({len(prefix) for prefix in self._prefixes}, reverse=True))
         self._wild = tuple(sorted(wild, key=lambda rule: rule.rank, reverse=True))
 
-    def find(self, path: str) -> Rule | None:
+    def find(self, path: str) -> RobotsRule | None:
         """The deciding rule for a path as `path_of` gives it: the longest match, Allow where two are as long."""
         found = self._longest(path)
         if "?" not in path:
@@ -102,7 +102,7 @@ class Group:
                     found = other
         return found
 
-    def _longest(self, path: str) -> Rule | None:
+    def _longest(self, path: str) -> RobotsRule | None:
         best = self._exact.get(path) if self._exact else None
         if best is None:
             get = self._prefixes.get
@@ -119,7 +119,7 @@ class Group:
         return best
 
 
-def _follows(path: str, rule: Rule) -> bool:
+def _follows(path: str, rule: RobotsRule) -> bool:
     """Whether the parts come after the prefix. The earliest place of each is the best one: no going back,
     linear."""
     at, last = len(rule.prefix), rule.last or ""

@@ -72,7 +72,7 @@ class Means(msgspec.Struct):
             )
 
 
-class Record(msgspec.Struct):
+class WorkerScore(msgspec.Struct):
     """What the others know of a worker. `at` in seconds of the store's clock."""
 
     name: str
@@ -90,16 +90,16 @@ class Record(msgspec.Struct):
     format: int = FORMAT
 
 
-def read(raws: Iterable[bytes]) -> list[Record]:
+def read(raws: Iterable[bytes]) -> list[WorkerScore]:
     """The records among what workers wrote; those of another format are left out."""
     found = []
     for raw in raws:
         with contextlib.suppress(msgspec.MsgspecError):
-            found.append(msgspec.json.decode(raw, type=Record))
+            found.append(msgspec.json.decode(raw, type=WorkerScore))
     return [one for one in found if one.format == FORMAT]
 
 
-def score(record: Record, hardness: float = 1.0) -> float:
+def score(record: WorkerScore, hardness: float = 1.0) -> float:
     """How good a worker is for hard hosts; 1 when nothing is known of it. hardness: see `hardness`.
 
     >>> round(score(Record("w", easy=Means(100, 1.0, 0.2), hard=Means(100, 0.5, 0.2))), 2)
@@ -115,19 +115,19 @@ def score(record: Record, hardness: float = 1.0) -> float:
     return float(success**2 / max(latency, FLOOR) ** 0.5)
 
 
-def easy_score(record: Record) -> float:
+def easy_score(record: WorkerScore) -> float:
     """How good a worker is for easy hosts."""
     return float(record.easy.success**2 / max(record.easy.latency, FLOOR) ** 0.5) if record.easy.n else 1.0
 
 
-def waits(mine: Record, others: Sequence[Record], now: float) -> tuple[int, int]:
+def waits(mine: WorkerScore, others: Sequence[WorkerScore], now: float) -> tuple[int, int]:
     """Milliseconds that easy and hard hosts must have waited before this worker claims them."""
     best = max((easy_score(one) for one in _rivals(mine, others, now)), default=0.0)
     easy = EASY_WAIT if easy_score(mine) < POOR * best and mine.easy.success > HOPELESS else 0
     return easy, 0 if among_best(mine, others, now) else HARD_WAIT
 
 
-def among_best(mine: Record, others: Iterable[Record], now: float) -> bool:
+def among_best(mine: WorkerScore, others: Iterable[WorkerScore], now: float) -> bool:
     """Whether a worker is to ask for hard hosts that have just come."""
     rivals = _rivals(mine, others, now)
     factor = hardness([mine, *rivals])
@@ -135,7 +135,7 @@ def among_best(mine: Record, others: Iterable[Record], now: float) -> bool:
     return not mine.out and score(mine, factor) >= MARGIN * best
 
 
-def hardness(records: Iterable[Record]) -> float:
+def hardness(records: Iterable[WorkerScore]) -> float:
     """How much less often visits of hard hosts succeed than of easy ones, whoever made them: 1 when nobody
     knows.
 
@@ -151,19 +151,19 @@ def hardness(records: Iterable[Record]) -> float:
     )
 
 
-def _rivals(mine: Record, others: Iterable[Record], now: float) -> list[Record]:
+def _rivals(mine: WorkerScore, others: Iterable[WorkerScore], now: float) -> list[WorkerScore]:
     living = [
         one for one in others if one.name != mine.name and alive(one, now) and one.serves == mine.serves
     ]
     return [one for one in living if not one.out and one.room]
 
 
-def alive(record: Record, now: float) -> bool:
+def alive(record: WorkerScore, now: float) -> bool:
     """Whether its record is of now."""
     return now - record.at <= FRESH
 
 
-def merit(worker: str, records: Iterable[Record], now: float) -> dict[str, float | str | None]:
+def merit(worker: str, records: Iterable[WorkerScore], now: float) -> dict[str, float | str | None]:
     """What the records of a worker's processes say of it: its mean score by visits (None: no visits of late),
     and why it is out.
 
@@ -196,7 +196,7 @@ class Streak:
             return
         self._last.append((host, failed))
 
-    def out(self, others: Iterable[Record], now: float) -> str:
+    def out(self, others: Iterable[WorkerScore], now: float) -> str:
         """Why the worker is to take itself out, or ''."""
         hosts = {host for host, _ in self._last}
         if len(self._last) < LAST or len(hosts) < HOSTS:

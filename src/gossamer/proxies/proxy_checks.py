@@ -13,7 +13,7 @@ from typing import Protocol
 
 from gossamer.errors import GossamerError
 from gossamer.proxies.proxy_choice import Pool
-from gossamer.proxies.proxy_health import Seen, Standing
+from gossamer.proxies.proxy_health import ProxyReport, Standing
 
 FLUSH, CHECKS, OLD = 1.0, 32, 600_000
 """Seconds between exchanges with the other workers, health checks at once, ms after which a proxy is checked
@@ -28,7 +28,7 @@ class Shared(Protocol):
     async def turn(self, name: str, me: str) -> bool: ...
 
 
-class Check(Protocol):
+class ChecksProxies(Protocol):
     """Checks the health of a proxy, by its place: seconds that it took, None when it failed."""
 
     async def seconds(self, place: int) -> float | None: ...
@@ -38,7 +38,7 @@ class Check(Protocol):
 class Upkeep:
     """The upkeep of one pool. `freed` is set when a proxy may have become free."""
 
-    def __init__(self, pool: Pool, shared: Shared, check: Check) -> None:
+    def __init__(self, pool: Pool, shared: Shared, check: ChecksProxies) -> None:
         self.pool, self.shared, self._check = pool, shared, check
         self.freed = asyncio.Event()
         self._offset = 0.0
@@ -126,7 +126,7 @@ class Upkeep:
         return own.until if own is not None else 0
 
 
-def _both(one: Seen, other: Seen) -> Seen:
+def _both(one: ProxyReport, other: ProxyReport) -> ProxyReport:
     """What was seen first and later."""
     tail = other.tail if other.good else one.tail + other.tail
-    return Seen(one.good + other.good, one.bad + other.bad, one.seconds + other.seconds, tail)
+    return ProxyReport(one.good + other.good, one.bad + other.bad, one.seconds + other.seconds, tail)

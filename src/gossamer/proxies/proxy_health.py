@@ -25,7 +25,7 @@ FLOOR, UNKNOWN = 0.05, 0.5
 """Seconds: latencies below are the same; that of a proxy nobody tried."""
 
 
-class Rule(NamedTuple):
+class BreakerRule(NamedTuple):
     """Faults in a row that open it; milliseconds open at first, at most."""
 
     most: int
@@ -33,10 +33,15 @@ class Rule(NamedTuple):
     longest: int = 3_600_000
 
 
-PROXY, GATEWAY, PROVIDER, HOST = Rule(3), Rule(10), Rule(10, longest=600_000), Rule(1)
+PROXY, GATEWAY, PROVIDER, HOST = (
+    BreakerRule(3),
+    BreakerRule(10),
+    BreakerRule(10, longest=600_000),
+    BreakerRule(1),
+)
 
 
-class Seen(msgspec.Struct):
+class ProxyReport(msgspec.Struct):
     """What was seen since the last exchange: successes, faults, seconds that successes took, faults since the
     last success."""
 
@@ -64,7 +69,7 @@ class Standing(msgspec.Struct):
     until: int = 0
     at: int = 0
 
-    def felt(self, seen: Seen, now: int, rule: Rule) -> None:
+    def felt(self, seen: ProxyReport, now: int, rule: BreakerRule) -> None:
         """Take in what was seen."""
         fade = 0.5 ** (max(0, now - self.at) / 1000 / HALF) if self.at else 1.0
         self.good, self.bad, self.at = self.good * fade + seen.good, self.bad * fade + seen.bad, now

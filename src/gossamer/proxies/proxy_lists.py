@@ -29,18 +29,18 @@ _URL = re.compile(r"([a-z0-9]+)://(?:([^@/]*)@)?(\[[0-9A-Fa-f:.]+\]|[^:/@\[\]]+)
 _AGAIN = "write it as scheme://user:password@host:port"
 
 
-class Bad(NamedTuple):
+class NotAProxy(NamedTuple):
     """A line that is no proxy."""
 
     line: int
     reason: str
 
 
-def read(lines: Iterable[str]) -> tuple[list[Proxy], list[Bad]]:
+def read(lines: Iterable[str]) -> tuple[list[Proxy], list[NotAProxy]]:
     """The proxies of a list, each once, and the lines kept aside; blank ones and those that begin with `#`
     are neither."""
     found: dict[str, Proxy] = {}
-    bad: list[Bad] = []
+    bad: list[NotAProxy] = []
     for number, text in enumerate(lines, 1):
         text = text.strip().lstrip("\ufeff")
         if not text or text.startswith("#"):
@@ -48,7 +48,7 @@ def read(lines: Iterable[str]) -> tuple[list[Proxy], list[Bad]]:
         try:
             proxy = line(text)
         except ValueError as error:
-            bad.append(Bad(number, str(error)))
+            bad.append(NotAProxy(number, str(error)))
         else:
             found.setdefault(proxy.id, proxy)
     return list(found.values()), bad

@@ -50,7 +50,7 @@ class Lease(NamedTuple):
     bound: str = ""
 
 
-class Trip(NamedTuple):
+class ProxyTries(NamedTuple):
     """What came of a visit's tries so far: places tried, failed tries, places under suspicion and whether
     they were blocked."""
 
@@ -87,7 +87,7 @@ class Proxies:
         wanted, began = self._wants(host).narrowed(request.country, request.proxy), time.perf_counter()
         if not self.pool.suited(wanted):
             return _none(f"there is no such proxy in the lists: {wanted}", final=True)
-        trip = Trip([], [], [])
+        trip = ProxyTries([], [], [])
         result: Page | Failure | None = None
         tries, started = 0, began
         while tries < MOST or time.perf_counter() - began < PATIENCE:
@@ -116,7 +116,7 @@ class Proxies:
             return msgspec.structs.replace(_short(result, "fault"), before=result.before)
         return result or _none(f"none of {len(self.pool.suited(wanted))} proxies is free for {host}")
 
-    async def hold(self, host: str, bound: str = "") -> Held | None:
+    async def hold(self, host: str, bound: str = "") -> StickyProxy | None:
         """A proxy that stays: the one of `bound`, None when it is out or no more in the lists; without one
         another, waited for, None when none is free. Raises NoProxyLeft."""
         await self.upkeep.begin()
@@ -130,7 +130,7 @@ class Proxies:
         place = self._places.get(name)
         if place is None or self._gone(place, wanted, domain, self.upkeep.now()):
             return None
-        return Held(self, Lease(place, self._url(place, wanted, word), bound=bound))
+        return StickyProxy(self, Lease(place, self._url(place, wanted, word), bound=bound))
 
     async def once(self, lease: Lease, request: Request, go: Go, apart: float) -> Page | Failure:
         """Make a request through this proxy and no other, once more where the connection broke; what only may
@@ -159,7 +159,7 @@ class Proxies:
         if (place := self._places.get(name)) is not None:
             self.pool.book.saw(place, self._domain(host), self.upkeep.now(), blocked=True)
 
-    def _ends(self, said: str, lease: Lease, host: str, result: Page | Failure, trip: Trip) -> bool:
+    def _ends(self, said: str, lease: Lease, host: str, result: Page | Failure, trip: ProxyTries) -> bool:
         """Write down what a try says of its proxy; whether it was the last."""
         book, now, domain = self.pool.book, self.upkeep.now(), self._domain(host)
         if said == "good":
@@ -267,7 +267,7 @@ class Proxies:
         return url
 
 
-class Held(NamedTuple):
+class StickyProxy(NamedTuple):
     """One proxy for all requests of somebody who is logged in."""
 
     proxies: Proxies

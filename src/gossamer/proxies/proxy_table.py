@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gossamer.model.proxy import Proxy
-from gossamer.proxies.proxy_health import GATEWAY, HOST, PROVIDER, PROXY, Rule, Seen, Standing
+from gossamer.proxies.proxy_health import GATEWAY, HOST, PROVIDER, PROXY, BreakerRule, ProxyReport, Standing
 
 DOMAINS = 2000
 """Registered domains that block whose standings are kept."""
@@ -22,7 +22,7 @@ class Book:
         self.own: list[Standing | None] = [None] * len(proxies)
         self.standings: dict[str, Standing] = {}
         self.domains: dict[str, None] = {}
-        self.seen: dict[str, Seen] = {}
+        self.seen: dict[str, ProxyReport] = {}
         """What the others have not heard of."""
         self._places = {one: place for place, one in enumerate(self.ids)}
 
@@ -65,7 +65,7 @@ class Book:
             if place is not None and not domain:
                 self.own[place] = standing
 
-    def rule(self, key: str) -> Rule:
+    def rule(self, key: str) -> BreakerRule:
         """The rule that a standing is kept by."""
         name, _, domain = key.partition("\t")
         if key.startswith("@"):
@@ -87,15 +87,15 @@ class Book:
         own, theirs = self.own[place], self.standings.get(self.providers[place])
         return (own is not None and own.until > now) or (theirs is not None and theirs.until > now)
 
-    def taken(self) -> dict[str, Seen]:
+    def taken(self) -> dict[str, ProxyReport]:
         """What the others have not heard of; it is theirs now."""
         seen, self.seen = self.seen, {}
         return seen
 
-    def _note(self, key: str, good: bool, seconds: float, now: int, rule: Rule) -> None:
-        one = Seen()
+    def _note(self, key: str, good: bool, seconds: float, now: int, rule: BreakerRule) -> None:
+        one = ProxyReport()
         one.add(good, seconds)
-        self.seen.setdefault(key, Seen()).add(good, seconds)
+        self.seen.setdefault(key, ProxyReport()).add(good, seconds)
         standing = self.standings.get(key)
         if standing is None:
             standing = self.standings[key] = Standing()

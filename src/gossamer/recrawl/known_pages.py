@@ -18,13 +18,13 @@ import msgspec
 
 from gossamer.config.data_files import open_file, refuse_link
 from gossamer.model.request import Request
-from gossamer.model.visit import Seen
+from gossamer.model.visit import KnownLine
 
 NAME = "known.jsonl"
 MODE = 0o600
 """Requests stand there with their headers, which may be secrets."""
 BATCH = 5000
-_decode = msgspec.json.Decoder(Seen).decode
+_decode = msgspec.json.Decoder(KnownLine).decode
 
 
 def name_of(segment: str) -> str:
@@ -101,7 +101,7 @@ def requests(folder: Path) -> Iterator[list[Request]]:
         yield batch
 
 
-def _lines(path: Path) -> Iterator[tuple[bytes, Seen]]:
+def _lines(path: Path) -> Iterator[tuple[bytes, KnownLine]]:
     """The lines of a log; a torn one is none."""
     with open(path, "rb") as file:
         for line in file:

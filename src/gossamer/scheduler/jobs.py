@@ -11,7 +11,7 @@ import msgspec
 from gossamer import sites as site_files
 from gossamer.api import job_of as job_of_options
 from gossamer.app import targets
-from gossamer.app.job import Job, Output
+from gossamer.app.job import Job, JobOutput
 from gossamer.app.job_payload import folder_of
 from gossamer.config.redaction import mask
 from gossamer.config.settings import Settings
@@ -19,7 +19,7 @@ from gossamer.errors import UsageError
 from gossamer.recrawl.cron import Cron
 from gossamer.recrawl.due_times import MISSED, OVERLAP, starts
 from gossamer.sinks.formats import parse
-from gossamer.state.schedules import Run, Schedule, Task, check_name
+from gossamer.state.schedules import Schedule, ScheduledRun, ScheduledTask, check_name
 
 _PLACES = re.compile(r"\{([^{}]*)\}")
 
@@ -66,7 +66,7 @@ def _check_output(spec: str, several: bool) -> None:
         )
 
 
-def runs(schedule: Schedule, due: float, *, late: bool, now: float) -> list[Run]:
+def runs(schedule: Schedule, due: float, *, late: bool, now: float) -> list[ScheduledRun]:
     """The run of a due time, in parts where it is spread. A run that is made up for begins now."""
     task = schedule.task
     parts = len(task.targets) if schedule.spread > 0 else 1
@@ -80,13 +80,15 @@ def runs(schedule: Schedule, due: float, *, late: bool, now: float) -> list[Run]
     return out
 
 
-def by_hand(schedule: Schedule, now: float, at: float) -> Run:
+def by_hand(schedule: Schedule, now: float, at: float) -> ScheduledRun:
     """The run that a person asks for: all targets in one crawl. The scheduler leaves it alone until `at`."""
     run = made(schedule, schedule.task, float(int(now)), at, 0, seconds=True)
     return msgspec.structs.replace(run, by_hand=True, state="launched", begun=now)
 
 
-def made(schedule: Schedule, task: Task, due: float, at: float, part: int, *, seconds: bool = False) -> Run:
+def made(
+    schedule: Schedule, task: ScheduledTask, due: float, at: float, part: int, *, seconds: bool = False
+) -> ScheduledRun:
     """One run, with its crawl's name: the schedule's and the due time in UTC, so that each has its own also
     when clocks change."""
     moment = datetime.fromtimestamp(due, UTC).strftime("%Y%m%dT%H%M%S" if seconds else "%Y%m%dT%H%M") + (
@@ -101,13 +103,15 @@ def made(schedule: Schedule, task: Task, due: float, at: float, part: int, *, se
         if isinstance(spec := options.get(name), str):
             options = {**options, name: spec.replace("{date}", day).replace("{run}", moment)}
     task = msgspec.structs.replace(task, outputs=outputs, options=options)
-    return Run(due=due, at=at, state="waiting", crawl=f"{schedule.name}-{moment}", part=part, task=task)
+    return ScheduledRun(
+        due=due, at=at, state="waiting", crawl=f"{schedule.name}-{moment}", part=part, task=task
+    )
 
 
-def job_of(task: Task, settings: Settings, crawl: str) -> Job:
+def job_of(task: ScheduledTask, settings: Settings, crawl: str) -> Job:
     """The job of a run, in the store and data folder of `settings`. Raises UsageError, ConfigError."""
     job = job_of_options(task.targets, task.options, task.folder)
     own = msgspec.structs.replace(job.settings, store=settings.store, data=settings.data)
-    outputs = [Output(spec, overwrite) for spec, overwrite in task.outputs]
+    outputs = [JobOutput(spec, overwrite) for spec, overwrite in task.outputs]
     gates = [task.fail_on] if isinstance(task.fail_on, str) else task.fail_on or []
     return msgspec.structs.replace(job, settings=own, outputs=outputs, name=crawl, gates=gates)

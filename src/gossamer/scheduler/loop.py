@@ -21,7 +21,7 @@ from gossamer.recrawl.cron import Cron
 from gossamer.recrawl.due_times import decide
 from gossamer.scheduler.jobs import runs
 from gossamer.scheduler.runs import Conductor, Crawler, Judge, Say, pause
-from gossamer.state.schedules import Entry, Lead, Run, Schedules, Unread
+from gossamer.state.schedules import Lead, ScheduledRun, Schedules, StoredSchedule, Unread
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store
 
@@ -40,7 +40,7 @@ has come."""
 class Plan(NamedTuple):
     """A schedule made ready. `next`: its next due time, None when there is none."""
 
-    entry: Entry
+    entry: StoredSchedule
     cron: Cron
     next: float | None
 
@@ -131,7 +131,7 @@ class Scheduler:
             self._say("cannot be read", schedule=one.name, reason=one.why)
         self._tell(plans)
         self._plans, self._unread = plans, unread
-        open_runs: dict[tuple[str, str], Run] = {}
+        open_runs: dict[tuple[str, str], ScheduledRun] = {}
         for name in plans:
             open_runs |= {(name, run.field): run for run in await self._schedules.open(name)}
         self._conductor.open = open_runs
@@ -156,10 +156,13 @@ class Scheduler:
         room = 0 if going and schedule.overlap == "skip" else max(0, QUEUED - len({run.due for run in going}))
         begun = [run for at, late in wanted[:room] for run in runs(schedule, at, late=late, now=lead.now)]
         why = f"the run of {stamp(going[0].due)} still goes" if going else f"{QUEUED} runs wait"
-        over = [Run(due=at, at=at, state="skipped", ended=lead.now, reason=why) for at, _ in wanted[room:]]
+        over = [
+            ScheduledRun(due=at, at=at, state="skipped", ended=lead.now, reason=why)
+            for at, _ in wanted[room:]
+        ]
         if due.missed:
             over.append(
-                Run(
+                ScheduledRun(
                     due=due.missed[-1],
                     at=due.missed[-1],
                     state="missed",
@@ -230,7 +233,7 @@ class Scheduler:
             await self._schedules.lead(self.owner, 0)
 
 
-def planned(entry: Entry, cron: Cron | None = None) -> Plan:
+def planned(entry: StoredSchedule, cron: Cron | None = None) -> Plan:
     """A schedule made ready. Raises ValueError."""
     cron = cron or Cron(entry.schedule.cron, entry.schedule.zone)
     return Plan(entry, cron, None if entry.schedule.paused else cron.after(entry.mark))

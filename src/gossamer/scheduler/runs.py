@@ -25,7 +25,7 @@ from gossamer.frontier.producer_positions import broken_off
 from gossamer.frontier.summary import summary as summary_of
 from gossamer.model.summary import Summary
 from gossamer.scheduler.jobs import job_of
-from gossamer.state.schedules import Run, Schedules
+from gossamer.state.schedules import ScheduledRun, Schedules
 from gossamer.store.store import Store
 
 LOOK, AGAIN = 1.0, 5.0
@@ -37,7 +37,7 @@ Judge = Callable[[list[str], Summary], list[str]]
 """The gates of `--fail-on` that a summary does not meet."""
 
 
-class Outcome(NamedTuple):
+class RunOutcome(NamedTuple):
     """How a crawl ended: its state, why, and its summary when it has one."""
 
     state: str
@@ -50,7 +50,7 @@ class Crawler(Protocol):
 
     most: int
 
-    async def crawl(self, job: Job, confirm: Callable[[], Awaitable[None]]) -> Outcome | None:
+    async def crawl(self, job: Job, confirm: Callable[[], Awaitable[None]]) -> RunOutcome | None:
         """See a crawl through, begun before or not; `confirm` is called once it is under way. None: we are to
         stop."""
 
@@ -61,7 +61,7 @@ class Here:
     def __init__(self, store: Store, stop: asyncio.Event, most: int) -> None:
         self._store, self._stop, self.most = store, stop, most
 
-    async def crawl(self, job: Job, confirm: Callable[[], Awaitable[None]]) -> Outcome | None:
+    async def crawl(self, job: Job, confirm: Callable[[], Awaitable[None]]) -> RunOutcome | None:
         """Run it; when another process does so already, wait for its end."""
         while not self._stop.is_set():
             await confirm()
@@ -75,7 +75,7 @@ class Here:
                 continue
             if self._stop.is_set() and summary.state == "stopped":
                 return None  # it goes on with the next scheduler
-            return Outcome(summary.state, summary.reason or "", summary)
+            return RunOutcome(summary.state, summary.reason or "", summary)
         return None
 
 
@@ -87,7 +87,7 @@ class Fleet:
     def __init__(self, store: Store, stop: asyncio.Event, launch: Callable[[Job], Awaitable[str]]) -> None:
         self._store, self._stop, self._launch = store, stop, launch
 
-    async def crawl(self, job: Job, confirm: Callable[[], Awaitable[None]]) -> Outcome | None:
+    async def crawl(self, job: Job, confirm: Callable[[], Awaitable[None]]) -> RunOutcome | None:
         """Launch it unless it is there with all its seeds, and watch it; a list that its door did not read to
         the end is gone on with."""
         name = job.name or ""
@@ -120,12 +120,12 @@ class Fleet:
             await asyncio.gather(work, end, return_exceptions=True)
 
 
-async def ended(store: Store, name: str) -> Outcome | None:
+async def ended(store: Store, name: str) -> RunOutcome | None:
     """How a crawl ended, None while it goes on or has not begun."""
     record = await Crawls(store).get(name)
     if record is None or record.state not in ENDED:
         return None
-    return Outcome(record.state, record.reason or "", await summary_of(store, name, hosts=0))
+    return RunOutcome(record.state, record.reason or "", await summary_of(store, name, hosts=0))
 
 
 async def pause(stop: asyncio.Event, seconds: float) -> None:
@@ -150,7 +150,7 @@ class Conductor:
         self.schedules, self.crawler, self.say, self.stop = schedules, crawler, say, stop
         self._settings, self._judge = settings, judge
         self.token = 0
-        self.open: dict[tuple[str, str], Run] = {}
+        self.open: dict[tuple[str, str], ScheduledRun] = {}
         self._heard = (0.0, 0.0)
 
     def hear(self, now: float) -> None:
@@ -162,7 +162,7 @@ class Conductor:
         then, at = self._heard
         return then + time.monotonic() - at
 
-    async def conduct(self, name: str, run: Run) -> None:
+    async def conduct(self, name: str, run: ScheduledRun) -> None:
         """See a run to its end; left as it is when the lead is lost or we are to stop."""
         again = run.state != "waiting"
         taken = await self._turn(name, run, state="launching", begun=run.begun or self.now())
@@ -190,7 +190,7 @@ class Conductor:
                     reason=outcome.reason or None,
                 )
 
-    async def _crawl(self, name: str, field: str, run: Run) -> Outcome | None:
+    async def _crawl(self, name: str, field: str, run: ScheduledRun) -> RunOutcome | None:
         """The crawl of a run; what goes wrong with it is its outcome, only a store that is away is asked
         again."""
 
@@ -216,12 +216,12 @@ class Conductor:
                 told = True
                 await pause(self.stop, AGAIN)
             except GossamerError as error:
-                return Outcome("failed", str(error))
+                return RunOutcome("failed", str(error))
             except Exception as error:  # noqa: BLE001 - a bug met by one crawl ends neither the others nor the scheduler
-                return Outcome("failed", f"a bug: {traceback.format_exception_only(error)[-1].strip()}")
+                return RunOutcome("failed", f"a bug: {traceback.format_exception_only(error)[-1].strip()}")
         return None
 
-    async def _turn(self, name: str, was: Run, **facts: object) -> Run | None:
+    async def _turn(self, name: str, was: ScheduledRun, **facts: object) -> ScheduledRun | None:
         """One step; None when somebody else made another, or the lead is lost. Waits for a store that is
         away."""
         now = msgspec.structs.replace(was, **facts)

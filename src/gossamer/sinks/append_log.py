@@ -36,7 +36,7 @@ MAX_LINES = 1000
 """Lines of an append whose ends are noted."""
 
 
-class Entry(msgspec.Struct, omit_defaults=True):
+class LogEntry(msgspec.Struct, omit_defaults=True):
     """One line of the log: an append (`sums`), the first use of an output by a crawl (`owner`), or a move
     (`was`)."""
 
@@ -59,7 +59,7 @@ class Entry(msgspec.Struct, omit_defaults=True):
 
 
 _encode = msgspec.json.Encoder().encode_lines
-_decode = msgspec.json.Decoder(Entry).decode
+_decode = msgspec.json.Decoder(LogEntry).decode
 
 
 class AppendLog:
@@ -85,7 +85,7 @@ class AppendLog:
         while len(data) > step * MAX_SUMS:
             step *= 2
         self._write(
-            Entry(
+            LogEntry(
                 path,
                 start,
                 end,
@@ -99,7 +99,7 @@ class AppendLog:
     def begin(self, path: str, base: int) -> None:
         """Log that this crawl begins to write an output that has `base` bytes."""
         self._write(
-            Entry(
+            LogEntry(
                 path, base, base, at=time.time(), owner=self.owner, store=self.store, boot=_boot(), begun=True
             )
         )
@@ -107,11 +107,11 @@ class AppendLog:
     def resume(self, path: str) -> None:
         """Log that a process goes on with an output, when the machine was started anew since."""
         if self._boot_of(path) != _boot():
-            self._write(Entry(path, at=time.time(), owner=self.owner, store=self.store, boot=_boot()))
+            self._write(LogEntry(path, at=time.time(), owner=self.owner, store=self.store, boot=_boot()))
 
     def moved(self, path: str, was: str) -> None:
         """Log that an output has another path now."""
-        self._write(Entry(path, at=time.time(), owner=self.owner, store=self.store, boot=_boot(), was=was))
+        self._write(LogEntry(path, at=time.time(), owner=self.owner, store=self.store, boot=_boot(), was=was))
 
     def knows(self, path: str) -> bool:
         """Whether the log has entries of an output."""
@@ -205,9 +205,9 @@ class AppendLog:
     def _boot_of(self, path: str) -> str:
         return next((one.boot for one in reversed(self._of(path)) if one.boot), "")
 
-    def _of(self, path: str) -> list[Entry]:
+    def _of(self, path: str) -> list[LogEntry]:
         """The entries of an output since a crawl began to write it, those under its earlier paths included."""
-        found: list[Entry] = []
+        found: list[LogEntry] = []
         names = {path}
         for one in reversed(self._entries()):
             if one.path in names:
@@ -218,10 +218,10 @@ class AppendLog:
                     names.add(one.was)
         return found[::-1]
 
-    def _entries(self) -> list[Entry]:
+    def _entries(self) -> list[LogEntry]:
         return list(self._read())
 
-    def _read(self) -> Iterator[Entry]:
+    def _read(self) -> Iterator[LogEntry]:
         try:
             fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
@@ -233,7 +233,7 @@ class AppendLog:
                 with contextlib.suppress(msgspec.DecodeError):  # a line that a kill cut off
                     yield _decode(line)
 
-    def _write(self, *entries: Entry) -> None:
+    def _write(self, *entries: LogEntry) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             fd = os.open(self.path, flags, 0o600)
@@ -305,12 +305,12 @@ def _sums(data: bytes | memoryview, start: int, step: int) -> Iterator[int]:
         at = upto
 
 
-def _page_after(entry: Entry) -> int:
+def _page_after(entry: LogEntry) -> int:
     """The end of the first bytes that have a checksum of their own."""
     return entry.start + entry.step - entry.start % entry.step
 
 
-def _matches(fd: int, entry: Entry, size: int) -> bool:
+def _matches(fd: int, entry: LogEntry, size: int) -> bool:
     """Whether a file that has `size` bytes holds the append, as far as it goes. Of its last, broken part only
     the length is known."""
     upto = min(entry.end, size)

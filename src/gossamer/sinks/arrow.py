@@ -20,7 +20,7 @@ from gossamer.sinks.columns import Column
 from gossamer.sinks.exact import failure
 from gossamer.sinks.jsonl import encode
 from gossamer.sinks.rows import frames, mended, refitted
-from gossamer.sinks.shapes import Shape, decoded
+from gossamer.sinks.shapes import FieldType, decoded
 
 _CHUNK = 256 << 10
 """Bytes of a journal that are read at once."""
@@ -133,7 +133,7 @@ def as_written(part: str, columns: Sequence[Column]) -> tuple[Column, ...]:
             found.append(Column(column.name, "json"))
         elif kind is not None and pa.types.is_decimal(kind) and column.type == "decimal":
             found.append(
-                Column(column.name, "decimal", Shape("decimal", digits=(kind.precision, kind.scale)))
+                Column(column.name, "decimal", FieldType("decimal", digits=(kind.precision, kind.scale)))
             )
         else:
             found.append(column)
@@ -153,7 +153,7 @@ def _type(column: Column) -> Any:
     return _of_shape(column.shape) if column.shape is not None else _TYPES[column.type]
 
 
-def _of_shape(shape: Shape) -> Any:
+def _of_shape(shape: FieldType) -> Any:
     if shape.kind == "list":
         return pa.list_(_of_shape(shape.parts[0][1]))
     if shape.kind == "map":
@@ -175,7 +175,7 @@ def _natural(table: Any, columns: Sequence[Column]) -> Any:
     not fit."""
     for at, column in enumerate(columns):
         if _rich(column):
-            shape = column.shape or Shape(column.type)
+            shape = column.shape or FieldType(column.type)
             try:
                 values = [
                     None if told is None else decoded(shape, told) for told in table.column(at).to_pylist()

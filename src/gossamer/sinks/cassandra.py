@@ -25,12 +25,12 @@ from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, SinkAway, SinkError
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import Column, Columns
-from gossamer.sinks.history import COLUMNS, COLUMNS_COLUMNS, HISTORY, HISTORY_COLUMNS, Name, Past, State
+from gossamer.sinks.history import COLUMNS, COLUMNS_COLUMNS, HISTORY, HISTORY_COLUMNS, ItemState, Name, Past
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.rejects import Refuse
 from gossamer.sinks.rows import FITS, Misfit, binary, number_within, time_in_milliseconds
-from gossamer.sinks.sink_url import Place, name
-from gossamer.sinks.upserting import Table, Unfit, Upserts, Written, clean, state_of
+from gossamer.sinks.sink_url import SinkUrl, name
+from gossamer.sinks.upserting import TableColumns, Unfit, Upserts, Written, clean, state_of
 
 _TYPES = {
     "str": "text",
@@ -55,7 +55,7 @@ MOST = 15 << 20
 _AT_ONCE = 64
 
 
-def cassandra(place: Place, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> Upserts:
+def cassandra(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> Upserts:
     """The TableSink of a `cassandra://`. Raises ConfigError without a driver."""
     try:
         import cassandra.cluster  # noqa: F401
@@ -67,13 +67,13 @@ def cassandra(place: Place, columns: Columns, refuse: Refuse, *, overwrite: bool
 class Cassandra:
     """The Driver; the session keeps the connections."""
 
-    def __init__(self, place: Place, columns: Columns, *, overwrite: bool = False) -> None:
+    def __init__(self, place: SinkUrl, columns: Columns, *, overwrite: bool = False) -> None:
         self.where, self._place, self._columns, self._overwrite = place.where, place, columns, overwrite
         self._keyspace = urlsplit(place.url).path.strip("/")
         self.misfits: list[Misfit] = []
         self._cluster: Any = None
         self._session: Any = None
-        self._tables: dict[str, tuple[Table, Any, Any, int]] = {}
+        self._tables: dict[str, tuple[TableColumns, Any, Any, int]] = {}
         """By kind: columns, prepared INSERT and SELECT, how many columns are there that rows once had."""
         self._there: set[Name] = set()
         """Items of the batch that have a row."""
@@ -120,7 +120,7 @@ class Cassandra:
         except (words.DriverException, words.RequestExecutionException, ErrorMessage, OSError) as error:
             raise SinkAway(f"{self.where} does not take rows: {_line(error)}") from error
 
-    def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, State]:
+    def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
         """See `upserting.Driver`."""
         _, _, select, _ = self._table(kind)
         found = {}
@@ -239,10 +239,10 @@ class Cassandra:
 
         return ssl.create_default_context(cafile=given.get("ca_file"))
 
-    def _table(self, kind: str) -> tuple[Table, Any, Any, int]:
+    def _table(self, kind: str) -> tuple[TableColumns, Any, Any, int]:
         """Make or widen the table of a kind, where it is not as it should be."""
         if kind not in self._tables:
-            table, called = Table(kind, self._columns, _FITS, self.misfits), self._name(kind)
+            table, called = TableColumns(kind, self._columns, _FITS, self.misfits), self._name(kind)
             bare = called.strip('"')
             table.columns = self._as_made(bare, table.columns)
             former = self._lost(bare, table.names, self._make(bare, table.columns, '"_key"'))

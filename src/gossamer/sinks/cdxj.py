@@ -20,11 +20,11 @@ from isal import isal_zlib
 
 from gossamer.errors import SinkError
 from gossamer.model.request import split
-from gossamer.model.visit import Asked
+from gossamer.model.visit import RequestContext
 from gossamer.sinks.exact import failure, sync, sync_folder
 
 _encode = msgspec.json.Encoder().encode
-_asked = msgspec.json.Decoder(Asked).decode
+_asked = msgspec.json.Decoder(RequestContext).decode
 _BEGIN, _END = re.compile(rb"@(\d+)\n"), re.compile(rb"=(\d+) (\d+)\n")
 _TORN = cast(type[Exception], isal_zlib.error)  # its stub calls it an instance
 ENDING = ".warc.gz"
@@ -32,7 +32,7 @@ HEAD = 256 << 10
 """Bytes within which a record's header and its answer's head lie."""
 
 
-class Place(msgspec.Struct):
+class IndexPosition(msgspec.Struct):
     """Where a record lies, as CDXJ has it: numbers are texts there."""
 
     url: str
@@ -45,10 +45,10 @@ class Place(msgspec.Struct):
     method: str | msgspec.UnsetType = msgspec.UNSET
 
 
-_decode = msgspec.json.Decoder(Place).decode
+_decode = msgspec.json.Decoder(IndexPosition).decode
 
 
-class Line(NamedTuple):
+class IndexLine(NamedTuple):
     """A line, and where its record begins."""
 
     offset: int
@@ -78,9 +78,9 @@ def _site(scheme: str, host: str) -> str:
     )
 
 
-def line(key: str, moment: str, place: Place) -> Line:
+def line(key: str, moment: str, place: IndexPosition) -> IndexLine:
     """`moment`: the record's date, 14 digits."""
-    return Line(
+    return IndexLine(
         int(place.offset), b"%b %b %b\n" % (key.encode("utf-8", "replace"), moment.encode(), _encode(place))
     )
 
@@ -96,7 +96,7 @@ def index(path: str) -> str:
     return f"{path.removesuffix(ENDING)}.cdxj"
 
 
-def note(path: str, begin: int, end: int, lines: Sequence[Line]) -> None:
+def note(path: str, begin: int, end: int, lines: Sequence[IndexLine]) -> None:
     """Add the lines of what is about to be written to a part from byte `begin` to `end`. Durable is only that
     there is a journal, and what it began with: see `finish`."""
     where = journal(path)
@@ -120,7 +120,7 @@ def note(path: str, begin: int, end: int, lines: Sequence[Line]) -> None:
         raise failure(where, error) from error
 
 
-def _counted(lines: Sequence[Line], end: int) -> bytes:
+def _counted(lines: Sequence[IndexLine], end: int) -> bytes:
     return b"".join([part.text for part in lines]) + b"=%d %d\n" % (end, len(lines))
 
 
@@ -175,10 +175,10 @@ def forget(path: str) -> None:
             os.unlink(file)
 
 
-def read(path: str) -> tuple[list[Line], int]:
+def read(path: str) -> tuple[list[IndexLine], int]:
     """The lines of an index or a journal without those of bytes that were cut, and the byte up to which a
     journal has all; none where there is no file."""
-    found: list[Line] = []
+    found: list[IndexLine] = []
     whole = begin = since = 0
     try:
         with open(path, "rb") as file:
@@ -191,13 +191,13 @@ def read(path: str) -> tuple[list[Line], int]:
                     if begin <= whole and len(found) - since == int(match[2]):
                         whole = int(match[1])
                 elif (place := place_of(text)) is not None:
-                    found.append(Line(int(place.offset), text))
+                    found.append(IndexLine(int(place.offset), text))
     except FileNotFoundError:
         pass
     return found, whole
 
 
-def records(path: str, begin: int, end: int) -> Iterator[Line]:
+def records(path: str, begin: int, end: int) -> Iterator[IndexLine]:
     """The lines of the answers between two bytes of a part, out of the part itself."""
     name = os.path.basename(path)
     with open(path, "rb") as file:
@@ -212,7 +212,7 @@ def records(path: str, begin: int, end: int) -> Iterator[Line]:
             yield line(
                 surt(url),
                 re.sub(r"\D", "", fields["warc-date"])[:14],
-                Place(
+                IndexPosition(
                     url,
                     mime if fields["warc-type"] == "response" else "warc/revisit",
                     str(int(http.split(b" ", 2)[1])),
@@ -251,7 +251,7 @@ def _members(file: BinaryIO, at: int, end: int) -> Iterator[tuple[int, int, byte
         at += size
 
 
-def place_of(text: bytes) -> Place | None:
+def place_of(text: bytes) -> IndexPosition | None:
     """What a line says; None for what is none."""
     if not text.endswith(b"\n") or text.count(b" ") < 2:
         return None

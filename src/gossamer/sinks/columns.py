@@ -19,7 +19,7 @@ import msgspec
 from gossamer.model.item import names
 from gossamer.model.visit import Row
 from gossamer.sinks.jsonl import text
-from gossamer.sinks.shapes import Shape, hints_of, shape_of
+from gossamer.sinks.shapes import FieldType, hints_of, shape_of
 
 EXTRA = "_extra"
 """The last column of tables: fields that no column is declared for, or that do not fit theirs, as one JSON
@@ -41,7 +41,7 @@ class Column(NamedTuple):
 
     name: str
     type: str = "str"
-    shape: Shape | None = None
+    shape: FieldType | None = None
 
 
 Columns = Mapping[str, Sequence[Column]]

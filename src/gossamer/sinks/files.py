@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from gossamer.errors import SinkAway, UsageError
 from gossamer.sinks.exact import failure, sync, sync_folder
-from gossamer.sinks.object_store import Away
+from gossamer.sinks.object_store import ObjectFolder
 from gossamer.sinks.sink_url import AWAY
 
 OFF = "off"
@@ -33,12 +33,12 @@ def place(spec: str) -> str:
     return f"{scheme.lower()}://{rest}" if colon else spec if spec == OFF else os.path.abspath(spec)
 
 
-class Files:
+class FilePlace:
     """One place. Its methods are called from several threads at once."""
 
     def __init__(self, where: str) -> None:
         """`where`: as `place` says. Raises UsageError, ConfigError."""
-        self._away = Away(where) if "://" in where else None
+        self._away = ObjectFolder(where) if "://" in where else None
         self._folder = where
         self._known: set[str] = set()
 

@@ -15,7 +15,7 @@ from gossamer.model.interfaces import FileSink, TableSink
 from gossamer.model.visit import LINKS, Row
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.columns import Columns
-from gossamer.sinks.sink_url import AWAY, FORMS, SCHEMES, Place, check, place
+from gossamer.sinks.sink_url import AWAY, FORMS, SCHEMES, SinkUrl, check, place
 
 FORMATS = ("jsonl", "csv", "parquet", "sqlite", "warc")
 WHOLE = ("warc", "objects")
@@ -36,7 +36,7 @@ _MEANT = {
 """Endings that others have for what we have, or for its like."""
 
 
-class Output(NamedTuple):
+class OutputSpec(NamedTuple):
     """What an `-o` names: a path and one of FORMATS, `-` and `stdout`, or the URL of a store and its kind
     (`place.FORMS`), or of one of objects and a format of WHOLE."""
 
@@ -44,7 +44,7 @@ class Output(NamedTuple):
     format: str
 
 
-def parse(spec: str) -> Output:
+def parse(spec: str) -> OutputSpec:
     """Read what stands after `-o`. Raises UsageError, naming what exists.
 
     >>> parse("books.jsonl"), parse("data:csv"), parse("-")
@@ -52,24 +52,24 @@ def parse(spec: str) -> Output:
     """
     register_in(spec)
     if spec in ("-", "-:jsonl"):
-        return Output("-", "stdout")
+        return OutputSpec("-", "stdout")
     if spec.startswith("objects:") and len(spec) > len("objects:"):
-        return Output(
+        return OutputSpec(
             away(spec.removeprefix("objects:")) if "://" in spec else spec.removeprefix("objects:"), "objects"
         )
     spec, _ = _parameters(spec)
     scheme, mark, rest = spec.partition("://")
     if mark and scheme.lower() in AWAY:
-        return Output(away(spec), "warc")
+        return OutputSpec(away(spec), "warc")
     if mark and scheme.lower() in ("file", "sqlite"):
         raise UsageError(f"-o {_shown(spec)}: a file is named by its path alone: write {_shown(rest)}")
     if "://" in spec:
-        return Output(spec, check(spec))
+        return OutputSpec(spec, check(spec))
     path, colon, forced = spec.rpartition(":")
     if path == "-":
         raise UsageError(f"-o {spec}: the standard output takes JSON lines: write - or -:jsonl")
     if colon and forced.lower() in FORMATS and path:
-        return Output(path, forced.lower())
+        return OutputSpec(path, forced.lower())
     _slip(spec)
     if colon and "." not in forced and "/" not in forced and path:
         raise UsageError(
@@ -78,9 +78,9 @@ def parse(spec: str) -> Output:
     name = os.path.basename(spec.rstrip("/"))
     stem, _, ending = name.rpartition(".")
     if name.lower().endswith(".warc.gz") and len(name) > len(".warc.gz"):
-        return Output(spec.rstrip("/"), "warc")
+        return OutputSpec(spec.rstrip("/"), "warc")
     if stem and ending.lower() in FORMATS and ending.lower() != "warc":
-        return Output(spec.rstrip("/"), ending.lower())
+        return OutputSpec(spec.rstrip("/"), ending.lower())
     if not stem or not ending or name == ".warc.gz":
         raise UsageError(f"-o {spec!r} names no format: end it in one of {_NAMES}, or write FILE:FORMAT")
     raise UsageError(f"-o {_shown(spec)}: no format for .{_shown(ending)}{_instead(stem, ending)}")
@@ -121,7 +121,7 @@ def whole(specs: Sequence[str]) -> bool:
     return any(parse(spec).format in WHOLE for spec in specs)
 
 
-class FileOutput:
+class OpenedOutput:
     """A file output: one exact file for all kinds, or one a kind (CSV, Parquet), opened when its first row
     comes."""
 
@@ -179,7 +179,7 @@ def open_output(
     owner: str = "",
     folder: str = ".",
     log: AppendLog | None = None,
-) -> FileOutput | TableSink:
+) -> OpenedOutput | TableSink:
     """The sinks of one `-o` (append) or `-O` (overwrite). `columns`: the declared kinds
     (`columns.page_columns`, `columns.item_columns`); `owner`: a name of the crawl that no other crawl has;
     `folder`: the crawl's own; `log`: of its appends. Nothing is touched before `prepare`.
@@ -192,14 +192,14 @@ def open_output(
     if form == "jsonl":
         from gossamer.sinks.jsonl import JsonLines
 
-        return FileOutput(
+        return OpenedOutput(
             path, lambda where, _: JsonLines(where, overwrite=overwrite, owner=owner, log=log), None
         )
     if form == "csv":
         from gossamer.sinks.csv import Csv
 
         guard = guarded(spec)
-        return FileOutput(
+        return OpenedOutput(
             path,
             lambda where, kind: Csv(
                 where, columns.get(kind), overwrite=overwrite, owner=owner, guard=guard, log=log
@@ -211,7 +211,7 @@ def open_output(
         from gossamer.sinks.rejects import Aside
 
         refuse = Aside(folder if folder != "." else os.path.dirname(os.path.abspath(path))).refuse
-        return FileOutput(
+        return OpenedOutput(
             path,
             lambda where, kind: Parquet(
                 where, columns.get(kind), overwrite=overwrite, owner=owner, refuse=refuse, log=log
@@ -229,15 +229,15 @@ def open_output(
             refuse=Aside(folder if folder != "." else os.path.dirname(os.path.abspath(path))).refuse,
         )
     if form in WHOLE:
-        return FileOutput(path, lambda where, _: _whole(where, form, overwrite, owner, folder, log), None)
+        return OpenedOutput(path, lambda where, _: _whole(where, form, overwrite, owner, folder, log), None)
     from gossamer.sinks.jsonl import Stdout
 
     return Stdout()
 
 
 def open_store(
-    at: Place, columns: Columns, *, overwrite: bool, owner: str, folder: str
-) -> FileOutput | TableSink:
+    at: SinkUrl, columns: Columns, *, overwrite: bool, owner: str, folder: str
+) -> OpenedOutput | TableSink:
     """The sink of a store of rows."""
     from gossamer.sinks.rejects import Aside
 
@@ -260,7 +260,7 @@ def open_store(
         return hashes(at, columns, refuse, overwrite=overwrite)
     from gossamer.sinks.journal import journal
 
-    return FileOutput(at.where, lambda _path, _kind: journal(at, refuse, owner=owner, folder=folder), None)
+    return OpenedOutput(at.where, lambda _path, _kind: journal(at, refuse, owner=owner, folder=folder), None)
 
 
 def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str, log: AppendLog | None) -> FileSink:

@@ -58,7 +58,7 @@ Name = tuple[str, str]
 """Kind and key."""
 
 
-class State(NamedTuple):
+class ItemState(NamedTuple):
     """What a store knows of an item. Times are texts as in `_seen_at` (RFC 3339, UTC, milliseconds), so they
     order as texts."""
 
@@ -74,7 +74,7 @@ class Past(NamedTuple):
     written over."""
 
     name: Name
-    state: State
+    state: ItemState
     until: str
     row: Row | None
 
@@ -82,11 +82,11 @@ class Past(NamedTuple):
 class Fold(NamedTuple):
     """What is to be written: first the past, then the rows with their state."""
 
-    rows: dict[Name, tuple[Row, State]]
+    rows: dict[Name, tuple[Row, ItemState]]
     past: list[Past]
 
 
-def seen(was: State | None, content: str, at: str) -> State:
+def seen(was: ItemState | None, content: str, at: str) -> ItemState:
     """The state after an item was seen with this content hash; `was` itself when nothing is to be written.
 
     >>> first = seen(None, "a", "2026-01-01")
@@ -94,22 +94,22 @@ def seen(was: State | None, content: str, at: str) -> State:
     (True, '2026-01-02')
     """
     if was is None:
-        return State(content, at, at, at)
+        return ItemState(content, at, at, at)
     if at < was.seen_at or (was.deleted_at is not None and at <= was.deleted_at):
         return was
     if was.deleted_at is None and was.hash == content:
         return was
-    return State(content, was.first_seen_at, at, was.changed_at if was.hash == content else at)
+    return ItemState(content, was.first_seen_at, at, was.changed_at if was.hash == content else at)
 
 
-def gone(was: State, at: str) -> State:
+def gone(was: ItemState, at: str) -> ItemState:
     """The state after an item was found to be gone; `was` itself when nothing is to be written."""
     return was if was.deleted_at is not None or at < was.seen_at else was._replace(deleted_at=at)
 
 
-def fold(rows: Iterable[Row], known: Mapping[Name, State]) -> Fold:
+def fold(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> Fold:
     """What items write, taken in their order. `known`: the states of those that the store has."""
-    write: dict[Name, tuple[Row, State]] = {}
+    write: dict[Name, tuple[Row, ItemState]] = {}
     past: list[Past] = []
     for row in rows:
         name = row.kind, row.key
@@ -125,7 +125,7 @@ def fold(rows: Iterable[Row], known: Mapping[Name, State]) -> Fold:
     return Fold(write, past)
 
 
-def stored(row: Row, state: State) -> dict[str, str | None]:
+def stored(row: Row, state: ItemState) -> dict[str, str | None]:
     """The columns STORED of a row that is written."""
     return {
         "_first_seen_at": state.first_seen_at,

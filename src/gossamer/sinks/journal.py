@@ -28,8 +28,8 @@ from gossamer.model.visit import Row
 from gossamer.sinks.exact import failure, sync, sync_folder, write_at
 from gossamer.sinks.jsonl import encode
 from gossamer.sinks.rejects import Refuse
-from gossamer.sinks.shipper import Line, Shipper
-from gossamer.sinks.sink_url import Place
+from gossamer.sinks.shipper import JournalRow, Shipper
+from gossamer.sinks.sink_url import SinkUrl
 
 BOUND = 64 << 20
 """Bytes that may wait for their store."""
@@ -40,7 +40,7 @@ TURN = 16 << 20
 _FILE = re.compile(r"(\d{15})\.jsonl")
 
 
-_lines = msgspec.json.Decoder(Line)
+_lines = msgspec.json.Decoder(JournalRow)
 
 
 class Journal:
@@ -205,7 +205,7 @@ class _Mapped:
             raise failure(self._folder, error) from error
 
 
-def journal(place: Place, refuse: Refuse, *, owner: str, folder: str) -> Journal:
+def journal(place: SinkUrl, refuse: Refuse, *, owner: str, folder: str) -> Journal:
     """The journal of a store, in the crawl's folder or where `?journal=` says. Raises ConfigError for a
     client that is not there."""
     at = place.given.get("journal") or f"{folder}/outbox/{_short(place.where)}"
@@ -213,18 +213,18 @@ def journal(place: Place, refuse: Refuse, *, owner: str, folder: str) -> Journal
     return Journal(at, _shipper(place, called, refuse))
 
 
-def _shipper(place: Place, called: str, refuse: Refuse) -> Shipper:
+def _shipper(place: SinkUrl, called: str, refuse: Refuse) -> Shipper:
     if place.kind == "kafka":
-        from gossamer.sinks.kafka import Topic
+        from gossamer.sinks.kafka import KafkaTopic
 
-        return Topic(place, called, refuse)
+        return KafkaTopic(place, called, refuse)
     if place.kind == "webhook":
         from gossamer.sinks.webhook import Webhook
 
         return Webhook(place, called, refuse)
-    from gossamer.sinks.valkey import Lists
+    from gossamer.sinks.valkey import ValkeyLists
 
-    return Lists(place, called, refuse)
+    return ValkeyLists(place, called, refuse)
 
 
 def _short(text: str) -> str:

@@ -27,8 +27,8 @@ from gossamer.model.visit import Row
 from gossamer.sinks.columns import cell
 from gossamer.sinks.jsonl import parsed
 from gossamer.sinks.rejects import Refuse
-from gossamer.sinks.shipper import Line
-from gossamer.sinks.sink_url import Place
+from gossamer.sinks.shipper import JournalRow
+from gossamer.sinks.sink_url import SinkUrl
 
 LONGEST = 20.0
 """Seconds that a call may take."""
@@ -37,13 +37,13 @@ _HEAD = 1024
 Result = TypeVar("Result")
 
 
-class Topic:
+class KafkaTopic:
     """The Shipper of `kafka://HOST:PORT,HOST:PORT/TOPIC`. aiokafka lives on a loop of its own, which runs
     while a call does."""
 
     knows = True
 
-    def __init__(self, place: Place, name: str, refuse: Refuse) -> None:
+    def __init__(self, place: SinkUrl, name: str, refuse: Refuse) -> None:
         try:
             import aiokafka  # noqa: F401
         except ImportError:
@@ -61,7 +61,7 @@ class Topic:
         """See `journal.Shipper`; a topic that is missing is made by the brokers, or not at all."""
         return self._run(self._open())
 
-    def send(self, start: int, end: int, lines: Sequence[Line]) -> int:
+    def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
         """See `journal.Shipper`. A row that the topic is too small for is kept aside."""
         fit = []
         for line in lines:
@@ -80,7 +80,7 @@ class Topic:
         self._run(self._send(end, fit))
         return end
 
-    def _keyed(self, line: Line) -> bytes:
+    def _keyed(self, line: JournalRow) -> bytes:
         """The key of a row's message."""
         found: Any = line.key
         if self._key == "host":
@@ -160,7 +160,7 @@ class Topic:
                 found = error
         return found
 
-    async def _send(self, end: int, lines: Sequence[Line]) -> None:
+    async def _send(self, end: int, lines: Sequence[JournalRow]) -> None:
         from aiokafka import TopicPartition
         from aiokafka.structs import OffsetAndMetadata
 
@@ -210,7 +210,7 @@ async def _within(work: Coroutine[Any, Any, Result], seconds: float) -> Result:
         return await work
 
 
-def _options(place: Place) -> dict[str, Any]:
+def _options(place: SinkUrl) -> dict[str, Any]:
     from aiokafka.helpers import create_ssl_context
 
     split, given = urlsplit(place.url), place.given

@@ -19,7 +19,7 @@ from gossamer.errors import ConfigError, SinkAway, SinkError
 from gossamer.model.visit import Row
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import OURS, Columns
-from gossamer.sinks.history import COLUMNS, HISTORY, SIGHTINGS, STORED, Name, Past, State
+from gossamer.sinks.history import COLUMNS, HISTORY, SIGHTINGS, STORED, ItemState, Name, Past
 from gossamer.sinks.mongodb_documents import (
     as_float,
     decimals,
@@ -32,8 +32,8 @@ from gossamer.sinks.mongodb_documents import (
 )
 from gossamer.sinks.rejects import Refuse
 from gossamer.sinks.rows import Misfit
-from gossamer.sinks.shapes import Shape, moment
-from gossamer.sinks.sink_url import Place, name
+from gossamer.sinks.shapes import FieldType, moment
+from gossamer.sinks.sink_url import SinkUrl, name
 from gossamer.sinks.upserting import HistoryUpserts, Unfit, Written, clean, state_of
 
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
@@ -53,7 +53,7 @@ _MOST = 20_000
 """Names of fields that are remembered as noted; untyped dicts may have any."""
 
 
-def mongodb(place: Place, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> HistoryUpserts:
+def mongodb(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> HistoryUpserts:
     """The TableSink of a `mongodb://`. Raises ConfigError without a driver."""
     try:
         import pymongo  # noqa: F401
@@ -65,7 +65,7 @@ def mongodb(place: Place, columns: Columns, refuse: Refuse, *, overwrite: bool =
 class Mongo:
     """The Driver; pymongo keeps the connections."""
 
-    def __init__(self, place: Place, columns: Columns, *, overwrite: bool = False) -> None:
+    def __init__(self, place: SinkUrl, columns: Columns, *, overwrite: bool = False) -> None:
         self.where, self._place, self._columns, self._overwrite = place.where, place, columns, overwrite
         self._client: Any = None
         self._base: Any = None
@@ -74,7 +74,7 @@ class Mongo:
         """By collection: the IDs in COLUMNS, as far as we know."""
         self._numbers: tuple[Callable[[Decimal], Any], Callable[[Decimal], Any]] = decimals, exact
         """How decimals are written: in collections of an earlier gossamer, in others."""
-        self._shapes: dict[str, Mapping[str, Shape] | None] = {}
+        self._shapes: dict[str, Mapping[str, FieldType] | None] = {}
         """By kind: the types of its fields; None: its collection is of an earlier gossamer, whose dates are
         texts."""
         self.misfits: list[Misfit] = []
@@ -135,7 +135,7 @@ class Mongo:
         except errors.PyMongoError as error:
             raise SinkAway(f"{self.where} does not take rows: {_line(error)}") from error
 
-    def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, State]:
+    def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
         """See `upserting.Driver`."""
         names = {clean(key): key for key in keys}
         found = self._collection(kind).find({"_id": {"$in": [*names]}}, dict.fromkeys(_STATES, 1))
@@ -251,12 +251,12 @@ class Mongo:
             client.close()
 
     def _document(
-        self, row: Row, state: State | None, careful: bool = False, unfit: list[str] | None = None
+        self, row: Row, state: ItemState | None, careful: bool = False, unfit: list[str] | None = None
     ) -> dict[str, Any]:
         shapes = self._typed(row.kind)
         return document(self._numbers[shapes is not None], row, state, careful, shapes=shapes, unfit=unfit)
 
-    def _typed(self, kind: str) -> Mapping[str, Shape] | None:
+    def _typed(self, kind: str) -> Mapping[str, FieldType] | None:
         """The types of a kind's fields. A collection whose moments are texts is of an earlier gossamer, and
         goes on so."""
         if kind not in self._shapes:

@@ -13,9 +13,9 @@ import msgspec
 
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import EXTRA, Column, cell
-from gossamer.sinks.history import State, stored
+from gossamer.sinks.history import ItemState, stored
 from gossamer.sinks.jsonl import text
-from gossamer.sinks.shapes import Shape, moment, natural
+from gossamer.sinks.shapes import FieldType, moment, natural
 from gossamer.sinks.upserting import clean
 
 _WIDE = 2**63
@@ -57,10 +57,10 @@ class Unholdable(ValueError):
 def document(
     number: Callable[[Decimal], Any],
     row: Row,
-    state: State | None,
+    state: ItemState | None,
     careful: bool = False,
     *,
-    shapes: Mapping[str, Shape] | None = None,
+    shapes: Mapping[str, FieldType] | None = None,
     unfit: list[str] | None = None,
 ) -> dict[str, Any]:
     """A row as a document. `shapes`: the types of its fields, which become BSON's; None: all dates are text,
@@ -91,17 +91,17 @@ def document(
     return found
 
 
-def shapes_of(columns: Iterable[Column]) -> dict[str, Shape]:
+def shapes_of(columns: Iterable[Column]) -> dict[str, FieldType]:
     """The types of the fields of a kind."""
-    strings = Shape("list", (("item", Shape("str")),))
+    strings = FieldType("list", (("item", FieldType("str")),))
     return {
-        one.name: one.shape or (strings if one.type == "strings" else Shape(one.type))
+        one.name: one.shape or (strings if one.type == "strings" else FieldType(one.type))
         for one in columns
         if one.type not in ("json", "any") or one.shape is not None
     }
 
 
-def _typed(shape: Shape | None, value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
+def _typed(shape: FieldType | None, value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
     """A value of a shape as BSON has it. Raises Unholdable. What is not of its shape is written as it is."""
     if value is None or value is msgspec.UNSET:
         return None

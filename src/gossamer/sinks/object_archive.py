@@ -11,7 +11,7 @@ from gossamer.errors import SinkAway
 from gossamer.model.visit import Row
 from gossamer.sinks import cdxj
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.object_store import Away
+from gossamer.sinks.object_store import ObjectFolder
 from gossamer.sinks.objects import Objects, objects_of
 from gossamer.sinks.upload import MOST_WAITING, PATIENCE, Sender
 from gossamer.sinks.warc import Warc
@@ -38,7 +38,7 @@ class Archived:
         patience: float = PATIENCE,
         log: AppendLog | None = None,
     ) -> None:
-        self._away = Away(url)
+        self._away = ObjectFolder(url)
         self.folder = f"{os.path.abspath(staging)}/{re.sub(r'[^A-Za-z0-9._-]', '_', url.partition('?')[0])}"
         stem = re.sub(r"[^A-Za-z0-9._-]", "", owner.replace("@", "-")) or "pages"
         self._sink: Objects | Warc

@@ -34,7 +34,7 @@ _UNSIGNED = (
 PARAMETERS = ("endpoint", "region", "user", "anonymous")
 
 
-class Away:
+class ObjectFolder:
     """A folder in a store of objects. Raises UsageError, ConfigError for a URL that cannot be meant; asks
     nobody yet."""
 

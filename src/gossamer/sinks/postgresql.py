@@ -23,15 +23,15 @@ from gossamer.sinks.history import (
     HISTORY_COLUMNS,
     SIGHTINGS,
     SIGHTINGS_COLUMNS,
+    ItemState,
     Name,
     Past,
-    State,
 )
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.rejects import Refuse
 from gossamer.sinks.rows import Misfit
-from gossamer.sinks.sink_url import Place, name
-from gossamer.sinks.upserting import HistoryUpserts, Table, Unfit, Written, clean, state_of
+from gossamer.sinks.sink_url import SinkUrl, name
+from gossamer.sinks.upserting import HistoryUpserts, TableColumns, Unfit, Written, clean, state_of
 
 _STATES = ("_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 _TIME = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
@@ -52,7 +52,9 @@ _REFUSED = (
 )
 
 
-def postgresql(place: Place, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> HistoryUpserts:
+def postgresql(
+    place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False
+) -> HistoryUpserts:
     """The TableSink of a `postgresql://`. Raises ConfigError without a driver, UsageError."""
     try:
         import psycopg  # noqa: F401
@@ -66,13 +68,13 @@ def postgresql(place: Place, columns: Columns, refuse: Refuse, *, overwrite: boo
 class Postgres:
     """The Driver. The connection is made when it is needed."""
 
-    def __init__(self, place: Place, columns: Columns, *, overwrite: bool = False) -> None:
+    def __init__(self, place: SinkUrl, columns: Columns, *, overwrite: bool = False) -> None:
         self.where = place.where
         self._url, self._given, self._overwrite = place.url, place.given, overwrite
         self._columns = columns
         self.misfits: list[Misfit] = []
         self._base: Any = None
-        self._tables: dict[str, tuple[Table, str, str, str]] = {}
+        self._tables: dict[str, tuple[TableColumns, str, str, str]] = {}
         """By kind: columns, quoted name, COPY and upsert statement."""
 
     def prepare(self, kinds: Sequence[str]) -> None:
@@ -112,7 +114,7 @@ class Postgres:
         except UnicodeError as error:
             raise Unfit(str(error)) from error
 
-    def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, State]:
+    def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
         """States of the keys' rows; nobody else writes the table until the transaction ends."""
         _, table, _, _ = self._table(kind)
         names = {clean(key): key for key in keys}
@@ -239,13 +241,13 @@ class Postgres:
         )
         base.execute("SET lock_timeout = '30s'")
 
-    def _table(self, kind: str) -> tuple[Table, str, str, str]:
+    def _table(self, kind: str) -> tuple[TableColumns, str, str, str]:
         """Make or widen the table of a kind inside the transaction, where it is not as it should be."""
         if kind in self._tables:
             return self._tables[kind]
         self._alone()
         whole = self._given.get("as") == "jsonb"
-        table = Table(kind, self._columns, tables.FITS, self.misfits, whole=whole, strict=True)
+        table = TableColumns(kind, self._columns, tables.FITS, self.misfits, whole=whole, strict=True)
         called = self._name(kind)
         table.columns = tables.as_made(self._base, called, table.columns)
         if kind not in RECORDS:

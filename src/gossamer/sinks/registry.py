@@ -16,7 +16,7 @@ from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.attempts import TABLE, attempt_columns, kind
 from gossamer.sinks.columns import Columns
 from gossamer.sinks.formats import WHOLE, open_output, parse
-from gossamer.sinks.formats import FileOutput as Files
+from gossamer.sinks.formats import OpenedOutput as Files
 from gossamer.sinks.jsonl import JsonLines
 
 Wanted = Callable[[Row], bool]

@@ -16,7 +16,7 @@ import msgspec
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.columns import EXTRA, Column, cell
 from gossamer.sinks.jsonl import encode, lines, parsed, text
-from gossamer.sinks.shapes import Shape, day, moment, natural, octets
+from gossamer.sinks.shapes import FieldType, day, moment, natural, octets
 
 _WIDE = 2**63
 _STEP = Decimal("1e-9")
@@ -55,7 +55,7 @@ def misfit(column: Column, value: Any) -> str:
     told = said if len(said := text(value)) <= 60 else f"{said[:57]}..."
     kind = column.type
     if column.shape is not None or kind == "decimal":
-        shape = column.shape or Shape("decimal")
+        shape = column.shape or FieldType("decimal")
         kind = (
             "decimal({}, {})".format(*(shape.digits if shape.digits[0] else (38, 9)))
             if shape.kind == "decimal"
@@ -223,7 +223,7 @@ def time_in_milliseconds(value: Any) -> str | None:
     return None if found is not None and "." in found and found[23:].rstrip("Z").strip("0") else found
 
 
-def _shaped(shape: Shape, value: Any) -> str | None:
+def _shaped(shape: FieldType, value: Any) -> str | None:
     """A value of a typed column as its journal holds it: a decimal as text, else JSON text."""
     try:
         found = natural(shape, value)
@@ -285,7 +285,7 @@ def _span(value: Any) -> str | None:
 
 def _clock(value: Any) -> str | None:
     try:
-        return natural(Shape("clock"), value).isoformat()  # type: ignore[no-any-return]
+        return natural(FieldType("clock"), value).isoformat()  # type: ignore[no-any-return]
     except ValueError:
         return None
 

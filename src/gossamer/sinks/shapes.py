@@ -29,7 +29,7 @@ _LISTS = (list, tuple, set, frozenset, Sequence)
 _MAPS = (dict, Mapping)
 
 
-class Shape(NamedTuple):
+class FieldType(NamedTuple):
     """A type. `kind` is one of: str int float bool decimal time date clock span bytes uuid json list map
     struct.
 
@@ -38,11 +38,11 @@ class Shape(NamedTuple):
     """
 
     kind: str
-    parts: tuple[tuple[str, Shape], ...] = ()
+    parts: tuple[tuple[str, FieldType], ...] = ()
     digits: tuple[int, int] = (0, 0)
 
 
-JSON = Shape("json")
+JSON = FieldType("json")
 """The shape of values without one type: JSON text."""
 _LEAVES: dict[Any, str] = {
     int: "int",
@@ -60,7 +60,7 @@ _LEAVES: dict[Any, str] = {
 }
 
 
-def shape_of(annotation: Any, inside: tuple[Any, ...] = ()) -> Shape:
+def shape_of(annotation: Any, inside: tuple[Any, ...] = ()) -> FieldType:
     """The shape of a field's annotation. `inside`: the classes around it; a class inside itself is JSON.
 
     >>> shape_of(list[int] | None)
@@ -73,7 +73,7 @@ def shape_of(annotation: Any, inside: tuple[Any, ...] = ()) -> Shape:
     if origin in (typing.Union, types.UnionType):
         several = {shape_of(part, inside) for part in args if part not in (type(None), msgspec.UnsetType)}
         if {one.kind for one in several} == {"int", "float"}:
-            return Shape("float")
+            return FieldType("float")
         return several.pop() if len(several) == 1 else JSON
     if origin is typing.Literal:
         return _of_values(args)
@@ -84,18 +84,22 @@ def shape_of(annotation: Any, inside: tuple[Any, ...] = ()) -> Shape:
     if issubclass(annotation, Enum):
         return _of_values([one.value for one in annotation])
     if annotation in _LEAVES:
-        return Shape(_LEAVES[annotation])
+        return FieldType(_LEAVES[annotation])
     if issubclass(annotation, str | PurePath) or hasattr(annotation, "unicode_string"):
-        return Shape("str")
+        return FieldType("str")
     return _of_class(annotation, inside) if is_class(annotation) and annotation not in inside else JSON
 
 
-def _of_values(values: Sequence[Any]) -> Shape:
+def _of_values(values: Sequence[Any]) -> FieldType:
     kinds = {str if isinstance(value, str) else type(value) for value in values}
-    return Shape({str: "str", int: "int", bool: "bool"}.get(kinds.pop(), "json")) if len(kinds) == 1 else JSON
+    return (
+        FieldType({str: "str", int: "int", bool: "bool"}.get(kinds.pop(), "json"))
+        if len(kinds) == 1
+        else JSON
+    )
 
 
-def _of_parts(origin: Any, args: tuple[Any, ...], inside: tuple[Any, ...]) -> Shape:
+def _of_parts(origin: Any, args: tuple[Any, ...], inside: tuple[Any, ...]) -> FieldType:
     if origin in _MAPS:
         if len(args) != 2 or shape_of(args[0]).kind != "str":
             return JSON
@@ -103,10 +107,10 @@ def _of_parts(origin: Any, args: tuple[Any, ...], inside: tuple[Any, ...]) -> Sh
     else:
         elements = set(args) - {Ellipsis}
         kind, part = "list", shape_of(elements.pop(), inside) if len(elements) == 1 else JSON
-    return JSON if part.kind == "json" else Shape(kind, (("item" if kind == "list" else "value", part),))
+    return JSON if part.kind == "json" else FieldType(kind, (("item" if kind == "list" else "value", part),))
 
 
-def _of_class(cls: type, inside: tuple[Any, ...]) -> Shape:
+def _of_class(cls: type, inside: tuple[Any, ...]) -> FieldType:
     """A struct, unless the class is written in another form than an object with all its fields."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
@@ -125,7 +129,7 @@ def _of_class(cls: type, inside: tuple[Any, ...]) -> Shape:
         (told, shape_of(hints.get(name), (*inside, cls)))
         for told, name in zip(written, names(cls), strict=True)
     ]
-    return Shape("struct", tuple(parts)) if parts else JSON
+    return FieldType("struct", tuple(parts)) if parts else JSON
 
 
 def hints_of(cls: type) -> dict[str, Any]:
@@ -167,25 +171,25 @@ def _digits(marks: Sequence[Any]) -> tuple[int, int]:
     return 0, 0
 
 
-def of_value(value: Any) -> Shape | None:
+def of_value(value: Any) -> FieldType | None:
     """The shape of a value that a store's reader gives; None: a null tells nothing. Objects are JSON."""
     if value is None:
         return None
     if isinstance(value, list | tuple):
-        found: Shape | None = None
+        found: FieldType | None = None
         for one in value:
             if (part := of_value(one)) is not None:
                 found = part if found is None else joined(found, part)
-        return JSON if found is None or found.kind == "json" else Shape("list", (("item", found),))
+        return JSON if found is None or found.kind == "json" else FieldType("list", (("item", found),))
     kind = _LEAVES.get(type(value), "json")
     if kind == "decimal" and value.is_finite():
         scale = max(0, -value.as_tuple().exponent)
         whole = max(0, value.adjusted() + 1)
-        return Shape("decimal", digits=(whole + scale, scale) if 0 < whole + scale <= 76 else (0, 0))
-    return Shape("float") if kind == "int" and not -_WIDE <= value < _WIDE else Shape(kind)
+        return FieldType("decimal", digits=(whole + scale, scale) if 0 < whole + scale <= 76 else (0, 0))
+    return FieldType("float") if kind == "int" and not -_WIDE <= value < _WIDE else FieldType(kind)
 
 
-def joined(one: Shape, other: Shape) -> Shape:
+def joined(one: FieldType, other: FieldType) -> FieldType:
     """The shape of values of both."""
     if one == other:
         return one
@@ -194,23 +198,23 @@ def joined(one: Shape, other: Shape) -> Shape:
         scale = max(one.digits[1], other.digits[1])
         whole = max(one.digits[0] - one.digits[1], other.digits[0] - other.digits[1])
         fits = one.digits[0] and other.digits[0] and whole + scale <= 76
-        return Shape("decimal", digits=(whole + scale, scale) if fits else (0, 0))
+        return FieldType("decimal", digits=(whole + scale, scale) if fits else (0, 0))
     if kinds == {"int", "decimal"}:
         number = one if one.kind == "decimal" else other
         scale = number.digits[1]
-        return Shape(
+        return FieldType(
             "decimal",
             digits=(max(number.digits[0], 19 + scale), scale) if number.digits[0] and scale <= 57 else (0, 0),
         )
     if kinds <= {"int", "float", "decimal"}:
-        return Shape("float") if "decimal" not in kinds else Shape("decimal")
+        return FieldType("float") if "decimal" not in kinds else FieldType("decimal")
     if kinds == {"list"}:
         part = joined(one.parts[0][1], other.parts[0][1])
-        return JSON if part.kind == "json" else Shape("list", (("item", part),))
+        return JSON if part.kind == "json" else FieldType("list", (("item", part),))
     return JSON
 
 
-def natural(shape: Shape, value: Any) -> Any:
+def natural(shape: FieldType, value: Any) -> Any:
     """The Python value of a JSON-ready one; a map is a list of pairs, JSON is text, NaN and infinity are
     None. Raises ValueError for a value that is not of the shape.
 
@@ -225,7 +229,7 @@ def natural(shape: Shape, value: Any) -> Any:
         raise ValueError(str(error)) from error
 
 
-def decoded(shape: Shape, told: str) -> Any:
+def decoded(shape: FieldType, told: str) -> Any:
     """The Python value of a cell as the journal holds it: JSON text of lists, maps and structs, the text of
     all else."""
     if shape.kind in ("list", "map", "struct", "int", "float", "bool"):
@@ -270,8 +274,8 @@ def _exactly(precision: int) -> Context:
     return Context(prec=precision + 1, Emin=-999_999, Emax=999_999, traps=[InvalidOperation, Inexact])
 
 
-def _of_kind(kind: type) -> Callable[[Shape, Any], Any]:
-    def same(_: Shape, value: Any) -> Any:
+def _of_kind(kind: type) -> Callable[[FieldType, Any], Any]:
+    def same(_: FieldType, value: Any) -> Any:
         if not isinstance(value, kind):
             raise ValueError(f"not a {kind.__name__}")
         return value
@@ -279,13 +283,13 @@ def _of_kind(kind: type) -> Callable[[Shape, Any], Any]:
     return same
 
 
-def _int(_: Shape, value: Any) -> int:
+def _int(_: FieldType, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not -_WIDE <= value < _WIDE:
         raise ValueError("not an integer of 64 bits")
     return value
 
 
-def _float(_: Shape, value: Any) -> float | None:
+def _float(_: FieldType, value: Any) -> float | None:
     if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
         raise ValueError("not a number")
     if (isinstance(value, float) and not math.isfinite(value)) or (
@@ -298,38 +302,38 @@ def _float(_: Shape, value: Any) -> float | None:
     return found
 
 
-def _decimal(shape: Shape, value: Any) -> Decimal | None:
+def _decimal(shape: FieldType, value: Any) -> Decimal | None:
     if isinstance(value, float | Decimal) and not Decimal(value).is_finite():
         return None
     return exact(value, *(shape.digits if shape.digits[0] else (38, 9)))
 
 
-def _clock(_: Shape, value: Any) -> time:
+def _clock(_: FieldType, value: Any) -> time:
     found = value if isinstance(value, time) else time.fromisoformat(value)
     if found.tzinfo is not None:
         raise ValueError("a time with a zone")
     return found
 
 
-def _list(shape: Shape, value: Any) -> list[Any]:
+def _list(shape: FieldType, value: Any) -> list[Any]:
     if not isinstance(value, list | tuple | set | frozenset):
         raise ValueError("not a list")
     part = shape.parts[0][1]
     return [natural(part, one) for one in value]
 
 
-def _map(shape: Shape, value: Any) -> list[tuple[str, Any]]:
+def _map(shape: FieldType, value: Any) -> list[tuple[str, Any]]:
     part = shape.parts[0][1]
     return [(str(name), natural(part, one)) for name, one in value.items()]
 
 
-def _struct(shape: Shape, value: Any) -> dict[str, Any]:
+def _struct(shape: FieldType, value: Any) -> dict[str, Any]:
     if more := value.keys() - {name for name, _ in shape.parts}:
         raise ValueError(f"no field {min(more)}")
     return {name: natural(part, value.get(name)) for name, part in shape.parts}
 
 
-_NATURAL: dict[str, Callable[[Shape, Any], Any]] = {
+_NATURAL: dict[str, Callable[[FieldType, Any], Any]] = {
     "str": _of_kind(str),
     "uuid": _of_kind(str),
     "span": _of_kind(str),

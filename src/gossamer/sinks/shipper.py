@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 
-class Line(NamedTuple):
+class JournalRow(NamedTuple):
     """One row as it travels: `row` is its JSON."""
 
     kind: str
@@ -28,7 +28,7 @@ class Shipper(Protocol):
     def open(self) -> int:
         """Connect; the position up to which the store has all, 0 when it does not know."""
 
-    def send(self, start: int, end: int, lines: Sequence[Line]) -> int:
+    def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
         """Make a batch durable over there; the position up to which the store has all, mostly `end`."""
 
     def drop(self) -> None:

@@ -43,7 +43,7 @@ _STRICT = ("kafka", "cassandra")
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
-class Place(NamedTuple):
+class SinkUrl(NamedTuple):
     """One store: `kind` of FORMS, `url` for its driver, `given`: our parameters, `where`: how it is called,
     without secrets."""
 
@@ -91,7 +91,7 @@ def check(spec: str) -> str:
     return kind
 
 
-def place(spec: str) -> Place:
+def place(spec: str) -> SinkUrl:
     """An output's URL, secrets put in. Raises UsageError, ConfigError for a secret that is not there."""
     kind = check(spec)
     split = urlsplit(_REFERENCE.sub(_secret, spec))
@@ -101,7 +101,7 @@ def place(spec: str) -> Place:
     bare = split._replace(netloc=split.netloc.rpartition("@")[2], query="", fragment="")
     given = {name: value for name, value in pairs if name in ours}
     shown = {name: value for name, value in given.items() if name in ("table", "collection", "hash", "list")}
-    return Place(kind, url, given, _joined(bare._replace(query=urlencode(shown, safe="{}:"))))
+    return SinkUrl(kind, url, given, _joined(bare._replace(query=urlencode(shown, safe="{}:"))))
 
 
 def _joined(split: SplitResult) -> str:

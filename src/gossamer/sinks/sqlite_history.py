@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gossamer.model.visit import Row
-from gossamer.sinks.history import COLUMNS, HISTORY, SIGHTINGS, Past, State, fold, stored
+from gossamer.sinks.history import COLUMNS, HISTORY, SIGHTINGS, ItemState, Past, fold, stored
 from gossamer.sinks.jsonl import text, whole
 
 CHUNK = 500
@@ -124,7 +124,7 @@ def clean(value: str) -> str:
     return value if value.isascii() else whole(value)
 
 
-def _known(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> dict[tuple[str, str], State]:
+def _known(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> dict[tuple[str, str], ItemState]:
     """The states of the rows that the table has. A row of an older gossamer has no hash: whatever comes is a
     change."""
     kind, keys = rows[0].kind, list({clean(row.key): row.key for row in rows}.items())
@@ -136,7 +136,7 @@ def _known(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> dict[tu
             f"WHERE _key IN ({', '.join('?' * len(names))})",
             list(names),
         ):
-            known[kind, names[key]] = State(
+            known[kind, names[key]] = ItemState(
                 content or "", began or seen or "", seen or "", since or seen or "", deleted
             )
     return known

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from gossamer.config.data_files import open_file
 from gossamer.errors import SinkAway, SinkError
 from gossamer.sinks.exact import failure, sync_folder
-from gossamer.sinks.object_store import Away
+from gossamer.sinks.object_store import ObjectFolder
 from gossamer.sinks.rotating import READY, SENT
 
 MOST_WAITING = 512 << 20
@@ -35,7 +35,13 @@ class Sender:
     """Sends the ready parts of a folder. `most`: bytes that may wait."""
 
     def __init__(
-        self, away: Away, folder: str, files: Files, *, most: int = MOST_WAITING, patience: float = PATIENCE
+        self,
+        away: ObjectFolder,
+        folder: str,
+        files: Files,
+        *,
+        most: int = MOST_WAITING,
+        patience: float = PATIENCE,
     ) -> None:
         self._away, self._folder, self._files, self._most, self._patience = (
             away,

@@ -21,7 +21,7 @@ from gossamer.errors import SinkAway, SinkError
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, OURS, Column, Columns
-from gossamer.sinks.history import STORED, Name, Past, State, fold, stored
+from gossamer.sinks.history import STORED, ItemState, Name, Past, fold, stored
 from gossamer.sinks.rejects import Refuse, counting
 from gossamer.sinks.rows import Fit, Misfit, fitted
 
@@ -34,7 +34,7 @@ class Unfit(Exception):
     again."""
 
 
-Written = tuple[Row, State | None]
+Written = tuple[Row, ItemState | None]
 """A row, and its state when it is an item."""
 
 
@@ -52,7 +52,7 @@ class Driver(Protocol):
     def begin(self) -> contextlib.AbstractContextManager[None]:
         """A batch: a transaction where there is one."""
 
-    def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, State]:
+    def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
         """States of the items that are there."""
 
     def past(self, kind: str, past: Sequence[Past]) -> None:
@@ -195,7 +195,7 @@ class HistoryUpserts(Upserts):
         self._historian.sighted(kind, runs)
 
 
-class Table:
+class TableColumns:
     """The columns of a kind, and rows as their values. Untyped dicts, or `whole`: the own fields are one JSON
     column `data`. `strict`: the store reads its JSON columns. `fits`: what the store's types hold, as of
     `rows.fitted`; `misfits` gets the rows with values that do not fit."""
@@ -246,7 +246,7 @@ class Table:
                     self._misfits.append((row, "; ".join(unfit)))
         return [[_cleaned(value) for value in row] for row in found] if careful else found
 
-    def _whole(self, row: Row, state: State | None) -> dict[str, Any]:
+    def _whole(self, row: Row, state: ItemState | None) -> dict[str, Any]:
         data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
         if self.whole:
             ours = {column.name for column in OURS} if row.kind not in RECORDS else set()
@@ -259,9 +259,9 @@ class Table:
 
 def state_of(
     content: str | None, first: str | None, seen: str | None, changed: str | None, deleted: str | None
-) -> State:
+) -> ItemState:
     """A state as a store holds it; a row that others wrote may lack parts of it."""
-    return State(content or "", first or seen or "", seen or "", changed or seen or "", deleted)
+    return ItemState(content or "", first or seen or "", seen or "", changed or seen or "", deleted)
 
 
 def clean(value: str) -> str:

@@ -19,12 +19,12 @@ import redis
 from gossamer.errors import SinkAway, SinkError, UsageError
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import Columns, cell
-from gossamer.sinks.history import COLUMNS, HISTORY, TAKEN, Name, Past, State, stored
+from gossamer.sinks.history import COLUMNS, HISTORY, TAKEN, ItemState, Name, Past, stored
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.rejects import Refuse
 from gossamer.sinks.rows import Misfit
-from gossamer.sinks.shipper import Line
-from gossamer.sinks.sink_url import Place
+from gossamer.sinks.shipper import JournalRow
+from gossamer.sinks.sink_url import SinkUrl
 from gossamer.sinks.upserting import Unfit, Upserts, Written, clean, state_of
 
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
@@ -52,10 +52,10 @@ KEPT = 90 * 86_400
 """Seconds for which a list's store remembers how far it got, after the last push."""
 
 
-class Client:
+class RowsConnection:
     """One connection, made when it is needed; what it raises, as ours."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: SinkUrl) -> None:
         scheme, _, rest = place.url.partition("://")
         self._url, self.where = f"{scheme.replace('valkey', 'redis')}://{rest}", place.where
         self._client: redis.Redis | None = None
@@ -101,7 +101,7 @@ class Client:
             client.close()
 
 
-def hashes(place: Place, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> Upserts:
+def hashes(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> Upserts:
     """The TableSink of `?hash=`. Raises UsageError."""
     if overwrite:
         raise UsageError(
@@ -115,8 +115,8 @@ class Hashes:
     The set `_columns` says which fields of a hash an item are ours (its name's pattern, a blank, the field):
     others' stay."""
 
-    def __init__(self, place: Place) -> None:
-        self._client = Client(place)
+    def __init__(self, place: SinkUrl) -> None:
+        self._client = RowsConnection(place)
         self.where, self._pattern = place.where, place.given["hash"]
         self.drop = self._client.drop
         self.misfits: list[Misfit] = []
@@ -135,7 +135,7 @@ class Hashes:
             yield
             self._pipe.execute()
 
-    def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, State]:
+    def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
         """See `upserting.Driver`."""
         with self._client.use() as client:
             pipe = client.pipeline(transaction=False)
@@ -216,13 +216,13 @@ class Hashes:
         return _raw(f"_{called}" if called in TAKEN else called)
 
 
-class Lists:
+class ValkeyLists:
     """The Shipper of lists: rows and how far they got change in one script."""
 
     knows = True
 
-    def __init__(self, place: Place, name: str, refuse: Refuse) -> None:
-        self._client = Client(place)
+    def __init__(self, place: SinkUrl, name: str, refuse: Refuse) -> None:
+        self._client = RowsConnection(place)
         self.where, self._list, self._name = place.where, place.given["list"], name
         self.drop = self._client.drop
 
@@ -231,7 +231,7 @@ class Lists:
         with self._use() as client:
             return int(client.get(self._at()) or 0)
 
-    def send(self, start: int, end: int, lines: Sequence[Line]) -> int:
+    def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
         """See `journal.Shipper`."""
         with self._use() as client:
             rows = [bytes(line.row) for line in lines]
@@ -249,7 +249,7 @@ class Lists:
         return f"gossamer:sent:{self._name}"
 
 
-def _data(row: Row, state: State | None) -> dict[str, Any]:
+def _data(row: Row, state: ItemState | None) -> dict[str, Any]:
     data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
     return data if state is None else {**data, **stored(row, state)}
 

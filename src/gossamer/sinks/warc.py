@@ -109,7 +109,7 @@ class Warc:
     def _stands(self, wrote: Wrote, committed: int) -> bool:
         return wrote.end <= committed and self.parts.ends_so(wrote.start, wrote.end, wrote.tail)
 
-    def _made(self, raws: Sequence[Raw], start: int, committed: int) -> tuple[bytes, list[cdxj.Line]]:
+    def _made(self, raws: Sequence[Raw], start: int, committed: int) -> tuple[bytes, list[cdxj.IndexLine]]:
         """The records that follow on `committed` bytes, and their lines in the index."""
         name, at = self.parts.name(start), committed
         pieces, lines = [] if start < committed else [self._records.info(name)], []

@@ -20,7 +20,7 @@ from isal import isal_zlib
 
 from gossamer import __version__
 from gossamer.model.visit import Raw
-from gossamer.sinks.cdxj import Line, Place, line, surt
+from gossamer.sinks.cdxj import IndexLine, IndexPosition, line, surt
 
 PROFILE, UNCHANGED = (
     f"http://netpreserve.org/warc/1.1/revisit/{what}"
@@ -90,7 +90,7 @@ class Records:
             self, date, answer, digest, (hashed, coding), first, data, self._request(raw, date, answer, sent)
         )
 
-    def add(self, raw: Raw, at: int, offset: int, name: str) -> tuple[bytes, Line]:
+    def add(self, raw: Raw, at: int, offset: int, name: str) -> tuple[bytes, IndexLine]:
         """The records of an answer and its request. `at`: byte in the output, `offset`: in its file, called
         `name`."""
         packed: Packed = raw.packed if raw.packed is not None and raw.packed.by is self else self.pack(raw)
@@ -102,7 +102,7 @@ class Records:
         fresh = first is None and raw.status != 304
         mime = raw.content_type.partition(";")[0].strip() or "-" if fresh else "warc/revisit"
         method = msgspec.UNSET if raw.asked.method == "GET" else raw.asked.method
-        place = Place(
+        place = IndexPosition(
             raw.url, mime, str(raw.status), packed.digest, str(len(data)), str(offset), name, method
         )
         day = f"{date[:4]}{date[5:7]}{date[8:10]}{date[11:13]}{date[14:16]}{date[17:19]}"

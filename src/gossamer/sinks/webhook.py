@@ -22,8 +22,8 @@ import pycurl
 from gossamer.errors import SinkAway, SinkError, UsageError
 from gossamer.model.visit import Row
 from gossamer.sinks.rejects import Refuse
-from gossamer.sinks.shipper import Line
-from gossamer.sinks.sink_url import Place
+from gossamer.sinks.shipper import JournalRow
+from gossamer.sinks.sink_url import SinkUrl
 
 _AGAIN = (408, 425, 429)
 _ROWS = (400, 413, 422)
@@ -43,7 +43,7 @@ class Webhook:
 
     knows = False
 
-    def __init__(self, place: Place, name: str, refuse: Refuse) -> None:
+    def __init__(self, place: SinkUrl, name: str, refuse: Refuse) -> None:
         self.where, self._name, self._refuse = place.where, name, refuse
         self._url = place.url.replace("+webhook://", "://", 1)
         secret = place.given["secret"]
@@ -64,7 +64,7 @@ class Webhook:
         """Nothing to reach: the first batch tells."""
         return 0
 
-    def send(self, start: int, end: int, lines: Sequence[Line]) -> int:
+    def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
         """See `journal.Shipper`."""
         for first in range(0, len(lines), self._most):
             some = lines[first : first + self._most]
@@ -85,10 +85,10 @@ class Webhook:
         if curl is not None:
             curl.close()
 
-    def _aside(self, line: Line, code: int) -> None:
+    def _aside(self, line: JournalRow, code: int) -> None:
         self._refuse(self.where, Row(line.kind, line.key, msgspec.json.decode(line.row)), f"status {code}")
 
-    def _post(self, called: str, lines: Sequence[Line]) -> int:
+    def _post(self, called: str, lines: Sequence[JournalRow]) -> int:
         """The status: 2xx or one of _ROWS; raises for any other."""
         body = msgspec.json.encode(
             {"rows": [{"kind": one.kind, "key": one.key, "row": one.row} for one in lines]}

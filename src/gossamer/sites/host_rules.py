@@ -13,7 +13,7 @@ from gossamer.model.site import Pace
 from gossamer.sites.loading import LoadedSite
 
 
-class Needs(NamedTuple):
+class HostNeeds(NamedTuple):
     """What the sites of a host want; what they leave open is as the crawl has it."""
 
     pace: Pace = Pace()
@@ -34,7 +34,7 @@ class Needs(NamedTuple):
     """Beginnings of media types that are read beside those of text."""
 
 
-def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
+def needs(sites: Sequence[LoadedSite], host: str) -> HostNeeds:
     """What a host's sites want: the closest first, where several share it by paths the first that says
     something of a thing; else `default`. robots.txt is obeyed unless all of them say otherwise: one site's
     choice is none for another's pages.
@@ -45,7 +45,7 @@ def needs(sites: Sequence[LoadedSite], host: str) -> Needs:
     def first(values: Iterable[Any], otherwise: Any) -> Any:
         return next((value for value in values if value), otherwise)
 
-    return Needs(
+    return HostNeeds(
         first((site.pace for site in own), Pace()),
         first((site.headers for site in own), {}),
         next((site.retries for site in own if site.retries is not None), None),

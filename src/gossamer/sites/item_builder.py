@@ -19,7 +19,7 @@ from gossamer.model import item as items
 from gossamer.model.minhash import Sketch
 from gossamer.parsing.view import View
 from gossamer.sites.loading import LoadedSite
-from gossamer.sites.page_functions import Parsed
+from gossamer.sites.page_functions import PageResult
 from gossamer.url.scope import MAX_URL
 
 LONGEST = 1000
@@ -55,7 +55,7 @@ class Making:
         self._timed: dict[type, moments.Places] = {}
         self._shapes: dict[type, tuple[str, Schema, str | None, tuple[str, ...]]] = {}
 
-    def make(self, parsed: Parsed, view: View) -> list[Made]:
+    def make(self, parsed: PageResult, view: View) -> list[Made]:
         """The items of a page. Never raises."""
         return [self._one(item, parsed.item, view) for item in parsed.items]
 

@@ -22,7 +22,7 @@ MOST = 100_000
 """Things that one page may yield."""
 
 
-class Parsed(msgspec.Struct):
+class PageResult(msgspec.Struct):
     """What a page function gave; `error` (the word parse) and `detail` when it failed, what came before is
     dropped."""
 
@@ -38,30 +38,30 @@ class Parsed(msgspec.Struct):
     """What the page must have and has not."""
 
 
-def run(loaded: LoadedSite, view: View) -> Parsed:
+def run(loaded: LoadedSite, view: View) -> PageResult:
     """Run the page function that reads a page. Never raises."""
     site = loaded.site
     use = view.request_.use
     try:
         function = site.function(view.url, use)
     except PatternTimeout as error:
-        return Parsed(error="parse", detail=f"@site.page of site {site.name}: {error}")
+        return PageResult(error="parse", detail=f"@site.page of site {site.name}: {error}")
     try:
         missing = lacking(loaded, view)
     except ValueError as error:
-        return Parsed(error="parse", detail=f"must_have of site {site.name}: {error}")
+        return PageResult(error="parse", detail=f"must_have of site {site.name}: {error}")
     if missing:
         detail = f"the page has no {missing!r}, which site {site.name} must have"
-        return Parsed(error="parse", detail=detail, missing=missing)
+        return PageResult(error="parse", detail=detail, missing=missing)
     if function is None:
         if use is not None:
             known = ", ".join(one.name for one in site.functions)
-            return Parsed(
+            return PageResult(
                 error="parse",
                 detail=f"site {site.name} has no page function {use!r}; it has {known or 'none'}",
             )
-        return Parsed()
-    parsed, yielded = Parsed(function=function.name, item=function.item), None
+        return PageResult()
+    parsed, yielded = PageResult(function=function.name, item=function.item), None
     try:
         with redirect_stdout(sys.stderr):  # stdout is for data
             yielded = function.call(view)
@@ -70,7 +70,7 @@ def run(loaded: LoadedSite, view: View) -> Parsed:
         if pressed(error):
             raise
         detail = _detail(loaded.path, error, function.call, yielded)
-        return Parsed(error="parse", detail=detail, function=function.name)
+        return PageResult(error="parse", detail=detail, function=function.name)
     return parsed
 
 
@@ -84,7 +84,7 @@ def gather(
     loaded: LoadedSite, follow: Callable[[View], Iterable[Any]], view: View
 ) -> tuple[list[Request], str | None]:
     """What a `follow=` function gives: requests, and what went wrong."""
-    parsed = Parsed()
+    parsed = PageResult()
     try:
         with redirect_stdout(sys.stderr):
             _sort(follow(view), view, parsed)
@@ -97,7 +97,7 @@ def gather(
     return parsed.requests, None
 
 
-def _sort(yielded: Iterable[Any], view: View, parsed: Parsed) -> None:
+def _sort(yielded: Iterable[Any], view: View, parsed: PageResult) -> None:
     if not isinstance(yielded, list | Iterator) and (
         isinstance(yielded, str) or is_item(yielded)
     ):  # a request is a Struct, too

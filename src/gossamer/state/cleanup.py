@@ -13,9 +13,9 @@ from gossamer.errors import InUse
 from gossamer.frontier.crawls import ENDED, REMOVING, Crawls, Record
 from gossamer.frontier.producer_positions import unread
 from gossamer.frontier.summary import counts
-from gossamer.state.cleanup_scan import Broom, Found
+from gossamer.state.cleanup_scan import Broom, Removed
 from gossamer.state.schedules import Schedules
-from gossamer.state.workers import ORDERS, REFUSED, WORKERS, Worker
+from gossamer.state.workers import ORDERS, REFUSED, WORKERS, WorkerRecord
 from gossamer.store import keys
 
 LETTERS = 500
@@ -31,11 +31,11 @@ Hold = Callable[[str], AbstractContextManager[Any]]
 """Within it no process of this machine runs the crawl; raises InUse."""
 
 
-async def crawls(broom: Broom, age: float, hold: Hold, only: str | None = None) -> Found:
+async def crawls(broom: Broom, age: float, hold: Hold, only: str | None = None) -> Removed:
     """Crawls that ended so long ago with nothing left to do: all that the store has of them."""
     ripe = [record async for record in _records(broom, only) if await _ripe(broom, record, age)]
     if broom.dry:
-        return Found(len(ripe), (await _keys_of(broom, {record.name for record in ripe})).bytes)
+        return Removed(len(ripe), (await _keys_of(broom, {record.name for record in ripe})).bytes)
     done, size = 0, 0
     for record in ripe:
         try:
@@ -46,19 +46,19 @@ async def crawls(broom: Broom, age: float, hold: Hold, only: str | None = None) 
                 done += 1
         except InUse:
             continue
-    return Found(done, size)
+    return Removed(done, size)
 
 
-async def dead(broom: Broom, age: float, only: str | None = None) -> Found:
+async def dead(broom: Broom, age: float, only: str | None = None) -> Removed:
     """Dead letters so old of crawls that ended with nothing left to do; of a crawl that is named, whatever
     its state."""
-    found = Found()
+    found = Removed()
     async for record in _records(broom, only):
         if only is None and not await _done(broom, record):
             continue
         for bucket in range(broom.store.buckets):
             ids, size = await _letters(broom, bucket, record.name, (broom.now - age) * 1000)
-            found += Found(len(ids), size)
+            found += Removed(len(ids), size)
             for first in range(0, 0 if broom.dry else len(ids), 200):
                 await broom.step(
                     broom.store.run("dead", bucket, record.name, "drop", *ids[first : first + 200])
@@ -66,7 +66,7 @@ async def dead(broom: Broom, age: float, only: str | None = None) -> Found:
     return found
 
 
-async def leases(broom: Broom) -> Found:
+async def leases(broom: Broom) -> Removed:
     """Leases that ran out of crawls that ended: they return to their queues, and free the slots of their
     hosts."""
     found = 0
@@ -84,13 +84,13 @@ async def leases(broom: Broom) -> Found:
                 and (await broom.step(broom.store.run("sweep", bucket, record.name, 1000, 1000, 0)))[0]
             ):
                 pass
-    return Found(found)
+    return Removed(found)
 
 
-async def hosts(broom: Broom, age: float) -> Found:
+async def hosts(broom: Broom, age: float) -> Removed:
     """The state of hosts that no crawl holds and nobody asked for so long; what has a time to live is left to
     it."""
-    found = Found()
+    found = Removed()
     async for page in broom.pages("{b:???}h:*"):
         idle = await broom.idle(page, age)
         pipe = broom.store.client.pipeline(transaction=False)
@@ -102,10 +102,10 @@ async def hosts(broom: Broom, age: float) -> Found:
     return found
 
 
-async def remains(broom: Broom, age: float) -> Found:
+async def remains(broom: Broom, age: float) -> Removed:
     """Keys that a late worker left of crawls which are gone, unused for so long."""
     known = set(await Crawls(broom.store).names())
-    found = Found()
+    found = Removed()
     async for page in broom.pages("{b:???}*:*"):
         strange = [key for key in page if (name := owner(key)) is not None and name not in known]
         idle = await broom.idle(strange, age)
@@ -118,20 +118,20 @@ async def remains(broom: Broom, age: float) -> Found:
     return found
 
 
-async def runs(broom: Broom, age: float) -> Found:
+async def runs(broom: Broom, age: float) -> Removed:
     """What schedules remember of runs that ended so long ago; the last one of each stays."""
-    schedules, found = Schedules(broom.store), Found()
+    schedules, found = Schedules(broom.store), Removed()
     for name in await schedules.names():
-        found += Found(*await broom.step(schedules.forget(name, broom.now - age, dry=broom.dry)))
+        found += Removed(*await broom.step(schedules.forget(name, broom.now - age, dry=broom.dry)))
     return found
 
 
-async def workers(broom: Broom, age: float) -> Found:
+async def workers(broom: Broom, age: float) -> Removed:
     """Records of workers that gave no sign for so long, orders to such, and refusals of theirs or about
     crawls that are gone."""
-    client, found = broom.store.client, Found()
+    client, found = broom.store.client, Removed()
     crew = await broom.do(client.hgetall(WORKERS))
-    known = {name: Worker.of(name, raw) for name, raw in crew.items()}
+    known = {name: WorkerRecord.of(name, raw) for name, raw in crew.items()}
     gone = [name for name, one in known.items() if one.state != "unread" and broom.now - one.beat >= age]
     left = crew.keys() - set(gone)
     orders = [name for name in await broom.do(client.hgetall(ORDERS)) if name not in left]
@@ -141,7 +141,7 @@ async def workers(broom: Broom, age: float) -> Found:
         field for field in refused if (pair := field.split(b"\t"))[0] not in left or pair[-1] not in crawls_
     ]
     for key, fields in ((WORKERS, gone), (ORDERS, orders), (REFUSED, stale)):
-        found += Found(len(fields), sum(map(len, fields)))
+        found += Removed(len(fields), sum(map(len, fields)))
         if fields and not broom.dry:
             await broom.do(client.hdel(key, *fields))
     return found
@@ -200,7 +200,7 @@ async def _take(broom: Broom, record: Record) -> bool:
     return True
 
 
-async def _remove(broom: Broom, name: str) -> Found:
+async def _remove(broom: Broom, name: str) -> Removed:
     client = broom.store.client
     for bucket in range(broom.store.buckets):
         await _give_back(broom, bucket, name)
@@ -219,9 +219,9 @@ async def _give_back(broom: Broom, bucket: int, name: str) -> None:
         pass
 
 
-async def _keys_of(broom: Broom, names: set[str]) -> Found:
+async def _keys_of(broom: Broom, names: set[str]) -> Removed:
     """All keys of these crawls, in one pass over the store."""
-    found = Found()
+    found = Removed()
     if names:
         pattern = f"{{b:???}}{next(iter(names))}:*" if len(names) == 1 else "{b:???}*:*"
         async for page in broom.pages(pattern):

@@ -18,14 +18,14 @@ MEASURED, EACH = 10_000, 100
 """Keys whose bytes are asked for one by one; beyond them one of so many stands for all."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class Removed(msgspec.Struct, frozen=True):
     """What was, or would be, removed."""
 
     count: int = 0
     bytes: int = 0
 
-    def __add__(self, other: Found) -> Found:
-        return Found(self.count + other.count, self.bytes + other.bytes)
+    def __add__(self, other: Removed) -> Removed:
+        return Removed(self.count + other.count, self.bytes + other.bytes)
 
 
 class Broom:
@@ -61,11 +61,11 @@ class Broom:
         got = await self.store.guard(pipe.execute(raise_on_error=False)) if page else []
         return [key for key, idle in zip(page, got, strict=True) if isinstance(idle, int) and idle >= age]
 
-    async def unlink(self, found: Iterable[bytes], before: int = 0) -> Found:
+    async def unlink(self, found: Iterable[bytes], before: int = 0) -> Removed:
         """Remove keys; how many, and about how many bytes. `before`: how many were measured already."""
         page = list(found)
         if not page:
-            return Found()
+            return Removed()
         asked = page if before < MEASURED else page[::EACH]
         pipe = self.store.client.pipeline(transaction=False)
         for key in asked:
@@ -78,7 +78,7 @@ class Broom:
             for key in page:  # one by one: they lie in many slots
                 pipe.unlink(key)
             await self.store.guard(pipe.execute())
-        return Found(len(page), size * len(page) // len(asked))
+        return Removed(len(page), size * len(page) // len(asked))
 
 
 async def rest(began: float) -> None:

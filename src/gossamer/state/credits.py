@@ -14,7 +14,7 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 
-class Bounds(NamedTuple):
+class CreditLimits(NamedTuple):
     """What all workers together may: calls at once, credits a day (UTC) and of the crawl; None: no bound."""
 
     at_once: int
@@ -50,7 +50,7 @@ class Shut(NamedTuple):
 class Credits:
     """The credits of one crawl at one unlocker. `hold`: seconds after which nobody settles a call any more."""
 
-    def __init__(self, store: Store, crawl: str, unlocker: str, bounds: Bounds, hold: float) -> None:
+    def __init__(self, store: Store, crawl: str, unlocker: str, bounds: CreditLimits, hold: float) -> None:
         self._store, self._crawl, self._unlocker, self._bounds = store, crawl, unlocker, bounds
         self._hold = round(hold * 1000)
 

@@ -63,7 +63,7 @@ class Edit(NamedTuple):
     """What workers without the file are to know (`sites.reach`, JSON)."""
 
 
-class Task(NamedTuple):
+class FleetCrawl(NamedTuple):
     """A crawl of the fleet, as a worker looks at it every second."""
 
     name: str
@@ -102,7 +102,7 @@ class Tasks:
         found: bytes | None = await self._do(self._store.client.hget(keys.record(name), "job"))
         return found
 
-    async def tasks(self) -> list[Task]:
+    async def tasks(self) -> list[FleetCrawl]:
         """The crawls of the fleet that are under way."""
         names = await Crawls(self._store).names()
         pipe = self._store.client.pipeline(transaction=False)
@@ -122,7 +122,7 @@ class Tasks:
             if not fleet or (state or b"").decode("utf-8", "replace") not in UNDER_WAY:
                 continue
             try:
-                task = Task(
+                task = FleetCrawl(
                     name,
                     state.decode(),
                     int(weight or 1),

@@ -24,7 +24,7 @@ USELESS, RARELY = 3, 600_000
 """Log-ins in a row that helped nothing, and milliseconds after the last one until there is another."""
 
 
-class Known(NamedTuple):
+class KnownAccount(NamedTuple):
     """An account as a worker knows it: name, what tells its credentials, version of its log-in, revision of
     its cookies."""
 
@@ -34,7 +34,7 @@ class Known(NamedTuple):
     revision: int = 0
 
 
-class Turn(NamedTuple):
+class LoginTurn(NamedTuple):
     """Whose turn it is. `what`: go, enter (log in), wait (`ms`), refused (`why`, for `ms`)."""
 
     what: str
@@ -74,19 +74,19 @@ class Logins:
         """Note a site with accounts, so that `sessions list` and `host show` find it."""
         await self._guarded(self._store.client.hset(keys.LOGINS, site, json.dumps(list(hosts))))
 
-    async def turn(self, site: str, me: str, every: float, accounts: Sequence[Known]) -> Turn:
+    async def turn(self, site: str, me: str, every: float, accounts: Sequence[KnownAccount]) -> LoginTurn:
         """Whose turn it is; `me`: a token of the caller, who logs in when it is told so; every: seconds
         between two uses."""
         flat = [part for one in accounts for part in one]
         what, *found = await self._run("member", site, me, LOGGING_IN, round(every * 1000), KEPT, *flat)
         match what:
             case b"go":
-                return Turn("go", found[0].decode(), int(found[1]), int(found[2]), found[3])
+                return LoginTurn("go", found[0].decode(), int(found[1]), int(found[2]), found[3])
             case b"enter":
-                return Turn("enter", found[0].decode(), int(found[1]))
+                return LoginTurn("enter", found[0].decode(), int(found[1]))
             case b"wait":
-                return Turn("wait", ms=int(found[0]))
-        return Turn("refused", found[0].decode(), why=found[1].decode(), ms=int(found[2]))
+                return LoginTurn("wait", ms=int(found[0]))
+        return LoginTurn("refused", found[0].decode(), why=found[1].decode(), ms=int(found[2]))
 
     async def renew(self, site: str, name: str, me: str) -> bool:
         """The log-in goes on; False: it is not ours any more."""
@@ -105,7 +105,7 @@ class Logins:
         """The credentials were refused."""
         await self._run("joined", site, name, me, "out", REFUSED, told, " ".join(why.split()))
 
-    async def keep(self, site: str, one: Known, state: bytes) -> tuple[bool, int, int, bytes]:
+    async def keep(self, site: str, one: KnownAccount, state: bytes) -> tuple[bool, int, int, bytes]:
         """Keep cookies: whether that is done, version, revision, and what is kept instead."""
         done, *found = await self._run("jar", site, one.name, one.version, one.revision, state, KEPT)
         return (

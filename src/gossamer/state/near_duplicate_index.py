@@ -17,7 +17,7 @@ import xxhash
 
 from gossamer.frontier.settling import surely
 from gossamer.model import minhash
-from gossamer.model.minhash import Asked, Placed
+from gossamer.model.minhash import GroupQuery, Placed
 from gossamer.store.store import Store
 
 MOST = 1_000_000
@@ -35,7 +35,7 @@ Word = tuple[str, Key, bytes]
 class _One:
     """One that is placed: `id`, who it is; `same`, `bands`: what it is found by; `own`: where its sketch is."""
 
-    def __init__(self, asked: Asked, buckets: int) -> None:
+    def __init__(self, asked: GroupQuery, buckets: int) -> None:
         self.near = asked.sketch.near
         self.id = asked.name.to_bytes(8, "little")[:6]
         self.own = _own(self.id, buckets)
@@ -52,7 +52,7 @@ class _One:
         return [_key("b", self._kind + band, 4, self._buckets) for band in minhash.bands(near)]
 
 
-class Alike:
+class NearDuplicateIndex:
     """The index of one crawl. `most`: groups, about, that it keeps; what begins another is compared with them
     all the same."""
 
@@ -60,7 +60,7 @@ class Alike:
         self._store, self._crawl = store, crawl
         self._room = -(-most // store.buckets)
 
-    async def place(self, asked: Sequence[Asked]) -> list[Placed]:
+    async def place(self, asked: Sequence[GroupQuery]) -> list[Placed]:
         """The group of each, in order; what was placed before stays the first of its group. Raises what the
         store raises."""
         ones = [_One(one, self._store.buckets) for one in asked]

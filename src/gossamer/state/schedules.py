@@ -21,7 +21,7 @@ OPEN = ("waiting", "launching", "launched")
 VERSION = 1
 
 
-class Task(msgspec.Struct, frozen=True):
+class ScheduledTask(msgspec.Struct, frozen=True):
     """What a run crawls: words as they were typed, read again when a run begins. No value is a secret from
     the environment."""
 
@@ -49,10 +49,10 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     most: int = 10
     overlap: str = "skip"
     paused: bool = False
-    task: Task
+    task: ScheduledTask
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class ScheduledRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run, or one part of a run that is spread. Times in seconds since the epoch."""
 
     version: int = VERSION
@@ -70,7 +70,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     times: int = 1
     """Due times that one record stands for."""
     by_hand: bool = False
-    task: Task | None = None
+    task: ScheduledTask | None = None
 
     @property
     def field(self) -> str:
@@ -87,7 +87,7 @@ class Lead(NamedTuple):
     changes: int
 
 
-class Entry(NamedTuple):
+class StoredSchedule(NamedTuple):
     """A schedule as it stands in the store."""
 
     schedule: Schedule
@@ -127,7 +127,7 @@ class Schedules:
         """Remove one with all that is known of its runs; True when it was there."""
         return bool(await self.store.run("schedule", 0, "", "drop", name, "", 0))
 
-    async def need(self, name: str) -> Entry:
+    async def need(self, name: str) -> StoredSchedule:
         """One schedule; UsageError naming the nearest."""
         found = await self._read([name])
         if not found:
@@ -147,21 +147,21 @@ class Schedules:
         found = await self._do(self.store.client.smembers(_key("schedules")))
         return sorted(name.decode() for name in found)
 
-    async def all(self) -> list[Entry | Unread]:
+    async def all(self) -> list[StoredSchedule | Unread]:
         """All schedules by name."""
         names, out = await self.names(), []
         for first in range(0, len(names), 500):
             out += await self._read(names[first : first + 500])
         return out
 
-    async def open(self, name: str) -> list[Run]:
+    async def open(self, name: str) -> list[ScheduledRun]:
         """The runs that have not ended, in the order of their times."""
         found = await self._do(self.store.client.hvals(_key(f"open:{name}")))
         return sorted(
             (run for run in map(_run, found) if run is not None), key=lambda run: (run.due, run.part)
         )
 
-    async def ended(self, name: str, most: int = KEPT) -> list[Run]:
+    async def ended(self, name: str, most: int = KEPT) -> list[ScheduledRun]:
         """The runs that have ended, the last one first."""
         found = await self._do(self.store.client.lrange(_key(f"runs:{name}"), 0, most - 1))
         return [run for run in map(_run, found) if run is not None]
@@ -192,10 +192,10 @@ class Schedules:
     async def due(
         self,
         token: int,
-        entry: Entry,
+        entry: StoredSchedule,
         mark: float,
-        runs: Iterable[Run],
-        ended: Iterable[Run],
+        runs: Iterable[ScheduledRun],
+        ended: Iterable[ScheduledRun],
         counts: dict[str, int],
     ) -> int:
         """Decide due times up to `mark`: 1 done, 0 somebody was before us, -1 the lead is lost."""
@@ -221,7 +221,7 @@ class Schedules:
             )
         )
 
-    async def turn(self, token: int | None, name: str, was: Run | None, now: Run) -> int:
+    async def turn(self, token: int | None, name: str, was: ScheduledRun | None, now: ScheduledRun) -> int:
         """One step of a run: 1 done, 0 it is not as it was, -1 the lead is lost. Without a token: a person's
         own run."""
         before = msgspec.json.encode(was) if was is not None else b""
@@ -240,7 +240,7 @@ class Schedules:
         )
         return int(done)
 
-    async def _read(self, names: list[str]) -> list[Entry | Unread]:
+    async def _read(self, names: list[str]) -> list[StoredSchedule | Unread]:
         pipe = self.store.client.pipeline(transaction=False)
         for name in names:
             pipe.hgetall(_key(f"schedule:{name}"))
@@ -257,7 +257,7 @@ class _Versioned(msgspec.Struct):
     version: int = 0
 
 
-def _entry(name: str, raw: dict[bytes, bytes]) -> Entry | Unread:
+def _entry(name: str, raw: dict[bytes, bytes]) -> StoredSchedule | Unread:
     try:
         version = msgspec.json.decode(raw[b"spec"], type=_Versioned).version
         if version != VERSION:
@@ -268,13 +268,13 @@ def _entry(name: str, raw: dict[bytes, bytes]) -> Entry | Unread:
     except (msgspec.MsgspecError, ValueError, KeyError) as error:
         return Unread(name, str(error))
     counts = {field: int(raw.get(field.encode(), 0)) for field in ("runs", "failed", "skipped", "missed")}
-    return Entry(schedule, raw[b"rev"].decode(), int(raw[b"mark"]) / 1000, counts)
+    return StoredSchedule(schedule, raw[b"rev"].decode(), int(raw[b"mark"]) / 1000, counts)
 
 
-def _run(raw: bytes) -> Run | None:
+def _run(raw: bytes) -> ScheduledRun | None:
     """A record; one of another version is left alone."""
     try:
-        run = msgspec.json.decode(raw, type=Run)
+        run = msgspec.json.decode(raw, type=ScheduledRun)
     except msgspec.MsgspecError:
         return None
     return run if run.version == VERSION else None

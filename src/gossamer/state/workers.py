@@ -24,7 +24,7 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[2])
 _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 
-class Worker(msgspec.Struct, kw_only=True):
+class WorkerRecord(msgspec.Struct, kw_only=True):
     """A worker's record."""
 
     name: str
@@ -47,7 +47,7 @@ class Worker(msgspec.Struct, kw_only=True):
     format: int = FORMAT
 
     @classmethod
-    def of(cls, name: bytes, raw: bytes) -> Worker:
+    def of(cls, name: bytes, raw: bytes) -> WorkerRecord:
         """A worker from its record."""
         try:
             found = msgspec.json.decode(raw, type=cls)
@@ -87,7 +87,7 @@ class Crew:
         """Give a name up."""
         await self._do(self._store.client.eval(_LEAVE, 1, _NAME + name, token))
 
-    async def beat(self, worker: Worker) -> str:
+    async def beat(self, worker: WorkerRecord) -> str:
         """Write a worker's record; what it was told to do: "", drain or stop."""
         worker.beat = await self.now()
         pipe = self._store.client.pipeline(transaction=False)
@@ -108,22 +108,22 @@ class Crew:
         pipe.hdel(ORDERS, name)
         await self._store.guard(pipe.execute())
 
-    async def all(self) -> list[Worker]:
+    async def all(self) -> list[WorkerRecord]:
         """All workers, the dead ones with the state `gone`, by name."""
         found = await self._do(self._store.client.hgetall(WORKERS))
         now, crew = await self.now(), []
         for name, raw in found.items():
-            worker = Worker.of(name, raw)
+            worker = WorkerRecord.of(name, raw)
             if worker.state != "unread" and now - worker.beat > GONE:
                 worker.state = "gone"
             crew.append(worker)
         return sorted(crew, key=lambda worker: worker.name)
 
-    async def living(self) -> list[Worker]:
+    async def living(self) -> list[WorkerRecord]:
         """Those that give signs."""
         return [worker for worker in await self.all() if worker.state != "gone"]
 
-    async def at_work(self) -> list[Worker]:
+    async def at_work(self) -> list[WorkerRecord]:
         """Those that begin what there is to do: nobody told them to drain or stop."""
         # a worker's own record says so two seconds later
         told = await self._do(self._store.client.hgetall(ORDERS))

@@ -41,7 +41,7 @@ _WHOLE = re.compile(r"(?P<scheme>[^:/?#]+)://(?P<authority>[^/?#]*)(?P<path>[^?#
 _HOST = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.%]+)\]|(?P<name>[^:@\[\]\s,]+))(?::(?P<port>\d{1,5}))?\Z")
 
 
-class Place(NamedTuple):
+class HostPort(NamedTuple):
     """A server's host and port; port 0: `host` is the path of a unix socket."""
 
     host: str
@@ -58,7 +58,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     shown: str
     """The URL as it may be printed."""
-    places: tuple[Place, ...]
+    places: tuple[HostPort, ...]
     service: str = ""
     db: int = 0
     user: str | None = None
@@ -158,7 +158,7 @@ def _parsed(url: str, what: str) -> Address:
     if "@" in path or any(c.isspace() for c in url):
         raise _Wrong(kind, "write / ? # @ and blanks of a password as %2F %3F %23 %40 %20")
     if kind == "unix":
-        fields["places"] = (Place(f"/{hosts}{path}" if hosts and not at and not path else path, 0),)
+        fields["places"] = (HostPort(f"/{hosts}{path}" if hosts and not at and not path else path, 0),)
         if not path.startswith("/"):
             raise _Wrong(kind, "the path of the socket is missing")
     else:
@@ -186,7 +186,7 @@ def _queried(kind: str, query: str) -> dict[str, Any]:
     return fields
 
 
-def _places(kind: str, hosts: str) -> tuple[Place, ...]:
+def _places(kind: str, hosts: str) -> tuple[HostPort, ...]:
     usual = SENTINEL_PORT if kind == "sentinel" else PORT
     places = []
     for one in hosts.split(",") if hosts or kind != "server" else ["localhost"]:
@@ -194,7 +194,7 @@ def _places(kind: str, hosts: str) -> tuple[Place, ...]:
         port = int(found["port"] or usual) if found else 0
         if found is None or not 0 < port < 65536:
             raise _Wrong(kind, f"{mask(one)!r} is no HOST:PORT" if one else "a host is missing")
-        places.append(Place(unquote(found["six"] or found["name"]), port))
+        places.append(HostPort(unquote(found["six"] or found["name"]), port))
     if kind == "server" and len(places) > 1:
         raise _Wrong("sentinel", "several hosts are those of Sentinels or of a Cluster (redis+cluster://)")
     return tuple(places)

@@ -105,7 +105,7 @@ def mend_tail(store: Path) -> str:
     return f"the store's last {size - end} bytes were torn, as after a crash of the machine: they are cut off, and kept in {kept}"
 
 
-class _Scan(NamedTuple):
+class _AppendOnlyScan(NamedTuple):
     end: int
     """Where the last whole command or transaction ends."""
     command: int
@@ -151,7 +151,7 @@ def _holds_commands(fd: int, start: int, size: int) -> bool:
     return False
 
 
-def _scan(fd: int, size: int, start: int = 0) -> _Scan:
+def _scan(fd: int, size: int, start: int = 0) -> _AppendOnlyScan:
     """Read commands from `start` until the first that is not whole."""
     with open(os.dup(fd), "rb") as file:
         file.seek(start)
@@ -160,13 +160,13 @@ def _scan(fd: int, size: int, start: int = 0) -> _Scan:
         while at < size:
             read = _command(file, at, size)
             if isinstance(read, bool):
-                return _Scan(end, at, read)
+                return _AppendOnlyScan(end, at, read)
             length, name = read
             at += length
             inside = name == b"MULTI" or (inside and name != b"EXEC")
             if not inside:
                 end = at
-        return _Scan(end, at, inside)
+        return _AppendOnlyScan(end, at, inside)
 
 
 def _command(file: object, at: int, size: int) -> tuple[int, bytes] | bool:

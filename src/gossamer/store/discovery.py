@@ -16,14 +16,14 @@ from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as LostInTime
 
 from gossamer.errors import Away, GossamerError, StoreError
-from gossamer.store.address import Address, Place
+from gossamer.store.address import Address, HostPort
 from gossamer.store.server import LOOK, Server
 from gossamer.store.store_errors import explained, passing, refused
 
 SLOTS = 16384
 _OWN = "the parameters sentinel_user and sentinel_password are for the Sentinels"
-Range = tuple[int, int, Place]
-Look = Callable[[Place], Awaitable[Server]]
+Range = tuple[int, int, HostPort]
+Look = Callable[[HostPort], Awaitable[Server]]
 """Looks at the server of a place."""
 
 
@@ -56,7 +56,7 @@ class Sentinels:
     async def find(self, address: Address, look: Look) -> list[Range]:
         """The master that a Sentinel names, if it is one."""
         tried: list[str] = []
-        named: set[Place] = set()
+        named: set[HostPort] = set()
         strangers = 0
         for place in list(self._clients):
             try:
@@ -66,7 +66,7 @@ class Sentinels:
                     watched = _services(await ask(self._clients[place], "INFO", "sentinel"))
                     tried.append(f"{place} (watches {watched or 'nothing'})")
                     continue
-                master = Place(_text(found[0]), int(found[1]))
+                master = HostPort(_text(found[0]), int(found[1]))
                 if master not in named:
                     named.add(master)
                     if (await look(master)).role == "master":
@@ -86,7 +86,7 @@ class Sentinels:
             )
         raise Away(f"the store at {address.shown} does not answer: tried {', '.join(tried)}")
 
-    async def _named(self, place: Place, address: Address) -> Any:
+    async def _named(self, place: HostPort, address: Address) -> Any:
         """The master as a Sentinel names it; its users and passwords are not those of the servers."""
         try:
             return await ask(self._clients[place], "SENTINEL GET-MASTER-ADDR-BY-NAME", address.service)
@@ -105,7 +105,7 @@ class Sentinels:
 class Nodes:
     """The nodes of a Cluster."""
 
-    def __init__(self, address: Address, server: Callable[[Place], Server]) -> None:
+    def __init__(self, address: Address, server: Callable[[HostPort], Server]) -> None:
         self._server = server
         self._places = list(address.places)
         """Where to ask, the one that answered last first."""
@@ -145,7 +145,7 @@ async def ask(client: redis.Redis, *args: Any) -> Any:
         raise LostInTime(f"no answer within {LOOK:.0f} s") from error
 
 
-def _client(address: Address, place: Place) -> redis.Redis:
+def _client(address: Address, place: HostPort) -> redis.Redis:
     kind = redis.SSLConnection if address.tls else redis.Connection
     pool = redis.ConnectionPool(
         connection_class=kind,
@@ -167,12 +167,12 @@ def _services(info: Any) -> str:
     return ", ".join(sorted(map(str, found)))
 
 
-def _read(found: Any, asked: Place) -> tuple[list[Range], list[Place]]:
+def _read(found: Any, asked: HostPort) -> tuple[list[Range], list[HostPort]]:
     """Masters by slots, and all nodes, in the answer to CLUSTER SLOTS (redis-py makes a mapping of it)."""
 
-    def place(one: Any) -> Place:
+    def place(one: Any) -> HostPort:
         host = _text(one[0])
-        return Place(host if host not in ("", "?") else asked.host, int(one[1]))
+        return HostPort(host if host not in ("", "?") else asked.host, int(one[1]))
 
     if isinstance(found, dict):
         rows = [(first, last, one["primary"], one["replicas"]) for (first, last), one in found.items()]

@@ -60,7 +60,7 @@ keys within a slot.
 | `{b:N}CRAWL:s:GEN:X` | set | seen: 32-bit (exact: 64-bit) remainders of fingerprints | add settle | the crawl |
 | `{b:N}CRAWL:b:NODE` | string | seen, as a page of a filter (`pages.lua`) | add settle | the crawl |
 | `{b:N}CRAWL:x` | hash | dead letters: id -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle sweep dead | until requeued or dropped |
-| `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON` `q|SITE|...` (`gossamer.quality`), `seeds` not answered yet, `strangers` and `singles` (pages that hosts with no or one voucher took), `token`, `letter` | scripts only | the crawl |
+| `{b:N}CRAWL:n` | hash | counts: open added found pages ... `skip:REASON` `err:REASON` `q|SITE|...` (`gossamer.model.quality`), `seeds` not answered yet, `strangers` and `singles` (pages that hosts with no or one voucher took), `token`, `letter` | scripts only | the crawl |
 | `{b:N}CRAWL:f` | hash | file -> committed length in bytes | settle | the crawl |
 | `{b:000}CRAWL:hd` | list | item rows that lack usual values, until the run is judged (`frontier.quality.Held`) | Held | the run |
 | `{b:N}CRAWL:y` | hash | index of what says the same: of the maps `e` (same), `b` (bands) and `s` (sketches) how many keys, and `ep` `bp` `sp` parts | alike | the crawl |

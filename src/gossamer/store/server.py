@@ -15,7 +15,7 @@ import redis.asyncio as redis
 from redis.exceptions import NoPermissionError, ResponseError
 from redis.exceptions import TimeoutError as LostInTime
 
-from gossamer.store.address import Address, Place
+from gossamer.store.address import Address, HostPort
 
 LOOK = 2.0
 """Seconds in which a server must say what it is."""
@@ -55,7 +55,7 @@ async def _greet(connection: Any) -> None:
 class Server:
     """One process that takes writes, and the connections to it."""
 
-    def __init__(self, place: Place, address: Address, timeout: float, *, plain: bool = False) -> None:
+    def __init__(self, place: HostPort, address: Address, timeout: float, *, plain: bool = False) -> None:
         self.place = place
         self.replicas = 0
         """Replicas that follow it."""

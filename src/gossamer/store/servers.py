@@ -14,7 +14,7 @@ from redis.crc import key_slot
 from redis.exceptions import MovedError, RedisError
 
 from gossamer.errors import Away
-from gossamer.store.address import Address, Place
+from gossamer.store.address import Address, HostPort
 from gossamer.store.discovery import SLOTS, Look, Nodes, Range, Sentinels, by_itself
 from gossamer.store.server import Server
 from gossamer.store.store_errors import explained
@@ -35,7 +35,7 @@ class Servers:
 
     def __init__(self, address: Address, timeout: float, *, embedded: bool) -> None:
         self.address, self._timeout, self.embedded = address, timeout, embedded
-        self._by_place: dict[Place, Server] = {}
+        self._by_place: dict[HostPort, Server] = {}
         self._by_slot: list[Server | None] = []
         self._only: Server | None = None
         """The one server, where there is no more than one: always (server, unix), or since the last look
@@ -102,7 +102,7 @@ class Servers:
     def moved(self, error: MovedError) -> None:
         """A node said who has a slot now."""
         if self._by_slot:
-            self._by_slot[error.slot_id] = self._server(Place(error.host, error.port))
+            self._by_slot[error.slot_id] = self._server(HostPort(error.host, error.port))
             self._ranges, self.turn = [], self.turn + 1
 
     async def fresh(self) -> None:
@@ -140,7 +140,7 @@ class Servers:
         if self._sentinels is not None:
             await self._sentinels.close()
 
-    def _server(self, place: Place) -> Server:
+    def _server(self, place: HostPort) -> Server:
         if place not in self._by_place:
             self._by_place[place] = Server(place, self.address, self._timeout, plain=self.embedded)
         return self._by_place[place]
@@ -153,7 +153,7 @@ class Servers:
         for first, last, place in ranges:
             self._by_slot[first : last + 1] = [self._server(place)] * (last + 1 - first)
 
-    async def _look_at(self, place: Place) -> Server:
+    async def _look_at(self, place: HostPort) -> Server:
         server = self._server(place)
         await server.look()
         return server

@@ -21,8 +21,8 @@ from gossamer.store.client import Client
 from gossamer.store.store_errors import explained
 
 
-class Store(Protocol):
-    """What is looked at: the connection (`store.Store`)."""
+class CheckedStore(Protocol):
+    """What is looked at: the connection (`store.CheckedStore`)."""
 
     client: Client
 
@@ -91,7 +91,7 @@ def remarks(info: Mapping[str, Any], kind: str) -> Iterator[Remark]:
         )
 
 
-async def fullest(store: Store) -> float:
+async def fullest(store: CheckedStore) -> float:
     """How much of its `maxmemory` the fullest server uses, 0 to 1; 0 where there is no bound, or the user may
     not ask."""
     shares = [0.0]
@@ -103,7 +103,7 @@ async def fullest(store: Store) -> float:
     return max(shares)
 
 
-async def reach(store: Store, seconds: float) -> None:
+async def reach(store: CheckedStore, seconds: float) -> None:
     """Wait until the store answers and has loaded its data; StoreError after `seconds`."""
     servers = store.client.servers
     deadline = time.monotonic() + seconds  # one look may take 2 s, where nobody says no
@@ -119,7 +119,7 @@ async def reach(store: Store, seconds: float) -> None:
             await asyncio.sleep(0.05)
 
 
-async def check(store: Store) -> None:
+async def check(store: CheckedStore) -> None:
     """Raise StoreError when a shared store is too old, evicts, or runs no scripts."""
     servers = store.client.servers
     if servers.embedded:
@@ -135,7 +135,7 @@ async def check(store: Store) -> None:
     await store.guard(store.client.execute_command("EVAL", "return 1", 1, keys.META))
 
 
-async def durably(store: Store, *command: Any) -> None:
+async def durably(store: CheckedStore, *command: Any) -> None:
     """Make one write, and wait until it and all before it are on the disk, where the store has an append-only
     file.
 
@@ -149,7 +149,7 @@ async def durably(store: Store, *command: Any) -> None:
             await store.wait(error)
 
 
-async def _durably(store: Store, command: tuple[Any, ...]) -> None:
+async def _durably(store: CheckedStore, command: tuple[Any, ...]) -> None:
     servers = store.client.servers
     server = await store.guard(servers.serving(str(command[1])))
     if servers.embedded:

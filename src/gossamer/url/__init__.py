@@ -3,7 +3,7 @@ its own.
 
 Three forms of one URL:
 
-- the *fetch form*: WHATWG serialization without fragment, what is requested (`Resolver`);
+- the *fetch form*: WHATWG serialization without fragment, what is requested (`HrefResolver`);
 - the *canonical form*: the key under which a URL counts as known (`canonical`, `key`): the fetch form without
   credentials, tracking parameters and session ids, its query sorted by name;
 - its *host*: the authority `host[:port]` (`host`), and the registered domain of that host
@@ -19,7 +19,7 @@ import xxhash
 from upa_url import URL
 
 from gossamer.url.domains import is_public_suffix, psl_hash, registered_domain
-from gossamer.url.tracking import DEFAULT_DROP, Drop
+from gossamer.url.tracking import DEFAULT_DROP, DroppedParameters
 
 __all__ = [
     "DEFAULT_DROP",
@@ -55,7 +55,9 @@ def parse(text: str | None, base: str | None = None) -> str | None:
     return None if parsed is None else parsed.href
 
 
-def canonical(text: str | None, base: str | None = None, drop: Drop = DEFAULT_DROP) -> str | None:
+def canonical(
+    text: str | None, base: str | None = None, drop: DroppedParameters = DEFAULT_DROP
+) -> str | None:
     """The URL under which `text` counts as known; None when it is no URL. Idempotent.
 
     Parsed, no fragment, no credentials, no tracking parameters and session ids (`drop`), the query sorted by
@@ -75,7 +77,7 @@ def canonical(text: str | None, base: str | None = None, drop: Drop = DEFAULT_DR
     return key(url.partition("#")[0] if "#" in url else url, drop)
 
 
-def key(url: str, drop: Drop = DEFAULT_DROP) -> str:
+def key(url: str, drop: DroppedParameters = DEFAULT_DROP) -> str:
     """`canonical` of a URL that is in fetch form already; nearly free for a URL without a query.
 
     >>> key("https://example.com/a?gclid=1&b=2")
@@ -97,7 +99,7 @@ def key(url: str, drop: Drop = DEFAULT_DROP) -> str:
     return f"{head}?{query}" if query else head
 
 
-class Resolver:
+class HrefResolver:
     """Resolves the hrefs of one page; its base URL is parsed once.
 
     >>> Resolver("http://example.com/a/").links(["b", "#top", "b#x", "mailto:a@example.com", "/c?d"])

@@ -210,7 +210,7 @@ def compile_(pattern: str | re.Pattern[str]) -> re.Pattern[str] | Pattern:
     r"""The pattern with the matcher that fits it. Raises re.error, OverflowError, RecursionError.
 
     >>> type(compile_(r"/product/\d+$")).__module__, type(compile_(r"(a+)+$")).__module__
-    ('re', 'gossamer.patterns')
+    ('re', 'gossamer.url.patterns')
     """
     plain = re.compile(pattern)
     text: Any = plain.pattern

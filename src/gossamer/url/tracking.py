@@ -181,7 +181,7 @@ _HEX = re.compile(r"(?=.*[0-9])(?=.*[a-f])[0-9a-f]{8,}|[0-9a-f]{16,}", re.IGNORE
 _RANDOM = re.compile(r"(?=(?:[^0-9]*[0-9]){3})[0-9a-z,]{22,}", re.IGNORECASE)
 
 
-class Drop:
+class DroppedParameters:
     """Which parameters the canonical URL leaves out.
 
     `words` are names in any case: `gclid`; `utm_*` for all names that begin so; `sid=?` for a name that is
@@ -204,9 +204,9 @@ class Drop:
         self._paths = "jsessionid" in self._names
         self._known: dict[str, int] = {}
 
-    def __or__(self, words: Iterable[str]) -> Drop:
+    def __or__(self, words: Iterable[str]) -> DroppedParameters:
         """With more words."""
-        return Drop((*self.words, *words))
+        return DroppedParameters((*self.words, *words))
 
     def query(self, query: str) -> str:
         """A query (without `?`) without the dropped parameters and sorted by name; equal names keep their
@@ -257,4 +257,4 @@ def _name(pair: tuple[str, str]) -> str:
     return pair[0]
 
 
-DEFAULT_DROP = Drop((*TRACKING, *SESSIONS))
+DEFAULT_DROP = DroppedParameters((*TRACKING, *SESSIONS))

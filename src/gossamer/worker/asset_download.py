@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Protocol
 import msgspec
 import xxhash
 
-from gossamer.items.assets import FILES, REFERENCES, Kept, Named, Reference, Rule, key_of, rule_of
+from gossamer.items.assets import FILES, REFERENCES, FileRule, Named, Reference, StoredFile, key_of, rule_of
 from gossamer.model.media_types import HEAD, dimensions, media_type
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request
@@ -38,7 +38,7 @@ THREADS = 4
 _encode = msgspec.json.Encoder().encode
 
 
-class Place(Protocol):
+class FileStore(Protocol):
     """Where files are kept (`sinks.files`)."""
 
     def prepare(self) -> None: ...
@@ -59,7 +59,7 @@ class Rows:
         """The row of a file; `found`: its fields."""
         rule = rule_of(request)
         url = self._key(request.hops[0] if request.hops else request.url)
-        data = msgspec.structs.asdict(Kept(url=url, limits=rule.told, **found))
+        data = msgspec.structs.asdict(StoredFile(url=url, limits=rule.told, **found))
         return self._row(FILES, key_of(url, rule), data, request.url, rule.site, now)
 
     def reference(
@@ -117,7 +117,7 @@ def named(
     are too many; `fetch`: files are wanted at all."""
     page, at = seen
     staying = {id(row) for row in stay}
-    found, asked = list[Row](), dict[tuple[str, Rule], str | None]()
+    found, asked = list[Row](), dict[tuple[str, FileRule], str | None]()
     voucher = taker.voucher(claim)
     for item, (names, beyond) in items:
         if id(item) not in staying:
@@ -176,7 +176,7 @@ class Keeping:
     """Keeps the files of one crawl. `text`: the text of a PDF's bytes."""
 
     def __init__(
-        self, place: Place, rows: Rows, waiting: Waiting, most: int, text: Callable[[bytes], str]
+        self, place: FileStore, rows: Rows, waiting: Waiting, most: int, text: Callable[[bytes], str]
     ) -> None:
         """`most`: bytes of a file whose rule names no bound."""
         self.rows, self._place, self._waiting, self._most, self._text = rows, place, waiting, most, text
@@ -222,7 +222,7 @@ class Keeping:
         """Let the threads go."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _wrong(self, rule: Rule, size: int, own: dict[str, Any], page: Page) -> tuple[str, str]:
+    def _wrong(self, rule: FileRule, size: int, own: dict[str, Any], page: Page) -> tuple[str, str]:
         if not size:
             return "filter", "it is empty"
         if not rule.takes(own["media_type"]):
@@ -231,7 +231,7 @@ class Keeping:
             return "too-large", f"it has {size} bytes"
         return "", ""
 
-    def _measured(self, rule: Rule, body: BinaryIO, own: dict[str, Any]) -> tuple[str, str]:
+    def _measured(self, rule: FileRule, body: BinaryIO, own: dict[str, Any]) -> tuple[str, str]:
         """See how large a picture is."""
 
         def read(at: int, most: int) -> bytes:

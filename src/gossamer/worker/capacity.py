@@ -93,7 +93,7 @@ class Room(Protocol):
         """It wants no more than it has just now."""
 
 
-class Caps(Protocol):
+class FleetCaps(Protocol):
     """Caps on what many workers do together (`frontier.rates`)."""
 
     async def take(self, n: int) -> int: ...

@@ -11,9 +11,9 @@ import random
 import time
 from collections.abc import Sequence
 
-from gossamer.model.interfaces import Frontier
+from gossamer.model.interfaces import FrontierVerbs
 from gossamer.model.visit import Claimed
-from gossamer.worker.capacity import Caps
+from gossamer.worker.capacity import FleetCaps
 
 LOOK, QUIET = 0.5, 1.0
 """Seconds between looks at all buckets; and after one that found no host whose time comes before the next."""
@@ -30,7 +30,7 @@ as one that brings more."""
 class Asking:
     """The buckets of one crawl as one worker sees them."""
 
-    def __init__(self, frontier: Frontier, buckets: int, caps: Caps | None = None) -> None:
+    def __init__(self, frontier: FrontierVerbs, buckets: int, caps: FleetCaps | None = None) -> None:
         self._frontier, self._buckets, self._caps = frontier, buckets, caps
         self._capped_until = 0.0
         self._due: dict[int, float] = {0: 0.0} if buckets == 1 else {}

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from gossamer.errors import Moved, Stale
-from gossamer.model.interfaces import Frontier
+from gossamer.model.interfaces import FrontierVerbs
 from gossamer.model.visit import Adds, Commit, Visit
 from gossamer.worker.near_duplicates import Likening
 from gossamer.worker.outputs import Append, Outputs
@@ -58,7 +58,7 @@ class Committer:
 
     def __init__(
         self,
-        frontier: Frontier,
+        frontier: FrontierVerbs,
         outputs: Outputs,
         likening: Likening | None = None,
         *,

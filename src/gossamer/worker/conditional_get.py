@@ -8,8 +8,8 @@ import msgspec
 import xxhash
 
 from gossamer.model.page import Failure, Page
-from gossamer.model.request import EXTRA, Known, Request, infrastructure
-from gossamer.model.visit import RAW, PageRecord, Row, Seen, Visit
+from gossamer.model.request import EXTRA, KnownPage, Request, infrastructure
+from gossamer.model.visit import RAW, KnownLine, PageRecord, Row, Visit
 
 GONE = (404, 410)
 LONGEST = 256
@@ -60,18 +60,18 @@ def note(visit: Visit, result: Page | Failure | None, by: str) -> None:
         needs["priority"] = request.priority
     url = request.hops[0] if request.hops else request.url
     at = int(result.fetched_at) if result is not None else 0
-    visit.seen = Seen(url, at, now, request.depth, request.referrer, needs)
+    visit.seen = KnownLine(url, at, now, request.depth, request.referrer, needs)
 
 
-def known(visit: Visit, result: Page | Failure | None, by: str) -> Known:
+def known(visit: Visit, result: Page | Failure | None, by: str) -> KnownPage:
     """What is known of a URL after a visit."""
     error = next((name[4:] for name in visit.counts if name.startswith("err:")), visit.settle.reason)
     if not isinstance(result, Page) or "pages" not in visit.counts:
-        return Known(error=error)
+        return KnownPage(error=error)
     request = visit.claim.request
     if any(row.lacks for row in visit.rows):
         by = "?"  # its items may not be stored: the next pass reads the page again, whatever it says
-    return Known(
+    return KnownPage(
         result.status,
         _validator(result.header("etag")),
         _validator(result.header("last-modified")),
@@ -83,7 +83,7 @@ def known(visit: Visit, result: Page | Failure | None, by: str) -> Known:
     )
 
 
-def _compare(visit: Visit, before: Known, now: Known) -> None:
+def _compare(visit: Visit, before: KnownPage, now: KnownPage) -> None:
     """Take the rows away that say what was said before, and count."""
     if 0 < before.status < 400 and now.status in GONE:
         visit.counts["gone"] = 1
@@ -101,7 +101,7 @@ def _compare(visit: Visit, before: Known, now: Known) -> None:
         visit.counts["unchanged"] = 1
 
 
-def _still(before: Known, now: Known) -> Known:
+def _still(before: KnownPage, now: KnownPage) -> KnownPage:
     """What is known after an answer 304. Its validators are those of the body that we have only where it
     answers one of ours: a server that says 304 unasked speaks of a page that we may never have seen."""
     if not (before.etag or before.modified):

@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 
-from gossamer.model.interfaces import Frontier, Ledger
+from gossamer.model.interfaces import ClaimLedger, FrontierVerbs
 from gossamer.model.visit import Claim, Settle, Visit
 from gossamer.worker.claim_poller import TICK, Asking
 from gossamer.worker.committer import Committer
@@ -25,16 +25,16 @@ BACK = 3.0
 """Seconds after an outage in which it does not sweep."""
 
 
-class Keeper:
+class LeaseKeeper:
     """Keeps the claims `held`, by bucket and token; `held` loses those that were lost."""
 
     def __init__(
         self,
-        frontier: Frontier,
+        frontier: FrontierVerbs,
         held: dict[tuple[int, int], Claim],
         committer: Committer,
         asking: Asking,
-        ledger: Ledger | None = None,
+        ledger: ClaimLedger | None = None,
     ) -> None:
         self._frontier, self._held, self._committer, self._asking = frontier, held, committer, asking
         self._ledger = ledger

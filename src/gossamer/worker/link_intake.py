@@ -70,7 +70,7 @@ class Read(msgspec.Struct):
     taken: Taken
     items: int = 0
     counts: dict[str, int] = {}
-    """What its items say of its site, and how many are not stored (`gossamer.quality`)."""
+    """What its items say of its site, and how many are not stored (`gossamer.model.quality`)."""
     error: str | None = None
     infrastructure: bool = False
     """A sitemap or feed: no page, nothing of it is counted as found."""
@@ -160,7 +160,7 @@ class Taker:
                 recent.put(key, hit)
                 new, old = recent.new, recent.old
             if hit is None or depth < hit[2]:
-                resolver = resolver or urls.Resolver(base)
+                resolver = resolver or urls.HrefResolver(base)
                 hit = self._new(
                     resolver.resolve(href), key, depth, priority, scheme, host, path, voucher, taken, met
                 )

@@ -26,8 +26,8 @@ from gossamer.parsing.view import View
 from gossamer.worker import records
 from gossamer.worker.decide import MOST_HOPS, REDIRECTS, where
 from gossamer.worker.login_detection import refused
-from gossamer.worker.robots_gate import Gate
-from gossamer.worker.rungs import Identity, Rung
+from gossamer.worker.robots_gate import RobotsGate
+from gossamer.worker.rungs import LendsIdentity, Rung
 
 STEPS = 50
 """Requests of one log-in."""
@@ -88,7 +88,7 @@ class Entered(NamedTuple):
 class Typing:
     """The identity of who fills a form in by hand, once, at the host that the log-in names."""
 
-    def __init__(self, identity: Identity, login: Login, render: Render) -> None:
+    def __init__(self, identity: LendsIdentity, login: Login, render: Render) -> None:
         self._identity, self._render, self.done = identity, render, False
         self._at = split(login.url or "")[:2]
 
@@ -116,7 +116,7 @@ class Entering:
         self,
         crawl: str,
         worker: str,
-        gate: Gate,
+        gate: RobotsGate,
         parse: Callable[..., str | None],
         domain: Callable[[str], str],
     ) -> None:

@@ -41,7 +41,7 @@ class Seat(NamedTuple):
     proof: str = ""
 
 
-class Club(Protocol):
+class AccountPool(Protocol):
     """A site's accounts (`membership`)."""
 
     @property
@@ -73,7 +73,7 @@ class Members:
         self,
         crawl: str,
         worker: str,
-        clubs: Callable[[str], Club | None],
+        clubs: Callable[[str], AccountPool | None],
         entering: Entering,
         blocks: Callable[[str], Blocks],
         parse: Callable[..., str | None],
@@ -121,7 +121,7 @@ class Members:
             tell += self._noted(claim, result, "again", "login")
             only, again = seat.account.name, True
 
-    def _lost(self, club: Club, page: Page, host: str, rung: Rung) -> str:
+    def _lost(self, club: AccountPool, page: Page, host: str, rung: Rung) -> str:
         block = seen_by(self._blocks(host), page.status, page.headers, page.body, page.url)
         above = rung.name != BROWSER and BROWSER in club.rungs and block is None
         if above and needs_rendering(page.status, page.headers, page.body, page.url):
@@ -132,7 +132,7 @@ class Members:
         made = [*records.tries(result), (result, outcome, error)]
         return [records.attempt(self._crawl, self._worker, claim, *one) for one in made]
 
-    async def _in(self, claim: Claim, club: Club, seat: Seat, walk: Walk, tell: list[Attempt]) -> bool:
+    async def _in(self, claim: Claim, club: AccountPool, seat: Seat, walk: Walk, tell: list[Attempt]) -> bool:
         """Whether the log-in holds all the same, as far as its own page tells: some sites lock an account
         that logs in twice."""
         if not seat.proof or await self._entering.gate.shuts(claim, seat.proof) is not None:
@@ -150,7 +150,7 @@ class Members:
         )
 
     async def _enter(
-        self, claim: Claim, club: Club, seat: Seat, walk: Walk, tell: list[Attempt]
+        self, claim: Claim, club: AccountPool, seat: Seat, walk: Walk, tell: list[Attempt]
     ) -> Seat | Failure | None:
         """Log an account in; None: it was refused, or others do it by now."""
         enters, *above = (
@@ -180,7 +180,7 @@ def cookies(seat: Seat, request: Request) -> str:
     return next((value for name, value in headers.items() if name.lower() == "cookie"), "")
 
 
-async def _goes_on(club: Club, seat: Seat) -> None:
+async def _goes_on(club: AccountPool, seat: Seat) -> None:
     while True:
         await asyncio.sleep(RENEW)
         with contextlib.suppress(GossamerError):  # the store is away: told the next time

@@ -18,12 +18,12 @@ from typing import Protocol, TypeVar
 
 from gossamer.config.resources import memory_short
 from gossamer.errors import OWN_LIMITS, Away, ConfigError, GossamerError, own_limit, short_of
-from gossamer.model.interfaces import Frontier, Ledger
+from gossamer.model.interfaces import ClaimLedger, FrontierVerbs
 from gossamer.model.visit import Claim, Settle, Visit
-from gossamer.worker.capacity import Alone, Caps, Limiter, Room
+from gossamer.worker.capacity import Alone, FleetCaps, Limiter, Room
 from gossamer.worker.claim_poller import TICK, Asking
 from gossamer.worker.committer import Committer
-from gossamer.worker.lease_keeper import Keeper
+from gossamer.worker.lease_keeper import LeaseKeeper
 from gossamer.worker.worker_score import Merit
 
 LOOK = 1.0
@@ -58,7 +58,7 @@ ENDS = {
 Result = TypeVar("Result")
 
 
-class Visitor(Protocol):
+class MakesVisits(Protocol):
     """Makes visits. A batch of several is a gate: at most one is visited, the refused end, the rest go back."""
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None: ...
@@ -70,8 +70,8 @@ class Worker:
 
     def __init__(
         self,
-        frontier: Frontier,
-        visitor: Visitor,
+        frontier: FrontierVerbs,
+        visitor: MakesVisits,
         committer: Committer,
         *,
         buckets: int,
@@ -81,9 +81,9 @@ class Worker:
         surprise: Callable[[Claim, Exception], None],
         deadline: float | None = None,
         room: Room | None = None,
-        caps: Caps | None = None,
+        caps: FleetCaps | None = None,
         merit: Merit | None = None,
-        ledger: Ledger | None = None,
+        ledger: ClaimLedger | None = None,
         limiter: Limiter | None = None,
     ) -> None:
         self.limiter = limiter or Limiter(concurrency)
@@ -107,7 +107,7 @@ class Worker:
         self._starved: dict[str, int] = {}
         self._asking = Asking(frontier, buckets, caps)
         self._ledger = ledger
-        self._keeper = Keeper(frontier, self.held, committer, self._asking, ledger)
+        self._keeper = LeaseKeeper(frontier, self.held, committer, self._asking, ledger)
 
     async def run(self) -> str:
         """Work until the crawl ends or is stopped; its outcome. Raises what store and sinks raise,

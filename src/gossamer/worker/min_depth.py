@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from gossamer.model.interfaces import Frontier
+from gossamer.model.interfaces import FrontierVerbs
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim, Visit
@@ -29,7 +29,7 @@ ROOM = 32 << 20
 class Nearer:
     """The depths of one crawl's claims."""
 
-    def __init__(self, frontier: Frontier, taker: Taker, room: int = ROOM) -> None:
+    def __init__(self, frontier: FrontierVerbs, taker: Taker, room: int = ROOM) -> None:
         self._frontier, self._taker, self._left = frontier, taker, room
         self._pages: OrderedDict[int, Page] = OrderedDict()
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import xxhash
 
-from gossamer.model.interfaces import Alike
-from gossamer.model.minhash import Asked, Placed
+from gossamer.model.interfaces import DuplicateIndex
+from gossamer.model.minhash import GroupQuery, Placed
 from gossamer.model.visit import PageRecord, Row, Visit
 
 
@@ -16,7 +16,7 @@ class Likening:
     """Marks the rows of one crawl that have a sketch. What is marked and not settled is placed again: it is
     who it was."""
 
-    def __init__(self, index: Alike) -> None:
+    def __init__(self, index: DuplicateIndex) -> None:
         self._index = index
 
     async def mark(self, visits: Sequence[Visit]) -> None:
@@ -25,7 +25,7 @@ class Likening:
         found = [(visit, row) for visit in visits for row in visit.rows if row.sketch is not None]
         if not found:
             return
-        asked = [Asked(row.kind, _name(row), row.sketch) for _, row in found if row.sketch is not None]
+        asked = [GroupQuery(row.kind, _name(row), row.sketch) for _, row in found if row.sketch is not None]
         for (visit, row), placed in zip(found, await self._index.place(asked), strict=True):
             row.sketch = None
             if isinstance(row.data, PageRecord):

@@ -24,7 +24,7 @@ from gossamer.errors import SinkAway
 from gossamer.model.interfaces import (
     FileOutput,
     FileSink,
-    Frontier,
+    FrontierVerbs,
     HistorySink,
     Log,
     Movable,
@@ -49,7 +49,7 @@ class Outputs:
 
     def __init__(
         self,
-        frontier: Frontier,
+        frontier: FrontierVerbs,
         *,
         lock: str | os.PathLike[str],
         files: Sequence[FileOutput] = (),

@@ -1,6 +1,6 @@
 """What a worker and its page process send each other.
 
-A frame is 4 bytes of length, then msgpack. The worker sends an `Order`, once, and a `Task` for each page. The
+A frame is 4 bytes of length, then msgpack. The worker sends an `Order`, once, and a `PageTask` for each page. The
 process answers with frames of at most CHUNK things each, so that no frame holds the worker's loop for long;
 their first byte tells what they hold.
 """
@@ -70,7 +70,7 @@ class SentPage(msgspec.Struct, array_like=True):
     text: str | None
 
 
-class Task(msgspec.Struct, array_like=True):
+class PageTask(msgspec.Struct, array_like=True):
     """A page to read, or (`lacks`) to look at for what its site must have."""
 
     lacks: bool

@@ -31,7 +31,7 @@ from gossamer.model.visit import Claim
 from gossamer.parsing.limits import MEMORY, Limits, limit_bytes, virtual_size
 from gossamer.sites.loading import load_sources
 from gossamer.worker.link_intake import Read, Taken
-from gossamer.worker.page_frames import CHUNK, END, NAMES, ROWS, SIZE, TAKES, End, Order, Task, Took
+from gossamer.worker.page_frames import CHUNK, END, NAMES, ROWS, SIZE, TAKES, End, Order, PageTask, Took
 from gossamer.worker.reader import Reader
 from gossamer.worker.records import edges
 from gossamer.worker.row_packing import pack_row
@@ -40,7 +40,7 @@ _LACK_OF_MEMORY = re.compile(r": MemoryError: ")
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Notes:
+class LinkNotes:
     """Stands for the taker: notes what the worker is to take."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class PageProcess:
     """The process's side: reads tasks, writes answers."""
 
     def __init__(self, order: Order) -> None:
-        self._notes, self._why = Notes(), list[str]()
+        self._notes, self._why = LinkNotes(), list[str]()
         key = partial(urls.key, drop=urls.DEFAULT_DROP | list(order.drop)) if order.drop else urls.key
         sys.path[:] = order.path
         sites = load_sources(dict(order.sources), order.names, order.args)
@@ -105,7 +105,7 @@ class PageProcess:
 
     def answer(self, data: bytes) -> Iterator[bytes]:
         """The frames that answer a task."""
-        task = msgspec.msgpack.decode(data, type=Task)
+        task = msgspec.msgpack.decode(data, type=PageTask)
         body = task.page.body
         del data
         self._notes.noted, self._why[:] = [], ()
@@ -123,7 +123,7 @@ class PageProcess:
         gc.collect()
         yield _frame(END, End(too_complex=lack, retire=True))
 
-    def _frames(self, task: Task) -> Iterator[bytes]:
+    def _frames(self, task: PageTask) -> Iterator[bytes]:
         fields = {name: getattr(task.page, name) for name in task.page.__struct_fields__}
         page = Page(**fields)
         claim = Claim(0, 0, task.host, task.request, crashes=task.crashes)

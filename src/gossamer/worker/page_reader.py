@@ -24,7 +24,7 @@ from gossamer.model.page import Page
 from gossamer.model.visit import Claim, PageRecord
 from gossamer.parsing.limits import MEMORY, MEMORY_PER_BYTE, WALL, TooComplex, decoded_size, limit_seconds
 from gossamer.worker.link_intake import Read, Taken
-from gossamer.worker.page_frames import END, NAMES, ROWS, SIZE, TAKES, End, Order, SentPage, Task, Took
+from gossamer.worker.page_frames import END, NAMES, ROWS, SIZE, TAKES, End, Order, PageTask, SentPage, Took
 from gossamer.worker.records import page_record, page_row
 from gossamer.worker.row_packing import PackedRow, unpack_row
 
@@ -54,8 +54,8 @@ class PageReader:
     def __init__(self, order: Callable[[], Order]) -> None:
         self._order = order
         self._slots = asyncio.Semaphore(PROCESSES)
-        self._idle: list[Process] = []
-        self._all: set[Process] = set()
+        self._idle: list[ReaderProcess] = []
+        self._all: set[ReaderProcess] = set()
         self.started = asyncio.Event()
         """A process was started."""
 
@@ -121,8 +121,8 @@ class PageReader:
                 raise TooComplex(f"it took {end.too_complex}")
             return frames
 
-    async def _start(self) -> Process:
-        process = Process()
+    async def _start(self) -> ReaderProcess:
+        process = ReaderProcess()
         self._all.add(process)
         self.started.set()
         try:
@@ -132,12 +132,12 @@ class PageReader:
             raise
         return process
 
-    async def _end(self, process: Process) -> int:
+    async def _end(self, process: ReaderProcess) -> int:
         self._all.discard(process)
         return await process.end()
 
 
-class Process:
+class ReaderProcess:
     """One process and its pipes."""
 
     def __init__(self) -> None:
@@ -202,7 +202,7 @@ class _Writing(asyncio.streams.FlowControlMixin):
 
 def _task(claim: Claim, page: Page, error: str | None, lacks: bool = False) -> bytes:
     sent = SentPage(**{name: getattr(page, name) for name in SentPage.__struct_fields__})
-    return _encode(Task(lacks, claim.request, claim.host, claim.crashes, sent, error))
+    return _encode(PageTask(lacks, claim.request, claim.host, claim.crashes, sent, error))
 
 
 def _failed(reader: Reader, claim: Claim, page: Page, error: str, why: str) -> Read:

@@ -22,7 +22,7 @@ from gossamer.parsing.links import hrefs
 from gossamer.parsing.view import View
 from gossamer.sites.item_builder import Made, aside, makers, reject
 from gossamer.sites.loading import LoadedSite, match
-from gossamer.sites.page_functions import Parsed, gather, lacking, run
+from gossamer.sites.page_functions import PageResult, gather, lacking, run
 from gossamer.url.patterns import PatternTimeout, Searcher
 from gossamer.url.traps import growing
 from gossamer.worker.asset_download import Rows, added, named
@@ -299,7 +299,7 @@ class Reader:
             taken.skip("trap", len(wanted) - MOST_LINKS)
 
     def _follow(
-        self, site: LoadedSite, view: View, parsed: Parsed, links: tuple[list[str], int], taken: Taken
+        self, site: LoadedSite, view: View, parsed: PageResult, links: tuple[list[str], int], taken: Taken
     ) -> None:
         """Add the links that `follow=` names; without it a page that no function reads gives all its links."""
         follow, (found, shut) = site.site.follow, links

@@ -11,7 +11,7 @@ from xxhash import xxh3_128_hexdigest
 from gossamer.config.redaction import mask
 from gossamer.model.page import Exchange, Failure, Page
 from gossamer.model.request import Request
-from gossamer.model.visit import RAW, Asked, Attempt, Claim, Edge, PageRecord, Raw, Row
+from gossamer.model.visit import RAW, Attempt, Claim, Edge, PageRecord, Raw, RequestContext, Row
 from gossamer.parsing.html import Document
 from gossamer.parsing.links import links_of
 from gossamer.worker.conditional_get import GONE
@@ -161,7 +161,7 @@ _CODED = ("content-encoding", "content-length", "transfer-encoding")
 def raw_row(request: Request, page: Page) -> Row:
     """The answer as it came. Where nobody kept that (a browser's document, an unlocker's), as a plain server
     would have sent it."""
-    asked = Asked(
+    asked = RequestContext(
         request.method,
         request.body,
         request.depth,

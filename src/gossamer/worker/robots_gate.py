@@ -14,7 +14,7 @@ from gossamer import url as urls
 from gossamer.blocks import block
 from gossamer.blocks.site_rules import Blocks
 from gossamer.errors import GossamerError, own_limit
-from gossamer.model.interfaces import Frontier
+from gossamer.model.interfaces import FrontierVerbs
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request, split
 from gossamer.model.verdict import Drop
@@ -42,14 +42,14 @@ class Treatment(NamedTuple):
     blocks: Blocks = True
 
 
-class Gate:
+class RobotsGate:
     """Evaluates and fetches robots.txt. `rungs` have collectors that stop reading after 500 KiB; `parse` is
     the URL parser; `treat` says what is otherwise for a host; `opens`: whether the port of `host[:port]` may
     be dialled; `ladder`: the rungs, the cheapest first."""
 
     def __init__(
         self,
-        frontier: Frontier,
+        frontier: FrontierVerbs,
         rungs: Rungs,
         *,
         agent: str,

@@ -15,7 +15,7 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 
 
-class Identity(Protocol):
+class LendsIdentity(Protocol):
     """What a request is lent: headers (those asked for, credentials of a seed, cookies), a guise; and where
     Set-Cookie goes."""
 
@@ -26,7 +26,7 @@ class Identity(Protocol):
     def forget(self, domain: str) -> None: ...
 
 
-class Proxies(Protocol):
+class LendsProxies(Protocol):
     """Lends proxies (`identity.lending`)."""
 
     def blocked(self, name: str, host: str) -> None: ...
@@ -44,8 +44,8 @@ class Rung(NamedTuple):
 
     name: str
     collector: Collector
-    identity: Identity
-    proxies: Proxies | None = None
+    identity: LendsIdentity
+    proxies: LendsProxies | None = None
     elsewhere: bool = False
     """Not here: other workers of the fleet have it."""
 
@@ -109,7 +109,7 @@ Allowed = Callable[[Request], tuple[str, ...]]
 """The rungs that a request may be made on, the cheapest first."""
 
 
-class Nobody:
+class NoIdentity:
     """No headers, no cookies: as robots.txt is asked for by a crawler that says who it is."""
 
     def lend(self, request: Request) -> Lent:

@@ -12,7 +12,7 @@ from gossamer.model.visit import Claim, Visit
 from gossamer.politeness.robots_access import Access
 
 
-class Groups(Protocol):
+class ThrottleGroups(Protocol):
     """The turns (`frontier.groups`)."""
 
     async def enter(self, name: str, delay: float) -> tuple[str, float]: ...
@@ -25,7 +25,7 @@ class Sharing:
 
     def __init__(
         self,
-        groups: Groups,
+        groups: ThrottleGroups,
         group: Callable[[str], Awaitable[str | None]],
         failed: Callable[[str], None] | None = None,
     ) -> None:

@@ -24,7 +24,7 @@ from gossamer.worker.lane_routing import Lanes
 from gossamer.worker.link_intake import Read, Taken, Taker
 from gossamer.worker.login_session import Members
 from gossamer.worker.min_depth import Nearer, read_again
-from gossamer.worker.robots_gate import Gate, Treatment, felt
+from gossamer.worker.robots_gate import RobotsGate, Treatment, felt
 from gossamer.worker.rungs import Rungs
 from gossamer.worker.shared_throttle import Sharing
 from gossamer.worker.site_routing import Apart
@@ -35,7 +35,7 @@ MOST_SITEMAPS = 5000
 """Sitemaps of one robots.txt that are asked for; the rest is counted as `trap`."""
 
 
-class Reader(Protocol):
+class ReadsPages(Protocol):
     """Step 7: reads pages. Pure but for its caches; an error of a site function is a value. `functions`:
     whether there is one."""
 
@@ -63,10 +63,10 @@ class Visitor:
         self,
         crawl: str,
         worker: str,
-        gate: Gate,
+        gate: RobotsGate,
         rungs: Rungs,
         taker: Taker,
-        reader: Reader,
+        reader: ReadsPages,
         *,
         parse: Callable[..., str | None],
         retries: tuple[float, ...],

@@ -14,7 +14,7 @@ import msgspec
 from gossamer.errors import GossamerError
 from gossamer.model.visit import Visit
 from gossamer.politeness.breaker import BLOCKED, GOOD, Trouble
-from gossamer.politeness.scores import NETWORK, PROBE, Means, Record, Streak, read, waits
+from gossamer.politeness.scores import NETWORK, PROBE, Means, Streak, WorkerScore, read, waits
 
 TURN = 2.0
 """Seconds between looks at the others."""
@@ -22,7 +22,7 @@ GONE = 60.0
 """Seconds after which the record of a dead worker is removed."""
 
 
-class Scores(Protocol):
+class ScoreStore(Protocol):
     """Where the records lie (`frontier.scores`)."""
 
     async def tell(self, name: str, record: bytes) -> tuple[float, list[bytes]]: ...
@@ -37,7 +37,7 @@ class Merit:
     def __init__(
         self,
         name: str,
-        scores: Scores,
+        scores: ScoreStore,
         patience: Callable[[tuple[int, int]], None],
         tell: Callable[[str], None],
         *,
@@ -45,8 +45,8 @@ class Merit:
         probe: float = PROBE,
         turn: float = TURN,
     ) -> None:
-        self.mine = Record(name, serves)
-        self.others: list[Record] = []
+        self.mine = WorkerScore(name, serves)
+        self.others: list[WorkerScore] = []
         self._scores, self._patience, self._tell = scores, patience, tell
         self._probe, self._turn = probe, turn
         self._streak = Streak()

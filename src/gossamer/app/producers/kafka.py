@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from gossamer.app.producers.source import BATCH, Batch
+from gossamer.app.producers.source import BATCH, UrlBatch
 from gossamer.app.targets import Rejected, parsed
 from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, StoreError
@@ -23,7 +23,7 @@ POLL = 500
 """Milliseconds for which messages are waited for."""
 
 
-class Topic:
+class KafkaUrls:
     """`kafka://HOST:PORT/TOPIC?group=GROUP`; several brokers are joined by commas."""
 
     beside = "*"
@@ -63,7 +63,7 @@ class Topic:
             raise ConfigError(f"the Kafka broker {self.brokers} has no topic {self.topic}; it has {known}")
         self._consumer.subscribe([self.topic])
 
-    async def batches(self, position: Any) -> AsyncIterator[Batch]:
+    async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
         """Messages of the partitions that are ours, as they come."""
         while True:
             got = await self._consumer.getmany(timeout_ms=POLL, max_records=BATCH)
@@ -79,9 +79,9 @@ class Topic:
                         rejected.append(found)
                 self._ends[partition] = messages[-1].offset + 1
             if got:
-                yield Batch(requests, rejected, {})
+                yield UrlBatch(requests, rejected, {})
 
-    async def added(self, batch: Batch) -> None:
+    async def added(self, batch: UrlBatch) -> None:
         """Commit the offsets of what was read; a partition that went to another member of the group is its
         affair."""
         from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
-from gossamer.app.producers.source import BATCH, SHORT, Batch
+from gossamer.app.producers.source import BATCH, SHORT, UrlBatch
 from gossamer.app.targets import LONGEST, Rejected, parsed
 from gossamer.errors import UsageError
 from gossamer.model.interfaces import Collector
@@ -43,7 +43,7 @@ class List:
         except (OSError, EOFError) as error:
             raise _unreadable(self.path, error) from error
 
-    async def batches(self, position: Any) -> AsyncIterator[Batch]:
+    async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
         """From the byte on where it was; from the start when the file is shorter than it was."""
         at = position or {"at": 0, "line": 0, "size": 0}
         size = self.path.stat().st_size
@@ -62,11 +62,11 @@ class List:
                 number += len(lines) - (not ended)
                 offset = self._file.tell() - (0 if ended else len(lines[-1]))
                 share = min(1.0, self._packed() / size) if size else 1.0
-                yield Batch(requests, rejected, {"at": offset, "line": number, "size": size}, share)
+                yield UrlBatch(requests, rejected, {"at": offset, "line": number, "size": size}, share)
         except (OSError, EOFError) as error:
             raise _unreadable(self.path, error) from error
 
-    async def added(self, batch: Batch) -> None:
+    async def added(self, batch: UrlBatch) -> None:
         """Nothing to do."""
 
     async def close(self) -> None:
@@ -146,7 +146,7 @@ class Input:
     async def open(self, collector: Collector) -> None:
         """It is open."""
 
-    async def batches(self, position: Any) -> AsyncIterator[Batch]:
+    async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
         """As they come; a batch is not waited for longer than its first line."""
         number, rest, over = 0, b"", False
         async for part in self._all():
@@ -161,11 +161,11 @@ class Input:
             for some in (lines[j : j + BATCH] for j in range(0, len(lines), BATCH)):
                 requests, rejected = taken(some, "stdin", number)
                 number += len(some)
-                yield Batch(requests, rejected, None)
+                yield UrlBatch(requests, rejected, None)
         if rest:
-            yield Batch(*taken([rest], "stdin", number), None)
+            yield UrlBatch(*taken([rest], "stdin", number), None)
 
-    async def added(self, batch: Batch) -> None:
+    async def added(self, batch: UrlBatch) -> None:
         """Nothing to do."""
 
     async def close(self) -> None:

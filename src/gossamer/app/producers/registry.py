@@ -23,9 +23,9 @@ def of(target: Target) -> Source:
 
         return Query(target.text)
     if target.kind == "kafka":
-        from gossamer.app.producers.kafka import Topic
+        from gossamer.app.producers.kafka import KafkaUrls
 
-        return Topic(target.text)
+        return KafkaUrls(target.text)
     from gossamer.app.producers.lines import List
 
     return List(Path(target.text))

@@ -15,7 +15,7 @@ SHORT = 4 << 20
 """Bytes of a list that is read whole before its crawl begins."""
 
 
-class Batch(NamedTuple):
+class UrlBatch(NamedTuple):
     """Some URLs, what is no request, and the position behind them, to be kept when they are added. `share`:
     read so far, 0 to 1."""
 
@@ -40,10 +40,10 @@ class Source(Protocol):
     async def open(self, collector: Collector) -> None:
         """See that it can be read. Raises UsageError, ConfigError, StoreError."""
 
-    def batches(self, position: Any) -> AsyncIterator[Batch]:
+    def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
         """All from a position on (None: from the start), to its end if there is one."""
 
-    async def added(self, batch: Batch) -> None:
+    async def added(self, batch: UrlBatch) -> None:
         """A batch is in the frontier, and its position is kept."""
 
     async def close(self) -> None:

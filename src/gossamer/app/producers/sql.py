@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.app.producers.source import BATCH, Batch
+from gossamer.app.producers.source import BATCH, UrlBatch
 from gossamer.app.targets import Rejected, SeedLine, seed
 from gossamer.config.optional_deps import install
 from gossamer.config.redaction import mask
@@ -57,7 +57,7 @@ class Query:
         else:
             raise UsageError(f"{mask(self.url)}: the database is sqlite:FILE or postgresql://...")
 
-    async def batches(self, position: Any) -> AsyncIterator[Batch]:
+    async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
         """All rows, or those behind the position. Rows that share a value may lie in two batches: only the
         end is behind its last."""
         done = last = _value(position["after"]) if position and self._after else 0
@@ -71,11 +71,11 @@ class Query:
             for value in (row[names.index("after")] for row in some if self._after):
                 if value is not None and value != last:
                     done, last = last, value
-            yield Batch(requests, rejected, {"after": _kept(done)} if self._after else None)
+            yield UrlBatch(requests, rejected, {"after": _kept(done)} if self._after else None)
         if self._after:
-            yield Batch([], [], {"after": _kept(last)})
+            yield UrlBatch([], [], {"after": _kept(last)})
 
-    async def added(self, batch: Batch) -> None:
+    async def added(self, batch: UrlBatch) -> None:
         """Nothing to do."""
 
     async def close(self) -> None:

@@ -20,11 +20,11 @@ from typing import Any
 import msgspec
 
 from gossamer import url as urls
-from gossamer.app.producers.source import BATCH, Batch
+from gossamer.app.producers.source import BATCH, UrlBatch
 from gossamer.model.interfaces import Collector
 from gossamer.model.page import Page
 from gossamer.model.request import Request, split
-from gossamer.parsing.sitemaps import Entry, entries
+from gossamer.parsing.sitemaps import SitemapEntry, entries
 
 PAUSE = 1.0
 """Seconds between requests for the sitemaps of an index."""
@@ -34,7 +34,7 @@ GONE = 50_000
 """Entries that are gone from a sitemap and still remembered, where it holds fewer."""
 
 
-class Known(msgspec.Struct, omit_defaults=True):
+class WatchedSitemap(msgspec.Struct, omit_defaults=True):
     """What is remembered of one sitemap."""
 
     etag: str = ""
@@ -53,7 +53,7 @@ class Watched:
         self.url, self.every, self.name = url, every, f"watch {url}"
         self.beside = split(url)[1]
         self.collector: Collector | None = None
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, WatchedSitemap] = {}
         self._unread: set[str] = set()
         """Of this turn: what could not be read, or not all within it."""
         self._trouble = ""
@@ -62,32 +62,32 @@ class Watched:
         """Nothing is asked for yet."""
         self.collector = collector
 
-    async def batches(self, position: Any) -> AsyncIterator[Batch]:
+    async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
         """What is new, for ever."""
-        self._known = msgspec.convert(position or {}, dict[str, Known])
+        self._known = msgspec.convert(position or {}, dict[str, WatchedSitemap])
         while True:
             self._trouble = ""
             self._unread.clear()
             async with contextlib.aclosing(self._read(self.url, 0)) as found:
                 async for some in found:
                     for part in (some[j : j + BATCH] for j in range(0, len(some), BATCH)):
-                        yield Batch(
+                        yield UrlBatch(
                             [Request(str(one)) for one, _ in part],
                             [],
                             None,
                             editions=tuple(text for _, text in part),
                         )
-            yield Batch([], [], msgspec.to_builtins(self._known), trouble=self._trouble)
+            yield UrlBatch([], [], msgspec.to_builtins(self._known), trouble=self._trouble)
             await asyncio.sleep(self.every)
 
-    async def added(self, batch: Batch) -> None:
+    async def added(self, batch: UrlBatch) -> None:
         """Nothing to do."""
 
     async def close(self) -> None:
         """The collector is its owner's."""
 
-    async def _read(self, url: str, depth: int) -> AsyncGenerator[list[tuple[Entry, str]], None]:
-        known = self._known.get(url, Known())
+    async def _read(self, url: str, depth: int) -> AsyncGenerator[list[tuple[SitemapEntry, str]], None]:
+        known = self._known.get(url, WatchedSitemap())
         page = await self._asked(url, known)
         if page is None or page.status not in (200, 304):
             self._trouble = f"{url} {'gave no answer' if page is None else f'answered {page.status}'}"
@@ -101,7 +101,7 @@ class Watched:
             yield [(one, _edition(one, seen)) for one in pages if seen.get(_mark(one), -1) != _moment(one)]
             fresh = {str(one): _moment(one) for one in sitemaps}
             due = [one for one, at in fresh.items() if not at or known.inner.get(one) != at]
-            known = Known(
+            known = WatchedSitemap(
                 page.header("etag") or "",
                 page.header("last-modified") or "",
                 _packed(_joined(seen, pages)),
@@ -118,7 +118,7 @@ class Watched:
             self._unread.add(url)
         self._known[url] = known
 
-    async def _asked(self, url: str, known: Known) -> Page | None:
+    async def _asked(self, url: str, known: WatchedSitemap) -> Page | None:
         """The answer behind redirects; None when none came: the next turn asks again."""
         assert self.collector is not None
         headers = {"If-None-Match": known.etag} if known.etag else {}
@@ -136,22 +136,22 @@ class Watched:
         return None
 
 
-def _mark(entry: Entry) -> int:
+def _mark(entry: SitemapEntry) -> int:
     return urls.fingerprint(urls.key(str(entry)), 0)
 
 
-def _moment(entry: Entry) -> float:
+def _moment(entry: SitemapEntry) -> float:
     return entry.lastmod.timestamp() if entry.lastmod is not None else 0.0
 
 
-def _joined(seen: dict[int, float], pages: list[Entry]) -> dict[int, float]:
+def _joined(seen: dict[int, float], pages: list[SitemapEntry]) -> dict[int, float]:
     """What is known of a sitemap after an answer: its entries, behind those that are gone."""
     now = {_mark(one): _moment(one) for one in pages}
     gone = [(mark, at) for mark, at in seen.items() if mark not in now]
     return dict(gone[-max(1, GONE - len(now)) :]) | now
 
 
-def _edition(entry: Entry, seen: dict[int, float]) -> str:
+def _edition(entry: SitemapEntry, seen: dict[int, float]) -> str:
     """An entry that was met before has changed: its moment tells the seen-set that it is to be visited again."""
     return str(_moment(entry)) if _mark(entry) in seen else ""
 

@@ -25,7 +25,7 @@ KEPT = 1000
 """Times of a group that are kept for its median and 95th percentile: the last ones."""
 
 
-class Line(msgspec.Struct):
+class AttemptGroup(msgspec.Struct):
     """A group. `good`: requests that ended as pages or redirects; `seconds`: mean, median, 95th percentile of
     a request."""
 
@@ -47,7 +47,7 @@ class _Sum:
         self.times: list[float] = []
 
 
-def report(rows: Iterable[Row], by: str) -> list[Line]:
+def report(rows: Iterable[Row], by: str) -> list[AttemptGroup]:
     """The attempts by group, those with the most requests first (hours in their order)."""
     sums: dict[str, _Sum] = defaultdict(_Sum)
     name = BY[by]
@@ -70,12 +70,12 @@ def report(rows: Iterable[Row], by: str) -> list[Line]:
     return sorted(lines, key=lambda line: (line.group if by == "hour" else "", -line.requests, line.group))
 
 
-def _line(group: str, one: _Sum) -> Line:
+def _line(group: str, one: _Sum) -> AttemptGroup:
     times = sorted(one.times)
     middle, late = times[len(times) // 2], times[min(len(times) - 1, int(len(times) * 0.95))]
     errors = dict(sorted(one.errors.items(), key=lambda pair: -pair[1]))
     mean = round(one.total / one.requests, 4)
-    return Line(
+    return AttemptGroup(
         group,
         one.requests,
         round(one.good / one.requests, 4),

@@ -15,14 +15,14 @@ from gossamer.errors import ConfigError, GossamerError
 from gossamer.sinks.columns import EXTRA, OURS
 from gossamer.sinks.history import STORED, TAKEN
 from gossamer.sinks.jsonl import parsed
-from gossamer.sinks.sink_url import Place
+from gossamer.sinks.sink_url import SinkUrl
 from gossamer.sinks.upserting import Unfit
 
 Row = dict[str, Any]
 _BESIDE = {"_key", EXTRA, *(column.name for column in (*OURS, *STORED))}
 
 
-def stored(at: Place) -> Iterator[Row]:
+def stored(at: SinkUrl) -> Iterator[Row]:
     """The rows of a store, with the values that its driver reads. Raises ConfigError where it cannot be read."""
     if "***" in at.url:
         raise ConfigError(
@@ -43,7 +43,7 @@ def stored(at: Place) -> Iterator[Row]:
         raise ConfigError(f"{at.where} cannot be read: {error}") from error
 
 
-def _postgresql(at: Place) -> Iterator[Row]:
+def _postgresql(at: SinkUrl) -> Iterator[Row]:
     from psycopg import rows, sql
     from psycopg.types.json import set_json_loads
 
@@ -70,7 +70,7 @@ def _postgresql(at: Place) -> Iterator[Row]:
                     yield _whole(row)
 
 
-def _mongodb(at: Place) -> Iterator[Row]:
+def _mongodb(at: SinkUrl) -> Iterator[Row]:
     from bson import Decimal128
 
     from gossamer.sinks.mongodb import Mongo
@@ -97,7 +97,7 @@ def _mongodb(at: Place) -> Iterator[Row]:
                 yield row if "_kind" in row else {"_key": key, **row}
 
 
-def _cassandra(at: Place) -> Iterator[Row]:
+def _cassandra(at: SinkUrl) -> Iterator[Row]:
     from cassandra.util import Date, SortedSet
 
     from gossamer.sinks.cassandra import Cassandra
@@ -125,10 +125,10 @@ def _cassandra(at: Place) -> Iterator[Row]:
                     yield _whole({name: natural(value) for name, value in zip(names, row, strict=True)})
 
 
-def _valkey(at: Place) -> Iterator[Row]:
-    from gossamer.sinks.valkey import Client
+def _valkey(at: SinkUrl) -> Iterator[Row]:
+    from gossamer.sinks.valkey import RowsConnection
 
-    client = Client(at)
+    client = RowsConnection(at)
     with contextlib.closing(_Closed(client.drop)), client.use() as base:
         if "list" in at.given:
             start = 0
@@ -153,7 +153,7 @@ def _valkey(at: Place) -> Iterator[Row]:
                 yield from filter(None, (_row(value) for _, value in base.hscan_iter(name, count=1000)))
 
 
-READERS: dict[str, Callable[[Place], Iterator[Row]]] = {
+READERS: dict[str, Callable[[SinkUrl], Iterator[Row]]] = {
     "postgresql": _postgresql,
     "mongodb": _mongodb,
     "cassandra": _cassandra,

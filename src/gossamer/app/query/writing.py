@@ -12,7 +12,7 @@ from gossamer.sinks.attempts import attempt_columns, attempt_row
 from gossamer.sinks.columns import OURS, Column, Columns, page_columns
 from gossamer.sinks.formats import WHOLE, open_output, parse
 from gossamer.sinks.history import STORED
-from gossamer.sinks.shapes import Shape, joined, of_value
+from gossamer.sinks.shapes import FieldType, joined, of_value
 
 BATCH = 1000
 
@@ -70,7 +70,7 @@ def write(
 
 def inferred(rows: Iterable[dict[str, Any]]) -> Columns:
     """The columns of items by kind, from the values that they have (`sources.natural_rows_of`)."""
-    kinds: dict[str, dict[str, Shape | None]] = {}
+    kinds: dict[str, dict[str, FieldType | None]] = {}
     for row in rows:
         fields = kinds.setdefault(str(row.get("_kind")), {})
         for name, value in row.items():
@@ -80,7 +80,7 @@ def inferred(rows: Iterable[dict[str, Any]]) -> Columns:
     return {kind: (*(_column(*field) for field in fields.items()), *OURS) for kind, fields in kinds.items()}
 
 
-def _column(name: str, shape: Shape | None) -> Column:
+def _column(name: str, shape: FieldType | None) -> Column:
     if shape is None or shape.kind == "json":
         return Column(name, "str" if shape is None else "json")
     if shape.kind == "list":

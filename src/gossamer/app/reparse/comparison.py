@@ -19,7 +19,7 @@ Name = tuple[str, str, str]
 _SEEN = b',"_url":'
 
 
-class Seen(msgspec.Struct, forbid_unknown_fields=True):
+class Sighting(msgspec.Struct, forbid_unknown_fields=True):
     """What our own lines end with: when and where an item was seen."""
 
     _url: str
@@ -31,10 +31,10 @@ class Seen(msgspec.Struct, forbid_unknown_fields=True):
     _hash: str = ""
 
 
-_seen = msgspec.json.Decoder(Seen).decode
+_seen = msgspec.json.Decoder(Sighting).decode
 
 
-class Place(NamedTuple):
+class ItemPosition(NamedTuple):
     """Where the last line of an item begins, and how many bytes of it are the site's own fields; -1 where
     that is not plain."""
 
@@ -145,14 +145,14 @@ def _moment(value: str) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _places(file: BinaryIO) -> dict[Name, Place]:
+def _places(file: BinaryIO) -> dict[Name, ItemPosition]:
     """Where the last line of each item begins."""
-    found: dict[Name, Place] = {}
+    found: dict[Name, ItemPosition] = {}
     at = 0
     for line in file:
         name, own = _named(line)
         if name is not None:
-            found[name] = Place(at, own)
+            found[name] = ItemPosition(at, own)
         at += len(line)
     return found
 
@@ -177,7 +177,7 @@ def _named(line: bytes) -> tuple[Name | None, int]:
     return (str(item.get("_site")), str(item.get("_kind")), str(item["_key"])), -1
 
 
-def _same(before: BinaryIO, was: Place, after: BinaryIO, place: Place) -> bool:
+def _same(before: BinaryIO, was: ItemPosition, after: BinaryIO, place: ItemPosition) -> bool:
     """Whether the own fields of two lines are the same bytes."""
     if was.own != place.own or place.own < 0:
         return False
@@ -186,7 +186,7 @@ def _same(before: BinaryIO, was: Place, after: BinaryIO, place: Place) -> bool:
     return before.read(was.own) == after.read(place.own)
 
 
-def _at(file: BinaryIO, place: Place) -> dict[str, Any]:
+def _at(file: BinaryIO, place: ItemPosition) -> dict[str, Any]:
     file.seek(place.at)
     return _decode(file.readline())
 

@@ -24,7 +24,7 @@ from gossamer.errors import GossamerError
 from gossamer.items.assets import REFERENCES
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
-from gossamer.model.visit import Asked, Claim, Row
+from gossamer.model.visit import Claim, RequestContext, Row
 from gossamer.parsing.cost import is_costly, is_html
 from gossamer.parsing.html import DEEP, deep
 from gossamer.parsing.limits import Limits, limit_bytes, limit_seconds, virtual_size
@@ -39,7 +39,7 @@ DEATHS, LOST = 2, 3
 _SIZE, _NUMBER = struct.Struct("<I"), struct.Struct("<q")
 
 
-class Batch(msgspec.Struct, array_like=True):
+class ParsedBatch(msgspec.Struct, array_like=True):
     """What a batch of pages gave. `items`: JSON lines."""
 
     pages: int = 0
@@ -55,7 +55,7 @@ class Batch(msgspec.Struct, array_like=True):
     """(URL, why) of pages that could not be read."""
 
 
-class Nobody:
+class NoLinks:
     """Takes no link."""
 
     def voucher(self, claim: Claim) -> str:
@@ -90,9 +90,11 @@ class Note:
         return int(_NUMBER.unpack_from(self._map)[0])
 
 
-def read(reader: Reader, why: list[str], archive: ArchiveCollector, note: Note, keys: Sequence[str]) -> Batch:
+def read(
+    reader: Reader, why: list[str], archive: ArchiveCollector, note: Note, keys: Sequence[str]
+) -> ParsedBatch:
     """The items of a batch of stored pages. `why` is where the reader leaves the reason of a failure."""
-    out, rows = Batch(failed=[]), list[Row]()
+    out, rows = ParsedBatch(failed=[]), list[Row]()
     for number, key in enumerate(keys):
         note.begins(number)
         url = key.partition(" ")[0]
@@ -149,7 +151,7 @@ def _again(reader: Reader, request: Request, page: Page) -> Read | None:
     return Read([], Taken(), error="too-complex")
 
 
-def _request(url: str, asked: Asked) -> Request:
+def _request(url: str, asked: RequestContext) -> Request:
     return Request(
         url,
         asked.depth,
@@ -175,22 +177,22 @@ def _ends(page: Page, deaths: int, slow: bool) -> str:
     )
 
 
-def _infrastructure(url: str, asked: Asked) -> bool:
+def _infrastructure(url: str, asked: RequestContext) -> bool:
     """Whether an answer is no page of the site: robots.txt, a sitemap, a file."""
     return (asked.use or "").startswith("@") or (
         url.endswith("/robots.txt") and url == f"{origin(url)}/robots.txt"
     )
 
 
-Make = Callable[[Note], Callable[[Sequence[str]], Batch]]
+Make = Callable[[Note], Callable[[Sequence[str]], ParsedBatch]]
 """Called in each process: what reads a batch there."""
 
 
-def over(batches: Sequence[Sequence[str]], processes: int, make: Make) -> Generator[Batch, None, None]:
+def over(batches: Sequence[Sequence[str]], processes: int, make: Make) -> Generator[ParsedBatch, None, None]:
     """The batches read, in their order, by so many processes. Ends them when it is left. Raises GossamerError
     where they do not live."""
     count = min(processes, len(batches))
-    workers = [Process(batches[at::count], make) for at in range(count)]
+    workers = [ReparseProcess(batches[at::count], make) for at in range(count)]
     try:
         for number in range(len(batches)):
             yield workers[number % count].take()
@@ -199,7 +201,7 @@ def over(batches: Sequence[Sequence[str]], processes: int, make: Make) -> Genera
             worker.end()
 
 
-class Process:
+class ReparseProcess:
     """Reads batches, one after the other; when it dies, another takes its place."""
 
     def __init__(self, batches: Sequence[Sequence[str]], make: Make) -> None:
@@ -207,7 +209,7 @@ class Process:
         self._taken = self._lost = 0
         self._pid, self._pipe = _begin(batches, make, self._note)
 
-    def take(self) -> Batch:
+    def take(self) -> ParsedBatch:
         """What came of the next batch."""
         while True:
             try:
@@ -216,7 +218,7 @@ class Process:
                 self._again()
                 continue
             self._taken += 1
-            return msgspec.msgpack.decode(data, type=Batch)
+            return msgspec.msgpack.decode(data, type=ParsedBatch)
 
     def _again(self) -> None:
         """It died: what it had made was taken, so it was at the next batch; if at a page of it, that is to

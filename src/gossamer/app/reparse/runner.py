@@ -43,7 +43,7 @@ OFTEN = 1.0
 """Seconds of work that a kill may cost."""
 
 
-class State(msgspec.Struct):
+class ReparseState(msgspec.Struct):
     """How far a run came. `given`: what must be the same for it to go on; `owner`: by which its outputs know
     it, also when it goes on."""
 
@@ -67,7 +67,7 @@ class State(msgspec.Struct):
 class Shows(Protocol):
     """Hears of progress: the state, and how many answers there are."""
 
-    def show(self, state: State, total: int) -> None: ...
+    def show(self, state: ReparseState, total: int) -> None: ...
 
 
 class Told(msgspec.Struct):
@@ -92,7 +92,7 @@ class Told(msgspec.Struct):
     """Where pages lie that could not be read, each with its reason."""
 
 
-class Run:
+class ReparseRun:
     """One run. `folder`: its own; `stored`: where the pages are; `outputs`: (spec, overwrite); `shown` hears
     of progress."""
 
@@ -115,7 +115,7 @@ class Run:
         self._given, self._fresh = [self._stored, versions, list(outputs)], fresh
         make_folder(folder)
         self.items, self.details = folder / "items.jsonl", folder / "differences.jsonl"
-        self.state = State("")
+        self.state = ReparseState("")
 
     def work(self) -> Told:
         """Read, compare, write out. Raises GossamerError; KeyboardInterrupt leaves a state to go on from."""
@@ -154,14 +154,14 @@ class Run:
             str(self.folder / "failed") if state.failed else None,
         )
 
-    def _begun(self, keys: Sequence[str]) -> State:
+    def _begun(self, keys: Sequence[str]) -> ReparseState:
         """Where an earlier run over the same pages with the same sites ended, else the beginning."""
         pages = xxhash.xxh3_64_hexdigest("\n".join(keys).encode("utf-8", "surrogatepass"))
         given = json.dumps([*self._given, pages, _bytes(self._stored)], sort_keys=True)
         known = self._known() if not self._fresh else None
         if known is not None and not known.done and known.given == given:
             return known
-        self.state = State(given, f"reparse-{secrets.token_hex(4)}")
+        self.state = ReparseState(given, f"reparse-{secrets.token_hex(4)}")
         self._save()  # before the lines go that an earlier one vouches for
         return self.state
 
@@ -187,7 +187,7 @@ class Run:
                         lines.clear()
         file.close(state.length)
 
-    def _take(self, batch: working.Batch, reasons: Counter[str]) -> None:
+    def _take(self, batch: working.ParsedBatch, reasons: Counter[str]) -> None:
         """Count a batch. Its lines are written before the state is saved that vouches for them."""
         state = self.state
         state.batches += 1
@@ -245,9 +245,9 @@ class Run:
                 self._save()
             self.state.lengths[name] = one.append(self.state.lengths[name], part)
 
-    def _known(self) -> State | None:
+    def _known(self) -> ReparseState | None:
         try:
-            return msgspec.json.decode((self.folder / "state.json").read_bytes(), type=State)
+            return msgspec.json.decode((self.folder / "state.json").read_bytes(), type=ReparseState)
         except (OSError, msgspec.MsgspecError):
             return None
 
@@ -263,11 +263,11 @@ class Run:
 
 def reading(
     opened: ArchiveCollector, sites: Sequence[LoadedSite], folder: Path, note: working.Note
-) -> Callable[[Sequence[str]], working.Batch]:
+) -> Callable[[Sequence[str]], working.ParsedBatch]:
     """See `working.Make`. `folder`: where pages go that cannot be read."""
     opened.again()
     why = list[str]()
-    nobody: Any = working.Nobody()
+    nobody: Any = working.NoLinks()
     reader = Reader(sites, nobody, lambda url: url, pages=False, text=False, links=False)
     aside = Failed(folder)
 

@@ -8,12 +8,12 @@ from typing import TypeVar
 import msgspec
 
 from gossamer.model.page import Headers
-from gossamer.model.visit import Asked
+from gossamer.model.visit import RequestContext
 
 At = TypeVar("At")
 
 
-class Kept(msgspec.Struct):
+class StoredAnswer(msgspec.Struct):
     """An answer as it is kept: its body still in its content-coding. `size` > len(body): it was too large to
     be read."""
 
@@ -24,11 +24,11 @@ class Kept(msgspec.Struct):
     """When it was got, seconds since the epoch; 0: now."""
     size: int = 0
     version: str = "1.1"
-    asked: Asked = Asked()
+    asked: RequestContext = RequestContext()
     """How it was asked for, where that is known."""
 
 
-Source = Callable[[str, int], Kept | None]
+Source = Callable[[str, int], StoredAnswer | None]
 """A URL in fetch form (or `key`) and the most bytes wanted of its body -> the answer, None when it is not
 there."""
 
@@ -42,14 +42,14 @@ def key(url: str, method: str = "GET", body: str | None = None) -> str:
     return url if method in ("GET", "HEAD") and body is None else f"{url} {method} {body or ''}"
 
 
-def blocked(kept: Kept) -> bool:
+def blocked(kept: StoredAnswer) -> bool:
     """Whether an answer was a block to the crawl: one that is empty, or lacks what it must have, is a page
     that it read."""
     line = kept.asked.block
     return line is not None and line.split(" ")[1:2] not in (["empty"], ["missing"])
 
 
-def telling(kept: Kept) -> bool:
+def telling(kept: StoredAnswer) -> bool:
     """Whether an answer says something of its page: errors (but that it is gone) and blocks say only that it
     could not be had then."""
     return (kept.status < 400 or kept.status in (404, 410)) and not blocked(kept)
@@ -67,7 +67,7 @@ class Places(dict[str, At]):
             self._earlier[place] = before
         super().__setitem__(name, place)
 
-    def latest(self, name: str, load: Callable[[At], Kept | None]) -> Kept | None:
+    def latest(self, name: str, load: Callable[[At], StoredAnswer | None]) -> StoredAnswer | None:
         """The last answer that tells something, else the last."""
         if (place := self.get(name)) is None or (last := load(place)) is None or telling(last):
             return None if place is None else last

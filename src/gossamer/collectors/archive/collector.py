@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gossamer import url as urls
-from gossamer.collectors.archive.answers import Kept, Source, key, telling
+from gossamer.collectors.archive.answers import Source, StoredAnswer, key, telling
 from gossamer.collectors.http.decoding import BadCoding, TooLarge, decode
 from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError
@@ -40,7 +40,7 @@ class ArchiveCollector:
         truncate: bool = False,
         close: Callable[[], None] | None = None,
         skipped: list[str] | None = None,
-        known: Known | None = None,
+        known: AnswerIndex | None = None,
     ) -> None:
         self._source, self._wire, self._decoded, self._truncate, self._close = (
             source,
@@ -67,7 +67,7 @@ class ArchiveCollector:
             text = f"the archive cannot be read: {error.strerror or error}"
             return Failure("reset", text, now, time.perf_counter() - began, collector=self.name, sent=False)
         if kept is None:
-            kept = Kept(404, [_HTML], b"<!doctype html><title>Not in the archive</title>", now)
+            kept = StoredAnswer(404, [_HTML], b"<!doctype html><title>Not in the archive</title>", now)
         return self.page(request, kept, began)
 
     def keys(self) -> list[str]:
@@ -86,11 +86,11 @@ class ArchiveCollector:
         if self._known is not None:
             self._known.again()
 
-    def find(self, name: str) -> Kept | None:
+    def find(self, name: str) -> StoredAnswer | None:
         """The answer of a `key`. Raises OSError."""
         return self._source(name, self._wire)
 
-    def page(self, request: Request, kept: Kept, began: float | None = None) -> Page | Failure:
+    def page(self, request: Request, kept: StoredAnswer, began: float | None = None) -> Page | Failure:
         """The page of an answer. `began`: on the counter, when it was asked for."""
         body, size, now = kept.body, max(kept.size, len(kept.body)), time.time()
         try:
@@ -176,14 +176,14 @@ def archives(paths: Sequence[str]) -> ArchiveCollector:
 
 
 class Several:
-    """Answers of several archives: a `Known`."""
+    """Answers of several archives: a `AnswerIndex`."""
 
     def __init__(self, opened: Sequence[ArchiveCollector]) -> None:
         self._opened = opened
         self.skipped = [line for one in opened for line in one.skipped]
         self.broken = [line for one in opened for line in one.broken]
 
-    def find(self, url: str, most: int) -> Kept | None:
+    def find(self, url: str, most: int) -> StoredAnswer | None:
         """The last answer in time that tells something, else the last."""
         found = [kept for one in self._opened if (kept := one.find(url)) is not None]
         return max(found, key=lambda kept: (telling(kept), kept.at or 0.0), default=None)
@@ -203,22 +203,22 @@ class Several:
             one.shut()
 
 
-class Known(Protocol):
+class AnswerIndex(Protocol):
     """Answers of which it is known what there is: a WARC, plain objects."""
 
     skipped: list[str]
     broken: list[str]
 
-    def find(self, url: str, most: int) -> Kept | None: ...
+    def find(self, url: str, most: int) -> StoredAnswer | None: ...
     def urls(self) -> list[str]: ...
     def again(self) -> None: ...
     def close(self) -> None: ...
 
 
-def _kept_in(where: Path) -> Known | None:
+def _kept_in(where: Path) -> AnswerIndex | None:
     """What is known of a path's answers; None for pages in a folder, and for a single page. Raises OSError."""
     if where.is_dir() and (where / "objects").is_dir() and any(where.glob("*.jsonl")):
-        from gossamer.collectors.archive.object_archive import Kept as Objects
+        from gossamer.collectors.archive.object_archive import ObjectArchive as Objects
 
         return Objects(where)
     if where.is_dir():
@@ -227,13 +227,13 @@ def _kept_in(where: Path) -> Known | None:
         with where.open("rb") as file:
             packed = file.read(5) == b"WARC/" or where.name.endswith((".warc", ".warc.gz"))
     if packed:
-        from gossamer.collectors.archive.warc import Warc
+        from gossamer.collectors.archive.warc import WarcArchive
 
-        return Warc(where)
+        return WarcArchive(where)
     return None
 
 
-def from_pages(pages: Mapping[str, str | bytes | Kept | Page]) -> ArchiveCollector:
+def from_pages(pages: Mapping[str, str | bytes | StoredAnswer | Page]) -> ArchiveCollector:
     """A collector for pages by URL, for tests: text and bytes are HTML with status 200.
 
     >>> import asyncio
@@ -242,16 +242,16 @@ def from_pages(pages: Mapping[str, str | bytes | Kept | Page]) -> ArchiveCollect
     """
     found = {urls.parse(url) or url: _kept(page) for url, page in pages.items()}
 
-    def find(url: str, most: int) -> Kept | None:
+    def find(url: str, most: int) -> StoredAnswer | None:
         return found.get(url)
 
     return ArchiveCollector(find)
 
 
-def _kept(page: str | bytes | Kept | Page) -> Kept:
-    if isinstance(page, Kept):
+def _kept(page: str | bytes | StoredAnswer | Page) -> StoredAnswer:
+    if isinstance(page, StoredAnswer):
         return page
     if isinstance(page, Page):
         headers = [row for row in page.headers if row[0] != "content-encoding"]  # its body is decoded
-        return Kept(page.status, headers, page.body, page.fetched_at, page.wire, page.version)
-    return Kept(headers=[_HTML], body=page.encode() if isinstance(page, str) else page)
+        return StoredAnswer(page.status, headers, page.body, page.fetched_at, page.wire, page.version)
+    return StoredAnswer(headers=[_HTML], body=page.encode() if isinstance(page, str) else page)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
-from gossamer.collectors.archive.answers import Kept
+from gossamer.collectors.archive.answers import StoredAnswer
 from gossamer.model.request import split
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -26,7 +26,7 @@ class Mirror:
         self._root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._base = base if base is None or base.endswith("/") else base.rpartition("/")[0] + "/"
 
-    def find(self, url: str, most: int) -> Kept | None:
+    def find(self, url: str, most: int) -> StoredAnswer | None:
         """The file of a URL; a folder without its slash is a redirect, as servers do, so that relative links
         hold."""
         for names in self._names(url):
@@ -40,7 +40,7 @@ class Mirror:
                         return kept
                 if names[-1] and _holds_index(folder, names[-1]):
                     head, mark, query = url.partition("?")
-                    return Kept(301, [("location", f"{head}/{mark}{query}"), ("content-length", "0")])
+                    return StoredAnswer(301, [("location", f"{head}/{mark}{query}"), ("content-length", "0")])
         return None
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ def written(name: bytes, url: str) -> Iterator[bytes]:
         yield name + b".html"
 
 
-def read(folder: int, name: bytes, most: int) -> Kept | None:
+def read(folder: int, name: bytes, most: int) -> StoredAnswer | None:
     """A regular file as an answer, None when there is none of that name."""
     if not safe(name):
         return None
@@ -136,7 +136,9 @@ def read(folder: int, name: bytes, most: int) -> Kept | None:
             return None
         with os.fdopen(os.dup(fd), "rb") as file:
             body = file.read(most + 1)
-    return Kept(200, [("content-type", kind(name, body))], body, info.st_mtime, max(info.st_size, len(body)))
+    return StoredAnswer(
+        200, [("content-type", kind(name, body))], body, info.st_mtime, max(info.st_size, len(body))
+    )
 
 
 def kind(name: bytes, body: bytes) -> str:
@@ -156,11 +158,11 @@ def kind(name: bytes, body: bytes) -> str:
     return found
 
 
-def single(path: Path, url: str | None = None) -> Callable[[str, int], Kept | None]:
+def single(path: Path, url: str | None = None) -> Callable[[str, int], StoredAnswer | None]:
     """One file as the answer for one URL: the given one, else the first that is asked for."""
     meant = [url] if url is not None else []
 
-    def find(asked: str, most: int) -> Kept | None:
+    def find(asked: str, most: int) -> StoredAnswer | None:
         if not meant:
             meant.append(asked)
         if asked != meant[0]:
@@ -168,7 +170,7 @@ def single(path: Path, url: str | None = None) -> Callable[[str, int], Kept | No
         with path.open("rb") as file:
             body, info = file.read(most + 1), os.fstat(file.fileno())
         name = os.fsencode(path.name)
-        return Kept(
+        return StoredAnswer(
             200, [("content-type", kind(name, body))], body, info.st_mtime, max(info.st_size, len(body))
         )
 

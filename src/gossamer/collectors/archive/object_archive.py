@@ -8,15 +8,15 @@ from typing import BinaryIO
 
 import msgspec
 
-from gossamer.collectors.archive.answers import Kept as Answer
 from gossamer.collectors.archive.answers import Places, key
+from gossamer.collectors.archive.answers import StoredAnswer as Answer
 from gossamer.collectors.http.response_head import parse, version
-from gossamer.model.visit import Asked
+from gossamer.model.visit import RequestContext
 
 MOST_SKIPPED = 1000
 
 
-class Line(msgspec.Struct):
+class ObjectLine(msgspec.Struct):
     """One answer."""
 
     url: str
@@ -26,13 +26,13 @@ class Line(msgspec.Struct):
     status: int = 200
     size: int = 0
     cut: bool = False
-    asked: Asked = Asked()
+    asked: RequestContext = RequestContext()
 
 
-_line = msgspec.json.Decoder(Line).decode
+_line = msgspec.json.Decoder(ObjectLine).decode
 
 
-class Kept:
+class ObjectArchive:
     """The answers of a folder by URL; of several see `Places`. Raises OSError when it cannot be read."""
 
     def __init__(self, path: Path) -> None:

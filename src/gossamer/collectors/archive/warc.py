@@ -18,12 +18,12 @@ import msgspec
 from isal import isal_zlib
 
 from gossamer import url as urls
-from gossamer.collectors.archive.answers import Kept, Places, key
+from gossamer.collectors.archive.answers import Places, StoredAnswer, key
 from gossamer.collectors.archive.warc_stream import (
     MOST_HEAD,
     PIECE,
-    Place,
-    Record,
+    RecordHeader,
+    RecordPosition,
     Stream,
     header,
     moment,
@@ -32,7 +32,7 @@ from gossamer.collectors.archive.warc_stream import (
 from gossamer.collectors.http.decoding import BROKEN
 from gossamer.collectors.http.response_head import parse, version
 from gossamer.model.page import Headers
-from gossamer.model.visit import Asked
+from gossamer.model.visit import RequestContext
 
 MOST_SKIPPED = 1000
 _OTHERS = ("dns:", "whois:", "ftp:", "ftps:", "urn:", "metadata:", "screenshot:")
@@ -40,11 +40,11 @@ _OTHERS = ("dns:", "whois:", "ftp:", "ftps:", "urn:", "metadata:", "screenshot:"
 _MAGIC = b"\x1f\x8b\x08"
 _KINDS = ("response", "resource", "revisit")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
-_asked = msgspec.json.Decoder(Asked).decode
+_asked = msgspec.json.Decoder(RequestContext).decode
 ENDING = ".warc.gz"
 
 
-class Line(msgspec.Struct):
+class WarcIndexLine(msgspec.Struct):
     """What we read of a line of an index."""
 
     url: str
@@ -56,7 +56,7 @@ class Line(msgspec.Struct):
     method: str = "GET"
 
 
-_line = msgspec.json.Decoder(Line).decode
+_line = msgspec.json.Decoder(WarcIndexLine).decode
 
 
 def files_of(path: Path) -> list[Path]:
@@ -72,15 +72,15 @@ def files_of(path: Path) -> list[Path]:
     return [path, *sorted(further)]
 
 
-class Warc:
+class WarcArchive:
     """The responses of a WARC by URL; of several see `Places`. Raises OSError when a file cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._files: list[BinaryIO] = []
         self._packed: list[bool] = []
-        self._places = Places[Place]()
-        self._digests: dict[str, Place] = {}
-        self._bodies: dict[Place, Place] = {}
+        self._places = Places[RecordPosition]()
+        self._digests: dict[str, RecordPosition] = {}
+        self._bodies: dict[RecordPosition, RecordPosition] = {}
         """Of a revisit: where its body is."""
         self.skipped: list[str] = []
         """What was skipped: file, offset and why, one line each, 1,000 at most."""
@@ -93,7 +93,7 @@ class Warc:
                 for place, found in self._walk(number):
                     self._enter(place, found)
 
-    def find(self, url: str, most: int) -> Kept | None:
+    def find(self, url: str, most: int) -> StoredAnswer | None:
         """The answer kept for a URL (or `archive.key`), at most `most` bytes of its body and one more."""
         return self._places.latest(url, lambda place: self._load(place, most))
 
@@ -132,7 +132,10 @@ class Warc:
         if lost is not None:
             self.broken.append(f"{path} is broken from byte {lost} on (its index names more than it has)")
         for one in lines:
-            place, known = Place(int(one.offset), 0, number, int(one.length)), self._digests.get(one.digest)
+            place, known = (
+                RecordPosition(int(one.offset), 0, number, int(one.length)),
+                self._digests.get(one.digest),
+            )
             if one.mime == "warc/revisit" and one.status == "304":
                 continue  # the page is as it was: what was stored then counts
             if one.mime == "warc/revisit" and known is not None:
@@ -145,7 +148,7 @@ class Warc:
             self._places[urls.parse(one.url) or one.url] = place
         return True
 
-    def _enter(self, place: Place, found: Record) -> None:
+    def _enter(self, place: RecordPosition, found: RecordHeader) -> None:
         url = found.url()
         if found.kind not in _KINDS or found.fields.get("warc-profile", "").endswith("server-not-modified"):
             return None  # of the latter: the page is as it was, and what was stored then counts
@@ -168,11 +171,11 @@ class Warc:
         self._places[name] = place
         return None
 
-    def _skip(self, place: Place, why: str) -> None:
+    def _skip(self, place: RecordPosition, why: str) -> None:
         if len(self.skipped) < MOST_SKIPPED:
             self.skipped.append(f"{Path(self._files[place.file].name).name} byte {place.offset}: {why}")
 
-    def _walk(self, number: int) -> Iterator[tuple[Place, Record]]:
+    def _walk(self, number: int) -> Iterator[tuple[RecordPosition, RecordHeader]]:
         """All records whose header and block are whole, with their places."""
         offset: int | None = 0
         packed, told = self._packed[number], False
@@ -184,12 +187,16 @@ class Warc:
                     if stream.skip(found.length) < found.length:
                         raise ValueError("cut off in its block")
                     yield (
-                        (Place(offset, within, number) if packed else Place(offset + within, 0, number)),
+                        (
+                            RecordPosition(offset, within, number)
+                            if packed
+                            else RecordPosition(offset + within, 0, number)
+                        ),
                         found,
                     )
             except (ValueError, BROKEN) as error:
                 where = offset if packed else offset + stream.record
-                self._skip(Place(where, 0, number), why := str(error) or "broken")
+                self._skip(RecordPosition(where, 0, number), why := str(error) or "broken")
                 if not told:
                     self.broken.append(f"{self._files[number].name} is broken from byte {where} on ({why})")
                 told = True
@@ -211,7 +218,7 @@ class Warc:
             before = (before + piece)[-len(mark) + 1 :]
         return None
 
-    def _load(self, place: Place, most: int) -> Kept | None:
+    def _load(self, place: RecordPosition, most: int) -> StoredAnswer | None:
         found = self._block(place, most)
         if found is None:
             return None
@@ -229,7 +236,7 @@ class Warc:
         own.body, own.size = first.body, first.size
         return own
 
-    def _block(self, place: Place, most: int) -> tuple[Record, bytes] | None:
+    def _block(self, place: RecordPosition, most: int) -> tuple[RecordHeader, bytes] | None:
         """A record's header and its block; None when it is not whole any more."""
         if place.size and (one := _member(self._files[place.file], place, most)) is not None:
             return one
@@ -244,7 +251,7 @@ class Warc:
             return None
 
 
-def _member(file: BinaryIO, place: Place, most: int) -> tuple[Record, bytes] | None:
+def _member(file: BinaryIO, place: RecordPosition, most: int) -> tuple[RecordHeader, bytes] | None:
     """A record's header and its block out of a member whose size is known, at once; None where that is not
     all of it."""
     most += 4 * MOST_HEAD
@@ -259,20 +266,20 @@ def _member(file: BinaryIO, place: Place, most: int) -> tuple[Record, bytes] | N
     return (found, block) if len(block) == min(found.length, most) else None
 
 
-def asked_of(found: Record) -> Asked:
+def asked_of(found: RecordHeader) -> RequestContext:
     """How the page was asked for, where that is told (gossamer's own records)."""
     text = found.fields.get("gossamer-request")
     try:
-        return _asked(text) if text else Asked()
+        return _asked(text) if text else RequestContext()
     except msgspec.DecodeError:
-        return Asked()
+        return RequestContext()
 
 
-def _answer(found: Record, block: bytes, most: int) -> Kept | None:
+def _answer(found: RecordHeader, block: bytes, most: int) -> StoredAnswer | None:
     at = moment(found.fields.get("warc-date", ""))
     if found.kind == "resource":
         headers: Headers = [("content-type", found.fields.get("content-type", "application/octet-stream"))]
-        return Kept(200, headers, block[: most + 1], at, found.length)
+        return StoredAnswer(200, headers, block[: most + 1], at, found.length)
     end = re.search(rb"\r?\n\r?\n", block)
     head = block[: end.end()] if end else block
     body = block[len(head) :]
@@ -284,7 +291,7 @@ def _answer(found: Record, block: bytes, most: int) -> Kept | None:
     if any(name == "transfer-encoding" and "chunked" in value.lower() for name, value in headers):
         body, whole = _unchunked(body)
         size = len(body) if whole else max(len(body), min(size, most + 1) if size > most else len(body))
-    return Kept(status, headers, body[: most + 1], at, size, version(lines[0]), asked_of(found))
+    return StoredAnswer(status, headers, body[: most + 1], at, size, version(lines[0]), asked_of(found))
 
 
 def _unchunked(body: bytes) -> tuple[bytes, bool]:

@@ -19,7 +19,7 @@ _NEWYEAR = "00000101000000"
 _ENDS = re.compile(rb"[\r\n]+")
 
 
-class Place(NamedTuple):
+class RecordPosition(NamedTuple):
     """Where a record begins: offset in the file (of its gzip member), bytes into the unpacked member, which
     file; `size`: bytes of the member that it has for itself, 0 where nobody said."""
 
@@ -110,7 +110,7 @@ class Stream:
         return False
 
 
-class Record(NamedTuple):
+class RecordHeader(NamedTuple):
     """A record's header: its type, its fields (names in lower case), the length of its block."""
 
     kind: str
@@ -123,7 +123,7 @@ class Record(NamedTuple):
         return found and found.partition("#")[0]
 
 
-def record(stream: Stream) -> tuple[int, Record] | None:
+def record(stream: Stream) -> tuple[int, RecordHeader] | None:
     """The next record's header and where it began; None at the end. Raises ValueError."""
     stream.blank()
     began = stream.at
@@ -131,7 +131,7 @@ def record(stream: Stream) -> tuple[int, Record] | None:
     return None if head is None else (began, header(head))
 
 
-def header(head: bytes) -> Record:
+def header(head: bytes) -> RecordHeader:
     """A record's header from its bytes. Raises ValueError."""
     head = head.strip()
     if not head.startswith(b"WARC/"):
@@ -144,7 +144,7 @@ def header(head: bytes) -> Record:
     length = fields.get("content-length", "")
     if not (length.isascii() and length.isdigit()):
         raise ValueError("it has no length")
-    return Record(fields.get("warc-type", "").lower(), fields, int(length[:18]))
+    return RecordHeader(fields.get("warc-type", "").lower(), fields, int(length[:18]))
 
 
 def moment(text: str) -> float:

@@ -30,7 +30,7 @@ EVENTS = (
 )
 
 
-class Refused(Error):
+class BidiError(Error):
     """What a command did not do, in the browser's words; or the browser is gone."""
 
 
@@ -67,7 +67,7 @@ class Wire:
         found, said = None, ""
         while found is None:
             if not (line := (await self._process.stderr.readline()).decode("utf-8", "replace")):
-                raise Refused(f"it does not start: {said}")
+                raise BidiError(f"it does not start: {said}")
             found, said = re.search(r"BiDi listening on ws://[^:\s]+:(\d+)", line), line.strip() or said
         self._tasks.append(asyncio.create_task(self._drain(self._process.stderr)))
         self._socket = await connect(
@@ -82,18 +82,18 @@ class Wire:
     async def send(self, method: str, /, **params: Any) -> dict[str, Any]:
         """A command's result. Raises Refused."""
         if self._socket is None or self.over:
-            raise Refused("Connection closed")
+            raise BidiError("Connection closed")
         number = next(self._ids)
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
         try:
             await self._socket.send(json.dumps({"id": number, "method": method, "params": params}))
             said = await answer
         except WebSocketException as error:
-            raise Refused(f"Connection closed: {error}") from error
+            raise BidiError(f"Connection closed: {error}") from error
         finally:
             self._answers.pop(number, None)
         if said.get("type") == "error":
-            raise Refused(f"{method}: {said['error']}: {said['message']}")
+            raise BidiError(f"{method}: {said['error']}: {said['message']}")
         result: dict[str, Any] = said["result"]
         return result
 
@@ -122,7 +122,7 @@ class Wire:
         self.over = True
         for answer in self._answers.values():
             if not answer.done():
-                answer.set_exception(Refused("Connection closed"))
+                answer.set_exception(BidiError("Connection closed"))
         self._died()
 
     async def _drain(self, stream: asyncio.StreamReader) -> None:

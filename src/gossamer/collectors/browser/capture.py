@@ -26,7 +26,7 @@ PATIENCE = 5.0
 """Seconds for what is still on its way."""
 
 
-class Notes:
+class Capture:
     """Of one page. `most`: bytes of all answers together; `folder`: where pictures go."""
 
     def __init__(self, tab: Any, render: Render, most: int, folder: Path | None) -> None:

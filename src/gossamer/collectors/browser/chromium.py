@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gossamer.collectors.browser.fingerprint import Worn, context, script
 from gossamer.collectors.browser.tunnel import Tunnel
 from gossamer.collectors.browser.upstream_proxy import upstream
-from gossamer.collectors.http.collector import Resolver
+from gossamer.collectors.http.collector import AddressResolver
 from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError
 
@@ -112,7 +112,7 @@ def is_firefox(program: str | None) -> bool:
 def lacks(render: Render) -> str:
     """What it asks for that Firefox does not do here, '' for nothing.
 
-    >>> from gossamer.render import Render
+    >>> from gossamer.model.rendering import Render
     >>> lacks(Render(scroll=True)), lacks(Render(human=True))
     ('', 'human')
     """
@@ -138,7 +138,7 @@ def only_chromium(
             )
 
 
-class Place(NamedTuple):
+class ContextKey(NamedTuple):
     """What has a context of its own: a registered domain, as one visitor of it sees it, through one proxy
     (its URL; '': none)."""
 
@@ -147,11 +147,11 @@ class Place(NamedTuple):
     proxy: str = ""
 
 
-class Kept:
+class ContextInUse:
     """A context (its cookies, its cache, its connections), its tab and its way out; one page at a time has
     it."""
 
-    def __init__(self, place: Place, tunnel: Tunnel, worn: Worn | None) -> None:
+    def __init__(self, place: ContextKey, tunnel: Tunnel, worn: Worn | None) -> None:
         self.place, self.tunnel, self.worn = place, tunnel, worn
         self.context: Any = None
         self.tab: Tab | None = None
@@ -159,7 +159,7 @@ class Kept:
         self.cookies: Cookies = {}
         """As they were after the last page."""
 
-    async def ready(self, opened: Callable[[Kept], Awaitable[Tab]]) -> None:
+    async def ready(self, opened: Callable[[ContextInUse], Awaitable[Tab]]) -> None:
         """Have a tab. Raises Playwright's Error."""
         if self.tab is None or not await self.tab.ready():
             self.tab = await opened(self)
@@ -178,15 +178,15 @@ class Chromium:
     parts: Any = None
     """As of a document; None: the usual."""
 
-    def __init__(self, resolver: Resolver, agent: str | None, ca_file: str | None = None) -> None:
+    def __init__(self, resolver: AddressResolver, agent: str | None, ca_file: str | None = None) -> None:
         """`agent`: the user agent; None: the browser's own, as of one with a window; `ca_file`: as of a
         tunnel."""
         self._resolver, self._agent, self._ca_file = resolver, agent, ca_file
         self._nowhere = Tunnel(resolver)
         self._driver: Any = None
         self._browser: Any = None
-        self._idle: OrderedDict[Kept, None] = OrderedDict()
-        self._all: set[Kept] = set()
+        self._idle: OrderedDict[ContextInUse, None] = OrderedDict()
+        self._all: set[ContextInUse] = set()
         self._own: str | None = None
         self.pages = self.busy = 0
         self.dead = self._closed = False
@@ -219,7 +219,7 @@ class Chromium:
                 self._own = str(await page.evaluate("navigator.userAgent")).replace("Headless", "")
                 await page.close()
 
-    async def take(self, place: Place, worn: Worn | None = None) -> Kept:
+    async def take(self, place: ContextKey, worn: Worn | None = None) -> ContextInUse:
         """A context for a page: one that is kept, else a new one, which wears an identity."""
         self.pages += 1
         self.busy += 1
@@ -230,13 +230,13 @@ class Chromium:
             return kept
         tunnel = Tunnel(self._resolver, upstream(place.proxy) if place.proxy else None, self._ca_file)
         await tunnel.open()
-        kept = Kept(place, tunnel, worn)
+        kept = ContextInUse(place, tunnel, worn)
         self._all.add(kept)
         await self._open(kept, worn)
         await kept.ready(self._tab)
         return kept
 
-    async def _open(self, kept: Kept, worn: Worn | None) -> None:
+    async def _open(self, kept: ContextInUse, worn: Worn | None) -> None:
         kept.context = await self._browser.new_context(
             **({"user_agent": self._own} if worn is None else context(worn)),
             locale="en-US",
@@ -249,12 +249,12 @@ class Chromium:
             await kept.context.add_init_script(script(worn))
         kept.context.on("page", _only)
 
-    async def _tab(self, kept: Kept) -> Tab:
+    async def _tab(self, kept: ContextInUse) -> Tab:
         from gossamer.collectors.browser.tab import Tab
 
         return await Tab.open(kept.context, kept.worn)
 
-    async def give(self, kept: Kept | None, sound: bool) -> None:
+    async def give(self, kept: ContextInUse | None, sound: bool) -> None:
         """A page is done; its context is kept where it is `sound`. Raises TimeoutError where the browser does
         not let go of it."""
         self.busy -= 1
@@ -287,7 +287,7 @@ class Chromium:
         for tunnel in (self._nowhere, *(kept.tunnel for kept in self._all)):
             await tunnel.close()
 
-    async def _drop(self, kept: Kept) -> None:
+    async def _drop(self, kept: ContextInUse) -> None:
         self._all.discard(kept)
         await kept.tunnel.close()
         if kept.context is not None and not self.dead:

@@ -18,9 +18,9 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from gossamer.collectors.browser.chromium import Chromium, Kept, Place, find, is_firefox
+from gossamer.collectors.browser.chromium import Chromium, ContextInUse, ContextKey, find, is_firefox
 from gossamer.collectors.browser.fingerprint import Worn, zone
-from gossamer.collectors.http.collector import Resolver
+from gossamer.collectors.http.collector import AddressResolver
 from gossamer.collectors.http.failures import Why
 from gossamer.collectors.http.request_options import PROXIES, proxy_of
 from gossamer.errors import BrowserFailed
@@ -48,7 +48,7 @@ class BrowserCollector:
 
     def __init__(
         self,
-        resolver: Resolver,
+        resolver: AddressResolver,
         *,
         agent: str | None,
         render: Callable[[str], Render],
@@ -74,7 +74,7 @@ class BrowserCollector:
         )
         self._total, self._wire, self._recycle = total, wire, recycle
         self._pages, self._starting = asyncio.Semaphore(pages), asyncio.Lock()
-        self._turns: WeakValueDictionary[Place, asyncio.Lock] = WeakValueDictionary()
+        self._turns: WeakValueDictionary[ContextKey, asyncio.Lock] = WeakValueDictionary()
         self._now: Chromium | None = None
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -99,7 +99,7 @@ class BrowserCollector:
             )
         if not found.addresses:
             return self._refused(Why(found.reason, found.detail, found.final))
-        place = Place(self._domain(authority), f"{guise.browser}/{guise.session}", guise.proxy or "")
+        place = ContextKey(self._domain(authority), f"{guise.browser}/{guise.session}", guise.proxy or "")
         async with self._turn(place, guise), self._pages:
             browser = await self._running()
             result = await self._visit(browser, place, request, headers, guise)
@@ -118,7 +118,7 @@ class BrowserCollector:
             await asyncio.gather(*self._ending)
 
     @contextlib.asynccontextmanager
-    async def _turn(self, place: Place, guise: Guise) -> AsyncIterator[None]:
+    async def _turn(self, place: ContextKey, guise: Guise) -> AsyncIterator[None]:
         """Who is logged in has one context, so its pages come one after another."""
         if not guise.member:
             yield
@@ -159,10 +159,10 @@ class BrowserCollector:
         task.add_done_callback(self._ending.discard)
 
     async def _visit(
-        self, browser: Chromium, place: Place, request: Request, headers: Mapping[str, str], guise: Guise
+        self, browser: Chromium, place: ContextKey, request: Request, headers: Mapping[str, str], guise: Guise
     ) -> Page | Failure:
         """One page in a context, which is given back."""
-        from gossamer.collectors.browser.document import Document
+        from gossamer.collectors.browser.document import BrowserDocument
 
         at, began = time.time(), time.perf_counter()
         render = guise.render or self._render(split(request.url)[1])
@@ -171,7 +171,7 @@ class BrowserCollector:
             async with asyncio.timeout(self._total):
                 kept = await browser.take(place, self._wears(guise))
                 kept.tunnel.begin(ROOM * self._wire)
-                document = Document(
+                document = BrowserDocument(
                     kept, request, at, began, self._wire, self._folder, guise.cookies, parts=browser.parts
                 )
                 result = await document.get(headers, render, ends)
@@ -197,7 +197,7 @@ class BrowserCollector:
         place = zone(self._country(guise.proxy)) if guise.proxy else ""
         return worn._replace(session=f"{guise.browser}/{guise.session}", zone=place)
 
-    async def _give(self, browser: Chromium, kept: Kept | None, sound: bool) -> None:
+    async def _give(self, browser: Chromium, kept: ContextInUse | None, sound: bool) -> None:
         """Back to the browser, which ends when it does not answer, or was the last one's of its time."""
         try:
             await asyncio.shield(browser.give(kept, sound))
@@ -206,7 +206,7 @@ class BrowserCollector:
         if browser.dead if browser is self._now else not browser.busy:
             self._retire(browser)
 
-    def _broken(self, why: Why, at: float, began: float, kept: Kept | None) -> Failure:
+    def _broken(self, why: Why, at: float, began: float, kept: ContextInUse | None) -> Failure:
         got, through = (kept.tunnel.got, kept.tunnel.proxy) if kept is not None else (0, None)
         blame = "path" if through and not got and why.reason == "timeout" else ""
         return Failure(*why[:2], at, time.perf_counter() - began, got, why.final, self.name, blame=blame)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from playwright.async_api import Error
 
-from gossamer.collectors.browser.capture import Notes
-from gossamer.collectors.browser.chromium import Cookies, Kept
+from gossamer.collectors.browser.capture import Capture
+from gossamer.collectors.browser.chromium import ContextInUse, Cookies
 from gossamer.collectors.browser.navigation import REDIRECTS, Watch
 from gossamer.collectors.browser.rendering import Rendering
 from gossamer.collectors.http.failures import Why
@@ -38,20 +38,20 @@ class Parts(NamedTuple):
 
     watch: type[Watch]
     rendering: type[Rendering]
-    notes: type[Notes] | None
+    notes: type[Capture] | None
 
 
-CHROMIUM = Parts(Watch, Rendering, Notes)
+CHROMIUM = Parts(Watch, Rendering, Capture)
 
 
-class Document:
+class BrowserDocument:
     """The document at a request's URL. `at`, `began`: when the visit began, on the clock and on the counter;
     `wire`: bytes of a body; `folder`: for pictures; `cookies`: all that the context is to have of the domain
     (`Guise.cookies`)."""
 
     def __init__(
         self,
-        kept: Kept,
+        kept: ContextInUse,
         request: Request,
         at: float,
         began: float,
@@ -73,7 +73,7 @@ class Document:
         tab = self._kept.tab
         assert tab is not None
         watch = self._parts.watch(tab, self._request, headers, not self._kept.used)
-        notes: Notes | None = None
+        notes: Capture | None = None
         try:
             await self._lend(headers)
             await watch.start(render)

@@ -8,8 +8,8 @@ import base64
 import contextlib
 from typing import Any
 
-from gossamer.collectors.browser.bidi import Refused, Wire
-from gossamer.collectors.browser.chromium import START, Chromium, Kept
+from gossamer.collectors.browser.bidi import BidiError, Wire
+from gossamer.collectors.browser.chromium import START, Chromium, ContextInUse
 from gossamer.collectors.browser.document import Parts
 from gossamer.collectors.browser.fingerprint import Worn
 from gossamer.collectors.browser.firefox_page import SUM, GeckoRendering, GeckoTab, GeckoWatch
@@ -80,7 +80,7 @@ class Firefox(Chromium):
             self._browser = Wire(self._heard, lambda: self._died(None))
             await self._browser.start(program, PREFS | own | agent)
 
-    async def _open(self, kept: Kept, _worn: Worn | None) -> None:
+    async def _open(self, kept: ContextInUse, _worn: Worn | None) -> None:
         proxy = {"proxyType": "manual", "socksProxy": kept.tunnel.url.partition("://")[2], "socksVersion": 5}
         made = await self._browser.send("browser.createUserContext", proxy=proxy)
         await self._browser.send(
@@ -90,7 +90,7 @@ class Firefox(Chromium):
         )
         kept.context = Context(self._browser, made["userContext"])
 
-    async def _tab(self, kept: Kept) -> Any:
+    async def _tab(self, kept: ContextInUse) -> Any:
         tab = await GeckoTab.open(self._browser, kept.context.user)
         self._tabs[tab.frame] = tab
         return tab
@@ -141,7 +141,7 @@ class Context:
 
     async def close(self) -> None:
         """Let go of it, with its tabs."""
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(BidiError):
             await self._wire.send("browser.removeUserContext", userContext=self.user)
 
 

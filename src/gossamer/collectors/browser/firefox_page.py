@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from gossamer.collectors.browser.bidi import Refused, Wire
+from gossamer.collectors.browser.bidi import BidiError, Wire
 from gossamer.collectors.browser.navigation import HTML, REDIRECTS, RELOADS, Watch
 from gossamer.collectors.browser.rendering import IDLE as STILL
 from gossamer.collectors.browser.rendering import MORE, POLL, QUIET, Rendering, script
@@ -68,7 +68,7 @@ class GeckoTab:
     async def rest(self) -> bool:
         """The page is over: the tab is blank; whether it can be had again. Raises TimeoutError."""
         self.watch, self.hears = None, {}
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(BidiError):
             async with asyncio.timeout(STILL * 10):
                 await self.wire.send(
                     "browsingContext.navigate", context=self.frame, url="about:blank", wait="complete"
@@ -78,7 +78,7 @@ class GeckoTab:
 
     async def close(self) -> None:
         """Let go of it. Raises TimeoutError."""
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(BidiError):
             async with asyncio.timeout(STILL * 10):
                 await self.wire.send("browsingContext.close", context=self.frame)
 
@@ -92,14 +92,14 @@ class GeckoTab:
             target={"context": self.frame, "sandbox": WORLD},
         )
         if said["type"] != "success":
-            raise Refused(said["exceptionDetails"]["text"])
+            raise BidiError(said["exceptionDetails"]["text"])
         found = said["result"]
         return (
             [one.get("value") for one in found["value"]] if found["type"] == "array" else found.get("value")
         )
 
     async def _refuse(self, request: str) -> None:
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(BidiError):
             await self.wire.send("network.failRequest", request=request)
 
 
@@ -116,7 +116,7 @@ class GeckoWatch(Watch):
     async def _answer(self, event: dict[str, Any]) -> None:
         asked, send = event["request"], self._tab.wire.send
         main = event["context"] == self._tab.frame and bool(event.get("navigation"))
-        with contextlib.suppress(Refused):  # when the page is gone, nobody asks any more
+        with contextlib.suppress(BidiError):  # when the page is gone, nobody asks any more
             if "response" in event:
                 await (
                     self._response(event)
@@ -252,12 +252,12 @@ class GeckoRendering(Rendering):
             if said.get("result", {}).get("value") is True:
                 return
             await asyncio.sleep(POLL * 5)
-        raise Refused(self.late)
+        raise BidiError(self.late)
 
     async def _hears(self) -> None:
         """Events of requests come after those of loads: wait until the page's are here."""
         self._marked.clear()
-        with contextlib.suppress(Refused, TimeoutError):
+        with contextlib.suppress(BidiError, TimeoutError):
             async with asyncio.timeout(SOON):
                 await self._tab.evaluate(f"() => {{ fetch({MARK!r}, {{mode: 'no-cors'}}).catch(() => 0); }}")
                 await self._marked.wait()

@@ -29,11 +29,11 @@ _MERGED, MERGES = re.compile(r"<(?:body|html)[\s/]", re.IGNORECASE), 16
 """Start tags that a parser adds to those of the page, at a cost; so many at most."""
 
 
-class Held(NamedTuple):
+class FrameContent(NamedTuple):
     """What a frame holds, with marks where frames in it stand, and what those hold, by number."""
 
     text: str
-    frames: dict[int, Held]
+    frames: dict[int, FrameContent]
 
 
 class Frames:
@@ -56,7 +56,7 @@ class Frames:
         self._ends = asyncio.get_running_loop().time() + min(seconds, SECONDS)
         await asyncio.gather(*(self._attach(frame) for frame in self._tab.page.frames[1:LOOKED]))
         held = await self._within(self._tab.cdp, world, count)
-        return self._whole(Held(text, held), most), protocol
+        return self._whole(FrameContent(text, held), most), protocol
 
     async def _document(
         self, cdp: Any, frame: str, most: int, inner: bool = False
@@ -79,7 +79,7 @@ class Frames:
                 told = await session.send("Target.getTargetInfo")
                 self._sessions[told["targetInfo"]["targetId"]] = session
 
-    async def _within(self, cdp: Any, world: int, count: int) -> dict[int, Held]:
+    async def _within(self, cdp: Any, world: int, count: int) -> dict[int, FrameContent]:
         """What the frames of a document hold which the script just ran in."""
         count = min(count, self._left)
         self._left -= count
@@ -96,7 +96,7 @@ class Frames:
         held = await asyncio.gather(*(self._held(cdp, element) for element in elements.values()))
         return {number: one for number, one in zip(elements, held, strict=True) if one is not None}
 
-    async def _held(self, cdp: Any, element: str) -> Held | None:
+    async def _held(self, cdp: Any, element: str) -> FrameContent | None:
         """What the frame of an element holds."""
         try:
             async with asyncio.timeout_at(self._ends):
@@ -109,9 +109,9 @@ class Frames:
             return None
         if not await asyncio.to_thread(fits, text):
             return None
-        return Held(text, await self._within(cdp, world, count) if count else {})
+        return FrameContent(text, await self._within(cdp, world, count) if count else {})
 
-    def _whole(self, held: Held, room: int) -> str:
+    def _whole(self, held: FrameContent, room: int) -> str:
         """A text with those of its frames for which there is room, the first ones first; '' where there is
         none for itself."""
         parts = self._places.split(held.text)

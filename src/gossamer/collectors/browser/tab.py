@@ -19,7 +19,7 @@ BLANK, END = 3.0, 5.0
 """Seconds in which a tab is still, or blank, again; else it is closed, which may take so long."""
 
 
-class Visitor(Protocol):
+class TabListener(Protocol):
     """What hears of a page while it has the tab."""
 
     def paused(self, event: dict[str, Any]) -> None:
@@ -32,7 +32,7 @@ class Tab:
     def __init__(self, page: Any, cdp: Any) -> None:
         self.page, self.cdp = page, cdp
         self.frame = ""
-        self.watch: Visitor | None = None
+        self.watch: TabListener | None = None
         self.hears: dict[str, Callable[[Any], None]] = {}
         self._heard: set[str] = set()
         self._patterns: Sequence[dict[str, str]] = ()

@@ -10,8 +10,8 @@ import re
 from collections.abc import AsyncIterator
 from ipaddress import ip_address
 
-from gossamer.collectors.browser.upstream_proxy import Refused, Stream, Upstream, whole
-from gossamer.collectors.http.collector import Resolver
+from gossamer.collectors.browser.upstream_proxy import ProxyRefused, Stream, Upstream, whole
+from gossamer.collectors.http.collector import AddressResolver
 from gossamer.collectors.http.failures import Why
 from gossamer.config.redaction import mask
 
@@ -33,7 +33,9 @@ class Tunnel:
     nothing is dialled. `proxy`: all goes through it; `ca_file`: whom one behind TLS must be vouched for by.
     """
 
-    def __init__(self, resolver: Resolver, proxy: Upstream | None = None, ca_file: str | None = None) -> None:
+    def __init__(
+        self, resolver: AddressResolver, proxy: Upstream | None = None, ca_file: str | None = None
+    ) -> None:
         self._resolver, self.proxy, self._ca_file = resolver, proxy, ca_file
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
@@ -151,7 +153,7 @@ class Tunnel:
         try:
             found = self._resolver.known(proxy.authority) or await self._resolver.resolve(proxy.authority)
             if not found.addresses:
-                raise Refused(f"the proxy's address is refused: {found.detail}")
+                raise ProxyRefused(f"the proxy's address is refused: {found.detail}")
             there = await asyncio.wait_for(proxy.dial(found.addresses[0], self._ca_file, PIECE), CONNECT)
             if not proxy.http:
                 await asyncio.wait_for(proxy.lead(there, authority, addresses), CONNECT)
@@ -162,7 +164,7 @@ class Tunnel:
             elif proxy.http:
                 out = whole(reader, first, known(authority, 80), proxy.basic)
             leads = True
-        except Refused as refused:
+        except ProxyRefused as refused:
             self._blame(authority, refused.blame, str(refused))
         except (OSError, EOFError, TimeoutError, ValueError) as error:
             detail = "the proxy does not answer" if there is None else "the proxy ends the connection"

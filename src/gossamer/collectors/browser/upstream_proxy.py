@@ -27,7 +27,7 @@ _UNREACHED = (3, 4, 5, 6)  # RFC 1928 section 6: network, host, refused, too far
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-class Refused(Exception):
+class ProxyRefused(Exception):
     """The proxy did not lead there. `blame`: `proxy`, or `path` where it or the host failed."""
 
     def __init__(self, detail: str, blame: str = "proxy") -> None:
@@ -86,10 +86,10 @@ class Upstream(NamedTuple):
         head = await _head(stream[0])
         found = re.match(rb"HTTP/1\.[01] (\d{3})", head)
         if found is None:
-            raise Refused("the proxy's answer is no HTTP")
+            raise ProxyRefused("the proxy's answer is no HTTP")
         if found[1][:1] != b"2":
             blame = "path" if int(found[1]) in TOWARDS else "proxy"
-            raise Refused(f"the proxy refuses: CONNECT tunnel failed, response {int(found[1])}", blame)
+            raise ProxyRefused(f"the proxy refuses: CONNECT tunnel failed, response {int(found[1])}", blame)
 
 
 def upstream(url: str) -> Upstream | None:
@@ -147,16 +147,16 @@ async def _socks5(proxy: Upstream, stream: Stream, host: str, port: bytes) -> No
     writer.write(b"\x05\x02\x00\x02" if proxy.user else b"\x05\x01\x00")
     version, method = await reader.readexactly(2)
     if version != 5 or method not in (0, 2) or (method == 2 and not proxy.user):
-        raise Refused("the proxy refuses us")
+        raise ProxyRefused("the proxy refuses us")
     if method == 2:
         user, password = proxy.user.encode()[:255], proxy.password.encode()[:255]
         writer.write(b"\x01" + bytes([len(user)]) + user + bytes([len(password)]) + password)
         if (await reader.readexactly(2))[1]:
-            raise Refused("the proxy refuses user and password")
+            raise ProxyRefused("the proxy refuses user and password")
     writer.write(b"\x05\x01\x00" + _place(host) + port)
     version, code, _, kind = await reader.readexactly(4)
     if version != 5 or code:
-        raise Refused(f"the proxy's answer is SOCKS {code}", "path" if code in _UNREACHED else "proxy")
+        raise ProxyRefused(f"the proxy's answer is SOCKS {code}", "path" if code in _UNREACHED else "proxy")
     length = {1: 4, 4: 16}.get(kind) or (await reader.readexactly(1))[0]
     await reader.readexactly(length + 2)
 
@@ -171,12 +171,12 @@ async def _socks4(proxy: Upstream, stream: Stream, host: str, port: bytes) -> No
         request = b"\0\0\0\x01" + user + host.encode() + b"\0"
     else:
         if place.version != 4:
-            raise Refused("SOCKS 4 leads to no IPv6", "path")
+            raise ProxyRefused("SOCKS 4 leads to no IPv6", "path")
         request = place.packed + user
     writer.write(b"\x04\x01" + port + request)
     answer = await reader.readexactly(8)
     if answer[1] != 90:
-        raise Refused(f"the proxy's answer is SOCKS {answer[1]}", "path" if answer[1] == 91 else "proxy")
+        raise ProxyRefused(f"the proxy's answer is SOCKS {answer[1]}", "path" if answer[1] == 91 else "proxy")
 
 
 def _place(host: str) -> bytes:

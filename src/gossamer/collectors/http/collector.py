@@ -35,7 +35,7 @@ _WEB = ("http://", "https://")
 _CONNECT = (pycurl.E_COULDNT_CONNECT, pycurl.E_OPERATION_TIMEDOUT)
 
 
-class Answer(Protocol):
+class CheckedAddresses(Protocol):
     """Checked addresses in the order to try; none: refused, and why (`egress.resolver`)."""
 
     @property
@@ -50,11 +50,11 @@ class Answer(Protocol):
     def short(self) -> str: ...
 
 
-class Resolver(Protocol):
+class AddressResolver(Protocol):
     """The egress guard: `known` answers at once or not at all, `resolve` asks."""
 
-    def known(self, authority: str) -> Answer | None: ...
-    async def resolve(self, authority: str) -> Answer: ...
+    def known(self, authority: str) -> CheckedAddresses | None: ...
+    async def resolve(self, authority: str) -> CheckedAddresses: ...
 
 
 class Curls(NamedTuple):
@@ -82,7 +82,7 @@ class HttpCollector:
 
     def __init__(
         self,
-        resolver: Resolver,
+        resolver: AddressResolver,
         *,
         user_agent: str,
         connect: float = 10.0,

@@ -11,7 +11,7 @@ import tempfile
 from typing import Any
 
 from gossamer.collectors.http.decoding import TooLarge, decode
-from gossamer.items.assets import Rule
+from gossamer.items.assets import FileRule
 from gossamer.model.media_types import HEAD, media_type
 from gossamer.model.page import Spooled
 
@@ -26,7 +26,7 @@ MOST_PIECES = 200_000
 class Spool:
     """The body of one file. `most`: bytes; `folder`: where a large one lies meanwhile."""
 
-    def __init__(self, rule: Rule, most: int, folder: str) -> None:
+    def __init__(self, rule: FileRule, most: int, folder: str) -> None:
         self.most, self._rule, self._folder = rule.size or most, rule, folder
         self.coded = False
         """What comes has a content-coding: its first bytes show nothing."""

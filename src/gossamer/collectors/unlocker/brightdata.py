@@ -14,10 +14,10 @@ from gossamer.collectors.unlocker.interface import (
     KEY,
     RETRY,
     TARGET,
-    Answer,
+    ApiAnswer,
+    ApiCall,
     Call,
     Got,
-    Needs,
     Provider,
     Refusal,
     packed,
@@ -49,7 +49,7 @@ STATUSES = {400: TARGET, 401: KEY, 403: TARGET, 407: KEY, 429: BUSY}
 _ERROR = re.compile(r"""(?:^|;)\s*error\s*=\s*"?([\w-]+)""")
 
 
-def request(needs: Needs, endpoint: str, key: str) -> Call:
+def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     """`POST /request` with JSON. Rendering is its own choice; it takes no headers, bodies, selectors or
     sessions."""
     if needs.headers:
@@ -69,7 +69,7 @@ def request(needs: Needs, endpoint: str, key: str) -> Call:
     )
 
 
-def answer(found: Answer, needs: Needs) -> Got | Refusal:
+def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
     """The page is the body as it is. Only pages are billed."""
     if found.status in (400, 401):  # it never got as far as the unlocker
         zone = found.status == 401 or b"zone" in found.body[:2000].lower()
@@ -88,12 +88,12 @@ def answer(found: Answer, needs: Needs) -> Got | Refusal:
     return Refusal(kind, words, after=seconds(found.header("retry-after")), reason=reason)
 
 
-def cost(needs: Needs) -> int:
+def cost(needs: ApiCall) -> int:
     """One a page."""
     return 1
 
 
-def _standard(found: Answer) -> str:
+def _standard(found: ApiAnswer) -> str:
     """The error of a Proxy-Status header, '' where it tells of none."""
     value = _ERROR.search(found.header("proxy-status") or "")
     return value[1] if value else ""

@@ -15,7 +15,7 @@ from typing import Protocol
 from urllib.parse import quote
 
 from gossamer import url as urls
-from gossamer.collectors.http.collector import Resolver
+from gossamer.collectors.http.collector import AddressResolver
 from gossamer.collectors.http.transfer import ACCEPT
 from gossamer.collectors.unlocker.interface import (
     BANNED,
@@ -25,10 +25,10 @@ from gossamer.collectors.unlocker.interface import (
     NEEDS,
     RETRY,
     TARGET,
-    Answer,
+    ApiAnswer,
+    ApiCall,
     Call,
     Got,
-    Needs,
     Refusal,
 )
 from gossamer.collectors.unlocker.providers import Chosen
@@ -51,7 +51,7 @@ min), what is no page's fault does so at once."""
 SAYS = {RETRY: FAULT, BUSY: FAULT, KEY: SHUT, CREDIT: SHUT, BANNED: SHUT, TARGET: GOOD, NEEDS: GOOD}
 
 
-class Reserved(Protocol):
+class ReservedCredits(Protocol):
     """See `frontier.credits`."""
 
     @property
@@ -62,7 +62,7 @@ class Reserved(Protocol):
     def wait(self) -> float: ...
 
 
-class Shut(Protocol):
+class BreakerState(Protocol):
     """See `frontier.credits`."""
 
     @property
@@ -74,8 +74,8 @@ class Shut(Protocol):
 class Purse(Protocol):
     """The credits (`frontier.credits`)."""
 
-    async def reserve(self, most: int) -> Reserved: ...
-    async def repay(self, token: str, cost: int | None, health: str, why: str = "") -> Shut: ...
+    async def reserve(self, most: int) -> ReservedCredits: ...
+    async def repay(self, token: str, cost: int | None, health: str, why: str = "") -> BreakerState: ...
 
 
 class UnlockerCollector:
@@ -88,7 +88,7 @@ class UnlockerCollector:
         key: Secret,
         http: Collector,
         purse: Purse,
-        resolver: Resolver,
+        resolver: AddressResolver,
         *,
         most: int = 32 << 20,
         say: Callable[[str], None] = lambda _: None,
@@ -148,13 +148,13 @@ class UnlockerCollector:
             return None
         return self._failed(found.reason, found.detail, final=True, sent=False)
 
-    async def _called(self, request: Request, needs: Needs, call: Call, token: str) -> Page | Failure:
+    async def _called(self, request: Request, needs: ApiCall, call: Call, token: str) -> Page | Failure:
         answer = await self._http.collect(
             Request(call.url, method=call.method, body=call.body), dict(call.headers)
         )
         if isinstance(answer, Failure):
             return await self._unanswered(answer, needs, token)
-        found = self.chosen.provider.answer(Answer(answer.status, answer.headers, answer.body), needs)
+        found = self.chosen.provider.answer(ApiAnswer(answer.status, answer.headers, answer.body), needs)
         if isinstance(found, Refusal):
             shut = await self._purse.repay(token, found.credits, SAYS[found.kind], found.kind)
             return self._refusal(found, answer, shut)
@@ -168,7 +168,7 @@ class UnlockerCollector:
             return self._failed("too-large", text, answer, final=True, cost=found.credits)
         return self._page(request, found, answer)
 
-    async def _unanswered(self, answer: Failure, needs: Needs, token: str) -> Failure:
+    async def _unanswered(self, answer: Failure, needs: ApiCall, token: str) -> Failure:
         """The provider was not reached, or nobody knows what became of the call."""
         shut = await self._purse.repay(token, None if answer.sent else 0, FAULT, answer.reason)
         detail = f"no answer of {self.name}: {answer.detail}"
@@ -178,7 +178,7 @@ class UnlockerCollector:
         reason = answer.reason if answer.reason in ("timeout", "too-large") else "blocked"
         return self._failed(reason, detail, answer, cost=needs.cost if answer.sent else 0)
 
-    def _refusal(self, found: Refusal, answer: Page, shut: Shut) -> Failure:
+    def _refusal(self, found: Refusal, answer: Page, shut: BreakerState) -> Failure:
         text = f"{self.name}: {found.detail}"
         if found.kind == KEY:
             raise ConfigError(self._clean(f"{text}: see the settings unlocker and unlocker_key"))
@@ -190,7 +190,7 @@ class UnlockerCollector:
         final = found.kind in (TARGET, NEEDS)
         return self._failed(found.reason or "blocked", text, answer, final=final, cost=found.credits)
 
-    def _hopeless(self, shut: Shut, text: str) -> None:
+    def _hopeless(self, shut: BreakerState, text: str) -> None:
         """Every crawl ends: one whose unlocker fails again and again does so with its queue."""
         if shut.wait and shut.openings > PROBES:
             raise CrawlFailed(self._clean(f"{text}: it failed again and again; the queue is kept"))

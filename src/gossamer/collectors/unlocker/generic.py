@@ -25,10 +25,10 @@ from gossamer.collectors.unlocker.interface import (
     NEEDS,
     RETRY,
     TARGET,
-    Answer,
+    ApiAnswer,
+    ApiCall,
     Call,
     Got,
-    Needs,
     Provider,
     Refusal,
     as_text,
@@ -47,7 +47,7 @@ _KINDS = (RETRY, BUSY, KEY, CREDIT, BANNED, TARGET, NEEDS)
 _PLACE = re.compile(r"\{(url|key|country|render|wait_for|session)\}")
 
 
-class Shape(NamedTuple):
+class ApiDescription(NamedTuple):
     """A description, read. Places are (`header` or `json` or `base64`, which)."""
 
     template: str
@@ -78,7 +78,7 @@ def provider(template: str, lines: Sequence[tuple[str, str]]) -> Provider:
         else:
             if (place := _place(name, value))[0]:
                 places[name] = place
-    shape = Shape(template, tuple(headers), post, forward, places, errors)
+    shape = ApiDescription(template, tuple(headers), post, forward, places, errors)
     if "{url}" not in template + (post or ""):
         raise ValueError("its template has no {url}")
     endpoint = _PLACE.sub("", template)
@@ -94,7 +94,7 @@ def provider(template: str, lines: Sequence[tuple[str, str]]) -> Provider:
     )
 
 
-def request(shape: Shape, needs: Needs, endpoint: str, key: str) -> Call:
+def request(shape: ApiDescription, needs: ApiCall, endpoint: str, key: str) -> Call:
     """The template filled: percent-encoded in the URL, as JSON strings in a body."""
     if not shape.forward and (needs.headers or needs.body is not None or needs.method != "GET"):
         raise ValueError(
@@ -117,7 +117,7 @@ def request(shape: Shape, needs: Needs, endpoint: str, key: str) -> Call:
     return Call(url, needs.method, headers, needs.body)
 
 
-def answer(shape: Shape, found: Answer, needs: Needs) -> Got | Refusal:
+def answer(shape: ApiDescription, found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
     """A page where its status is found at its place; without such a place the outer status is the page's, but
     for those of `errors`."""
     reply = json_of(found.body) if any(how != "header" for how, _ in shape.places.values()) else {}

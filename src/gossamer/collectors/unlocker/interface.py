@@ -27,7 +27,7 @@ left to pay with; we are shut out for a while; the target's own fault, for good;
 was asked for (rendering, better proxies)."""
 
 
-class Needs(NamedTuple):
+class ApiCall(NamedTuple):
     """One page that is wanted. `cost`: the most credits that the call may cost; `extra`: parameters of the
     provider's own."""
 
@@ -54,7 +54,7 @@ class Call(NamedTuple):
     body: str | None = None
 
 
-class Answer(NamedTuple):
+class ApiAnswer(NamedTuple):
     """What the API answered: its own status, headers (lower case), body without content-coding."""
 
     status: int
@@ -95,10 +95,10 @@ class Provider(NamedTuple):
     name: str
     endpoint: str
     timeout: float
-    request: Callable[[Needs, str, str], Call]
+    request: Callable[[ApiCall, str, str], Call]
     """Needs, endpoint, key."""
-    answer: Callable[[Answer, Needs], Got | Refusal]
-    cost: Callable[[Needs], int]
+    answer: Callable[[ApiAnswer, ApiCall], Got | Refusal]
+    cost: Callable[[ApiCall], int]
     extra: tuple[str, ...] = ()
     """Parameters of its own that may be given."""
     needed: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ def address(endpoint: str, parameters: Iterable[tuple[str, str]]) -> str:
     return f"{endpoint}{'&' if '?' in endpoint else '?'}{query}"
 
 
-def only(methods: tuple[str, ...], needs: Needs, who: str) -> None:
+def only(methods: tuple[str, ...], needs: ApiCall, who: str) -> None:
     """Raise ValueError for a method that the provider does not forward."""
     if needs.method not in methods:
         raise ValueError(f"{who} forwards {', '.join(methods)}, not {needs.method[:20]}")
@@ -150,7 +150,7 @@ def packed(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def said(answer: Answer, *places: str) -> str:
+def said(answer: ApiAnswer, *places: str) -> str:
     """The provider's own words, in one line: of a JSON answer those at the places, else the beginning of a
     text."""
     found = json_of(answer.body)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 from gossamer.collectors.unlocker import brightdata, generic, scraperapi, scrapfly, zenrows, zyte
-from gossamer.collectors.unlocker.interface import Needs, Provider
+from gossamer.collectors.unlocker.interface import ApiCall, Provider
 from gossamer.config.value_parsers import count, flag, nearest, seconds
 from gossamer.errors import ConfigError
 
@@ -30,7 +30,7 @@ class Chosen(NamedTuple):
 
     provider: Provider
     endpoint: str
-    needs: Needs
+    needs: ApiCall
     at_once: int
     timeout: float
     cost: int | None
@@ -49,7 +49,7 @@ class Chosen(NamedTuple):
         except ValueError as error:
             raise ConfigError(f"unlocker {self.provider.name}: {error}") from None
 
-    def wanted(self, needs: Needs) -> Needs:
+    def wanted(self, needs: ApiCall) -> ApiCall:
         """What is asked for, with the most that it may cost."""
         return needs._replace(cost=self.cost if self.cost is not None else self.provider.cost(needs))
 
@@ -115,7 +115,7 @@ def _with(provider: Provider, options: dict[str, str]) -> Chosen:
     endpoint = options.get("endpoint") or provider.endpoint
     if not re.fullmatch(r"https?://[^\s@]+", endpoint):
         raise ValueError("endpoint= is an http(s) URL without a password")
-    needs = Needs(
+    needs = ApiCall(
         "",
         render=flag(options.get("render", "false")),
         country=options.get("country") or None,

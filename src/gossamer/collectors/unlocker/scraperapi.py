@@ -12,10 +12,10 @@ from gossamer.collectors.unlocker.interface import (
     NEEDS,
     RETRY,
     TARGET,
-    Answer,
+    ApiAnswer,
+    ApiCall,
     Call,
     Got,
-    Needs,
     Provider,
     Refusal,
     address,
@@ -38,7 +38,7 @@ _EXTRA = (
 _HERS = ("sa-final-url", "sa-statuscode", "sa-credit-cost")
 
 
-def request(needs: Needs, endpoint: str, key: str) -> Call:
+def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     """`GET|POST /?api_key=K&url=...`."""
     only(("GET", "POST"), needs, "scraperapi")
     if needs.wait_for and not needs.render:
@@ -61,7 +61,7 @@ def request(needs: Needs, endpoint: str, key: str) -> Call:
     return Call(address(endpoint, parameters), needs.method, needs.headers, needs.body)
 
 
-def answer(found: Answer, needs: Needs) -> Got | Refusal:
+def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
     """The page is the body as it is; the target's status stands in `sa-statuscode`."""
     status = found.status
     if status < 400 or status == 404:
@@ -83,7 +83,7 @@ def answer(found: Answer, needs: Needs) -> Got | Refusal:
     return Refusal(TARGET, words, reason="http-4xx") if status < 500 else Refusal(RETRY, words)
 
 
-def cost(needs: Needs) -> int:
+def cost(needs: ApiCall) -> int:
     """1; rendered 10, premium 10, both 25; ultra 30, rendered 75."""
     if _on(needs, "ultra_premium"):
         return 75 if needs.render else 30
@@ -92,7 +92,7 @@ def cost(needs: Needs) -> int:
     return 10 if needs.render else 1
 
 
-def _on(needs: Needs, name: str) -> bool:
+def _on(needs: ApiCall, name: str) -> bool:
     return needs.extra.get(name) == "true"
 
 

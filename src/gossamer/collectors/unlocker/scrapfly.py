@@ -15,10 +15,10 @@ from gossamer.collectors.unlocker.interface import (
     NEEDS,
     RETRY,
     TARGET,
-    Answer,
+    ApiAnswer,
+    ApiCall,
     Call,
     Got,
-    Needs,
     Provider,
     Refusal,
     address,
@@ -64,7 +64,7 @@ FAMILIES = (
 """What is in a code, and what that means, whatever the status."""
 
 
-def request(needs: Needs, endpoint: str, key: str) -> Call:
+def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     """`GET|POST|PUT|PATCH /scrape?key=K&url=...`; method and body go to the target."""
     only(("GET", "POST", "PUT", "PATCH"), needs, "scrapfly")
     if needs.wait_for and not needs.render:
@@ -83,7 +83,7 @@ def request(needs: Needs, endpoint: str, key: str) -> Call:
     return Call(address(endpoint, parameters), needs.method, {}, needs.body)
 
 
-def answer(found: Answer, needs: Needs) -> Got | Refusal:
+def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
     """`result.content`, `result.status_code`, `result.response_headers`, `result.url`; `context.cost`."""
     reply = json_of(found.body)
     result: dict[str, Any] = reply["result"] if isinstance(reply.get("result"), dict) else {}
@@ -102,7 +102,7 @@ def answer(found: Answer, needs: Needs) -> Got | Refusal:
     return Refusal(kind, " ".join(f"{code} {words}".split())[:200], charged or 0, after, reason)
 
 
-def cost(needs: Needs) -> int:
+def cost(needs: ApiCall) -> int:
     """1, from a residential address 25; rendered 5 more. What beats protections (`asp`) may take the dearest."""
     if needs.extra.get("asp") == "true":
         return 30
@@ -128,7 +128,7 @@ def _code(found: dict[str, Any]) -> str:
     return code if isinstance(code, str) and code.startswith("ERR::") else ""
 
 
-def _charged(found: Answer, reply: dict[str, Any]) -> int | None:
+def _charged(found: ApiAnswer, reply: dict[str, Any]) -> int | None:
     """What it says that it cost; None where it does not."""
     context = reply.get("context")
     told = context.get("cost") if isinstance(context, dict) else None

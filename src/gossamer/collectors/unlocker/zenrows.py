@@ -16,10 +16,10 @@ from gossamer.collectors.unlocker.interface import (
     NEEDS,
     RETRY,
     TARGET,
-    Answer,
+    ApiAnswer,
+    ApiCall,
     Call,
     Got,
-    Needs,
     Provider,
     Refusal,
     address,
@@ -86,7 +86,7 @@ STATUSES = {
 """The same for codes that are not known."""
 
 
-def request(needs: Needs, endpoint: str, key: str) -> Call:
+def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     """`GET|POST|PUT /v1/?apikey=K&url=...`; the statuses of pages that are gone come out as they are."""
     only(("GET", "POST", "PUT"), needs, "zenrows")
     if needs.wait_for and not needs.render:
@@ -107,7 +107,7 @@ def request(needs: Needs, endpoint: str, key: str) -> Call:
     return Call(address(endpoint, parameters), needs.method, needs.headers, needs.body)
 
 
-def answer(found: Answer, needs: Needs) -> Got | Refusal:
+def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
     """The page is the body as it is, the status the target's, but for errors with a code."""
     charged = whole(found.header("x-request-cost"), needs.cost)
     code = _code(found)
@@ -127,7 +127,7 @@ def answer(found: Answer, needs: Needs) -> Got | Refusal:
     )
 
 
-def cost(needs: Needs) -> int:
+def cost(needs: ApiCall) -> int:
     """1; rendered 5, premium proxy 10, both 25; what it chooses by itself (`mode=auto`) 25."""
     premium = needs.extra.get("premium_proxy") == "true" or needs.country is not None
     if needs.extra.get("mode") == "auto":
@@ -135,7 +135,7 @@ def cost(needs: Needs) -> int:
     return (25 if premium else 5) if needs.render else (10 if premium else 1)
 
 
-def _code(found: Answer) -> str | None:
+def _code(found: ApiAnswer) -> str | None:
     """The code of an error of its own."""
     if found.status < 400 or "json" not in (found.header("content-type") or "").lower():
         return None

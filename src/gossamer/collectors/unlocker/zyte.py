@@ -16,10 +16,10 @@ from gossamer.collectors.unlocker.interface import (
     KEY,
     RETRY,
     TARGET,
-    Answer,
+    ApiAnswer,
+    ApiCall,
     Call,
     Got,
-    Needs,
     Provider,
     Refusal,
     as_text,
@@ -49,7 +49,7 @@ STATUSES = {
 }
 
 
-def request(needs: Needs, endpoint: str, key: str) -> Call:
+def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     """`POST /v1/extract` with JSON: the body as it is, or (`render`) what a browser made of it."""
     wanted: dict[str, Any] = {"url": needs.url} | dict(needs.extra)
     if needs.render:
@@ -86,7 +86,7 @@ def request(needs: Needs, endpoint: str, key: str) -> Call:
     )
 
 
-def answer(found: Answer, needs: Needs) -> Got | Refusal:
+def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
     """`statusCode`, `url`, and the body in base64 or as a browser's text."""
     if found.status != 200:
         kind, reason = STATUSES.get(found.status, (RETRY, "") if found.status >= 500 else (TARGET, "blocked"))
@@ -111,7 +111,7 @@ def answer(found: Answer, needs: Needs) -> Got | Refusal:
     )
 
 
-def cost(needs: Needs) -> int:
+def cost(needs: ApiCall) -> int:
     """One a call."""
     return 1
 
