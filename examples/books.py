@@ -19,7 +19,9 @@ class Book(Item, key="upc"):
 @site.page(r"/catalogue/[^/]+/index\.html$")
 def book(page):
     yield Book(
-        upc=page.css("td::text").get(), title=page.css("h1::text").get(), price=page.price(".price_color")
+        upc=page.css("td::text").get(),
+        title=page.css("h1::text").get(),
+        price=page.price(".price_color"),
     )
 
 

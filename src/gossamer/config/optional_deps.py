@@ -7,7 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 """The checkout, where this is one."""
 
 

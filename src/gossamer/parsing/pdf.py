@@ -64,7 +64,7 @@ class PdfProcess:
     standard output."""
 
     def __init__(self) -> None:
-        words = [sys.executable, "-I", str(Path(__file__).with_name("pdfium.py"))]
+        words = [sys.executable, "-I", str(Path(__file__).with_name("pdf_process.py"))]
         self.pid, self.turns = os.getpid(), 0
         self._process = subprocess.Popen(
             words,
