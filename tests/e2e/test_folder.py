@@ -245,8 +245,8 @@ def test_a_read_only_copy(work: Path) -> None:
 
 
 def census() -> tuple[int, int, list[str], list[str]]:
-    """Descriptors, threads and children of this process, and the folders of sockets."""
-    children = [f"{pid} {state(pid)}" for pid in _children()]
+    """Descriptors, threads and children of this process (dead ones marked), and the folders of sockets."""
+    children = [f"{pid}{' dead' if state(pid) == 'Z' else ''}" for pid in _children()]
     sockets = sorted(str(path) for path in Path(os.environ["TMPDIR"]).glob("gossamer-*"))
     return len(os.listdir("/proc/self/fd")), threading.active_count(), children, sockets
 

@@ -48,6 +48,18 @@ def submitting(fleet: Fleet, *words: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
+def stopped_with_urls(fleet: Fleet, process: subprocess.Popen[str]) -> None:
+    """Stop a `submit` that has added some of its URLs, so that it adds no more while the test looks."""
+
+    def added() -> int:
+        process.send_signal(signal.SIGSTOP)
+        if not (urls := found(fleet)):
+            process.send_signal(signal.SIGCONT)
+        return urls
+
+    until("URLs", added)
+
+
 def found(fleet: Fleet) -> int:
     """URLs of the crawl so far."""
     crawls = fleet.json("status")
@@ -62,9 +74,10 @@ def test_a_signal_ends_it_in_one_line_and_the_same_command_goes_on(
     with submitting(fleet, *words) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "c\n"
+        stopped_with_urls(fleet, process)
         fleet.run("pause", "c")
-        until("URLs", lambda: found(fleet))
         process.send_signal(number)
+        process.send_signal(signal.SIGCONT)
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out) == (11, "")
     (line,) = err.splitlines()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.parsing import text
-from gossamer.parsing.visible_text import visible_text
+from gossamer.parsing.visible_text import PADDED, grows, visible_text
 
 # each of them would be laid out as megabytes, gigabytes, or not at all
 HOSTILE = {
@@ -67,8 +67,8 @@ def test_no_pattern_of_tables_grows(before: list[str], after: list[str], times: 
     """What is laid out after all was estimated rightly."""
     page = "".join(before) * times + "".join(after) * times
     document = turbohtml.parse(page)
-    if not text._grows(document):
-        assert len(document.to_text()) <= text._PADDED + 2 * len(page)
+    if not grows(document):
+        assert len(document.to_text()) <= PADDED + 2 * len(page)
     assert len(visible_text(document)) <= 2 * len(page)
 
 

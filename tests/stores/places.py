@@ -91,7 +91,7 @@ class Valkey(Place):
     name = "Valkey, hash"
 
     def __init__(self, folder: Path) -> None:
-        self.server = Process(folder, "--save", "", "--appendonly", "yes").ready()
+        self.server = Process(folder, "--save", "", "--appendonly", "yes", "--appendfsync", "always").ready()
         self.spec = f"valkey://127.0.0.1:{self.server.port}/0?hash={{kind}}"
 
     def found(self, kind: str) -> list[dict[str, Any]]:

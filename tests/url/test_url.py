@@ -160,13 +160,19 @@ def test_canonical(text: str, wanted: str | None) -> None:
 
 def test_what_is_dropped_can_be_chosen() -> None:
     text = "http://e.com/a;jsessionid=1?utm_source=x&color=red&id=1"
-    assert url.canonical(text, drop=url.Drop([])) == "http://e.com/a;jsessionid=1?color=red&id=1&utm_source=x"
+    assert (
+        url.canonical(text, drop=url.DroppedParameters([]))
+        == "http://e.com/a;jsessionid=1?color=red&id=1&utm_source=x"
+    )
     assert url.canonical(text, drop=url.DEFAULT_DROP | ["Color"]) == "http://e.com/a?id=1"
-    assert url.canonical(text, drop=url.Drop(["co*"])) == "http://e.com/a;jsessionid=1?id=1&utm_source=x"
+    assert (
+        url.canonical(text, drop=url.DroppedParameters(["co*"]))
+        == "http://e.com/a;jsessionid=1?id=1&utm_source=x"
+    )
 
 
 def test_dropping_remembers_a_bounded_number_of_names() -> None:
-    drop = url.Drop(["gclid"])
+    drop = url.DroppedParameters(["gclid"])
     for i in range(10_000):
         drop.query(f"name{i}={i}&gclid=1&{'x' * 500}{i}=1")
     assert len(drop._known) <= 4096

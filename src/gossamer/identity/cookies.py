@@ -191,7 +191,7 @@ def parse_set_cookie(header: bytes, now: float) -> SetCookie | None:
     """Read the value of a Set-Cookie header (RFC 6265bis, 5.6); None when it sets nothing.
 
     >>> parse_set_cookie(b"a=b; Path=/x; Secure", 0)
-    Parsed(name='a', value='b', domain='', path='/x', secure=True, expires=None, http_only=False)
+    SetCookie(name='a', value='b', domain='', path='/x', secure=True, expires=None, http_only=False)
     """
     text = header.decode("latin-1")
     if end := _END.search(text):

@@ -6,7 +6,7 @@ from typing import Final
 
 import turbohtml
 
-_PADDED: Final = 4_000_000
+PADDED: Final = 4_000_000
 """Characters to which the tables of a page may grow."""
 _DEEP: Final = 9
 """Tables in tables that are too many to look at."""
@@ -42,7 +42,7 @@ def grows(document: turbohtml.Document) -> bool:
     for table in reversed(tables):  # what lies in a table comes before it
         size = _laid_out(table, sizes)
         total += size
-        if total > _PADDED:
+        if total > PADDED:
             return True
         if nested:
             sizes[table] = size

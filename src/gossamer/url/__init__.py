@@ -23,8 +23,8 @@ from gossamer.url.tracking import DEFAULT_DROP, DroppedParameters
 
 __all__ = [
     "DEFAULT_DROP",
-    "Drop",
-    "Resolver",
+    "DroppedParameters",
+    "HrefResolver",
     "canonical",
     "fingerprint",
     "host",
@@ -102,7 +102,7 @@ def key(url: str, drop: DroppedParameters = DEFAULT_DROP) -> str:
 class HrefResolver:
     """Resolves the hrefs of one page; its base URL is parsed once.
 
-    >>> Resolver("http://example.com/a/").links(["b", "#top", "b#x", "mailto:a@example.com", "/c?d"])
+    >>> HrefResolver("http://example.com/a/").links(["b", "#top", "b#x", "mailto:a@example.com", "/c?d"])
     ['http://example.com/a/b', 'http://example.com/a/', 'http://example.com/c?d']
     """
 

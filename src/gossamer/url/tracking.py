@@ -189,7 +189,7 @@ class DroppedParameters:
     Session ids in the path (`;jsessionid=...`, `/(S(...))/`) are dropped when `jsessionid` is among the
     words.
 
-    >>> Drop(["utm_*"]).query("utm_source=x&b=2&a=1")
+    >>> DroppedParameters(["utm_*"]).query("utm_source=x&b=2&a=1")
     'a=1&b=2'
     """
 
