@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import gzip
 import os
 from pathlib import Path
@@ -12,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collectors.loopback import bad, good
-from gossamer.collectors.archive import collector as archive
 from gossamer.collectors.archive import mirror
 from gossamer.collectors.archive.answers import StoredAnswer
 from gossamer.collectors.archive.collector import ArchiveCollector, archive_collector, from_pages
@@ -267,7 +265,3 @@ async def test_a_dict_of_pages() -> None:
     gone = good(await collector.collect(Request("http://e.com/none"), {}))
     assert (gone.status, gone.content_type) == (404, "text/html; charset=utf-8")
     await collector.close()
-
-
-def test_examples() -> None:
-    assert doctest.testmod(archive).failed == doctest.testmod(mirror).failed == 0

@@ -4,7 +4,6 @@ outside."""
 from __future__ import annotations
 
 import asyncio
-import doctest
 import os
 import stat
 from multiprocessing import get_context
@@ -13,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from collectors.loopback import bad, good
-from gossamer.collectors import http_cache
 from gossamer.collectors.archive.answers import StoredAnswer
 from gossamer.collectors.archive.collector import from_pages
 from gossamer.collectors.http_cache import CacheCollector
@@ -260,7 +258,3 @@ def test_processes_share_a_folder(tmp_path: Path) -> None:
     with get_context("spawn").Pool(3) as pool:
         assert pool.map(crowd, [str(tmp_path)] * 3) == [120] * 3
     assert len(files(tmp_path)) == 40, "no file is left aside"
-
-
-def test_examples() -> None:
-    assert doctest.testmod(http_cache).failed == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import gzip
 import random
 import struct
@@ -16,7 +15,6 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.collectors.http import decoding
 from gossamer.collectors.http.decoding import BadCoding, TooLarge, decode
 
 TEXT = b"<p>Some text, and more of it. " * 3000
@@ -148,7 +146,3 @@ def test_no_bent_stream_raises(data: st.DataObject, coding: str) -> None:
     for _ in range(data.draw(st.integers(1, 4))):
         packed[data.draw(st.integers(0, len(packed) - 1))] = data.draw(st.integers(0, 255))
     assert len(decode(bytes(packed), coding, LIMIT, cut=True)) <= LIMIT
-
-
-def test_examples() -> None:
-    assert doctest.testmod(decoding).failed == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import socket
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
@@ -10,7 +9,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gossamer.egress import addresses
 from gossamer.egress.addresses import forbidden, networks
 
 # IANA IPv4 and IPv6 special-purpose address registries, and multicast; typed here from the registries, not
@@ -153,7 +151,3 @@ def test_what_is_allowed_is_allowed_alone() -> None:
 def test_a_bad_network_is_named() -> None:
     with pytest.raises(ValueError, match=r"10\.0\.0\.0/99"):
         networks(["10.0.0.0/99"])
-
-
-def test_examples() -> None:
-    assert doctest.testmod(addresses).failed == 0

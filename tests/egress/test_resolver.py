@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import doctest
 import socket
 from collections.abc import Callable
 
@@ -285,4 +284,3 @@ def test_families_take_turns_and_texts_are_those_of_sockets() -> None:
         "1.0.0.1",
     )
     assert in_turn(["::FFFF:1.2.3.4"]) == ("::ffff:1.2.3.4",)
-    assert doctest.testmod(room).failed == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import time
 from collections.abc import Callable
 
@@ -162,7 +161,3 @@ def test_a_secret_is_not_encoded_or_joined_by_mistake() -> None:
         "".join([secret])  # type: ignore[list-item]  # that is the point
     assert secret.reveal() == CANARY
     assert (secret == Secret(CANARY), bool(Secret("")), len({secret, Secret(CANARY)})) == (True, False, 1)
-
-
-def test_the_examples_hold() -> None:
-    assert doctest.testmod(redaction).failed == 0

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import base64
-import doctest
 import gzip
 import json
 from decimal import Decimal
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.parsing import products, shop_prices, shop_stock
 from gossamer.parsing.products import FIELDS, product
 from gossamer.parsing.shop_brands import brand_in
 from gossamer.parsing.shop_page import number_in
@@ -342,11 +339,6 @@ def test_any_bytes_are_read(body: bytes) -> None:
 )
 def test_hostile_pages_end(html: str) -> None:
     assert tuple(product(html.encode(), URL)) == FIELDS
-
-
-@pytest.mark.parametrize("module", [products, shop_prices, shop_stock])
-def test_examples(module: ModuleType) -> None:
-    assert doctest.testmod(module).failed == 0
 
 
 def same(field: str, got: Any, wanted: str) -> bool:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import base64
-import doctest
 import gzip
 import json
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.parsing import lenient_json, microdata, rdfa
-from gossamer.parsing import structured as structured_
-from gossamer.parsing import structured_nodes as nodes
 from gossamer.parsing.lenient_json import values
 from gossamer.parsing.structured import structured, things
 
@@ -264,13 +259,6 @@ def test_any_bytes_are_read(body: bytes) -> None:
     found = structured(body, URL)
     assert sorted(found) == ["json_ld", "microdata", "opengraph", "rdfa"]
     json.dumps(found, ensure_ascii=False).encode()
-
-
-@pytest.mark.parametrize(
-    "module", [structured_, lenient_json, microdata, rdfa, nodes], ids=lambda module: module.__name__
-)
-def test_examples(module: ModuleType) -> None:
-    assert doctest.testmod(module).failed == 0
 
 
 def rows(name: str) -> list[dict[str, Any]]:

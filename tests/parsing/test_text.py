@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import doctest
-
 import pytest
 import turbohtml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.parsing import text
 from gossamer.parsing.visible_text import PADDED, grows, visible_text
 
 # each of them would be laid out as megabytes, gigabytes, or not at all
@@ -70,7 +67,3 @@ def test_no_pattern_of_tables_grows(before: list[str], after: list[str], times: 
     if not grows(document):
         assert len(document.to_text()) <= PADDED + 2 * len(page)
     assert len(visible_text(document)) <= 2 * len(page)
-
-
-def test_examples() -> None:
-    assert doctest.testmod(text).failed == 0

@@ -212,7 +212,7 @@ def crawl_name(targets: list[Target], sites: list[str]) -> str:
     """The name of a crawl that was given none: its site's, or host and six hex digits of its sorted targets.
 
     >>> crawl_name([Target("url", "https://example.com/")], [])
-    'example.com-d6cb9f'
+    'example.com-815b99'
     """
     if len(sites) == 1 and len(targets) == 1 and sites[0] not in ("h", "o"):  # those are keys of the store
         return sites[0]

@@ -95,7 +95,7 @@ class Size(NamedTuple):
 def size(load: PlannedLoad, machine: Machine) -> Size:
     """Reckon.
 
-    >>> size(Load(hosts=10, urls=36_000, delay=1.0), Machine(2, 8 << 30)).duration
+    >>> size(PlannedLoad(hosts=10, urls=36_000, delay=1.0), Machine(2, 8 << 30)).duration
     3600.0
     """
     turn = max(load.delay / load.per_host if load.delay else load.seconds / load.per_host, 1e-6)

@@ -77,8 +77,8 @@ class Fresh:
     def wrong(self, value: Any, now: float) -> str | None:
         """What is wrong with a value, or None; `now` in seconds since the epoch, 0: nobody knows.
 
-        >>> Fresh("2d").wrong("2026-01-01", 1767398400.0)
-        "it is older than 2d"
+        >>> Fresh("2d").wrong("2026-01-01", 1767500000.0)
+        'it is older than 2d'
         """
         try:
             moment = value if isinstance(value, date) else datetime.fromisoformat(value)

@@ -36,7 +36,7 @@ def language(body: Body, url: str | None = None, content_type: str | None = None
     language, with its region, where the text is short, and where the two are hard to tell apart. Raises
     RuntimeError when the extra is missing. Takes any bytes.
 
-    >>> language(b"<html lang=en><p>" + b"Der schnelle braune Fuchs springt jeden Morgen \xc3\xbcber den faulen Hund. " * 4)
+    >>> language(b"<html lang=en><p>" + b"Der schnelle braune Fuchs springt in der Nacht und am Morgen. " * 4)
     'de'
     """
     body = octets(body)

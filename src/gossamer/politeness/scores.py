@@ -102,7 +102,7 @@ def read(raws: Iterable[bytes]) -> list[WorkerScore]:
 def score(record: WorkerScore, hardness: float = 1.0) -> float:
     """How good a worker is for hard hosts; 1 when nothing is known of it. hardness: see `hardness`.
 
-    >>> round(score(Record("w", easy=Means(100, 1.0, 0.2), hard=Means(100, 0.5, 0.2))), 2)
+    >>> round(score(WorkerScore("w", easy=Means(100, 1.0, 0.2), hard=Means(100, 0.5, 0.2))), 2)
     0.61
     """
     hard, easy = record.hard, record.easy
@@ -139,7 +139,7 @@ def hardness(records: Iterable[WorkerScore]) -> float:
     """How much less often visits of hard hosts succeed than of easy ones, whoever made them: 1 when nobody
     knows.
 
-    >>> hardness([Record("w", easy=Means(10, 0.8), hard=Means(100, 0.4)), Record("v", easy=Means(10, 1.0))])
+    >>> hardness([WorkerScore("w", easy=Means(10, 0.8), hard=Means(100, 0.4)), WorkerScore("v", easy=Means(10, 1.0))])
     0.5
     """
     known = [one for one in records if one.hard.n and one.easy.success > HOPELESS]
@@ -167,7 +167,7 @@ def merit(worker: str, records: Iterable[WorkerScore], now: float) -> dict[str, 
     """What the records of a worker's processes say of it: its mean score by visits (None: no visits of late),
     and why it is out.
 
-    >>> ours = [Record("w.1", at=99.0, easy=Means(30, 1.0, 0.04)), Record("w.2", at=99.0, out="its last 20 visits failed")]
+    >>> ours = [WorkerScore("w.1", at=99.0, easy=Means(30, 1.0, 0.04)), WorkerScore("w.2", at=99.0, out="its last 20 visits failed")]
     >>> found = merit("w", ours, 100.0)
     >>> round(found["score"], 2), found["out"]
     (4.47, 'its last 20 visits failed')

@@ -48,7 +48,7 @@ def parse(spec: str) -> OutputSpec:
     """Read what stands after `-o`. Raises UsageError, naming what exists.
 
     >>> parse("books.jsonl"), parse("data:csv"), parse("-")
-    (Output(path='books.jsonl', format='jsonl'), Output(path='data', format='csv'), Output(path='-', format='stdout'))
+    (OutputSpec(path='books.jsonl', format='jsonl'), OutputSpec(path='data', format='csv'), OutputSpec(path='-', format='stdout'))
     """
     register_in(spec)
     if spec in ("-", "-:jsonl"):

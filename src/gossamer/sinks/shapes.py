@@ -64,7 +64,7 @@ def shape_of(annotation: Any, inside: tuple[Any, ...] = ()) -> FieldType:
     """The shape of a field's annotation. `inside`: the classes around it; a class inside itself is JSON.
 
     >>> shape_of(list[int] | None)
-    Shape(kind='list', parts=(('item', Shape(kind='int', parts=(), digits=(0, 0))),), digits=(0, 0))
+    FieldType(kind='list', parts=(('item', FieldType(kind='int', parts=(), digits=(0, 0))),), digits=(0, 0))
     """
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
@@ -218,7 +218,7 @@ def natural(shape: FieldType, value: Any) -> Any:
     """The Python value of a JSON-ready one; a map is a list of pairs, JSON is text, NaN and infinity are
     None. Raises ValueError for a value that is not of the shape.
 
-    >>> natural(Shape("date"), "2026-01-31"), natural(Shape("list", (("item", Shape("int")),)), [1, None])
+    >>> natural(FieldType("date"), "2026-01-31"), natural(FieldType("list", (("item", FieldType("int")),)), [1, None])
     (datetime.date(2026, 1, 31), [1, None])
     """
     if value is None or value is msgspec.UNSET:

@@ -28,7 +28,7 @@ def conditional(request: Request, rung: str, by: str = "") -> Request:
     """The same request, asked on the condition that the page changed (RFC 9110, section 13), where that can
     be told: not of a page that could not be read, or that other site files read than these.
 
-    >>> conditional(Request("https://a.example/", known=Known(200, '"v1"')), "plain").headers
+    >>> conditional(Request("https://a.example/", known=KnownPage(200, '"v1"')), "plain").headers
     {'If-None-Match': '"v1"'}
     """
     known = request.known
