@@ -146,3 +146,26 @@ def test_a_page_that_leaves_many_formatting_elements_open_is_read_apart() -> Non
     assert is_costly(broken)
     usual = b"<p><b>a</b> <em>b</em> <code>c</code></p>" * 300
     assert not is_costly(usual)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        b"",
+        b"<!--</b>-->",
+        b"<p title='</b>'>",
+        b"<script></b></script>",
+        b"<textarea></b></textarea>",
+        b"<table><td></b>",
+        b"<select></b></select>",
+        b"<svg></b></svg>",
+        b"<!-- <b -->x</b>",
+        b"</i>",
+        b"<ul>" * 9 + b"</b>" + b"</ul>" * 9,
+    ],
+)
+def test_an_end_tag_that_closes_nothing_does_not_hide_an_open_element(between: bytes) -> None:
+    page = b"".join(b"<b id=%d>" % n + between for n in range(150)) + b"</b>" * 150
+    assert is_costly(page)
+    assert is_costly(b"</b>" * 150 + page)
+    assert is_costly(page.decode("latin-1").encode("utf-16"))

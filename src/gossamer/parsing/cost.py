@@ -35,10 +35,46 @@ _FORMATS: Final = re.compile(rb"<(?:" + _NAMES + rb")[\t\n\f\r /]")
 _FIRST = rb"(?=[bcefhinstuBCEFHINSTU])"  # halves the time
 _ROOTS = rb"|[bB][oO][dD][yY]|[hH][tT][mM][lL]"
 _STARTS: Final = re.compile(rb"<" + _FIRST + rb"(?:" + _NAMES + _ROOTS + rb")[\t\n\f\r />]")
-_STOPS: Final = re.compile(rb"</(?:" + _NAMES + rb")[\t\n\f\r />]")
+_FORMATTING: Final = frozenset(
+    ["b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"]
+)
+_MARKERS: Final = frozenset(
+    [
+        "annotation-xml",
+        "applet",
+        "caption",
+        "desc",
+        "foreignobject",
+        "html",
+        "marquee",
+        "math",
+        "mi",
+        "mn",
+        "mo",
+        "ms",
+        "mtext",
+        "object",
+        "select",
+        "svg",
+        "table",
+        "td",
+        "template",
+        "th",
+        "title",
+    ]
+)
+"""Elements beyond which an end tag closes no formatting element (HTML, 13.2.4.2 and 13.2.4.3; in `select` end
+tags of formatting elements are ignored)."""
+MAX_BLOCKS: Final = 7
+"""Elements between a formatting element and its end tag: when there are more, the parser may open the element
+again in the last of them (the adoption agency of the HTML standard repeats itself eight times)."""
 _ATTRIBUTE = rb"""[\t\n\f\r ]+[^\t\n\f\r "'<>/=]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\t\n\f\r "'<>=`]+))?"""
 _CLEAR: Final = re.compile(rb"<(?:" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")+)[\t\n\f\r ]*+/?>")
 """Start tags whose text alone tells their attributes: equal texts are equal elements."""
+_CLOSED: Final = re.compile(
+    rb"<(" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")*)[\t\n\f\r ]*+>[^<]*</\1[\t\n\f\r ]*+>"
+)
+"""A formatting element that holds text alone and is closed after it."""
 _HTML_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
 
 
@@ -72,7 +108,7 @@ def cost_of(body: bytes) -> Cost:
     if (tags := tags_of(body)) <= 2 * MAX_OPEN:
         return Cost(False, tags)
     starts = len(_STARTS.findall(_narrow(body)))
-    if starts > MAX_OPEN and starts - len(_STOPS.findall(_narrow(body))) > MAX_OPEN:
+    if starts > MAX_OPEN and _may_leave_open(body):
         return Cost(True, starts)  # the parser may end its process
     too_many = tags > MAX_TAGS and len(body) > SMALL
     return Cost(
@@ -84,6 +120,52 @@ def cost_of(body: bytes) -> Cost:
         ),
         starts,
     )
+
+
+def _may_leave_open(body: bytes) -> bool:
+    """Whether more than MAX_OPEN formatting elements may be open at once.
+
+    Start tags are counted wherever their text stands, scripts and comments included. An end tag counts only if
+    the parser is certain to close an element for it.
+    """
+    import turbohtml
+
+    if (
+        b"\x1b" in body or b"\0" in body
+    ):  # ISO-2022-JP or UTF-16, in which the bytes of an end tag may be text
+        return True
+    if len(_STARTS.findall(_CLOSED.sub(b"", body))) <= MAX_OPEN:
+        return False
+    start, end = turbohtml.TokenType.START_TAG, turbohtml.TokenType.END_TAG
+    opened: list[tuple[str, int]] = []  # elements in their order, and how many others began before each
+    markers = elements = in_text = 0
+    for token in turbohtml.tokenize(body.decode("latin-1")):
+        tag = token.tag or ""
+        if token.type is start:
+            if tag in _FORMATTING:
+                opened.append((tag, elements))
+                if len(opened) - markers + in_text > MAX_OPEN:
+                    return True
+            elif tag in _MARKERS:
+                opened.append((tag, elements))
+                markers += 1
+            else:
+                elements += 1
+        elif token.type is end:
+            for at in range(len(opened) - 1, -1, -1):
+                name, before = opened[at]
+                if name == tag:
+                    if tag in _MARKERS:
+                        markers -= 1
+                        del opened[at]
+                    elif elements - before <= MAX_BLOCKS:
+                        del opened[at]
+                    break
+                if name in _MARKERS and tag not in _MARKERS:
+                    break
+        elif token.data and "<" in token.data:
+            in_text += len(_STARTS.findall(token.data.encode("latin-1", "replace")))
+    return len(opened) - markers + in_text > MAX_OPEN
 
 
 def is_costly(body: bytes) -> bool:
