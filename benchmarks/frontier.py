@@ -21,8 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gossamer.frontier.cold import ColdFiles
-from gossamer.frontier.spiller import Spiller, bound
+from gossamer.frontier.cold import ColdFiles, Spiller, bound
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import entry
 from gossamer.model.visit import Adds, Settle

@@ -27,8 +27,7 @@ from msgspec import Meta
 from gossamer import Item, Site
 from gossamer.frontier.quality import Lately
 from gossamer.items import clean, deduplicate
-from gossamer.items.gate_window import Window, counted
-from gossamer.items.gates import parse
+from gossamer.items.gates import Window, counted, parse
 from gossamer.model.item import plain
 from gossamer.model.page import Page
 from gossamer.model.quality import Counting, SitePart

@@ -14,7 +14,7 @@ import pytest
 from browsing.conftest import Make, Stage, page
 from browsing.test_ladder import crawl
 from gossamer.collectors.browser.collector import BrowserCollector
-from gossamer.model import browser_actions, rendering
+from gossamer.model import rendering
 
 FORM = """<!doctype html><form action=/found method=METHOD><input id=q name=q><input id=p name=p type=password><button>go</button></form>
 <p id=log></p><script>
@@ -36,7 +36,7 @@ LOADS = "<p>x</p><script>fetch('/api?n=1'); fetch('/text'); fetch('/big')</scrip
 
 def looking(make: Make, said: Any, **more: Any) -> BrowserCollector:
     """A browser that renders so."""
-    wanted = rendering.read(said)
+    wanted = rendering.read_rendering(said)
     return make(looks=lambda _: wanted, **more)
 
 
@@ -57,7 +57,7 @@ async def test_steps_fill_a_form_and_follow_it(stage: Stage, browser: Make, huma
     assert (got.status, got.url, got.late, b"there" in got.body) == (200, stage.url("/there"), "", True)
     assert stage.paths() == ["/", "/found", "/there"]
     assert stage.bodies == [b"q=tea&p=s3c+ret"]
-    assert "s3c" not in repr(browser_actions.read(acts))
+    assert "s3c" not in repr(rendering.read_actions(acts))
     assert [value for name, value in got.headers if name == "set-cookie"] == ["in=1; Path=/"]
 
 
@@ -168,4 +168,4 @@ def test_what_is_no_rendering_is_said() -> None:
     }
     for said, value in bad.items():
         with pytest.raises(ValueError, match=said.replace("(", "\\(")):
-            rendering.read(value)
+            rendering.read_rendering(value)

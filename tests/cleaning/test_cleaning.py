@@ -115,7 +115,7 @@ async def test_a_crawl_whose_producers_were_not_at_their_end_stays(
 
 
 async def test_a_cancelled_crawl_goes(bed: Bed) -> None:
-    from gossamer.frontier.removal import drop_queue
+    from gossamer.frontier.crawls import drop_queue
 
     await bed.left("c", "cancelled")
     assert await drop_queue(bed.store, "c") > 0

@@ -84,11 +84,11 @@ def stand_still(place: str, marker: str) -> None:
 
 def install_cold(place: str, after: int, marker: str) -> None:
     """The same between the steps of a move to the cold store or back."""
-    from gossamer.frontier import spiller
+    from gossamer.frontier import cold
     from gossamer.frontier.cold import ColdFiles
     from gossamer.store.store import Store
 
-    spiller.TRIM = 0.0
+    cold.TRIM = 0.0
     moves = 0
     whole, verb = (
         (ColdFiles, "write" if place == "kept" else "trim")

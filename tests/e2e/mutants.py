@@ -24,7 +24,7 @@ import msgspec
 import zstandard
 
 from gossamer import url as urls
-from gossamer.collectors.http import response_head
+from gossamer.collectors.http import transfer
 from gossamer.collectors.http.decoding import BadCoding, TooLarge, decode
 from gossamer.identity.plain import Plain
 from gossamer.model.page import Page
@@ -313,7 +313,7 @@ class Eater:
 
     def header(self, data: bytes) -> None:
         """Cookies, content type, redirect and Retry-After of a head."""
-        status, found = response_head.parse(data.splitlines(keepends=True))
+        status, found = transfer.parse(data.splitlines(keepends=True))
         assert 0 <= status <= 999
         page = Page(URL, status, found, b"<p>", 1.0, 0.1, 3)
         self.identity.took(page)

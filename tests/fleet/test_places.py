@@ -13,7 +13,8 @@ from fleet.crews import Fleet
 from fleet.rabbit import SERVER, Rabbit
 from gossamer.config.settings import load
 from gossamer.errors import ConfigError
-from gossamer.fleet import broker_urls, brokers
+from gossamer.fleet import brokers
+from gossamer.fleet import brokers as broker_urls
 from servers.processes import Process
 from web import Plan, certs, preset, serve
 

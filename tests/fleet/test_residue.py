@@ -18,7 +18,7 @@ from kombu import Connection
 
 from fleet.crews import Fleet, Server, until
 from fleet.rabbit import SERVER, Rabbit
-from gossamer.fleet import broker_urls
+from gossamer.fleet import brokers
 from gossamer.fleet.app import TASK
 from web import preset, serve
 
@@ -69,7 +69,7 @@ def leave(sender: Celery, url: str) -> None:
 
 
 def test_what_dead_workers_left(broker: str, server: Server, tmp_path: Path) -> None:
-    url, rows = broker_urls.called(broker).urls[0], "http"
+    url, rows = brokers.called(broker).urls[0], "http"
     with (
         Fleet(tmp_path, server.url(0), [broker]) as fleet,
         redis.Redis(port=server.port) as client,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from frontier.made import A, Beds, paths
-from gossamer.frontier.host_budgets import LOOK
+from gossamer.frontier.multi_bucket import READ_INTERVAL_S
 from gossamer.frontier.summary import counts
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack
@@ -116,17 +116,17 @@ async def test_shares_are_of_the_crawl_in_a_store_of_many_buckets(any_url: str) 
 
     await workers[0].add(spam(range(500), ""))
     assert await taken() == 5, "strangers share 5 pages"
-    await asyncio.sleep(LOOK + 0.01)
+    await asyncio.sleep(READ_INTERVAL_S + 0.01)
     await workers[1].settle(9, [], {}, spam(range(500, 1000), ""))
     assert await taken() == 5, "another worker learns of them"
     await workers[1].count({"pages": 1000, "found": 1000}, bucket=17)
-    await asyncio.sleep(LOOK + 0.01)
+    await asyncio.sleep(READ_INTERVAL_S + 0.01)
     await workers[0].add(spam(range(1000), "", "more"))
     assert await taken() == 5 + 10, "a hundredth of the pages, wherever those lie"
-    await asyncio.sleep(LOOK + 0.01)
+    await asyncio.sleep(READ_INTERVAL_S + 0.01)
     for k in range(20):
         await workers[k % 2].add(spam(range(100, 150), "7", f"single{k}"))
-        await asyncio.sleep(LOOK + 0.01 if k < 8 else 0)
+        await asyncio.sleep(READ_INTERVAL_S + 0.01 if k < 8 else 0)
     assert await taken() <= 15 + 50 * 6 + 60, "6 of each host's own, and 50 and a hundredth shared"
     for one in stores:
         await one.close()

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import StoreError
-from gossamer.store.append_only import FOLDER, MANIFEST, check_files
-from gossamer.store.append_only_repair import faults, mend, whole_commands
+from gossamer.store.append_only import FOLDER, MANIFEST, check_files, faults, mend, whole_commands
 
 BASE, INCREMENT = "appendonly.aof.1.base.rdb", "appendonly.aof.1.incr.aof"
 

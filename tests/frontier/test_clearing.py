@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from frontier.made import A, Beds, paths
-from gossamer.frontier.removal import drop_queue, forget
+from gossamer.frontier.crawls import drop_queue, forget
 from gossamer.store.store import Store
 
 Clear = Callable[[Store, str], Awaitable[Any]]

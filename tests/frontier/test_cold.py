@@ -14,12 +14,10 @@ import pytest
 
 from frontier.made import A, Beds, paths
 from gossamer.errors import ConfigError
-from gossamer.frontier.cold import Cold, ColdFiles, ColdServer
-from gossamer.frontier.crawls import Spec
+from gossamer.frontier.cold import Cold, ColdFiles, ColdServer, Spiller, bound
+from gossamer.frontier.crawls import Spec, drop_queue, forget
 from gossamer.frontier.locate import Locator
 from gossamer.frontier.operator import Steer
-from gossamer.frontier.removal import drop_queue, forget
-from gossamer.frontier.spiller import Spiller, bound
 from gossamer.frontier.stats import Census
 from gossamer.store.store import Store, connect
 
@@ -188,7 +186,7 @@ async def test_whenever_a_spiller_dies_each_url_comes_once(
 async def test_what_the_cold_store_lost_ends_as_failed(
     bed: Beds, store: Store, spiller: Spiller, cold: Cold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gossamer.frontier.spiller.LOST", 0.0)
+    monkeypatch.setattr("gossamer.frontier.cold.LOST", 0.0)
     one = bed()
     await one.add(*(f"{A}/{n}" for n in range(30)))
     await spiller.drain()

@@ -12,9 +12,8 @@ from frontier.made import A, Beds
 from frontier.test_cold import all_claimed
 from gossamer.config import value_parsers
 from gossamer.errors import ColdError
-from gossamer.frontier import spiller as spilling
-from gossamer.frontier.cold import ColdServer, parts
-from gossamer.frontier.spiller import Spiller, bound
+from gossamer.frontier import cold as spilling
+from gossamer.frontier.cold import ColdServer, Spiller, bound, parts
 from gossamer.store.store import Store, connect
 from servers.processes import Process
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from gossamer.frontier.cold import ColdServer
-from gossamer.frontier.spiller import bound, spilling
+from gossamer.frontier.cold import ColdServer, bound, spilling
 from gossamer.frontier.summary import counts
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gossamer.frontier.removal import forget
+from gossamer.frontier.crawls import forget
 from gossamer.state.credits import CreditLimits, Credits
 from gossamer.store.keys import tag
 from gossamer.store.store import Store, connect

@@ -123,7 +123,7 @@ async def test_a_crawl_whose_workers_all_died_does_not_keep_its_hosts_from_anoth
     lives = frontier_of(store, per_host=1)
     await lives.add(links(lives, "1"))
     assert not await all_claims(lives), "each host answers somebody"
-    monkeypatch.setattr(multi_bucket, "LOOK", 0.0)
+    monkeypatch.setattr(multi_bucket, "LOOK_INTERVAL_S", 0.0)
     monkeypatch.setattr(multi_bucket, "LONG", 100)
     monkeypatch.setattr(multi_bucket, "MOST", 256)
     for _ in range(store.buckets // multi_bucket.MOST + 1):

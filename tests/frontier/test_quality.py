@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from gossamer.frontier.crawls import forget
 from gossamer.frontier.quality import Lately, Runs
-from gossamer.frontier.removal import forget
-from gossamer.items.gate_window import GateFailure, Window, counted
-from gossamer.items.gates import parse
+from gossamer.items.gates import GateFailure, Window, counted, parse
 from gossamer.model.quality import KEPT, GoodRun, SitePart
 from gossamer.store import keys
 from gossamer.store.store import Store

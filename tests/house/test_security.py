@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import re
 
-from gossamer.collectors.http import spool, transfer
+from gossamer.collectors.http import transfer
 from gossamer.collectors.http.collector import HttpCollector
 from gossamer.config.settings import Settings
 from gossamer.egress import resolver
 from gossamer.items import assets
-from gossamer.parsing import pdf, pdf_process, sitemap_text, sitemaps
+from gossamer.parsing import pdf, pdf_process, sitemaps
 from gossamer.politeness import robots, robots_access
 from gossamer.url import scope
 from gossamer.worker import asset_download, decide, reader, robots_gate
@@ -52,7 +52,7 @@ def test_its_bounds_are_the_defaults() -> None:
         200_000,
     )
     assert (transfer.DRAINED, transfer.ERROR) == (64 << 10, MIB)
-    assert (sitemap_text.LIMIT, sitemaps.MOST) == (50 * MIB, 50_000)
+    assert (sitemaps.LIMIT, sitemaps.MOST) == (50 * MIB, 50_000)
     assert (robots.LIMIT, robots_access.MOST, robots_access.AGE, robots_access.PARKED) == (
         500 << 10,
         500 << 10,
@@ -61,6 +61,11 @@ def test_its_bounds_are_the_defaults() -> None:
     )
     assert (decide.MOST_HOPS, robots_gate.MOST_REDIRECTS, reader.MOST_LINKS) == (10, 5, 5000)
     assert (scope.PORTS, scope.MAX_URL, Settings().depth) == ({80, 443, 8080, 8443}, 2083, 50)
-    assert (spool.SMALL, spool.SLOWEST, asset_download.MOST, assets.MOST) == (256 << 10, 256 << 10, 5000, 100)
+    assert (transfer.SMALL, transfer.SLOWEST, asset_download.MOST, assets.MOST) == (
+        256 << 10,
+        256 << 10,
+        5000,
+        100,
+    )
     assert (pdf_process.MEMORY, pdf.SECONDS) == (1 << 30, 20)
     assert (abs(Settings().page_cap), resolver.TTL) == (10_000, 60)

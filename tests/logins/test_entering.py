@@ -22,10 +22,9 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.verdict import Drop
 from gossamer.model.visit import Attempt, Claim
-from gossamer.worker.login_detection import lost, refused
-from gossamer.worker.login_flow import Entered, Entering, Walk, Who
+from gossamer.worker.ladder import Rung
+from gossamer.worker.login_flow import Entered, Entering, Walk, Who, lost, refused
 from gossamer.worker.robots_gate import RobotsGate
-from gossamer.worker.rungs import Rung
 
 URL = "https://club.example/login"
 FIELDS = {"user": "ann", "password": "${env:PW}"}

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.parsing import encoding_labels
+from gossamer.parsing import encodings
 from gossamer.parsing.encodings import decode, encoding
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
@@ -141,16 +141,16 @@ def test_labels_of_the_web_are_read_with_the_right_codec(label: str, codec: str,
 
 
 def test_every_encoding_of_the_standard_is_there() -> None:
-    known = encoding_labels._labels()
+    known = encodings._labels()
     assert len(known) == 228
     assert len(set(known.values())) == 40
     for label, name in known.items():
         assert label == label.lower().strip()
-        assert encoding_labels.named(f" {label.upper()}\n") == name
+        assert encodings.named(f" {label.upper()}\n") == name
         if name not in ("replacement", "x-user-defined"):
-            codecs.lookup(encoding_labels.codec(name))
-    assert encoding_labels.named("utf-7") is None
-    assert encoding_labels.named("x" * 1_000_000) is None
+            codecs.lookup(encodings.codec(name))
+    assert encodings.named("utf-7") is None
+    assert encodings.named("x" * 1_000_000) is None
 
 
 MARKUP = st.lists(
@@ -188,11 +188,11 @@ MARKUP = st.lists(
 
 @given(st.one_of(st.binary(), MARKUP), st.none() | st.text(max_size=80))
 def test_any_bytes_have_an_encoding_and_a_text(body: bytes, content_type: str | None) -> None:
-    assert encoding(body, content_type) in encoding_labels._rows()
+    assert encoding(body, content_type) in encodings._rows()
     assert isinstance(decode(body, content_type), str)
 
 
-@given(st.sampled_from(sorted(encoding_labels._rows())), st.binary(max_size=60))
+@given(st.sampled_from(sorted(encodings._rows())), st.binary(max_size=60))
 def test_any_bytes_in_any_encoding(name: str, body: bytes) -> None:
     assert isinstance(decode(body, f"text/html; charset={name}"), str)
 

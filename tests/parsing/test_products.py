@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.parsing.products import FIELDS, product
-from gossamer.parsing.shop_brands import brand_in
+from gossamer.parsing.products import FIELDS, brand_in, product
 from gossamer.parsing.shop_page import number_in
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "products.jsonl.gz"

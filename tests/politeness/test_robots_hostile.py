@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.politeness.robots import LIMIT, Robots
-from gossamer.politeness.robots_rules import normal, path_of
+from gossamer.politeness.robots import LIMIT, Robots, normal, path_of
 
 
 def test_500_kib_are_read_and_no_half_line() -> None:

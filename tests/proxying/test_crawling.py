@@ -15,7 +15,7 @@ import pytest
 
 from e2e.runs import job
 from gossamer.app.runner import crawl
-from gossamer.cli.doctor_proxies import proxies as doctored
+from gossamer.cli.doctor import proxies as doctored
 from gossamer.config.settings import Settings
 from gossamer.errors import NoProxyLeft
 from proxying.light import Light, lights, target

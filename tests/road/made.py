@@ -18,13 +18,13 @@ from gossamer.sinks.formats import open_output
 from gossamer.store.store import Store
 from gossamer.url.scope import Scope
 from gossamer.worker.committer import Committer, company
+from gossamer.worker.ladder import NoIdentity, Rung, Rungs
 from gossamer.worker.link_intake import Taken, Taker
 from gossamer.worker.loop import Worker
 from gossamer.worker.min_depth import DEEP, Nearer
 from gossamer.worker.outputs import Outputs
 from gossamer.worker.reader import Reader
 from gossamer.worker.robots_gate import RobotsGate
-from gossamer.worker.rungs import NoIdentity, Rung, Rungs
 from gossamer.worker.visitor import Visitor
 
 SEED = "http://a.example/"

@@ -22,10 +22,9 @@ from gossamer.sites.loading import load
 from gossamer.state.learned_rungs import Learning
 from gossamer.store.store import Store
 from gossamer.worker.fetching import Fetched, Fetching
-from gossamer.worker.ladder_climbing import Climbing
+from gossamer.worker.ladder import Climbing, NoIdentity, Rung
 from gossamer.worker.reader import Reader
 from gossamer.worker.robots_gate import Treatment
-from gossamer.worker.rungs import NoIdentity, Rung
 from road.made import Make, Net, Road
 
 URL = "https://a.example/shop/1"

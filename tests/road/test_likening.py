@@ -16,8 +16,7 @@ from gossamer.model.visit import Claim, PageRecord, Row, Settle, Visit
 from gossamer.parsing import html
 from gossamer.state.near_duplicate_index import NearDuplicateIndex
 from gossamer.store.store import Store
-from gossamer.worker.near_duplicate_marks import mark
-from gossamer.worker.near_duplicates import Likening
+from gossamer.worker.near_duplicates import Likening, mark
 from gossamer.worker.records import page_record, page_row
 from road.variants import KINDS, WORDS, sibling, text_of, translated
 

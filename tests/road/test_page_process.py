@@ -18,7 +18,7 @@ from gossamer import url as urls
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim
-from gossamer.parsing import cost
+from gossamer.parsing import limits
 from gossamer.sites import load, sources
 from gossamer.url.scope import Scope
 from gossamer.worker.link_intake import Read, Taker
@@ -261,7 +261,7 @@ async def test_a_cancelled_read_leaves_no_process(apart: Any) -> None:
     ],
 )
 def test_costly(body: bytes) -> None:
-    assert cost.is_costly(body)
+    assert limits.is_costly(body)
 
 
 @pytest.mark.parametrize(
@@ -274,13 +274,13 @@ def test_costly(body: bytes) -> None:
     ],
 )
 def test_not_costly(body: bytes) -> None:
-    assert not cost.is_costly(body)
+    assert not limits.is_costly(body)
 
 
 def test_equal_elements_that_are_left_open_are_read_apart_and_take_no_memory() -> None:
     body = b"<p>text <b>bold</b> <i class=icon>" * 2000
-    assert cost.is_costly(body)
-    assert not cost.may_explode(body)
+    assert limits.is_costly(body)
+    assert not limits.may_explode(body)
 
 
 WORKER = """

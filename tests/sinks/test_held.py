@@ -18,8 +18,7 @@ from gossamer.sinks.formats import open_output
 from gossamer.sinks.jsonl import number, parsed, text
 from gossamer.sinks.parquet import Parquet
 from gossamer.sinks.sqlite import Sqlite
-from gossamer.sinks.warc import Warc
-from gossamer.sinks.warc_writer import member
+from gossamer.sinks.warc import Warc, member
 from sinks.made import Book, book, loose
 from sinks.test_warc import raw
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.sinks.mongodb_documents import decimals, document, extra, written
+from gossamer.sinks.mongodb import decimals, document, extra, written
 from sinks.made import loose
 
 pymongo = pytest.importorskip("pymongo")

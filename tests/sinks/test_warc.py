@@ -17,14 +17,13 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
-from gossamer.collectors.archive import warc_stream
+from gossamer.collectors.archive import warc
 from gossamer.collectors.archive.answers import key
 from gossamer.collectors.archive.warc import WarcArchive as Reader
 from gossamer.errors import SinkError
 from gossamer.model.page import Exchange
 from gossamer.model.visit import RAW, Raw, RequestContext, Row
-from gossamer.sinks.warc import Warc
-from gossamer.sinks.warc_writer import member, moment
+from gossamer.sinks.warc import Warc, member, moment
 from sinks.made import Died, Store, crawl, dying
 
 TEXT = b"<title>Some</title>" + b"<p>Text, and more of it. " * 300
@@ -308,12 +307,12 @@ def test_a_member_unpacks_to_what_went_in(head: bytes, body: bytes, more: int, p
     ],
 )
 def test_dates_of_other_tools(text: str, seconds: float) -> None:
-    assert warc_stream.moment(text) == seconds
+    assert warc.moment(text) == seconds
 
 
 @given(st.floats(0, 4e9))
 def test_a_date_gives_the_float_back(at: float) -> None:
-    assert warc_stream.moment(moment(at)) == float(f"{at:.9f}")
+    assert warc.moment(moment(at)) == float(f"{at:.9f}")
 
 
 def test_the_digest_is_that_of_the_body_as_received(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from gossamer.frontier.crawl_lock import held
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.stats import Census
 from gossamer.state import cleanup
-from gossamer.state.cleanup_scan import Broom, Removed
+from gossamer.state.cleanup import Broom, Removed
 from gossamer.store import keys, orphan_servers
 from gossamer.store.store import Store
 

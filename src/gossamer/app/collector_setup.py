@@ -34,7 +34,7 @@ from gossamer.model.request import FILE, Request, split
 from gossamer.politeness.robots_access import MOST as ROBOTS_SIZE
 from gossamer.sinks.formats import whole
 from gossamer.sites import host_rules
-from gossamer.worker.rungs import Bare, LendsIdentity, LendsProxies, NoIdentity, Rung
+from gossamer.worker.ladder import Bare, LendsIdentity, LendsProxies, NoIdentity, Rung
 
 PLAIN, IMPERSONATED, BROWSER, UNLOCKER = RUNGS
 

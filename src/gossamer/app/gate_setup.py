@@ -22,8 +22,7 @@ from gossamer.errors import GossamerError
 from gossamer.frontier.crawls import Crawls, Spec, clock
 from gossamer.frontier.quality import HeldRows, Lately, Runs
 from gossamer.frontier.summary import counts, summary
-from gossamer.items.gate_window import GateFailure, Window, counted
-from gossamer.items.gates import QualityGate, parse
+from gossamer.items.gates import GateFailure, QualityGate, Window, counted, parse
 from gossamer.model.absence import CompleteSite, Usual, doubt, judge, too_many, usual
 from gossamer.model.interfaces import HistorySink
 from gossamer.model.quality import SitePart, run_of
@@ -34,8 +33,7 @@ from gossamer.sites.loading import LoadedSite, version
 from gossamer.state.fleet_crawls import Tasks
 from gossamer.store.keys import tag
 from gossamer.store.store import Store
-from gossamer.worker.records import moment
-from gossamer.worker.row_packing import PackedRow, pack_row, unpack_row
+from gossamer.worker.records import PackedRow, moment, pack_row, unpack_row
 
 STATES = {"pause": "paused", "stop": "stopping"}
 REASONS = 5

@@ -31,10 +31,10 @@ from gossamer.proxies.proxy_rotation import Proxies, StickyProxy
 from gossamer.sites import host_rules
 from gossamer.state.logins import KnownAccount, Logins
 from gossamer.store.store import Store
+from gossamer.worker.ladder import Rung, Ways
 from gossamer.worker.login_flow import Entering
 from gossamer.worker.login_session import Members, Seat, cookies
 from gossamer.worker.robots_gate import RobotsGate, Treatment
-from gossamer.worker.rungs import Rung, Ways
 
 IMPERSONATED, BROWSER = "impersonated", "browser"
 TRIES = 5

@@ -31,9 +31,9 @@ from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.redaction import mask
 from gossamer.errors import CrawlEnded, GossamerError, StoreChanged, StoreError, of_data
 from gossamer.frontier.background_task import beside
+from gossamer.frontier.cold import spilling
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.producer_positions import leases, position_of, positions
-from gossamer.frontier.spiller import spilling
 from gossamer.frontier.summary import counts
 from gossamer.store import keys
 from gossamer.store.store import Store

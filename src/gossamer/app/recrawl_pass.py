@@ -11,8 +11,8 @@ from gossamer.app.job import Setup
 from gossamer.app.wiring import Bench
 from gossamer.config.data_files import make_folder
 from gossamer.errors import GossamerError, UsageError, of_data
+from gossamer.frontier.cold import bound
 from gossamer.frontier.crawls import UNDER_WAY, Record
-from gossamer.frontier.spiller import bound
 from gossamer.frontier.summary import counts
 from gossamer.recrawl import known_pages
 from gossamer.store.store import Store

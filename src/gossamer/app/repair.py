@@ -26,15 +26,14 @@ from gossamer.app.wiring import key, open_store, policy
 from gossamer.config.redaction import mask
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, GossamerError, InUse, UsageError
-from gossamer.frontier.crawls import Crawls, Record, Spec
-from gossamer.frontier.removal import forget
+from gossamer.frontier.crawls import Crawls, Record, Spec, forget
 from gossamer.frontier.verbs import Frontier
 from gossamer.model.request import Request
 from gossamer.sinks.append_log import AppendLog, log_path
 from gossamer.sinks.exact import Mark, mark_store, write_mark
 from gossamer.sinks.formats import kind_path, parse
 from gossamer.sinks.sink_url import AWAY
-from gossamer.store import append_only_repair
+from gossamer.store import append_only
 from gossamer.store.append_only import FOLDER
 from gossamer.store.embedded import Embedded
 from gossamer.store.keys import bucket_of
@@ -99,7 +98,7 @@ async def repair(settings: Settings, crawl: str | None, say: Say, *, dry: bool =
         raise UsageError(f"--data {data}: there is no store to repair")
     with _alone(data):
         _mend_store(data / "store", say, dry)
-        if dry and append_only_repair.faults(data / "store"):
+        if dry and append_only.faults(data / "store"):
             _tell_crawls(data, crawl, say)
             return
     try:
@@ -133,7 +132,7 @@ def _alone(data: Path) -> Iterator[None]:
 
 
 def _mend_store(store: Path, say: Say, dry: bool) -> None:
-    faults = append_only_repair.faults(store)
+    faults = append_only.faults(store)
     for fault in faults:
         say(f"{store}: {fault}")
     if faults and not dry:
@@ -141,7 +140,7 @@ def _mend_store(store: Path, say: Say, dry: bool) -> None:
         aside = f"{folder}-damaged-{_now()}"
         shutil.copytree(folder, aside)
         say(f"the damaged files are kept in {aside}")
-        append_only_repair.mend(store)
+        append_only.mend(store)
 
 
 def _crawls(data: Path, crawl: str | None) -> list[CrawlFile]:

@@ -27,12 +27,11 @@ from gossamer.app.wiring import Bench, cold, open_store, open_url, policy, telli
 from gossamer.config.data_files import refuse_links_in
 from gossamer.errors import ConfigError, GossamerError, StoreChanged, StoreError, of_data
 from gossamer.frontier.crawl_lock import held, runs
-from gossamer.frontier.crawls import LIMITS, OUTCOMES, UNDER_WAY, Crawls, Record
+from gossamer.frontier.crawls import LIMITS, OUTCOMES, UNDER_WAY, Crawls, Record, drop_queue, forget, reopen
 from gossamer.frontier.host_limits import larger, regain
 from gossamer.frontier.producer_positions import unread
-from gossamer.frontier.removal import drop_queue, forget, reopen
-from gossamer.frontier.run_clock import timed
 from gossamer.frontier.stats import Census, HostLine
+from gossamer.frontier.summary import timed
 from gossamer.frontier.verbs import Frontier
 from gossamer.model.page import Page
 from gossamer.model.summary import Summary

@@ -19,9 +19,9 @@ from gossamer.app.producers.source import Source
 from gossamer.app.wiring import Bench
 from gossamer.config.redaction import nameless
 from gossamer.errors import UsageError
+from gossamer.frontier.cold import bound
 from gossamer.frontier.crawls import Record, Spec, check_name
 from gossamer.frontier.operator import Steer
-from gossamer.frontier.spiller import bound
 from gossamer.model.request import Request
 from gossamer.sites import host_rules
 from gossamer.sites.manifest import note

@@ -26,9 +26,9 @@ from gossamer.state.near_duplicate_index import MOST, NearDuplicateIndex
 from gossamer.store.store import Store
 from gossamer.worker.asset_download import Keeping
 from gossamer.worker.near_duplicates import Likening
+from gossamer.worker.outputs import Say, Waiting
 from gossamer.worker.reader import Reader
 from gossamer.worker.records import edges
-from gossamer.worker.sink_retry import Say, Waiting
 
 Outputs = tuple[list[FileOutput], list[TableSink]]
 

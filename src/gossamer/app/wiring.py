@@ -29,12 +29,11 @@ from gossamer.config.settings import Settings
 from gossamer.egress.resolver import Resolver, Single
 from gossamer.errors import GossamerError, StoreError
 from gossamer.frontier.background_task import beside
-from gossamer.frontier.cold import Cold, open_cold
+from gossamer.frontier.cold import Cold, open_cold, spilling
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.held_claims import Ledger
 from gossamer.frontier.policy import Policy, heaps
 from gossamer.frontier.quality import HeldRows
-from gossamer.frontier.spiller import spilling
 from gossamer.frontier.verbs import Frontier
 from gossamer.model.interfaces import TableSink
 from gossamer.model.request import Request
@@ -65,8 +64,7 @@ from gossamer.worker.capacity import Limiter, Room
 from gossamer.worker.committer import Committer, company
 from gossamer.worker.conditional_get import versions
 from gossamer.worker.crash_marker import Reading
-from gossamer.worker.ladder_climbing import Climbing
-from gossamer.worker.lane_routing import BROWSER, moving
+from gossamer.worker.ladder import Climbing
 from gossamer.worker.link_intake import Taker
 from gossamer.worker.loop import Worker
 from gossamer.worker.min_depth import DEEP, Nearer
@@ -75,8 +73,8 @@ from gossamer.worker.page_frames import Order
 from gossamer.worker.page_reader import PageReader
 from gossamer.worker.reader import Reader
 from gossamer.worker.robots_gate import RobotsGate, Treatment
+from gossamer.worker.routing import BROWSER, Apart, moving
 from gossamer.worker.shared_throttle import Sharing
-from gossamer.worker.site_routing import Apart
 from gossamer.worker.stall_hint import Silence
 from gossamer.worker.visitor import Visitor
 from gossamer.worker.worker_score import Merit

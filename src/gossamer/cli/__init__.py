@@ -15,7 +15,7 @@ def main() -> None:
 
     gc.disable()  # what imports make is no garbage; a crawl enables it again (`process.settle_in`)
 
-    from gossamer.cli.streams import steady
+    from gossamer.cli.printing import steady
 
     steady()
     if sys.argv[1:] in (["version"], ["--version"]):  # asked by scripts: quick, without the tree

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated
 
-from gossamer.cli.options import Data, Json, Setting, StoreUrl, opened, read_settings
-from gossamer.cli.parameters import Option
+from gossamer.cli.options import Data, Json, Option, Setting, StoreUrl, opened, read_settings
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:

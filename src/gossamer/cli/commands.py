@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from gossamer.cli.streams import texts
+from gossamer.cli.printing import texts
 from gossamer.config.value_parsers import nearest
 from gossamer.errors import FULL, DiskFull, GossamerError, ResourceError, own_limit, short_of
 
@@ -103,7 +103,7 @@ class CommandGroup(click.Group):
             return None
         if isinstance(found, tuple):
             return CommandGroup(cmd_name, *found)
-        from gossamer.cli.parameters import command
+        from gossamer.cli.options import command
 
         room, _, name = found.partition(":")
         return command(cmd_name, getattr(importlib.import_module(f"gossamer.cli.{room}"), name))

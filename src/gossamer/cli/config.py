@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from gossamer.cli.options import Data, Json, Setting, StoreUrl, read_settings
-from gossamer.cli.parameters import Option
+from gossamer.cli.options import Data, Json, Option, Setting, StoreUrl, read_settings
 
 Folder = Annotated[str, Option("--folder", metavar="DIR", help="Where gossamer.toml lies (default: here).")]
 

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import read_settings
-from gossamer.cli.parameters import Argument, Option, shown_command, typed
+from gossamer.cli.options import Argument, Option, read_settings, shown_command, typed
 from gossamer.config.redaction import mask, register, register_header, register_in, secretive
 from gossamer.errors import UsageError
 from gossamer.url.patterns import TIMEOUT_S, Searcher, compile_, timed

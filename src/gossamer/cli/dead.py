@@ -7,10 +7,12 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import (
+    Argument,
     Data,
     Json,
     MaybeCrawl,
     OfCrawl,
+    Option,
     Setting,
     StoreUrl,
     only,
@@ -18,7 +20,6 @@ from gossamer.cli.options import (
     opened,
     read_settings,
 )
-from gossamer.cli.parameters import Argument, Option
 from gossamer.errors import UsageError
 from gossamer.model.verdict import ERRORS
 

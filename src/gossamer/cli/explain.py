@@ -1,17 +1,19 @@
-"""`gossamer explain URL`: what every gate says of it and by which rule, where it is now, and what happened to
+"""What `explain` concludes from gates, place and attempts: where a URL is, and why.
+
+What `explain` says of a URL beyond the filters: why its host's turn has not come, and what its last answer
+was refused for.
+
+`gossamer explain URL`: what every gate says of it and by which rule, where it is now, and what happened to
 it."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from gossamer.cli.explain_conclusion import GateVerdict
-from gossamer.cli.explain_turn import answered, turn
 from gossamer.cli.hosts import spent
-from gossamer.cli.options import Data, Json, Setting, StoreUrl, only, opened, read_settings
-from gossamer.cli.parameters import Argument, Option
+from gossamer.cli.options import Argument, Data, Json, Option, Setting, StoreUrl, only, opened, read_settings
 from gossamer.errors import GossamerError, UsageError
 
 if TYPE_CHECKING:
@@ -20,8 +22,127 @@ if TYPE_CHECKING:
     from gossamer.config.settings import Settings
     from gossamer.frontier.crawls import Record
     from gossamer.frontier.locate import UrlState
+    from gossamer.frontier.stats import HostView
     from gossamer.sites import LoadedSite
+    from gossamer.state.lane_stats import HeapLine
     from gossamer.store.store import Store
+
+OPEN = ("pass", "wait", "unknown", "known", "duplicate")
+"""Verdicts that keep no URL out."""
+
+PARKED = {
+    True: "over its host's page budget; taken back when more domains link to the host",
+    False: "its host had its bytes or its time; taken back by a run with a larger --host-bytes or --host-time",
+}
+"""By whether it is over a budget of pages."""
+
+
+class GateVerdict(NamedTuple):
+    """What one gate says. `verdict`: pass, wait, a skip reason, or unknown; `rule`: what decided."""
+
+    gate: str
+    verdict: str
+    rule: str
+
+
+def conclusion(
+    place: UrlState, gates: list[GateVerdict], attempts: list[dict[str, Any]], skipped: dict[str, int]
+) -> tuple[str, str]:
+    """Where it is in one word or two, and why."""
+    from gossamer.cli.printing import duration
+
+    barred = next((gate for gate in gates if gate.verdict not in OPEN), None)
+    held = "; ".join(gate.rule for gate in gates if gate.verdict == "wait")
+    told = {
+        "pending": f"at priority {place.level}, {place.position} before it in its host's queue",
+        "cold": "in the cold store"
+        + (
+            f" at priority {place.level}, about {place.position} before it"
+            if place.position is not None
+            else ""
+        ),
+        "leased": f"a worker has it, token {place.token}, its lease ends in {duration(max(place.due or 0, 0))}",
+        "retrying": f"after {place.attempt} failures, due in {duration(max(place.due or 0, 0))}",
+        "parked": PARKED[place.level is None],
+        "dead": f"{place.reason}: {place.detail}; gossamer dead requeue --reason {place.reason}",
+    }
+    if place.state in told:
+        if place.state == "pending" and barred is not None:
+            return "pending", f"{told['pending']}; its turn will end it as {barred.verdict}: {barred.rule}"
+        return place.state, told[place.state] + (f"; {held}" if held else "")
+    if place.state == "done":
+        last = attempts[-1] if attempts else {}
+        if last and last.get("outcome") != "skipped":
+            outcome = last.get("outcome")
+            return "done" if outcome == "done" else f"done ({outcome})", _said(last)
+        if barred is not None:
+            return f"done (skipped: {barred.verdict})", barred.rule
+        if last:
+            return f"done (skipped: {last.get('error')})", f"its answer decided so: {_said(last)}"
+        return "done", "it was settled; the attempts log has no line of it any more"
+    if attempts:  # not met as a page, but asked for
+        said = f"it was asked for as a file of an item, or before a --fresh: {_said(attempts[-1])}"
+        return f"no page ({attempts[-1].get('outcome')})", said
+    if barred is not None:
+        return f"skipped ({barred.verdict})", f"{barred.gate}: {barred.rule}"
+    maybe = ", ".join(f"{word} {skipped[word]}" for word in ("nofollow", "depth", "trap") if word in skipped)
+    return "unknown", "no fetched page led to it" + (
+        f"; links skipped so far that it may be among: {maybe}" if maybe else ""
+    )
+
+
+def _said(attempt: dict[str, Any]) -> str:
+    """Status and error of a request."""
+    said = f"status {attempt['status']}" if attempt.get("status") else ""
+    error = f"error {attempt['error']}" if attempt.get("error") else ""
+    return ", ".join(filter(None, (said, error))) or "see the attempts"
+
+
+async def turn(store: Store, name: str, view: HostView) -> list[GateVerdict]:
+    """Whether the host's next request may go out now, and what it waits for."""
+    from gossamer.state.lane_stats import heap
+
+    return gates(view, await heap(store, name, view.host))
+
+
+def gates(view: HostView, waits: HeapLine | None) -> list[GateVerdict]:
+    """The same, of values."""
+    from gossamer.cli.hosts import breaker
+    from gossamer.cli.printing import duration
+    from gossamer.politeness.breaker import Breaker
+
+    found = []
+    if view.paused:
+        found.append(GateVerdict("pause", "wait", f"gossamer host pause; {duration(view.paused)} left"))
+    if Breaker.of(view.trouble).state(round(view.now * 1000)) != "closed":
+        found.append(GateVerdict("breaker", "wait", f"its host fails: {breaker(view)}"))
+    if waits is not None and (waits.stranded or waits.lane != "http" or waits.region):
+        files = f" with the files of {', '.join(waits.sites)}" if waits.sites else ""
+        whose = (
+            f"lane {waits.lane.partition('+')[0]}{f', region {waits.region}' if waits.region else ''}{files}"
+        )
+        if waits.stranded:
+            found.append(GateVerdict("lane", "wait", f"waits for a worker of {whose}: none is alive"))
+        else:
+            found.append(GateVerdict("lane", "pass", f"workers of {whose}"))
+    return found
+
+
+def answered(attempts: list[dict[str, Any]]) -> list[GateVerdict]:
+    """What the last answer was refused for: nobody knows a content type before."""
+    from gossamer.collectors.http.transfer import ACCEPT
+
+    last = attempts[-1] if attempts else {}
+    if last.get("outcome") != "skipped":
+        return []
+    if last.get("error") == "content-type":
+        return [
+            GateVerdict("content type", "content-type", f"its answer's is not one of {', '.join(ACCEPT)}")
+        ]
+    if last.get("error") == "filter" and 300 <= (last.get("status") or 0) < 400:
+        return [GateVerdict("redirect", "filter", "its answer redirects to what is no http(s) URL")]
+    return []
+
 
 Url = Annotated[str, Argument(metavar="URL", help="As a page links to it.")]
 Meant = Annotated[
@@ -37,7 +158,7 @@ From = Annotated[
 SCHEME = re.compile(
     r"[a-z][a-z0-9+.-]*://|(?:about|blob|data|file|ftp|javascript|mailto|sms|tel):", re.IGNORECASE
 )
-LINES = 5
+ATTEMPTS_SHOWN = 5
 WAIT = 5.0
 
 
@@ -138,7 +259,6 @@ class Teller:
         from gossamer import url as urls
         from gossamer.app.wiring import cold as cold_of
         from gossamer.app.wiring import key as key_of
-        from gossamer.cli.explain_conclusion import conclusion
         from gossamer.cli.explain_history import last_attempts
         from gossamer.config.settings import Settings
 
@@ -158,7 +278,7 @@ class Teller:
             await cold.close()
         if depth is None and place.request is not None:
             depth = place.request.depth
-        attempts = last_attempts(self.settings, self.name, key, canonical, LINES)
+        attempts = last_attempts(self.settings, self.name, key, canonical, ATTEMPTS_SHOWN)
         gates = [
             *(await self._link(page, key, canonical) if page else ()),
             *await self._filters(record, typed, depth),

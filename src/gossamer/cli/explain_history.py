@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MOST = 256 << 20
 """Bytes of the log that are looked through, from its end."""
 STEP = 1 << 20
-LINES = 200_000
+MAX_LOG_LINES = 200_000
 
 
 def last_attempts(
@@ -48,7 +48,7 @@ def last_blocks(settings: Settings, name: str, host: str, limit: int) -> list[di
     through."""
     found: list[dict[str, Any]] = []
     sign, decode = f'"host":"{host}"'.encode(), msgspec.json.Decoder(dict[str, Any]).decode
-    for line in islice(backwards(Path(settings.data) / name / "attempts.jsonl"), LINES):
+    for line in islice(backwards(Path(settings.data) / name / "attempts.jsonl"), MAX_LOG_LINES):
         if len(found) >= limit:
             break
         if sign in line and b'"block":null' not in line:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.host_answer import say
 from gossamer.cli.options import (
+    Argument,
     Data,
     Host,
     Json,
+    Option,
     Setting,
     StoreUrl,
     authority,
@@ -17,7 +19,6 @@ from gossamer.cli.options import (
     opened,
     read_settings,
 )
-from gossamer.cli.parameters import Argument, Option
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def rate(
 
 
 async def _show(settings: Settings, host: str, as_json: bool) -> int:
-    from gossamer.cli.doctor_proxies import cooling
+    from gossamer.cli.doctor import cooling
     from gossamer.cli.printing import put_json, put_table
     from gossamer.cli.rungs import learned, line
     from gossamer.cli.sessions import line as session

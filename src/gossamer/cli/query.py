@@ -8,8 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, only_of, read_settings
-from gossamer.cli.parameters import Argument, Option
+from gossamer.cli.options import Argument, Data, Json, MaybeCrawl, Option, Setting, only_of, read_settings
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:

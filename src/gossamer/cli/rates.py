@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated
 
-from gossamer.cli.options import Data, Json, Setting, StoreUrl, opened, read_settings
-from gossamer.cli.parameters import Argument
+from gossamer.cli.options import Argument, Data, Json, Setting, StoreUrl, opened, read_settings
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:

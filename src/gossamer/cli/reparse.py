@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Data, Json, MaybeCrawl, Quiet, Setting, read_settings
-from gossamer.cli.parameters import Option
+from gossamer.cli.options import Data, Json, MaybeCrawl, Option, Quiet, Setting, read_settings
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:

@@ -5,8 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Data, Host, Json, Setting, StoreUrl, authority, opened, read_settings
-from gossamer.cli.parameters import Argument
+from gossamer.cli.options import (
+    Argument,
+    Data,
+    Host,
+    Json,
+    Setting,
+    StoreUrl,
+    authority,
+    opened,
+    read_settings,
+)
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:

@@ -1,4 +1,6 @@
-"""`gossamer schedule`: crawls by the clock, added, listed, changed and removed while schedulers run."""
+"""What `gossamer schedule list` shows: when each schedule is due next, its last run and what became of it.
+
+`gossamer schedule`: crawls by the clock, added, listed, changed and removed while schedulers run."""
 
 from __future__ import annotations
 
@@ -6,17 +8,91 @@ import asyncio
 import inspect
 import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli import crawl as crawls
-from gossamer.cli.options import Data, Json, Quiet, Setting, StoreUrl, read_settings
-from gossamer.cli.parameters import Argument, Option
+from gossamer.cli.options import Argument, Data, Json, Option, Quiet, Setting, StoreUrl, read_settings
 from gossamer.cli.schedule_store import kept
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.config.settings import Settings
-    from gossamer.state.schedules import Schedule, ScheduledTask, Schedules, StoredSchedule
+    from gossamer.state.schedules import (
+        Schedule,
+        ScheduledRun,
+        ScheduledTask,
+        Schedules,
+        StoredSchedule,
+        Unread,
+    )
+
+
+async def rows_of(settings: Settings) -> tuple[list[dict[str, Any]], str | None]:
+    """What `list` shows of each schedule, and who leads."""
+    from gossamer.frontier.stats import Census
+    from gossamer.state.schedules import Schedules
+
+    if settings.store is None and not (Path(settings.data) / "store").is_dir():
+        return [], None
+    async with kept(settings) as store:
+        schedules, now = Schedules(store), await Census(store).now()
+        rows = [await _row(schedules, entry, now) for entry in await schedules.all()]
+        return rows, await schedules.leader()
+
+
+async def _row(schedules: Schedules, entry: StoredSchedule | Unread, now: float) -> dict[str, Any]:
+    from gossamer.recrawl.cron import Cron
+    from gossamer.recrawl.due_times import starts
+    from gossamer.state.schedules import Unread
+
+    if isinstance(entry, Unread):
+        return {"schedule": entry.name, "state": "unreadable", "reason": entry.why}
+    one = entry.schedule
+    going, past = await schedules.open(one.name), await schedules.ended(one.name, 50)
+    try:
+        due = None if one.paused else Cron(one.cron, one.zone).after(max(entry.mark, now))
+    except ValueError as error:
+        return {"schedule": one.name, "state": "unreadable", "reason": str(error)}
+    begins = starts(one.name, due, 1, one.jitter, 0)[0] if due is not None else None
+    busy = [run for run in going if run.state != "waiting"]
+    last = busy[-1] if busy else next((run for run in past if run.begun is not None), None)
+    state = "paused" if one.paused else "running" if busy else "waiting"
+    return {
+        "schedule": one.name,
+        "cron": one.cron,
+        "zone": one.zone,
+        "state": state,
+        "next": utc(begins),
+        "last": utc(last.begun) if last else None,
+        "outcome": await _outcome(schedules, last) if last else None,
+        "crawl": last.crawl if last else None,
+        "reason": (last.reason or None) if last else None,
+        "targets": one.task.targets,
+        "jitter": one.jitter,
+        "spread": one.spread,
+        "missed_policy": one.missed,
+        "overlap": one.overlap,
+        "open": [run.crawl for run in going],
+        **entry.counts,
+    }
+
+
+async def _outcome(schedules: Schedules, run: ScheduledRun) -> str:
+    """How a run ended; of one that nobody watches (no scheduler runs) its crawl's state."""
+    from gossamer.frontier.crawls import Crawls
+
+    if run.ended is not None:
+        return run.state
+    record = await Crawls(schedules.store).get(run.crawl)
+    return record.state if record is not None else run.state
+
+
+def utc(at: float | None) -> str | None:
+    from gossamer.cli.dead import moment as shown
+
+    return None if at is None else shown(at)
+
 
 Name = Annotated[str, Argument(metavar="NAME", help="The schedule's; `gossamer schedule list` shows them.")]
 CLOCK: dict[str, tuple[str, str, str]] = {
@@ -64,7 +140,6 @@ def add(**words: Any) -> int:
     """Add a schedule, or change the one of that name: CRON is five fields ("30 4 * * mon-fri") or @daily and
     the like."""
     from gossamer.cli.printing import remark, tell
-    from gossamer.cli.schedule_list import utc
     from gossamer.scheduler.jobs import check
 
     schedule = schedule_of(words)
@@ -99,7 +174,6 @@ vars(add)["__signature__"] = signature()
 def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
     """List schedules: when each is due next, its last run and what became of it."""
     from gossamer.cli.printing import put_json, put_table, remark
-    from gossamer.cli.schedule_list import rows_of
 
     settings = read_settings(data, store, setting)
     rows, leader = asyncio.run(rows_of(settings))

@@ -13,8 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Data, Json, Quiet, Setting, StoreUrl, read_settings
-from gossamer.cli.parameters import Option
+from gossamer.cli.options import Data, Json, Option, Quiet, Setting, StoreUrl, read_settings
 from gossamer.errors import GossamerError, StoreError, UsageError
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from gossamer.cli.options import Json, Setting
-from gossamer.cli.parameters import Argument, Option
+from gossamer.cli.options import Argument, Json, Option, Setting
 from gossamer.errors import UsageError
 
 Name = Annotated[str, Argument(metavar="NAME", help="Of the site and its file: letters, digits, _.")]

@@ -7,8 +7,20 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from gossamer.cli.options import Crawl, Data, Json, Quiet, Setting, StoreUrl, hosts_of, opened, read_settings
-from gossamer.cli.parameters import Argument, Option, shown_command
+from gossamer.cli.options import (
+    Argument,
+    Crawl,
+    Data,
+    Json,
+    Option,
+    Quiet,
+    Setting,
+    StoreUrl,
+    hosts_of,
+    opened,
+    read_settings,
+    shown_command,
+)
 from gossamer.errors import UsageError
 from gossamer.url.patterns import Searcher, compile_
 
@@ -107,9 +119,9 @@ async def _priority(
 ) -> int:
     from gossamer.app.wiring import cold as cold_of
     from gossamer.cli.printing import put_json
+    from gossamer.frontier.cold import Spiller
     from gossamer.frontier.crawls import Crawls
     from gossamer.frontier.operator import Steer
-    from gossamer.frontier.spiller import Spiller
 
     async with opened(settings) as store:
         record = await Crawls(store).need(crawl)
@@ -214,8 +226,8 @@ async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
         return await _cancel(crawls, now, now.state not in ENDED)
     if record.state in ("finished", "cancelled"):
         return f"nothing to cancel, it is {record.state}", 0
+    from gossamer.frontier.crawls import drop_queue
     from gossamer.frontier.producer_positions import fed_now
-    from gossamer.frontier.removal import drop_queue
 
     await crawls.set(record.name, "cancelled", "by gossamer cancel")
     while await fed_now(crawls.store, record.name):  # noqa: ASYNC110 - a `submit` that adds to it sees the state and stops

@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli import crawl as crawling
-from gossamer.cli.parameters import Option, shown_command
+from gossamer.cli.options import Option, shown_command
 from gossamer.errors import CrawlEnded, GossamerError
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, StoreUrl, opened, read_settings
-from gossamer.cli.parameters import Option
+from gossamer.cli.options import Data, Json, MaybeCrawl, Option, Setting, StoreUrl, opened, read_settings
 
 if TYPE_CHECKING:
     from gossamer.config.settings import Settings

@@ -7,8 +7,7 @@ import asyncio
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Json, Setting, read_settings
-from gossamer.cli.parameters import Argument, Option
+from gossamer.cli.options import Argument, Json, Option, Setting, read_settings
 
 if TYPE_CHECKING:
     from gossamer.app.dry_run import Trial

@@ -10,8 +10,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from gossamer.cli.options import Data, Setting, StoreUrl, read_settings
-from gossamer.cli.parameters import Option
+from gossamer.cli.options import Data, Option, Setting, StoreUrl, read_settings
 from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, UsageError
 

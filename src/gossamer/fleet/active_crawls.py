@@ -21,8 +21,7 @@ from gossamer.fleet.fair_share import Fair
 from gossamer.fleet.finalize import Ending
 from gossamer.fleet.heartbeat import Sign
 from gossamer.fleet.load import ProcessLoad
-from gossamer.fleet.missing_sites import Lacking
-from gossamer.fleet.site_versions import Versions
+from gossamer.fleet.site_versions import Lacking, Versions
 from gossamer.frontier.crawls import OUTCOMES, Crawls
 from gossamer.frontier.producer_positions import unread
 from gossamer.state.fleet_crawls import FleetCrawl, Tasks

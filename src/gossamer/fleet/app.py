@@ -33,7 +33,7 @@ from gossamer.config.resources import memory
 from gossamer.config.settings import Settings, load
 from gossamer.errors import OWN_LIMITS, ConfigError, GossamerError, ResourceError
 from gossamer.fleet.active_crawls import Me
-from gossamer.fleet.broker_urls import all_of
+from gossamer.fleet.brokers import all_of
 from gossamer.fleet.child import SliceProcess
 from gossamer.fleet.intake import TASK, VERSION, Malformed, refused
 from gossamer.fleet.keeper import WorkerKeeper

@@ -20,8 +20,8 @@ from gossamer.app.cleanup import DAY, CleanupKind, Scene
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, StoreError
 from gossamer.fleet import brokers
-from gossamer.fleet.broker_urls import all_of
-from gossamer.state.cleanup_scan import Removed
+from gossamer.fleet.brokers import all_of
+from gossamer.state.cleanup import Removed
 from gossamer.state.slots import Slots
 from gossamer.state.workers import GONE, WORKERS, WorkerRecord
 

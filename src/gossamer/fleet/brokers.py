@@ -1,4 +1,6 @@
-"""Whether brokers answer, allow what Celery does there, and keep what they are given."""
+"""Where brokers are: URLs as people write them (docs/stores.md), and what kombu is told.
+
+Whether brokers answer, allow what Celery does there, and keep what they are given."""
 
 from __future__ import annotations
 
@@ -6,11 +8,131 @@ import contextlib
 import importlib
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from gossamer.config.redaction import mask
-from gossamer.errors import StoreError
-from gossamer.fleet.broker_urls import OTHER, all_of
+from gossamer.errors import ConfigError, StoreError
+from gossamer.store import address
+
+OTHER = "Celery cannot use a cluster as its broker: give it a server of its own, Sentinel (redis+sentinel://) or RabbitMQ (amqp://)"
+TLS = "gossamer_tls"
+"""Among the transport options: `{host:port: options}` of the brokers behind `amqps://`."""
+_AMQP = ("heartbeat", "login_method")
+"""Parameters that kombu knows of RabbitMQ's URLs."""
+_SENTINEL = ("master_name", "sentinel_kwargs")
+
+
+class Called(NamedTuple):
+    """A broker as kombu calls it."""
+
+    urls: tuple[str, ...]
+    """More than one: the Sentinels of one service."""
+    options: dict[str, Any]
+    """Transport options."""
+
+
+def called(url: str) -> Called:
+    """What kombu is told of one broker. ConfigError for what cannot be one.
+
+    >>> called("valkey://broker:6379/1").urls
+    ('redis://broker:6379/1',)
+    """
+    scheme = url.partition("://")[0].lower() if "://" in url else ""
+    if scheme in ("amqp", "amqps"):
+        return _rabbit(url, scheme)
+    if scheme not in address.SCHEMES:
+        raise ConfigError(
+            f"broker {mask(url)}: the scheme must be one of {', '.join((*address.SCHEMES, 'amqp', 'amqps'))}"
+        )
+    found = address.parse(url, "broker")
+    if found.kind == "cluster":
+        raise ConfigError(f"broker {mask(url)}: {OTHER}")
+    return _redis(found)
+
+
+def all_of(brokers: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+    """All brokers for Celery, the first one first; the next is tried when one fails."""
+    urls, options = list[str](), dict[str, Any]()
+    for broker in brokers:
+        one = called(broker)
+        urls += one.urls
+        if _clash(options, one.options):
+            raise ConfigError(
+                f"broker {mask(broker)}: the Sentinels of a list of brokers must be those of one service"
+            )
+        options |= one.options | {TLS: options.get(TLS, {}) | one.options.get(TLS, {})}
+    return urls, options
+
+
+def _clash(all_: dict[str, Any], more: dict[str, Any]) -> bool:
+    return any(name in all_ and name in more and all_[name] != more[name] for name in _SENTINEL)
+
+
+def _redis(found: address.Address) -> Called:
+    login = ""
+    if found.user or found.password:
+        secret = found.password.reveal() if found.password else ""
+        login = f"{quote(found.user or '', '')}:{quote(secret, '')}@"
+    if found.kind == "unix":
+        path = quote(found.places[0].host)
+        return Called((f"redis+socket://{login}{path}?virtual_host={found.db}",), {})
+    query, options = _tls(found), dict[str, Any]()
+    scheme = "rediss" if found.tls else "redis"
+    if found.kind == "sentinel":
+        scheme, options = "sentinel", {"master_name": found.service, "sentinel_kwargs": _of_sentinels(found)}
+    ending = f"?{urlencode(query)}" if query else ""
+    return Called(tuple(f"{scheme}://{login}{place}/{found.db}{ending}" for place in found.places), options)
+
+
+def _tls(found: address.Address) -> dict[str, str]:
+    """Parameters of a URL as kombu reads them; without `ssl_cert_reqs` it would take any certificate."""
+    given = {
+        name: value
+        for name, value in found.options().items()
+        if name.startswith("ssl_") and value is not None
+    }
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()
+    }
+
+
+def _of_sentinels(found: address.Address) -> dict[str, Any]:
+    given = {name: value for name, value in found.options(sentinel=True).items() if value is not None}
+    return {**given, "ssl": True} if found.tls else given
+
+
+def _rabbit(url: str, scheme: str) -> Called:
+    shown = re.sub("://.*@", "://***:***@", url)
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (5671 if scheme == "amqps" else 5672)
+        given = dict(parse_qsl(parts.query, keep_blank_values=True))
+        own = urlencode({name: value for name, value in given.items() if name in _AMQP})
+        rest = urlencode({name: value for name, value in given.items() if name not in _AMQP})
+        found = address.parse(f"rediss://{parts.hostname or 'localhost'}?{rest}", "broker")
+    except ValueError as error:
+        why = (
+            "write / ? # @ of a password as %2F %3F %23 %40"
+            if "@" in url
+            else f"{str(error)[:1].lower()}{str(error)[1:]}"
+        )
+        raise ConfigError(f"broker {shown}: {why}") from None
+    except ConfigError as error:
+        why = str(error).partition(": ")[2].partition(";")[0]
+        raise ConfigError(
+            f"broker {shown}: {why}; write it as amqp://USER:PASSWORD@HOST:5672/VHOST"
+        ) from None
+    if scheme == "amqp" and rest:
+        raise ConfigError(
+            f"broker {shown}: {', '.join(sorted(set(given) - set(_AMQP)))}: only amqps:// has that"
+        )
+    place = parts._replace(scheme=scheme, query=own).geturl().replace(";", "%3B")  # kombu cuts lists there
+    if scheme == "amqp":
+        return Called((place,), {})
+    options = {name: value for name, value in found.options().items() if name.startswith("ssl_")}
+    return Called((place,), {TLS: {f"{parts.hostname or 'localhost'}:{port}": options}})
+
 
 MAILBOX = "celery.pidbox"
 _OBJECT = re.compile(r"[\s:]*<redis\..*")

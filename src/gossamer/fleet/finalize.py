@@ -18,10 +18,9 @@ from gossamer.app.job import Setup
 from gossamer.app.sink_setup import outputs
 from gossamer.app.wiring import policy
 from gossamer.errors import ConfigError, GossamerError, SinkAway
-from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.crawls import Crawls, drop_queue
 from gossamer.frontier.policy import Policy
 from gossamer.frontier.producer_positions import fed_now
-from gossamer.frontier.removal import drop_queue
 from gossamer.frontier.stats import Census
 from gossamer.frontier.verbs import Frontier
 from gossamer.model.interfaces import HistorySink

@@ -8,7 +8,7 @@ from typing import Any
 from kombu.transport import TRANSPORT_ALIASES, pyamqp
 from kombu.utils.url import parse_ssl_cert_reqs
 
-from gossamer.fleet.broker_urls import TLS
+from gossamer.fleet.brokers import TLS
 
 
 class TlsTransport(pyamqp.SSLTransport):

@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from typing import Any, cast
 
 from gossamer.errors import ConfigError
-from gossamer.frontier.spiller import Spiller, Tail
+from gossamer.frontier.cold import Spiller, Tail
 from gossamer.frontier.stats import Census
 from gossamer.frontier.summary import scan
 from gossamer.model.request import unpack

@@ -17,7 +17,7 @@ from gossamer import url as urls
 from gossamer.config import value_parsers
 from gossamer.config.redaction import MASK, secretive
 from gossamer.config.secret_refs import put_in, refers
-from gossamer.model.browser_actions import Step
+from gossamer.model.rendering import Step
 from gossamer.model.request import Request, split
 from gossamer.url.patterns import compile_
 

@@ -157,7 +157,7 @@ class Site:
             "unlocker", lambda value: value_parsers.line(value) if value else "", unlocker
         )
         self.proxies: Wanted | None = None if proxies is None else read("proxies", wanted, proxies)
-        self.render: rendering.Render = read("render", rendering.read, render)
+        self.render: rendering.Render = read("render", rendering.read_rendering, render)
         self.lane: str = read("lane", value_parsers.lane, "http" if lane is None else lane)
         self.says_lane, self.says_ladder = lane is not None, ladder is not None
         self.region: str | None = None if region is None else read("region", value_parsers.label, region)

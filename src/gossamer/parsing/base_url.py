@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from gossamer.parsing.encoding_labels import codec
+from gossamer.parsing.encodings import codec
 from gossamer.url import HrefResolver, origin
 from gossamer.url.scope import MAX_URL
 

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 import turbohtml
 
+from gossamer.parsing.article import NODES, called_boilerplate
 from gossamer.parsing.html import attribute_of
-from gossamer.parsing.pruning import NODES, called_boilerplate
 
 _LEFT_OUT: Final = (
     "script, style, template, noscript, figure, aside, nav, footer, form, button, select, textarea, svg, iframe, object, dialog, "

@@ -1,4 +1,8 @@
-"""A product page as one record: what it tells machines first, then its meta elements, then what it shows
+"""The brand that a product's page shows people.
+
+The price that a product's page shows people, of all the prices on it.
+
+A product page as one record: what it tells machines first, then its meta elements, then what it shows
 people; of numbers first what it shows beside a label."""
 
 from __future__ import annotations
@@ -7,18 +11,206 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import turbohtml
 
 from gossamer.model.media_types import Body
-from gossamer.parsing import shop_page, shop_scripts
+from gossamer.parsing import shop_page
+from gossamer.parsing import shop_words as words
 from gossamer.parsing.html import Document, attribute_of, parse
 from gossamer.parsing.prices import Price, price
-from gossamer.parsing.shop_brands import brand_in, named_so, shown_brand
-from gossamer.parsing.shop_prices import currency_of, shown_price
-from gossamer.parsing.shop_stock import shown_availability
+from gossamer.parsing.shop_page import (
+    MOST,
+    Element,
+    Shop,
+    begins_more,
+    called,
+    hidden,
+    said,
+    shown_availability,
+    told,
+)
+from gossamer.parsing.structured import Node, nodes
 from gossamer.parsing.structured import of as structured_of
-from gossamer.parsing.structured_nodes import Node, nodes
+
+
+def shown_brand(shop: Shop, name: str) -> str | None:
+    """What an element made for the brand says, else what stands beside such a label, else an element called
+    so, where the product's name has the same, else one beside the heading."""
+    for one in shop.tree.select("[itemprop~=brand], [data-brand], [data-product-brand], [id*='byline' i]")[
+        :50
+    ]:
+        found = brand_in(attribute_of(one, "data-product-brand") or told(one))
+        if found and not shop.elsewhere(one) and not of_site(found, shop.page.url):
+            return found
+    if found := next((found for value in shop.labelled("brand") if (found := brand_in(value))), None):
+        return found
+    beside = None
+    for element in _called_so(shop):
+        found = brand_in(told(element)) if element not in shop.above else None
+        if found and not shop.elsewhere(element) and not of_site(found, shop.page.url):
+            if found.lower() in name.lower():
+                return found
+            beside = beside or (found if shop.near(element) else None)
+    return beside
+
+
+def _called_so(shop: Shop) -> Iterator[Element]:
+    """The elements called a brand's or a maker's, and links to the pages of such."""
+    for element in shop.tree.select(words.MAKERS)[:MOST]:
+        if words.MAKER.search(called(element)):
+            yield element
+    for link in shop.tree.select("a[href]")[:2000]:
+        if words.OF_MAKER.search(attribute_of(link, "href")) and (
+            shop.near(link) or words.STORE.search(told(link))
+        ):
+            yield link
+
+
+def named_so(shop: Shop) -> str | None:
+    """What is called a product's brand anywhere on a page, without more that speaks for it."""
+    for element in shop.tree.select(words.MAKERS)[:MOST]:
+        found = brand_in(told(element)) if words.BRANDED.search(called(element)) else None
+        if found and not shop.elsewhere(element) and not of_site(found, shop.page.url):
+            return found
+    return None
+
+
+def of_site(brand: str, url: str) -> bool:
+    """Whether a brand is what the site is called: its logo, most often."""
+    letters = "".join(filter(str.isalnum, brand.lower()))
+    return any(
+        letters == label.replace("-", "")
+        for label in url.lower().split("/")[2:3]
+        for label in label.split(".")
+    )
+
+
+def brand_in(text: str) -> str | None:
+    """The brand in what is written beside it: `Brand: Acme`, `Visit the Acme Store`; None for what is none."""
+    text = words.LOGO.sub("", text[:200].partition(" | ")[0].strip(words.MARKS))
+    label, bare = words.LABELLED.search(text), words.LABELS["brand"].match(text)
+    if label is None and bare and text[bare.end() : bare.end() + 1] in ("", " "):
+        label = bare
+    if found := words.STORE.search(text):
+        text = next(filter(None, found.groups()), "").strip()
+    elif label:
+        text = text[label.end() :].strip(words.MARKS)
+    return text if 1 < len(text) <= 40 and text[0].isalnum() and not words.NO_BRAND.search(text) else None
+
+
+AHEAD: Final = 20
+"""Elements by which a price that is called the one of today is taken for nearer than it is."""
+_NEVER: Final = frozenset(
+    ("script", "style", "del", "s", "strike", "body", "html", "form", "input", "select", "option", "template")
+)
+
+_SEVERAL: Final = re.compile(r"\d\D{2,}\d")
+
+
+def shown_price(shop: Shop, hint: str | None) -> Price | None:
+    """The price beside the product's heading: of the elements called price, the first after it that is no
+    other one's; where none is called so, the first text that is a price and nothing more."""
+    listed = shop.tree.select("h1, h2, h3, h4, [class], [id], [itemprop], [data-testid], [data-test]")[
+        :20_000
+    ]
+    order = {element: place for place, element in enumerate(listed)}
+    start = order.get(shop.heading, 0) if shop.heading else 0
+    end = next((at for at, one in enumerate(listed[start + 1 :], start + 1) if begins_more(one)), len(listed))
+    best: tuple[tuple[bool, bool, bool, int, int], Price] | None = None
+    for rank, selector in enumerate(words.PRICES):
+        for element in shop.tree.select(selector)[:MOST]:
+            text = _price_text(element)
+            found = price(text, hint) if text else None
+            if not found or not found.amount or found.amount < 0 or shop.elsewhere(element):
+                continue
+            place = order.get(element, 0)
+            away = place - start - AHEAD * (words.NOW.search(called(element)) is not None)
+            key = (
+                found.currency is None,
+                not start <= place < end,
+                _doubtful(element, text, found),
+                rank if rank < 2 else 2,
+                away if place >= start else start - place,
+            )
+            if best is None or key < best[0]:
+                best = (key, found)
+    if best is None or best[0][1]:
+        return _bare_price(shop, hint) or (best[1] if best else None)
+    return best[1]
+
+
+def _price_text(element: Element) -> str:
+    """The text of an element that may be a price; empty for that of an old one."""
+    if _old(element):
+        return ""
+    text = next(filter(None, (attribute_of(element, name) for name in words.PRICED)), "") or said(element)
+    if not 0 < len(text) < 120 or not any(map(str.isdigit, text)):
+        return ""
+    return said(element, struck=False) if _SEVERAL.search(text) and not element.attrs.get("content") else text
+
+
+def _doubtful(element: Element, text: str, found: Price) -> bool:
+    """Whether a price is not shown, one of several, or said to be another's: of before, without taxes, of a
+    month."""
+    several = found.currency is not None and text.count(found.currency) > 1
+    return several or hidden(element) or words.NOT_NOW.search(text) is not None
+
+
+def _old(element: Element) -> bool:
+    return (
+        element.tag in _NEVER
+        or words.OLD.search(called(element)) is not None
+        or "line-through" in attribute_of(element, "style")
+    )
+
+
+def _bare_price(shop: Shop, hint: str | None) -> Price | None:
+    """The first small text behind the heading that is a price with its currency and little more, else the
+    last before it."""
+    behind = not any(element == shop.heading for element, _ in shop.small)
+    ahead = None
+    for element, text in shop.small:
+        if element == shop.heading:
+            behind = True
+        elif behind and begins_more(element):
+            break
+        elif len(text) <= 30 and words.BARE_PRICE.fullmatch(text) and not words.NOT_NOW.search(text):
+            found = price(said(element, struck=False), hint)
+            shown = not (_old(element) or hidden(element) or shop.elsewhere(element))
+            if shown and found and found.amount and found.currency and (behind or shop.near(element)):
+                if behind:
+                    return found
+                ahead = found
+    return ahead
+
+
+def currency_of(found: Price, url: str, language: str | None) -> str | None:
+    """The code of a price's currency: of a sign of several (`$ kr ¥ Rs`) that of its host's country, else of
+    its language's, else the most common.
+
+    >>> [currency_of(price("$1"), url, "en-AU") for url in ("https://shop.com.ar/a", "https://shop.example/a")]
+    ['ARS', 'AUD']
+    >>> currency_of(price("$1"), "https://t.co/a", None), currency_of(price("9 kr."), "https://shop.example", "da")
+    ('USD', 'DKK')
+    """
+    known = words.SIGNS.get((found.currency or "").lower().rstrip("."))
+    if known is None:
+        return found.iso
+    try:
+        labels = (urlsplit(url).hostname or "").split(".")
+    except ValueError:
+        labels = [""]
+    country = "" if labels[-1] == "co" and labels[-2:-1] != ["com"] else labels[-1]  # sold to all the world
+    speech, _, region = (language or "").lower().partition("-")
+    return (
+        known.get(country)
+        or known.get(region)
+        or (known.get(speech) if known is not words.SIGNS["$"] else None)
+        or found.iso
+    )
+
 
 FIELDS: Final = ("name", "price", "currency", "sku", "gtin", "brand", "availability")
 _PRODUCTS: Final = frozenset(
@@ -324,23 +516,23 @@ def _shown(here: shop_page.Shop, record: dict[str, Any], spare: list[str]) -> di
         found["name"] = next((one for one in (heading, *titles, page.title) if one), None)
     if record["price"] is None and (amount := shown_price(here, record["currency"])):
         found["price"] = amount.amount
-        found["currency"] = currency_of(amount, page.url, page.language) or shop_scripts.embedded(
-            shop_scripts.scripts(page.tree), "currency"
+        found["currency"] = currency_of(amount, page.url, page.language) or shop_page.embedded(
+            shop_page.scripts(page.tree), "currency"
         )
     if record["gtin"] is None:
         found["gtin"] = _gtin(here.labelled("gtin"))
     if record["availability"] is None:
         found["availability"] = shown_availability(here)
     name = record["name"] or found["name"] or ""
-    texts = shop_scripts.scripts(page.tree) if None in (record["sku"], record["brand"]) else []
-    state = shop_scripts.told_of(texts, heading or name) if texts else {}
+    texts = shop_page.scripts(page.tree) if None in (record["sku"], record["brand"]) else []
+    state = shop_page.told_of(texts, heading or name) if texts else {}
     if record["price"] is None and "price" not in found and "price" in state:
         amount = _number(state["price"], state.get("currency"))
         found |= {"price": amount.amount, "currency": amount.iso} if amount and amount.iso else {}
     if record["sku"] is None:
         found["sku"] = (
             shop_page.shown_number(here)
-            or shop_scripts.embedded(texts, "sku")
+            or shop_page.embedded(texts, "sku")
             or next(filter(None, spare), None)
             or state.get("sku")
             or shop_page.held_number(here)
@@ -350,7 +542,7 @@ def _shown(here: shop_page.Shop, record: dict[str, Any], spare: list[str]) -> di
     if record["brand"] is None:
         found["brand"] = (
             shown_brand(here, f"{name} {page.title or ''}")
-            or _no_publisher(here, state.get("brand") or shop_scripts.embedded(texts, "brand"))
+            or _no_publisher(here, state.get("brand") or shop_page.embedded(texts, "brand"))
             or named_so(here)
         )
     return found

@@ -16,13 +16,11 @@ from gossamer.model import proxy
 from gossamer.model.page import Captured, Page
 from gossamer.model.request import Request
 from gossamer.parsing import pdf
-from gossamer.parsing.cost import may_explode
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import Document, once, parse
-from gossamer.parsing.json_paths import pick
-from gossamer.parsing.limits import limited_memory
+from gossamer.parsing.limits import limited_memory, may_explode
 from gossamer.parsing.links import address
-from gossamer.parsing.selectors import Selection, Selector
+from gossamer.parsing.selectors import Selection, Selector, pick
 
 if TYPE_CHECKING:
     from gossamer.parsing.forms import Form

@@ -1,4 +1,6 @@
-"""PostgreSQL: one table a kind, keyed by `_key`; COPY into a temporary table, then one upsert; with the extra
+"""Tables of PostgreSQL: made, or widened, and which of their columns are ours.
+
+PostgreSQL: one table a kind, keyed by `_key`; COPY into a temporary table, then one upsert; with the extra
 `postgres`.
 
 `?table=NAME` names the table (`{kind}` in it is the kind, a dot parts the schema), `?as=jsonb` keeps an
@@ -14,11 +16,11 @@ from typing import Any
 
 from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, SinkAway, SinkError, UsageError
-from gossamer.sinks import postgresql_tables as tables
 from gossamer.sinks.attempts import RECORDS
-from gossamer.sinks.columns import Columns
+from gossamer.sinks.columns import Column, Columns
 from gossamer.sinks.history import (
     COLUMNS,
+    COLUMNS_COLUMNS,
     HISTORY,
     HISTORY_COLUMNS,
     SIGHTINGS,
@@ -29,9 +31,146 @@ from gossamer.sinks.history import (
 )
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.rejects import Refuse
-from gossamer.sinks.rows import Misfit
+from gossamer.sinks.rows import FITS as FITS_OF_ARROW
+from gossamer.sinks.rows import Misfit, binary, number_within
 from gossamer.sinks.sink_url import SinkUrl, name
 from gossamer.sinks.upserting import HistoryUpserts, TableColumns, Unfit, Written, clean, state_of
+
+TYPES = {
+    "str": "text",
+    "json": "jsonb",
+    "int": "bigint",
+    "float": "double precision",
+    "bool": "boolean",
+    "decimal": "numeric",
+    "time": "timestamptz",
+    "date": "date",
+    "strings": "text[]",
+    "clock": "time without time zone",
+    "span": "interval",
+    "bytes": "bytea",
+    "uuid": "uuid",
+}
+FITS = FITS_OF_ARROW | {"decimal": number_within(131_072, 16_383), "bytes": binary}
+"""What the types hold."""
+_EARLIER = {
+    "str": ("jsonb",),
+    "clock": ("jsonb", "text"),
+    "span": ("jsonb", "text"),
+    "bytes": ("jsonb", "text"),
+    "uuid": ("jsonb", "text"),
+}
+"""Types that columns of tables have that an earlier gossamer made, or somebody else: they stay, and hold the
+JSON text or text."""
+_WIDER = {
+    "text": ("character varying", "character"),
+    "bigint": ("integer", "smallint", "numeric", "text"),
+    "jsonb": ("json", "text"),
+    "double precision": ("numeric", "real", "text"),
+    "timestamptz": ("timestamp with time zone", "text"),
+    "text[]": (),
+    "date": ("text",),
+}
+"""Types of columns that others made which take ours without a silent loss."""
+
+
+def as_made(base: Any, called: str, columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns of a table (its name quoted), those with the types of an earlier gossamer where it has
+    such."""
+    there = dict(
+        base.execute(
+            "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
+            "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
+            [called],
+        ).fetchall()
+    )
+    found = []
+    for column in columns:
+        kind = there.get(cut(column.name), "")
+        if kind in _EARLIER.get(column.type, ()):
+            found.append(Column(column.name, "json" if kind == "jsonb" else "str"))
+        else:
+            found.append(column)
+    return tuple(found)
+
+
+def made(base: Any, where: str, called: str, columns: Sequence[Column], key: str) -> list[str]:
+    """See that a table (its name quoted) is there and has these columns; which else it has that may be null.
+    Raises UsageError, SinkError."""
+    found = base.execute(
+        "SELECT attname, format_type(atttypid, NULL), attnotnull OR atthasdef FROM pg_attribute "
+        "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
+        [called],
+    ).fetchall()
+    known = {column: kind for column, kind, _ in found}
+    if not known:
+        body = ", ".join(f"{quoted(column.name)} {TYPES[column.type]}" for column in columns)
+        base.execute(f"CREATE TABLE IF NOT EXISTS {called} ({body}, PRIMARY KEY ({key}))")
+        return []
+    if not {*key.split(", ")} <= known.keys():
+        raise UsageError(
+            f"table {called} of {where} is not gossamer's: name another with ?table=, or ?table=SCHEMA.NAME"
+        )
+    names = {cut(column.name) for column in columns}
+    for column in columns:
+        kind, there = TYPES[column.type], known.get(cut(column.name))
+        if (
+            there is not None
+            and there != kind
+            and there not in _WIDER.get(kind, ("text", "character varying"))
+        ):
+            raise SinkError(
+                f"{where}: column {column.name} of {called} is {there}, the rows' is {kind}: change it, or name another table with ?table="
+            )
+    if missing := [column for column in columns if cut(column.name) not in known]:
+        added = ", ".join(f"ADD COLUMN IF NOT EXISTS {quoted(one)} {TYPES[kind]}" for one, kind, _ in missing)
+        base.execute(f"ALTER TABLE {called} {added}")
+    return [column for column, _, own in found if not own and column not in names]
+
+
+def lost(
+    base: Any, beside: str, where: str, called: str, names: Sequence[str], others: Sequence[str]
+) -> list[str]:
+    """Note in the table `beside` that these columns of a table are ours; which of the others are, too. None
+    where that may not be kept."""
+    import psycopg
+
+    try:
+        with base.transaction():
+            made(base, where, beside, COLUMNS_COLUMNS, "_table, _column")
+            ours = {
+                one for (one,) in base.execute(f"SELECT _column FROM {beside} WHERE _table = %s", [called])
+            }
+            if new := sorted({cut(one) for one in names} - ours):
+                base.execute(
+                    f"INSERT INTO {beside} SELECT %s, unnest(%s::text[]) ON CONFLICT DO NOTHING",
+                    [called, new],
+                )
+    except psycopg.errors.InsufficientPrivilege:
+        return []
+    return [one for one in others if one in ours]
+
+
+def forget(base: Any, beside: str, called: str) -> None:
+    """A table was dropped."""
+    if base.execute("SELECT to_regclass(%s)", [beside]).fetchone()[0] is not None:
+        base.execute(f"DELETE FROM {beside} WHERE _table = %s", [called])
+
+
+def quoted(called: str) -> str:
+    """A name as SQL has it."""
+    return '"' + cut(called).replace('"', '""') + '"'
+
+
+def cut(called: str) -> str:
+    """A name as PostgreSQL has it: of 63 bytes at most; it would cut longer ones itself, and two might be the
+    same then."""
+    called = clean(called)
+    raw = called.encode()
+    if len(raw) <= 63:
+        return called
+    return raw[:50].decode("utf-8", "ignore") + hashlib.blake2b(raw, digest_size=6).hexdigest()
+
 
 _STATES = ("_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 _TIME = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
@@ -85,10 +224,8 @@ class Postgres:
             if self._overwrite:
                 for kind in kinds:
                     self._base.execute(f"DROP TABLE IF EXISTS {self._name(kind)}")
-                    tables.forget(self._base, self._beside(COLUMNS), self._name(kind))
-                tables.made(
-                    self._base, self.where, self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from"
-                )
+                    forget(self._base, self._beside(COLUMNS), self._name(kind))
+                made(self._base, self.where, self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
                 self._base.execute(
                     f"DELETE FROM {self._beside(HISTORY)} WHERE _kind = ANY(%s)", [list(kinds)]
                 )
@@ -207,7 +344,7 @@ class Postgres:
 
     def _items(self) -> set[str]:
         """Kinds of items that are here, as far as we know."""
-        tables.made(self._base, self.where, self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
+        made(self._base, self.where, self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
         told = {
             kind for (kind,) in self._base.execute(f"SELECT DISTINCT _kind FROM {self._beside(SIGHTINGS)}")
         }
@@ -247,31 +384,29 @@ class Postgres:
             return self._tables[kind]
         self._alone()
         whole = self._given.get("as") == "jsonb"
-        table = TableColumns(kind, self._columns, tables.FITS, self.misfits, whole=whole, strict=True)
+        table = TableColumns(kind, self._columns, FITS, self.misfits, whole=whole, strict=True)
         called = self._name(kind)
-        table.columns = tables.as_made(self._base, called, table.columns)
+        table.columns = as_made(self._base, called, table.columns)
         if kind not in RECORDS:
-            tables.made(self._base, self.where, self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
-            tables.made(self._base, self.where, self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
-        others = tables.made(self._base, self.where, called, table.columns, "_key")
-        former = tables.lost(self._base, self._beside(COLUMNS), self.where, called, table.names, others)
+            made(self._base, self.where, self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
+            made(self._base, self.where, self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
+        others = made(self._base, self.where, called, table.columns, "_key")
+        former = lost(self._base, self._beside(COLUMNS), self.where, called, table.names, others)
         if kind not in RECORDS:
             for column in ("_url", "_changed_at"):
-                index = tables.quoted(f"{called.rpartition('.')[2].strip(chr(34))}_{column}")
+                index = quoted(f"{called.rpartition('.')[2].strip(chr(34))}_{column}")
                 if not self._base.execute(
                     "SELECT 1 FROM pg_indexes WHERE indexname = %s", [index.strip('"')]
                 ).fetchone():
                     self._base.execute(f"CREATE INDEX IF NOT EXISTS {index} ON {called} ({column})")
-        incoming = tables.quoted(f"_in {kind}")
-        typed = ", ".join(
-            f"{tables.quoted(column.name)} {tables.TYPES[column.type]}" for column in table.columns
-        )
+        incoming = quoted(f"_in {kind}")
+        typed = ", ".join(f"{quoted(column.name)} {TYPES[column.type]}" for column in table.columns)
         self._base.execute(f"DROP TABLE IF EXISTS pg_temp.{incoming}")
         self._base.execute(f"CREATE TEMPORARY TABLE {incoming} ({typed}) ON COMMIT DELETE ROWS")
-        listed = ", ".join(map(tables.quoted, table.names))
+        listed = ", ".join(map(quoted, table.names))
         changed = ", ".join(
-            [f"{tables.quoted(one)} = excluded.{tables.quoted(one)}" for one in table.names[1:]]
-            + [f"{tables.quoted(one)} = NULL" for one in former]
+            [f"{quoted(one)} = excluded.{quoted(one)}" for one in table.names[1:]]
+            + [f"{quoted(one)} = NULL" for one in former]
         )
         insert = (
             f"INSERT INTO {called} ({listed}) SELECT {listed} FROM pg_temp.{incoming} ORDER BY _key "
@@ -289,11 +424,11 @@ class Postgres:
     def _name(self, kind: str) -> str:
         called = name(self._given.get("table"), kind, next(iter(self._columns), kind))
         schema, dot, own = called.partition(".") if self._given.get("table") else ("", "", called)
-        return f"{tables.quoted(schema)}.{tables.quoted(own)}" if dot else tables.quoted(called)
+        return f"{quoted(schema)}.{quoted(own)}" if dot else quoted(called)
 
     def _beside(self, own: str) -> str:
         schema, dot, _ = self._given.get("table", "").partition(".")
-        return f"{tables.quoted(schema)}.{own}" if dot else own
+        return f"{quoted(schema)}.{own}" if dot else own
 
     def _failure(self, error: Any) -> Exception:
         import psycopg

@@ -1,4 +1,9 @@
-"""SQLite: one table a kind, keyed by `_key`; rows are upserted, so writing one twice is the same as writing
+"""Rows as cells of SQLite, and how many go in a statement.
+
+Upsert and history in SQLite: what `history` says, as statements inside the transaction of a batch. Names
+come quoted.
+
+SQLite: one table a kind, keyed by `_key`; rows are upserted, so writing one twice is the same as writing
 it once.
 
 Items that did not change are not written, what they were before is kept: `history`.
@@ -13,20 +18,267 @@ import contextlib
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from operator import attrgetter
+from types import UnionType
+from typing import Any, get_args, get_type_hints
 
 from gossamer.errors import ConfigError, DiskFull, GossamerError, SinkError, UsageError
-from gossamer.model.visit import Row
-from gossamer.sinks import sqlite_history as past
+from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.attempts import RECORDS
-from gossamer.sinks.columns import EXTRA, MOST, OURS, Column, Columns, cell, loose_names
-from gossamer.sinks.history import STORED, TAKEN
+from gossamer.sinks.columns import EXTRA, MOST, OURS, Column, Columns, cell, loose_names, undeclared
+from gossamer.sinks.history import COLUMNS, HISTORY, SIGHTINGS, STORED, TAKEN, ItemState, Past, fold, stored
+from gossamer.sinks.jsonl import number, parsed, text, whole
 from gossamer.sinks.rejects import Aside, Refuse, counting
 from gossamer.sinks.rows import Misfit, binary
-from gossamer.sinks.sqlite_history import quoted as _quoted
-from gossamer.sinks.sqlite_rows import careful, insert, loose, values, without_loss
 from gossamer.store import sqlite_wal
+
+_SIZES = (64, 16, 4, 1)
+"""Rows of a statement: few sizes, as compiled statements are kept."""
+_KEPT = frozenset((str, int, bool, type(None)))
+_WIDE = 2**63
+_SURE = 15
+"""Characters of a decimal that SQLite holds for certain."""
+_RECORD = frozenset(PageRecord.__struct_fields__)
+_PLAIN = frozenset(
+    name
+    for name, kind in get_type_hints(PageRecord).items()
+    if {*(get_args(kind) if isinstance(kind, UnionType) else [kind])} <= {str, int, type(None)}
+)
+"""Fields of a page record whose values are cells as they are."""
+
+
+def values(names: tuple[str, ...], rows: Sequence[Row], cell: Callable[[Any], Any]) -> list[list[Any]]:
+    """The rows as lists in the order of the columns: `_key` first, `_extra` last."""
+    between, known = names[1:-1], frozenset(names)
+    record = attrgetter(*between) if len(between) > 1 and known - {"_key", EXTRA} <= _RECORD else None
+    odd = [n for n, name in enumerate(between, 1) if name not in _PLAIN]
+    found_rows = []
+    for row in rows:
+        data, extra = row.data, None
+        if record and type(data) is PageRecord:
+            cells = [row.key, *record(data), None]
+            for n in odd:
+                cells[n] = cell(cells[n])
+            found_rows.append(cells)
+            continue
+        if type(data) is dict:
+            found: Any = map(data.get, between)
+            if undeclared_fields := undeclared(row, known):
+                extra = text(undeclared_fields)
+        else:
+            found = [getattr(data, name, None) for name in between]
+        found_rows.append([row.key, *[v if type(v) in _KEPT else cell(v) for v in found], extra])
+    return found_rows
+
+
+def loose(value: Any) -> Any:
+    """A cell of a column without a type: there, text is no number to SQLite, so a Decimal is one where that
+    is exact."""
+    if isinstance(value, Decimal) and isinstance(
+        found := number(value) if value.is_finite() else None, float | None
+    ):
+        return found
+    return cell(value)
+
+
+def insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[Any]]) -> None:
+    """Many rows a statement: each statement lets go of the interpreter, and a busy loop does not give it back
+    soon."""
+    width = len(values[0]) if values else 1
+    most = base.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width
+    row = f"({', '.join('?' * width)})"
+    while values:
+        size = next(size for size in _SIZES if size <= max(1, min(most, len(values))))
+        base.execute(", ".join([row] * size).join(around), [one for some in values[:size] for one in some])
+        values = values[size:]
+
+
+def without_loss(names: tuple[str, ...], decimals: Sequence[int], row: list[Any]) -> list[str]:
+    """Move decimals that a REAL does not hold to `_extra`; their names."""
+    lost: dict[str, Any] = {}
+    for n in decimals:
+        told = row[n]
+        if type(told) is str and len(told) > _SURE and not isinstance(_number_of(told), float | int):
+            lost[names[n]], row[n] = Decimal(told), None
+    if lost:
+        row[-1] = text(lost | (parsed(row[-1]) if row[-1] else {}))
+    return [*lost]
+
+
+def _number_of(told: str) -> float | int | Decimal | None:
+    """What a NUMERIC column makes of a decimal's text."""
+    try:
+        exact = Decimal(told)
+        if exact == exact.to_integral_value() and abs(exact) < _WIDE:
+            return int(exact)
+        return number(exact) if len(exact.normalize().as_tuple().digits) <= 15 else None
+    except (ArithmeticError, ValueError):
+        return None
+
+
+def careful(names: tuple[str, ...], row: list[Any]) -> list[Any]:
+    """A row whose texts can be encoded; an integer beyond 64 bits is kept in `_extra`, with all its digits."""
+    row = [whole(value) if isinstance(value, str) else value for value in row]
+    wide = {
+        name: value
+        for name, value in zip(names, row, strict=True)
+        if isinstance(value, int) and not -_WIDE <= value < _WIDE
+    }
+    if wide:
+        row = [None if name in wide else value for name, value in zip(names, row, strict=True)]
+        row[-1] = text(wide | (parsed(row[-1]) if row[-1] else {}))
+    return row
+
+
+CHUNK = 500
+_ITEMS = "SELECT m.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name = '_deleted_at'"
+
+
+_BESIDE = {
+    COLUMNS: ("_table", "_column"),
+    HISTORY: ("_kind", "_key", "_from", "_until", "_hash", "_data"),
+    SIGHTINGS: ("_kind", "_key", "_run"),
+}
+_KEYS = {COLUMNS: 2, HISTORY: 3, SIGHTINGS: 2}
+
+
+def prepare(base: sqlite3.Connection, table: str, items: str = "") -> str:
+    """Make what a kind needs beside its table, one of items (`items`: the kind) also its history; the name of
+    a table that is in the way, '' when none is."""
+    for column in ("_url", "_changed_at") if items else ():
+        base.execute(f"CREATE INDEX IF NOT EXISTS {quoted(f'{column} of {items}')} ON {table} ({column})")
+    for name, columns in _BESIDE.items() if items else [(COLUMNS, _BESIDE[COLUMNS])]:
+        body, key = (", ".join(some) for some in ([f"{one} TEXT" for one in columns], columns[: _KEYS[name]]))
+        base.execute(f"CREATE TABLE IF NOT EXISTS {name} ({body}, PRIMARY KEY ({key})) WITHOUT ROWID")
+        if not {*columns} <= {column for _, column, *_ in base.execute(f"PRAGMA table_info({name})")}:
+            return name
+    return ""
+
+
+def note_columns(
+    base: sqlite3.Connection, table: str, names: Iterable[str], untyped: Iterable[str]
+) -> set[str]:
+    """Note that these columns of a table are ours; all that are, in small letters. `untyped`: of a table that
+    was made before this was noted."""
+    known = {name for (name,) in base.execute(f"SELECT _column FROM {COLUMNS} WHERE _table = ?", (table,))}  # noqa: S608
+    if new := {name.lower() for name in (*names, *(() if known else untyped))} - known:
+        base.executemany(f"INSERT INTO {COLUMNS} VALUES (?, ?)", [(table, name) for name in sorted(new)])  # noqa: S608
+    return known | new
+
+
+def changed(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> list[Row]:
+    """The rows of one kind that are to be written, with the columns STORED; what they replace is in the
+    history by then."""
+    if runs := [(row.kind, clean(row.key), row.run) for row in rows if row.run]:
+        base.executemany(
+            f"INSERT INTO {SIGHTINGS} VALUES (?, ?, ?) ON CONFLICT (_kind, _key) DO UPDATE SET _run = excluded._run "  # noqa: S608
+            "WHERE _run != excluded._run",
+            runs,
+        )
+    folded = fold(rows, _known(base, table, rows))
+    if folded.past:
+        base.executemany(
+            f"INSERT OR IGNORE INTO {HISTORY} VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
+            [_ended(base, table, past) for past in folded.past],
+        )
+    return [
+        Row(row.kind, row.key, {**_data(row), **stored(row, state)}) for row, state in folded.rows.values()
+    ]
+
+
+def gone(base: sqlite3.Connection, pages: Sequence[tuple[str, str]]) -> None:
+    """Mark the items of pages that are gone: (url, when)."""
+    for (table,) in base.execute(_ITEMS).fetchall():
+        base.executemany(
+            f"UPDATE {quoted(table)} SET _deleted_at = ? WHERE _url = ? AND _deleted_at IS NULL AND _seen_at <= ?",  # noqa: S608
+            [(at, clean(url), at) for url, at in pages],
+        )
+
+
+def missing(base: sqlite3.Connection, site: str, run: str, at: str) -> tuple[int, int]:
+    """How many of a site's items a run did not see, and how many are stored and not gone."""
+    left = stored = 0
+    for (table,) in base.execute(_ITEMS).fetchall():
+        unmet, there = base.execute(
+            f"SELECT coalesce(sum(NOT EXISTS (SELECT 1 FROM {SIGHTINGS} s WHERE s._kind = t._kind AND s._key = t._key "  # noqa: S608
+            f"AND s._run = :run)), 0), count(*) FROM {quoted(table)} t WHERE _site = :site AND _deleted_at IS NULL AND _seen_at <= :at",
+            {"at": at, "site": site, "run": run},
+        ).fetchone()
+        left, stored = left + unmet, stored + there
+    return left, stored
+
+
+def fates(base: sqlite3.Connection, sites: Sequence[str], since: str) -> tuple[int, int, int]:
+    """How many items of these sites are new, changed, and gone since a moment."""
+    total = [0, 0, 0]
+    for (table,) in base.execute(_ITEMS).fetchall():
+        found = base.execute(
+            "SELECT coalesce(sum(_first_seen_at >= ?1), 0), coalesce(sum(_seen_at >= ?1 AND _first_seen_at < ?1), 0), "  # noqa: S608
+            f"coalesce(sum(_deleted_at >= ?1), 0) FROM {quoted(table)} WHERE (_seen_at >= ?1 OR _deleted_at >= ?1) "
+            f"AND _site IN ({', '.join('?' * len(sites))})",
+            [since, *sites],
+        ).fetchone()
+        total = [one + more for one, more in zip(total, found, strict=True)]
+    return total[0], total[1], total[2]
+
+
+def unseen(base: sqlite3.Connection, site: str, run: str, at: str) -> int:
+    """Mark a site's items that a run did not see; how many."""
+    total = 0
+    for (table,) in base.execute(_ITEMS).fetchall():
+        total += base.execute(
+            f"UPDATE {quoted(table)} SET _deleted_at = :at WHERE _site = :site AND _deleted_at IS NULL AND _seen_at <= :at "  # noqa: S608
+            f"AND NOT EXISTS (SELECT 1 FROM {SIGHTINGS} s WHERE s._kind = {quoted(table)}._kind AND s._key = {quoted(table)}._key "
+            "AND s._run = :run)",
+            {"at": at, "site": site, "run": run},
+        ).rowcount
+    return total
+
+
+def quoted(name: str) -> str:
+    """A name as SQL has it."""
+    return '"' + name.replace('"', '""').replace("\0", "") + '"'
+
+
+def clean(value: str) -> str:
+    """A text that can be encoded."""
+    return value if value.isascii() else whole(value)
+
+
+def _known(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> dict[tuple[str, str], ItemState]:
+    """The states of the rows that the table has. A row of an older gossamer has no hash: whatever comes is a
+    change."""
+    kind, keys = rows[0].kind, list({clean(row.key): row.key for row in rows}.items())
+    known = {}
+    for first in range(0, len(keys), CHUNK):
+        names = dict(keys[first : first + CHUNK])
+        for key, content, began, seen, since, deleted in base.execute(
+            f"SELECT _key, _hash, _first_seen_at, _seen_at, _changed_at, _deleted_at FROM {table} "  # noqa: S608
+            f"WHERE _key IN ({', '.join('?' * len(names))})",
+            list(names),
+        ):
+            known[kind, names[key]] = ItemState(
+                content or "", began or seen or "", seen or "", since or seen or "", deleted
+            )
+    return known
+
+
+def _ended(base: sqlite3.Connection, table: str, past: Past) -> tuple[str, ...]:
+    kind, key = past.name
+    if past.row is not None:
+        data = {**_data(past.row), **stored(past.row, past.state)}
+    else:
+        found = base.execute(f"SELECT * FROM {table} WHERE _key = ?", (clean(key),))  # noqa: S608
+        data = dict(zip([column[0] for column in found.description], found.fetchone(), strict=True))
+    return clean(kind), clean(key), past.state.seen_at, past.until, past.state.hash, text(data)
+
+
+def _data(row: Row) -> dict[str, Any]:
+    assert type(row.data) is dict
+    return row.data
+
 
 _TYPES = {
     "int": "INTEGER",
@@ -103,22 +355,22 @@ class Sqlite:
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
         """See `parts.HistorySink`."""
         with self._mapped(), self._transaction() as base:
-            past.gone(base, pages)
+            gone(base, pages)
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
         """See `parts.HistorySink`."""
         with self._mapped(), self._transaction() as base:
-            return past.missing(base, site, run, at)
+            return missing(base, site, run, at)
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
         """See `parts.HistorySink`."""
         with self._mapped(), self._transaction() as base:
-            return past.fates(base, sites, since)
+            return fates(base, sites, since)
 
     def unseen(self, site: str, run: str, at: str) -> int:
         """See `parts.HistorySink`."""
         with self._mapped(), self._transaction() as base:
-            return past.unseen(base, site, run, at)
+            return unseen(base, site, run, at)
 
     def close(self) -> None:
         """Let the connection go; the last one folds the WAL into the file, also that of processes that are
@@ -202,12 +454,12 @@ class Sqlite:
         for column in columns:
             if column.name.lower() not in known:
                 base.execute(f"ALTER TABLE {table} ADD COLUMN {_column(column)}")
-        if foreign := past.prepare(base, table, "" if kind in RECORDS else kind):
+        if foreign := prepare(base, table, "" if kind in RECORDS else kind):
             raise UsageError(_foreign(self.path, foreign))
         names = tuple(column.name for column in columns)
         if kind not in self._columns:
             names = (*names, *(name for name in loose if known.get(name.lower()) == name))
-        ours = past.ours(base, table, names, [name for _, name, kept, *_ in there if not kept])
+        ours = note_columns(base, table, names, [name for _, name, kept, *_ in there if not kept])
         former = [
             name
             for _, name, _, must, value, *_ in there
@@ -215,7 +467,7 @@ class Sqlite:
         ]
         if kind not in self._columns:
             names = ("_key", *sorted({*former, *names} - {"_key", EXTRA}), EXTRA)
-        listed = ", ".join(map(_quoted, names))
+        listed = ", ".join(map(quoted, names))
         head = f"INSERT INTO {table} ({listed}) VALUES "  # noqa: S608  names are quoted
         around = head, f" ON CONFLICT (_key) DO UPDATE SET {_changed(names, former)}"
         if not _keyed(base, around, len(names)):
@@ -275,7 +527,7 @@ def _put(
     """Write rows of a kind. `types`: of columns that need a look; `misfits` gets the rows with values that do
     not fit."""
     if kind not in RECORDS:
-        rows = past.changed(base, _name(kind), rows)
+        rows = changed(base, _name(kind), rows)
     names = into[0]
     cells = values(names, rows, cell)
     if types:
@@ -302,8 +554,8 @@ def _changed(names: Sequence[str], there: Sequence[str]) -> str:
     """What becomes of the columns of a row that is written again; `there`: columns of the table that rows had
     once are null."""
     ours = {name.lower() for name in names}
-    new = [f"{_quoted(name)}=excluded.{_quoted(name)}" for name in names if name != "_key"]
-    return ", ".join(new + [f"{_quoted(name)}=NULL" for name in there if name.lower() not in ours])
+    new = [f"{quoted(name)}=excluded.{quoted(name)}" for name in names if name != "_key"]
+    return ", ".join(new + [f"{quoted(name)}=NULL" for name in there if name.lower() not in ours])
 
 
 def _keyed(base: sqlite3.Connection, around: tuple[str, str], width: int) -> bool:
@@ -333,11 +585,11 @@ def _foreign(path: str, kind: str) -> str:
 
 def _name(kind: str) -> str:
     """The table of a kind, quoted; names that SQLite or we keep for ourselves get a `_`."""
-    return _quoted(f"_{kind}" if kind.lower().startswith("sqlite_") or kind.lower() in TAKEN else kind)
+    return quoted(f"_{kind}" if kind.lower().startswith("sqlite_") or kind.lower() in TAKEN else kind)
 
 
 def _column(column: Column) -> str:
-    return f"{_quoted(column.name)} {_type(column)}" + (" PRIMARY KEY" if column.name == "_key" else "")
+    return f"{quoted(column.name)} {_type(column)}" + (" PRIMARY KEY" if column.name == "_key" else "")
 
 
 def _type(column: Column) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from typing import Any, NamedTuple, cast
 
-from gossamer.frontier.settling import surely
+from gossamer.frontier.verbs import surely
 from gossamer.store import keys
 from gossamer.store.store import Store
 

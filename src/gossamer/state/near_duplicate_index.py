@@ -15,7 +15,7 @@ from random import random
 
 import xxhash
 
-from gossamer.frontier.settling import surely
+from gossamer.frontier.verbs import surely
 from gossamer.model import minhash
 from gossamer.model.minhash import GroupQuery, Placed
 from gossamer.store.store import Store

@@ -25,8 +25,8 @@ from gossamer.model.request import FILE, Request
 from gossamer.model.verdict import Drop
 from gossamer.model.visit import Claim, Row, Visit
 from gossamer.worker.link_intake import Taken, Taker
+from gossamer.worker.outputs import Waiting
 from gossamer.worker.records import moment
-from gossamer.worker.sink_retry import Waiting
 
 MOST = 5000
 """Different files that the items of one page may name; the rest is counted as `trap`."""

@@ -19,11 +19,10 @@ from gossamer.model.verdict import Done, Drop, Later, Redirected, Verdict
 from gossamer.model.visit import Attempt, Claim
 from gossamer.worker import conditional_get
 from gossamer.worker.decide import REDIRECTS, decide, where
-from gossamer.worker.ladder_climbing import Climb, Climbing
-from gossamer.worker.lane_routing import Lanes
+from gossamer.worker.ladder import Climb, Climbing, Rungs
 from gossamer.worker.login_session import Members
 from gossamer.worker.robots_gate import Treatment
-from gossamer.worker.rungs import Rungs
+from gossamer.worker.routing import Lanes
 
 SOLVED = ("captcha", "challenge")
 """Blocks that a site's hook may be asked about."""

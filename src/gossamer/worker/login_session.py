@@ -19,9 +19,8 @@ from gossamer.model.request import Request, split
 from gossamer.model.visit import Attempt, Claim
 from gossamer.url import patterns
 from gossamer.worker import records
-from gossamer.worker.login_detection import lost, refused
-from gossamer.worker.login_flow import BROWSER, Entered, Entering, Walk, Who
-from gossamer.worker.rungs import Rung, Rungs
+from gossamer.worker.ladder import Rung, Rungs
+from gossamer.worker.login_flow import BROWSER, Entered, Entering, Walk, Who, lost, refused
 
 RENEW = 8.0
 """Seconds between two signs that a log-in goes on."""

@@ -33,8 +33,7 @@ from gossamer.sites.loading import load_sources
 from gossamer.worker.link_intake import Read, Taken
 from gossamer.worker.page_frames import CHUNK, END, NAMES, ROWS, SIZE, TAKES, End, Order, PageTask, Took
 from gossamer.worker.reader import Reader
-from gossamer.worker.records import edges
-from gossamer.worker.row_packing import pack_row
+from gossamer.worker.records import edges, pack_row
 
 _LACK_OF_MEMORY = re.compile(r": MemoryError: ")
 _encode = msgspec.msgpack.Encoder().encode

@@ -25,8 +25,7 @@ from gossamer.model.visit import Claim, PageRecord
 from gossamer.parsing.limits import MEMORY, MEMORY_PER_BYTE, WALL, TooComplex, decoded_size, limit_seconds
 from gossamer.worker.link_intake import Read, Taken
 from gossamer.worker.page_frames import END, NAMES, ROWS, SIZE, TAKES, End, Order, PageTask, SentPage, Took
-from gossamer.worker.records import page_record, page_row
-from gossamer.worker.row_packing import PackedRow, unpack_row
+from gossamer.worker.records import PackedRow, page_record, page_row, unpack_row
 
 if TYPE_CHECKING:
     from gossamer.worker.reader import Reader

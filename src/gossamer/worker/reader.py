@@ -16,8 +16,7 @@ from gossamer.model.request import Request
 from gossamer.model.visit import ASIDE, Claim, Row
 from gossamer.parsing import html
 from gossamer.parsing.base_url import Base
-from gossamer.parsing.cost import MAX_BYTES, Cost, cost_of, is_html
-from gossamer.parsing.limits import decoded_size
+from gossamer.parsing.limits import MAX_BYTES, Cost, cost_of, decoded_size, is_html
 from gossamer.parsing.links import hrefs
 from gossamer.parsing.view import View
 from gossamer.sites.item_builder import Made, aside, makers, reject
@@ -28,7 +27,7 @@ from gossamer.url.traps import growing
 from gossamer.worker.asset_download import Rows, added, named
 from gossamer.worker.crash_marker import Reading
 from gossamer.worker.link_intake import Read, Taken, Taker
-from gossamer.worker.near_duplicate_marks import mark
+from gossamer.worker.near_duplicates import mark
 from gossamer.worker.records import failed_record, moment, page_record, page_row
 
 MOST_LINKS = 5000

@@ -23,7 +23,7 @@ from gossamer.politeness import pace, robots_access
 from gossamer.politeness.breaker import Trouble, health
 from gossamer.politeness.robots import Robots
 from gossamer.worker.decide import REDIRECTS, retry_after, wait
-from gossamer.worker.rungs import Allowed, Rungs
+from gossamer.worker.ladder import Allowed, Rungs
 
 MOST_REDIRECTS = 5
 BESIDE = 60.0

@@ -19,15 +19,13 @@ from gossamer.worker import conditional_get, records
 from gossamer.worker.asset_download import Keeping
 from gossamer.worker.decide import answered, wait
 from gossamer.worker.fetching import Fetching, Solve
-from gossamer.worker.ladder_climbing import Climbing
-from gossamer.worker.lane_routing import Lanes
+from gossamer.worker.ladder import Climbing, Rungs
 from gossamer.worker.link_intake import Read, Taken, Taker
 from gossamer.worker.login_session import Members
 from gossamer.worker.min_depth import Nearer, read_again
 from gossamer.worker.robots_gate import RobotsGate, Treatment, felt
-from gossamer.worker.rungs import Rungs
+from gossamer.worker.routing import Apart, Lanes
 from gossamer.worker.shared_throttle import Sharing
-from gossamer.worker.site_routing import Apart
 
 SLOW_DOWN = (429, 503)
 ENDS_ITS_READER = "it ended two processes that read it"

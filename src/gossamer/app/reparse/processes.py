@@ -25,9 +25,8 @@ from gossamer.items.assets import REFERENCES
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim, RequestContext, Row
-from gossamer.parsing.cost import is_costly, is_html
 from gossamer.parsing.html import DEEP, deep
-from gossamer.parsing.limits import Limits, limit_bytes, limit_seconds, virtual_size
+from gossamer.parsing.limits import Limits, is_costly, is_html, limit_bytes, limit_seconds, virtual_size
 from gossamer.sinks.jsonl import lines
 from gossamer.url import origin
 from gossamer.worker.link_intake import Read, Taken

@@ -10,7 +10,7 @@ import msgspec
 
 from gossamer.collectors.archive.answers import Places, key
 from gossamer.collectors.archive.answers import StoredAnswer as Answer
-from gossamer.collectors.http.response_head import parse, version
+from gossamer.collectors.http.transfer import parse, version
 from gossamer.model.visit import RequestContext
 
 MOST_SKIPPED = 1000

@@ -10,7 +10,7 @@ from typing import Any
 
 from playwright.async_api import Error
 
-from gossamer.model.browser_actions import Step
+from gossamer.model.rendering import Step
 
 KEY, REST = (0.04, 0.16), (0.08, 0.3)
 """Seconds between keys, and before a click, of a hand."""

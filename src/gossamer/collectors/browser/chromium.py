@@ -13,8 +13,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.collectors.browser.fingerprint import Worn, context, script
-from gossamer.collectors.browser.tunnel import Tunnel
-from gossamer.collectors.browser.upstream_proxy import upstream
+from gossamer.collectors.browser.tunnel import Tunnel, upstream
 from gossamer.collectors.http.collector import AddressResolver
 from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError

@@ -20,9 +20,8 @@ import msgspec
 
 from gossamer.collectors.browser.chromium import Chromium, ContextInUse, ContextKey, find, is_firefox
 from gossamer.collectors.browser.fingerprint import Worn, zone
-from gossamer.collectors.http.collector import AddressResolver
-from gossamer.collectors.http.failures import Why
-from gossamer.collectors.http.request_options import PROXIES, proxy_of
+from gossamer.collectors.http.collector import AddressResolver, Why
+from gossamer.collectors.http.transfer import PROXIES, proxy_of
 from gossamer.errors import BrowserFailed
 from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Failure, Page

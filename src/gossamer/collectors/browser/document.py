@@ -13,11 +13,9 @@ from typing import Any, NamedTuple
 
 from playwright.async_api import Error
 
-from gossamer.collectors.browser.capture import Capture
 from gossamer.collectors.browser.chromium import ContextInUse, Cookies
-from gossamer.collectors.browser.navigation import REDIRECTS, Watch
-from gossamer.collectors.browser.rendering import Rendering
-from gossamer.collectors.http.failures import Why
+from gossamer.collectors.browser.tab import REDIRECTS, Capture, Rendering, Watch
+from gossamer.collectors.http.collector import Why
 from gossamer.model.page import Failure, Headers, Page
 from gossamer.model.rendering import Render
 from gossamer.model.request import Request, split

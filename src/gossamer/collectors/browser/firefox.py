@@ -1,4 +1,10 @@
-"""A running Firefox behind the same seam as Chromium: user contexts, each with our tunnel as its proxy, and
+"""A Firefox of ours and WebDriver BiDi to it: one process with an empty profile, commands and events over a
+WebSocket on loopback.
+
+A page in Firefox: its tab, its main document watched over, its load and what is read of it. What `tab`,
+`watching` and `rendering` are in Chromium; steps, pictures and captured answers are not there.
+
+A running Firefox behind the same seam as Chromium: user contexts, each with our tunnel as its proxy, and
 their cookies."""
 
 from __future__ import annotations
@@ -6,13 +12,426 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import json
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from itertools import count
+from pathlib import Path
 from typing import Any
 
-from gossamer.collectors.browser.bidi import BidiError, Wire
+from playwright.async_api import Error
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
+
 from gossamer.collectors.browser.chromium import START, Chromium, ContextInUse
 from gossamer.collectors.browser.document import Parts
 from gossamer.collectors.browser.fingerprint import Worn
-from gossamer.collectors.browser.firefox_page import SUM, GeckoRendering, GeckoTab, GeckoWatch
+from gossamer.collectors.browser.tab import (
+    HTML,
+    MORE,
+    POLL,
+    QUIET,
+    REDIRECTS,
+    RELOADS,
+    Rendering,
+    Watch,
+    script,
+)
+from gossamer.collectors.browser.tab import IDLE as STILL
+from gossamer.collectors.http.transfer import ACCEPT
+from gossamer.model.rendering import Render
+
+GUARD = '"$@" & child=$!; read -r _; kill -9 $child; wait $child; rm -rf "$0" || { sleep 1; rm -rf "$0"; }'
+"""Of a shell whose input is ours: the browser and its profile end with us, however we end."""
+EVENTS = (
+    "network.beforeRequestSent",
+    "network.responseStarted",
+    "network.responseCompleted",
+    "network.fetchError",
+    "browsingContext.load",
+    "browsingContext.contextCreated",
+)
+
+
+class BidiError(Error):
+    """What a command did not do, in the browser's words; or the browser is gone."""
+
+
+class Wire:
+    """`hear(event, params)` gets what happens, `died()` is called when the browser is gone."""
+
+    def __init__(self, hear: Callable[[str, dict[str, Any]], None], died: Callable[[], None]) -> None:
+        self._hear, self._died = hear, died
+        self._ids, self._answers = count(1), dict[int, asyncio.Future[dict[str, Any]]]()
+        self._process: asyncio.subprocess.Process | None = None
+        self._socket: ClientConnection | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._folder = ""
+        self.over = False
+
+    async def start(self, program: str, prefs: Mapping[str, Any]) -> None:
+        """Start the browser, with preferences. Raises Refused, OSError."""
+        self._folder = tempfile.mkdtemp(prefix="gossamer-firefox-")
+        lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in prefs.items()]
+        await asyncio.to_thread(Path(self._folder, "user.js").write_text, "".join(lines))
+        words = [
+            program,
+            "--headless",
+            "--no-remote",
+            "--profile",
+            self._folder,
+            "--remote-debugging-port",
+            "0",
+        ]
+        self._process = await asyncio.create_subprocess_exec(
+            "sh", "-c", GUARD, self._folder, *words, stdin=-1, stdout=-3, stderr=-1, start_new_session=True
+        )
+        assert self._process.stderr is not None
+        found, said = None, ""
+        while found is None:
+            if not (line := (await self._process.stderr.readline()).decode("utf-8", "replace")):
+                raise BidiError(f"it does not start: {said}")
+            found, said = re.search(r"BiDi listening on ws://[^:\s]+:(\d+)", line), line.strip() or said
+        self._tasks.append(asyncio.create_task(self._drain(self._process.stderr)))
+        self._socket = await connect(
+            f"ws://127.0.0.1:{found[1]}/session", max_size=None, ping_interval=None, proxy=None
+        )
+        self._tasks.append(asyncio.create_task(self._read(self._socket)))
+        await self.send(
+            "session.new", capabilities={"alwaysMatch": {"unhandledPromptBehavior": {"default": "dismiss"}}}
+        )
+        await self.send("session.subscribe", events=list(EVENTS))
+
+    async def send(self, method: str, /, **params: Any) -> dict[str, Any]:
+        """A command's result. Raises Refused."""
+        if self._socket is None or self.over:
+            raise BidiError("Connection closed")
+        number = next(self._ids)
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        try:
+            await self._socket.send(json.dumps({"id": number, "method": method, "params": params}))
+            said = await answer
+        except WebSocketException as error:
+            raise BidiError(f"Connection closed: {error}") from error
+        finally:
+            self._answers.pop(number, None)
+        if said.get("type") == "error":
+            raise BidiError(f"{method}: {said['error']}: {said['message']}")
+        result: dict[str, Any] = said["result"]
+        return result
+
+    async def close(self) -> None:
+        """End it."""
+        self.over = True
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()  # the guard does the rest
+            await self._process.wait()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._socket is not None:
+            await self._socket.close()
+        if self._folder:
+            await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+
+    async def _read(self, socket: ClientConnection) -> None:
+        with contextlib.suppress(WebSocketException):
+            async for text in socket:
+                said = json.loads(text)
+                if said.get("type") == "event":
+                    self._hear(said["method"], said["params"])
+                elif (answer := self._answers.get(said.get("id"))) is not None and not answer.done():
+                    answer.set_result(said)
+        self.over = True
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(BidiError("Connection closed"))
+        self._died()
+
+    async def _drain(self, stream: asyncio.StreamReader) -> None:
+        """What it says nobody reads; unread it would stand still."""
+        while await stream.read(4096):
+            pass
+
+
+KINDS = {"images": ("image",), "fonts": ("font",), "media": ("audio", "video", "track")}
+WORLD = "gossamer"
+"""The sandbox that our scripts run in: a page's do not see them."""
+SIZE, SUM = 1 << 25, 1 << 26
+"""Bytes of bodies that Firefox keeps: of one, and of all."""
+MARK, SOON = "https://mark.invalid/", 1.0
+"""What the page is made to ask for: when we hear of it we heard of all before. A page that may not ask is
+waited for so many seconds."""
+
+
+class GeckoTab:
+    """A tab of a user context. `watch` and `hears` are the page's that has it."""
+
+    def __init__(self, wire: Wire, frame: str) -> None:
+        self.wire, self.frame, self.page, self.cdp = wire, frame, self, None
+        self.watch: Watch | None = None
+        self.hears: dict[str, Callable[[Any], None]] = {}
+        self._sent: set[asyncio.Task[None]] = set()
+
+    @classmethod
+    async def open(cls, wire: Wire, user: str) -> GeckoTab:
+        """A new one of a user context, whose requests wait. Raises Refused."""
+        made = await wire.send("browsingContext.create", type="tab", userContext=user)
+        tab = cls(wire, made["context"])
+        await wire.send(
+            "network.addIntercept", phases=["beforeRequestSent", "responseStarted"], contexts=[tab.frame]
+        )
+        await wire.send(
+            "network.addDataCollector", dataTypes=["response"], maxEncodedDataSize=SIZE, contexts=[tab.frame]
+        )
+        return tab
+
+    def heard(self, event: str, params: dict[str, Any]) -> None:
+        """Something happened in it, or in a frame of it."""
+        if params.get("isBlocked"):
+            if self.watch is not None:
+                self.watch.paused(params)
+            else:  # a page that is over asks for nothing
+                task = asyncio.ensure_future(self._refuse(params["request"]["request"]))
+                self._sent.add(task)
+                task.add_done_callback(self._sent.discard)
+        if call := self.hears.get(event):
+            call(params)
+
+    async def ready(self) -> bool:
+        """Whether a page can have it."""
+        return not self.wire.over
+
+    async def rest(self) -> bool:
+        """The page is over: the tab is blank; whether it can be had again. Raises TimeoutError."""
+        self.watch, self.hears = None, {}
+        with contextlib.suppress(BidiError):
+            async with asyncio.timeout(STILL * 10):
+                await self.wire.send(
+                    "browsingContext.navigate", context=self.frame, url="about:blank", wait="complete"
+                )
+                return True
+        return False
+
+    async def close(self) -> None:
+        """Let go of it. Raises TimeoutError."""
+        with contextlib.suppress(BidiError):
+            async with asyncio.timeout(STILL * 10):
+                await self.wire.send("browsingContext.close", context=self.frame)
+
+    async def evaluate(self, function: str, *given: int) -> Any:
+        """What a function gives, called in our own world: a plain value, or a list of some. Raises Refused."""
+        said = await self.wire.send(
+            "script.callFunction",
+            functionDeclaration=function,
+            awaitPromise=True,
+            arguments=[{"type": "number", "value": one} for one in given],
+            target={"context": self.frame, "sandbox": WORLD},
+        )
+        if said["type"] != "success":
+            raise BidiError(said["exceptionDetails"]["text"])
+        found = said["result"]
+        return (
+            [one.get("value") for one in found["value"]] if found["type"] == "array" else found.get("value")
+        )
+
+    async def _refuse(self, request: str) -> None:
+        with contextlib.suppress(BidiError):
+            await self.wire.send("network.failRequest", request=request)
+
+
+class GeckoWatch(Watch):
+    """As a watch in Chromium, by BiDi's events."""
+
+    _tab: Any
+
+    async def start(self, render: Render) -> None:
+        """From now on the page's requests are seen."""
+        self._unwanted = [kind for word, kinds in KINDS.items() if word not in render.load for kind in kinds]
+        self._tab.watch, self._blocked, self.whole = self, render.block, False
+
+    async def _answer(self, event: dict[str, Any]) -> None:
+        asked, send = event["request"], self._tab.wire.send
+        main = event["context"] == self._tab.frame and bool(event.get("navigation"))
+        with contextlib.suppress(BidiError):  # when the page is gone, nobody asks any more
+            if "response" in event:
+                await (
+                    self._response(event)
+                    if main
+                    else send("network.continueResponse", request=asked["request"])
+                )
+            elif asked.get("destination") in self._unwanted or (not main and self._refuses(asked["url"])):
+                await self._fail(event, "")
+            elif main:
+                await self._document(event)
+            else:
+                await send("network.continueRequest", request=asked["request"])
+
+    def _refuses(self, url: str) -> bool:
+        return url == MARK or url.endswith("/favicon.ico") or self.blocks(url)
+
+    async def _document(self, event: dict[str, Any]) -> None:
+        """As in Chromium: the first is ours, the same again is let through, another is given back."""
+        asked = event["request"]
+        url = asked["url"].partition("#")[0]
+        self._first = self._first or url
+        if (again := self.asked > 0) and (url != self._first or self.asked > RELOADS):
+            if asked["method"] == "GET" and url != self._first:
+                self.target = self.target or url
+                self.away.set()
+            return await self._fail(event, "")
+        self.asked += 1
+        given = {name.lower() for name in self._headers}
+        own = {
+            one["name"]: one["value"]["value"] for one in asked["headers"] if one["name"].lower() not in given
+        }
+        change: dict[str, Any] = {
+            "headers": [
+                {"name": name, "value": {"type": "string", "value": value}}
+                for name, value in (own | self._headers).items()
+            ]
+        }
+        if not again and (self._request.method != "GET" or self._request.body is not None):
+            change["method"] = self._request.method
+            change["body"] = {"type": "string", "value": self._request.body or ""}
+        await self._tab.wire.send("network.continueRequest", request=asked["request"], **change)
+        self.asked_at = time.perf_counter()
+        return None
+
+    async def _response(self, event: dict[str, Any]) -> None:
+        """The main document's answer: HTML goes on into the page, all else ends here."""
+        self.asked_at = time.perf_counter()  # as in Chromium
+        said, request, send = event["response"], event["request"]["request"], self._tab.wire.send
+        headers = [(one["name"].lower(), str(one["value"]["value"])) for one in said["headers"]]
+        self.main = int(said["status"]), headers
+        found = dict(reversed(headers))
+        kind = found.get("content-type", "").partition(";")[0].strip().lower()
+        if self.main[0] in REDIRECTS and "location" in found:
+            await self._fail(event, "")
+        elif kind in HTML and "attachment" not in found.get("content-disposition", ""):
+            await send("network.continueResponse", request=request)
+        elif kind.startswith(ACCEPT) or "+xml" in kind or "+json" in kind:
+            self.whole = True  # its load says nothing: the body is waited for
+            await send("network.continueResponse", request=request)
+            got = (await send("network.getData", dataType="response", request=request))["bytes"]
+            self.raw = _bytes(got)
+            self.away.set()
+        else:
+            self.refused = kind
+            await self._fail(event, "")
+
+    async def _fail(self, event: dict[str, Any], reason: str) -> None:
+        await self._tab.wire.send("network.failRequest", request=event["request"]["request"])
+
+
+class GeckoRendering(Rendering):
+    """As a rendering in Chromium, by BiDi's events."""
+
+    _tab: Any
+
+    def __init__(self, tab: Any, watch: Watch) -> None:
+        self._tab, self._page, self._watch = tab, tab, watch
+        self._under_way: set[Any] = set()
+        self._changed = time.monotonic()
+        self.late, self._there, self._loading = "", True, False
+        self._marked = asyncio.Event()
+        tab.hears = {
+            "network.beforeRequestSent": self._asks,
+            "network.responseCompleted": self._has,
+            "network.fetchError": self._has,
+            "browsingContext.load": self._came,
+        }
+
+    async def load(self, url: str, render: Render, ends: float) -> None:
+        """Go there and wait as it says, until `ends` on the monotonic clock. Raises Refused where no document
+        came."""
+        await self._tab.wire.send("browsingContext.navigate", context=self._tab.frame, url=url, wait="none")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout((ends - time.monotonic()) / 2):
+                await self._watch.away.wait()
+        if self._watch.target is None and self._watch.raw is None:
+            await self._hears()
+        idle = render.wait == "idle"
+        await self._quiet(STILL if idle else QUIET, ends if idle else min(ends, time.monotonic() + MORE))
+        if self._watch.target is None and self._watch.raw is None:
+            await self._waits(render, ends)
+
+    async def read(self, most: int) -> tuple[bytes | int, str]:
+        """As in Chromium."""
+        text, protocol, _ = await self._tab.evaluate(script()[script().index("\n(most") :], most)
+        if isinstance(text, int):
+            return text, protocol
+        body: bytes = text.encode("utf-8", "replace")
+        return body if body.isascii() else b"\xef\xbb\xbf" + body, protocol
+
+    def url(self, asked: str) -> str:
+        """Nothing leads on."""
+        return asked
+
+    async def _waits(self, render: Render, ends: float) -> None:
+        """Wait for what is to come. What never comes is named in `late`."""
+        if render.wait not in ("load", "idle"):
+            self.late = f"the page has no {render.wait}"
+            await self._until(f"document.querySelector({json.dumps(render.wait)})", ends)
+        if render.until:
+            self.late = f"{render.until[:100]} never was true"
+            await self._until(render.until, ends, world=False)
+        self.late = ""
+        if render.scroll:
+            await self._scroll(ends)
+
+    async def _until(self, expression: str, ends: float, world: bool = True) -> None:
+        target = {"context": self._tab.frame} | ({"sandbox": WORLD} if world else {})
+        while time.monotonic() < ends:
+            said = await self._tab.wire.send(
+                "script.evaluate", expression=f"!!({expression})", target=target, awaitPromise=False
+            )
+            if said.get("result", {}).get("value") is True:
+                return
+            await asyncio.sleep(POLL * 5)
+        raise BidiError(self.late)
+
+    async def _hears(self) -> None:
+        """Events of requests come after those of loads: wait until the page's are here."""
+        self._marked.clear()
+        with contextlib.suppress(BidiError, TimeoutError):
+            async with asyncio.timeout(SOON):
+                await self._tab.evaluate(f"() => {{ fetch({MARK!r}, {{mode: 'no-cors'}}).catch(() => 0); }}")
+                await self._marked.wait()
+
+    def _asks(self, params: dict[str, Any]) -> None:
+        if params["request"]["url"] == MARK:
+            return self._marked.set()
+        if (
+            not params["request"]["url"].startswith("data:")
+            and params["request"].get("initiatorType") != "beacon"
+        ):
+            self._under_way.add(params["request"]["request"])
+            self._changed = time.monotonic()
+        return None
+
+    def _has(self, params: dict[str, Any]) -> None:
+        self._under_way.discard(params["request"]["request"])
+        self._changed = time.monotonic()
+
+    def _came(self, params: dict[str, Any]) -> None:
+        if (
+            params["context"] == self._tab.frame
+            and self._watch.main is not None
+            and not getattr(self._watch, "whole", False)
+        ):
+            self._watch.away.set()
+
+
+def _bytes(value: dict[str, str]) -> bytes:
+    """A BiDi value of bytes."""
+    import base64
+
+    return base64.b64decode(value["value"]) if value["type"] == "base64" else value["value"].encode()
+
 
 PREFS = {
     # it says and fetches nothing of its own

@@ -1,16 +1,527 @@
-"""A tab of a context: one page after another has it; between them it lies still, then blank: nothing of a
+"""The document of a tab with what its frames hold: those of its origin it reads itself, each of another
+origin is read where it runs, and put in its place. What hangs, fails, is too large, blocked or would not stay
+in its place is left out.
+
+What is kept of a page beside its document: answers to its scripts, what its console says, a picture of it.
+All of it bounded.
+
+The main document of a page, watched over: a redirect or a script's way to another page is given back, not
+followed; what is no HTML is read as it came. Images, fonts and media are not loaded unless they are asked
+for.
+
+A page in a browser: gone to, waited for, scrolled, read as it then stands.
+
+A tab of a context: one page after another has it; between them it lies still, then blank: nothing of a
 page acts when it is over."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+import hashlib
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 from playwright.async_api import Error
+from turbohtml import parse
 
+from gossamer.collectors.browser.actions import Acting
 from gossamer.collectors.browser.fingerprint import CORES, Worn, agent
+from gossamer.collectors.http.transfer import ACCEPT
+from gossamer.config.redaction import mask
+from gossamer.model.page import Captured, Headers
+from gossamer.model.rendering import SHOTS, Render, Step
+from gossamer.model.request import Request, split
+from gossamer.url.patterns import found
+
+MOST, LOOKED, LARGE, SECONDS = 32, 128, 2 << 20, 2.0
+"""Frames of other origins of a page that are read, and those among which they are sought; characters of one;
+seconds for all."""
+_CAPTCHAS = re.compile(
+    r"https?://(?:(?:challenges\.cloudflare|(?:[\w-]+\.)*(?:hcaptcha|arkoselabs|captcha-delivery))\.com[:/]"
+    r"|www\.(?:google\.com|recaptcha\.net)/recaptcha/)"
+)
+"""They ask, and have nothing to read: a page with one is judged by its own words."""
+
+_MERGED, MERGES = re.compile(r"<(?:body|html)[\s/]", re.IGNORECASE), 16
+"""Start tags that a parser adds to those of the page, at a cost; so many at most."""
+
+
+class FrameContent(NamedTuple):
+    """What a frame holds, with marks where frames in it stand, and what those hold, by number."""
+
+    text: str
+    frames: dict[int, FrameContent]
+
+
+class Frames:
+    """Those of one page. `blocks`: whether nothing is to come from a URL."""
+
+    def __init__(self, tab: Tab, blocks: Callable[[str], bool]) -> None:
+        self._tab, self._blocks = tab, blocks
+        self._mark = secrets.token_hex(8)
+        self._places = re.compile(f'<div data-frame="{self._mark}(\\d+)"></div>')
+        self._script, self._left, self._ends = "", MOST, 0.0
+        self._sessions: dict[str, Any] = {}
+
+    async def read(self, script: str, most: int, seconds: float) -> tuple[str | int, str]:
+        """The document, or its length when it is over `most` characters, and its protocol, by the script that
+        reads one; its frames within `seconds`. Raises Playwright's Error where there is no document."""
+        self._script = script
+        text, protocol, count, world = await self._document(self._tab.cdp, self._tab.frame, most)
+        if isinstance(text, int) or not count:
+            return text, protocol
+        self._ends = asyncio.get_running_loop().time() + min(seconds, SECONDS)
+        await asyncio.gather(*(self._attach(frame) for frame in self._tab.page.frames[1:LOOKED]))
+        held = await self._within(self._tab.cdp, world, count)
+        return self._whole(FrameContent(text, held), most), protocol
+
+    async def _document(
+        self, cdp: Any, frame: str, most: int, inner: bool = False
+    ) -> tuple[str | int, str, int, int]:
+        """What the script says of a frame's document, and the world it ran in."""
+        world = (await cdp.send("Page.createIsolatedWorld", {"frameId": frame}))["executionContextId"]
+        told: dict[str, Any] = {"contextId": world, "returnByValue": True}
+        told["expression"] = f"({self._script})({most}, {self._mark!r}, {str(inner).lower()})"
+        if inner:
+            told["timeout"] = SECONDS * 1000
+        found = await cdp.send("Runtime.evaluate", told)
+        text, protocol, count = found["result"]["value"]
+        return text, protocol, count, world
+
+    async def _attach(self, frame: Any) -> None:
+        """A frame with a process of its own has a session of its own, which ends with the frame."""
+        with contextlib.suppress(Error, TimeoutError):
+            async with asyncio.timeout_at(self._ends):
+                session = await self._tab.page.context.new_cdp_session(frame)
+                told = await session.send("Target.getTargetInfo")
+                self._sessions[told["targetInfo"]["targetId"]] = session
+
+    async def _within(self, cdp: Any, world: int, count: int) -> dict[int, FrameContent]:
+        """What the frames of a document hold which the script just ran in."""
+        count = min(count, self._left)
+        self._left -= count
+        try:
+            async with asyncio.timeout_at(self._ends):
+                first = {"expression": f"globalThis[{self._mark!r}].slice(0, {count})", "contextId": world}
+                found = (await cdp.send("Runtime.evaluate", first))["result"]["objectId"]
+                own = await cdp.send("Runtime.getProperties", {"objectId": found, "ownProperties": True})
+        except (Error, TimeoutError, KeyError):
+            return {}
+        elements = {
+            int(one["name"]): one["value"]["objectId"] for one in own["result"] if one["name"].isdecimal()
+        }
+        held = await asyncio.gather(*(self._held(cdp, element) for element in elements.values()))
+        return {number: one for number, one in zip(elements, held, strict=True) if one is not None}
+
+    async def _held(self, cdp: Any, element: str) -> FrameContent | None:
+        """What the frame of an element holds."""
+        try:
+            async with asyncio.timeout_at(self._ends):
+                frame = (await cdp.send("DOM.describeNode", {"objectId": element}))["node"]["frameId"]
+                cdp = self._sessions.get(frame, cdp)
+                text, url, count, world = await self._document(cdp, frame, LARGE, True)
+        except (Error, TimeoutError, KeyError):
+            return None
+        if isinstance(text, int) or not text or self._blocks(url) or _CAPTCHAS.match(url):
+            return None
+        if not await asyncio.to_thread(fits, text):
+            return None
+        return FrameContent(text, await self._within(cdp, world, count) if count else {})
+
+    def _whole(self, held: FrameContent, room: int) -> str:
+        """A text with those of its frames for which there is room, the first ones first; '' where there is
+        none for itself."""
+        parts = self._places.split(held.text)
+        room -= sum(map(len, parts[::2]))
+        if room < 0:
+            return ""
+        for place in range(1, len(parts), 2):
+            one = held.frames.get(int(parts[place]))
+            parts[place] = self._whole(one, room) if one is not None else ""
+            room -= len(parts[place])
+        return "".join(parts)
+
+
+def fits(text: str) -> bool:
+    """Whether HTML of one element ends with it wherever it is put, and says nothing of the page around it.
+
+    >>> fits("<div><p>a</div>"), fits("<div><!--a</div>"), fits("<div><plaintext></div>"), fits("<div><base href=/></div>")
+    (True, False, False, False)
+    """
+    if len(_MERGED.findall(text)) > MERGES:
+        return False
+    tree = parse(f"{text}<i></i>")
+    found = tree.select("body > *")
+    return len(found) == 2 and found[1].tag == "i" and not tree.select("base, meta[name], meta[http-equiv]")
+
+
+ANSWERS, LINES, SIGNS = 50, 20, 300
+"""Answers that are kept, lines of the console, and signs of a line."""
+SAID = ("log", "info", "warning", "error", "assert", "debug")
+"""What is no remark of the browser's own, as that what we do not let it load failed."""
+PATIENCE = 5.0
+"""Seconds for what is still on its way."""
+
+
+class Capture:
+    """Of one page. `most`: bytes of all answers together; `folder`: where pictures go."""
+
+    def __init__(self, tab: Any, render: Render, most: int, folder: Path | None) -> None:
+        self._tab, self._render, self._left, self._folder = tab, render, most, folder
+        self._under_way: list[asyncio.Task[Captured | None]] = []
+        self.console: list[str] = []
+        self.captured: tuple[Captured, ...] = ()
+        self.screenshot: str | None = None
+        hears: dict[str, Callable[[Any], None]] = {}
+        if render.capture:
+            hears["response"] = self._answer
+        if render.console:
+            hears |= {"console": self._said, "pageerror": self._broke}
+        tab.listen(hears)
+
+    async def end(self) -> None:
+        """Have all of it; what does not come in time is left out."""
+        if self._under_way:
+            await asyncio.wait(self._under_way, timeout=PATIENCE)
+            found = [task.result() for task in self._under_way if task.done() and not task.cancelled()]
+            self.captured = tuple(one for one in found if one is not None)
+        if self._render.screenshot and self._folder is not None:
+            with contextlib.suppress(Error):
+                picture = await self._picture(self._render.screenshot)
+                self.screenshot = await asyncio.to_thread(keep, picture, self._folder)
+
+    def close(self) -> None:
+        """Ask for no more."""
+        for task in self._under_way:
+            task.cancel()
+
+    async def _picture(self, what: str) -> bytes:
+        page, patience = self._tab.page, PATIENCE * 1000
+        if what in SHOTS:
+            shot: bytes = await page.screenshot(full_page=what == "full", timeout=patience)
+        else:
+            shot = await page.locator(what).first.screenshot(timeout=patience)
+        return shot
+
+    def _answer(self, response: Any) -> None:
+        if (
+            response.request.resource_type in ("xhr", "fetch")
+            and len(self._under_way) < ANSWERS
+            and any(found(one, response.url, on_timeout=False) for one in self._render.capture)
+        ):
+            self._under_way.append(asyncio.ensure_future(self._body(response)))
+
+    async def _body(self, response: Any) -> Captured | None:
+        with contextlib.suppress(Error):  # a page that is over has none
+            if int(response.headers.get("content-length", 0)) > self._left:
+                return None
+            body = await response.body()
+            if len(body) <= self._left:
+                self._left -= len(body)
+                return Captured(response.url, response.status, response.headers.get("content-type", ""), body)
+        return None
+
+    def _said(self, message: Any) -> None:
+        if message.type in SAID and "ERR_BLOCKED_BY_CLIENT" not in message.text:
+            self._line(f"{message.type}: {message.text}")
+
+    def _broke(self, error: Any) -> None:
+        self._line(f"exception: {error}")
+
+    def _line(self, text: str) -> None:
+        if len(self.console) < LINES:
+            self.console.append(mask(" ".join(text.split()))[:SIGNS])
+
+
+def keep(picture: bytes, folder: Path) -> str:
+    """The path of a file that holds the picture, named after what it holds. Raises OSError."""
+    path = folder / f"{hashlib.blake2b(picture, digest_size=16).hexdigest()}.png"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        aside = path.with_suffix(f".{os.getpid()}")
+        aside.write_bytes(picture)
+        aside.replace(path)
+    return str(path)
+
+
+KINDS = {"images": "Image", "fonts": "Font", "media": "Media"}
+REDIRECTS = (301, 302, 303, 307, 308)
+HTML = ("", "text/html", "application/xhtml+xml")
+RELOADS = 3
+"""Times that a page may load itself anew, as after a test whether scripts run."""
+MAX_NAVIGATIONS = 20
+"""Documents that steps may lead to."""
+
+
+class Watch:
+    """Over one page. `fresh`: its context has no cache yet. `main`: status and headers; `raw`: the body of
+    what is no HTML; `target`: where a script leads, then `away` is set; `refused`: the content type that was
+    not read."""
+
+    def __init__(self, tab: Tab, request: Request, headers: Mapping[str, str], fresh: bool) -> None:
+        self._tab, self._cdp, self._request = tab, tab.cdp, request
+        self._headers = {name: value for name, value in headers.items() if name.lower() != "cookie"}
+        if not fresh:
+            self._headers = {"Cache-Control": "no-cache"} | self._headers
+        self._first = ""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.asked = 0
+        self.asked_at = 0.0
+        self.main: tuple[int, Headers] | None = None
+        self.raw: bytes | None = None
+        self.refused = ""
+        self._blocked: tuple[str, ...] = ()
+        self.follows = False
+        """A step may lead to other pages of the same host, in place."""
+        self.target: str | None = None
+        self.away = asyncio.Event()
+
+    async def start(self, render: Render) -> None:
+        """From now on the page's requests are seen."""
+        self._tab.watch, self._blocked = self, render.block
+        stages = [{"resourceType": "Document", "requestStage": stage} for stage in ("Request", "Response")]
+        blocked = [{"resourceType": kind} for word, kind in KINDS.items() if word not in render.load]
+        blocked.append({"urlPattern": "*/favicon.ico*"})
+        await self._tab.catch(stages + blocked, render.block)
+
+    async def end(self) -> None:
+        """Nothing more is heard."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def paused(self, event: dict[str, Any]) -> None:
+        """A request waits for what is said of it."""
+        task = asyncio.ensure_future(self._answer(event))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, event: dict[str, Any]) -> None:
+        """Say what becomes of a request that waits; when the page is gone, nobody asks any more."""
+        try:
+            if event["resourceType"] != "Document" or (
+                event.get("frameId") != self._tab.frame and self.blocks(event["request"]["url"])
+            ):
+                await self._fail(event, "BlockedByClient")
+            elif event.get("frameId") != self._tab.frame or "responseErrorReason" in event:
+                await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+            elif "responseStatusCode" in event:
+                await self._response(event)
+            else:
+                await self._document(event)
+        except Error:
+            pass
+
+    def blocks(self, url: str) -> bool:
+        """Whether a frame's host is blocked: Chromium's own list speaks of what frames load, not of frames,
+        nor does it hold in theirs."""
+        host = url.partition("://")[2].partition("/")[0].rpartition("@")[2].partition(":")[0]
+        return any(host == one or host.endswith(f".{one}") for one in self._blocked)
+
+    async def _document(self, event: dict[str, Any]) -> None:
+        """The main frame asks for a document: the first is ours, the same again is let through, another is
+        given back."""
+        asked = event["request"]
+        url = asked["url"].partition("#")[0]
+        self._first = self._first or url
+        if self.follows and split(url)[:2] == split(self._first)[:2] and self.asked < MAX_NAVIGATIONS:
+            self.asked += 1
+            await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+            return
+        if (again := self.asked > 0) and (url != self._first or self.asked > RELOADS):
+            if asked["method"] == "GET" and url != self._first:
+                self.target = self.target or url
+                self.away.set()
+            await self._fail(event, "Aborted")
+            return
+        self.asked += 1
+        given = {name.lower() for name in self._headers}
+        headers = {
+            name: value for name, value in asked["headers"].items() if name.lower() not in given
+        } | self._headers
+        change: dict[str, Any] = {
+            "headers": [{"name": name, "value": value} for name, value in headers.items()]
+        }
+        if not again:
+            change["method"] = self._request.method
+            if self._request.body is not None:
+                change["postData"] = base64.b64encode(
+                    self._request.body.encode("utf-8", "surrogatepass")
+                ).decode()
+        await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"], **change})
+        self.asked_at = time.perf_counter()
+
+    async def _response(self, event: dict[str, Any]) -> None:
+        """The main document's answer: HTML goes on into the page, all else ends here."""
+        # the host had it by now at the latest: its next delay begins here
+        self.asked_at = time.perf_counter()
+        headers = [(one["name"].lower(), one["value"]) for one in event.get("responseHeaders", ())]
+        status = int(event["responseStatusCode"])
+        self.main = status, headers
+        found = dict(reversed(headers))
+        kind = found.get("content-type", "").partition(";")[0].strip().lower()
+        if status in REDIRECTS and "location" in found and self.follows:
+            await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+        elif status in REDIRECTS and "location" in found:
+            await self._fail(event, "Aborted")
+        elif kind in HTML and "attachment" not in found.get("content-disposition", ""):
+            await self._tab.wake()
+            await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+        elif kind.startswith(ACCEPT) or "+xml" in kind or "+json" in kind:
+            got = await self._cdp.send("Fetch.getResponseBody", {"requestId": event["requestId"]})
+            self.raw = base64.b64decode(got["body"]) if got["base64Encoded"] else got["body"].encode()
+            await self._fail(event, "Aborted")
+        else:
+            self.refused = kind
+            await self._fail(event, "Aborted")
+
+    async def _fail(self, event: dict[str, Any], reason: str) -> None:
+        await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": reason})
+
+
+QUIET, MORE = 0.05, 3.0
+"""After the load event: seconds without a request under way, and the most that is waited for them."""
+IDLE = 0.5
+POLL = 0.01
+MAX_SCROLLS = 100
+"""Scrolls at most."""
+_ENDLESS = ("eventsource", "websocket", "ping", "media")
+
+
+class Rendering:
+    """The load of one page, whose main document is watched."""
+
+    def __init__(self, tab: Tab, watch: Watch) -> None:
+        self._tab, self._page, self._watch = tab, tab.page, watch
+        self._under_way: set[Any] = set()
+        self._changed = time.monotonic()
+        self.late, self._there, self._loading = "", False, False
+        self._ends = self._spare = 0.0
+        tab.listen(
+            {
+                "framenavigated": self._come,
+                "load": self._loaded,
+                "request": self._begun,
+                "requestfinished": self._over,
+                "requestfailed": self._over,
+            }
+        )
+
+    async def load(self, url: str, render: Render, ends: float) -> None:
+        """Go there and wait as it says, until `ends` on the monotonic clock. Raises Playwright's Error where
+        no document came."""
+        self._ends, self._spare = ends, (ends - time.monotonic()) / 8
+        await self._page.goto(url, wait_until="commit", timeout=0)
+        with contextlib.suppress(TimeoutError):  # what hangs for half of the time is not waited for
+            async with asyncio.timeout((ends - time.monotonic()) / 2):
+                await self._watch.away.wait()
+        if render.wait == "idle":
+            await self._quiet(IDLE, ends)
+        else:
+            await self._quiet(QUIET, min(ends, time.monotonic() + MORE))
+        if self._watch.target is None:
+            await self._acts(render, ends)
+
+    async def _acts(self, render: Render, ends: float) -> None:
+        """Wait for what is to come, then do the steps. What never comes is named in `late`."""
+        acting = Acting(
+            self._page,
+            ends,
+            render.human,
+            lambda: self._quiet(QUIET, min(ends, time.monotonic() + MORE)),
+            lambda: self._quiet(IDLE, ends),
+            lambda: self._scroll(ends),
+        )
+        waits: tuple[Step, ...] = () if render.wait in ("load", "idle") else (Step("wait", render.wait),)
+        waits += (Step("until", render.until),) if render.until else ()
+        waits += (Step("scroll"),) if render.scroll else ()
+        steps = waits + render.steps
+        for place, step in enumerate(steps):
+            self._watch.follows = place >= len(waits)
+            self.late = _missing(step)
+            await acting.do((step,))
+        self.late = ""
+
+    def url(self, asked: str) -> str:
+        """Where steps led, else what was asked for."""
+        now = str(self._page.url).partition("#")[0]
+        return now if self._watch.follows and now.startswith(("http://", "https://")) else asked
+
+    async def read(self, most: int) -> tuple[bytes | int, str]:
+        """The document now, in UTF-8, or its length when it is over `most` characters; the protocol as `h2`."""
+        frames = Frames(self._tab, self._watch.blocks)
+        text, protocol = await frames.read(script(), most, max(self._ends - time.monotonic(), self._spare))
+        if isinstance(text, int):
+            return text, protocol
+        body: bytes = text.encode("utf-8", "replace")
+        # a mark, for the headers and the document may name the encoding in which it came
+        return body if body.isascii() else b"\xef\xbb\xbf" + body, protocol
+
+    def _come(self, frame: Any) -> None:
+        if frame == self._page.main_frame:
+            self._there = self._loading = True
+
+    def _loaded(self, _: Any) -> None:
+        self._loading, self._changed = False, time.monotonic()
+        if self._there:  # else it is the last page's
+            self._watch.away.set()
+
+    def _begun(self, request: Any) -> None:
+        if request.resource_type not in _ENDLESS:
+            self._under_way.add(request)
+            self._changed = time.monotonic()
+
+    def _over(self, request: Any) -> None:
+        self._under_way.discard(request)
+        self._changed = time.monotonic()
+
+    async def _quiet(self, seconds: float, ends: float) -> None:
+        """Until no request was under way for so long, nor a document that a step led to, or `ends`."""
+        while (now := time.monotonic()) < ends and self._watch.target is None:
+            if (
+                not self._under_way
+                and not (self._loading and self._watch.follows)
+                and now - self._changed >= seconds
+            ):
+                return
+            await asyncio.sleep(POLL)
+
+    async def _scroll(self, ends: float) -> None:
+        """To the end, as long as it grows."""
+        before = -1.0
+        for _ in range(MAX_SCROLLS):
+            height = await self._page.evaluate(
+                "() => { const top = document.scrollingElement; if (!top) return 0;"
+                " window.scrollTo(0, top.scrollHeight); return top.scrollHeight; }"
+            )
+            if height == before or time.monotonic() >= ends:
+                return
+            before = height
+            self._changed = time.monotonic()
+            await self._quiet(IDLE, ends)
+
+
+def _missing(step: Step) -> str:
+    """What is said where it takes too long."""
+    if step.act == "pause":
+        return f"no time was left for a pause of {step.what} s"
+    return f"{step.what[:100]} never was true" if step.act == "until" else f"the page has no {step.what}"
+
+
+@lru_cache(1)
+def script() -> str:
+    """What reads a document."""
+    return resources.files("gossamer.collectors.browser").joinpath("rendered.js").read_text("utf-8")
+
 
 SOON = 5.0
 """Seconds that a page lies still where nobody wants the tab; to make it blank at once costs a third of a

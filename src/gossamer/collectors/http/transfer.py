@@ -1,23 +1,296 @@
-"""One transfer: a reusable curl handle and what its callbacks gather, bounded as it comes."""
+"""The head of an HTTP answer, from its lines.
+
+What goes out with a request: header lines as curl wants them, the names of proxies, the certificates that
+are trusted.
+
+A body on its way to a disk: counted, hashed, refused as soon as its first bytes show that nobody wants it.
+
+What is small stays in memory; what is larger goes to a nameless file, which is gone with the process however
+that ends.
+
+
+One transfer: a reusable curl handle and what its callbacks gather, bounded as it comes."""
 
 from __future__ import annotations
 
+import hashlib
+import re
 import socket
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pycurl
 
-from gossamer.collectors.http.request_options import sent
-from gossamer.collectors.http.response_head import content_type, final, parse
-from gossamer.collectors.http.spool import SLOWEST, Spool
+from gossamer.collectors.http.decoding import TooLarge, decode
+from gossamer.config.redaction import mask_head
 from gossamer.errors import own_limit
-from gossamer.items.assets import rule_of
-from gossamer.model.page import Exchange, Headers
-from gossamer.model.request import Request
+from gossamer.items.assets import FileRule, rule_of
+from gossamer.model.media_types import HEAD, media_type
+from gossamer.model.page import Exchange, Headers, Spooled
+from gossamer.model.request import Request, split
+
+LONG = 200
+"""Bytes of a line that is not remembered."""
+
+
+def parse(lines: list[bytes]) -> tuple[int, Headers]:
+    r"""Status, names (lower case) and values of the final head among the lines; trailers are left out (RFC
+    9110 section 6.5.1).
+
+    >>> parse([b"HTTP/1.1 100 \r\n", b"\r\n", b"HTTP/1.1 200 OK\r\n", b"A: b\r\n", b" c\r\n", b"\r\n", b"Late: x\r\n"])
+    (200, [('a', 'b c')])
+    """
+    out: Headers = []
+    status, begun = 0, False
+    for line in lines:
+        if not begun:
+            if line[:5] == b"HTTP/":
+                code = line.split(b" ", 2)[1:2]
+                status = int(code[0][:3]) if code and code[0][:3].strip().isdigit() else 0
+                out, begun = [], True
+        elif line == b"\r\n" or line == b"\n":
+            if status >= 200:
+                break
+            begun = False
+        elif line[:1] in b" \t":  # a folded line (RFC 9112 section 5.2)
+            if out:
+                out[-1] = (out[-1][0], f"{out[-1][1]} {line.decode('latin-1').strip()}".strip())
+        else:
+            field = _field(line) if len(line) <= LONG else _read(line)
+            if field is not None:
+                out.append(field)
+    return status, out
+
+
+def _read(line: bytes) -> tuple[str, str] | None:
+    """Name and value of a field line, None where it is none."""
+    name, colon, value = line.decode("latin-1").partition(":")
+    return (name.strip().lower(), value.strip()) if colon else None
+
+
+_field = lru_cache(2048)(_read)
+"""Most lines of a server come with each of its answers."""
+
+
+def final(lines: list[bytes]) -> bytes:
+    r"""The final head among the lines, as it came.
+
+    >>> final([b"HTTP/1.1 100 \r\n", b"\r\n", b"HTTP/1.1 200 OK\r\n", b"A: b\r\n", b"\r\n", b"Late: x\r\n"])
+    b'HTTP/1.1 200 OK\r\nA: b\r\n\r\n'
+    >>> final([b"HTTP/1.1 200 OK\r\n", b"\r\n", b"\r\n"])
+    b'HTTP/1.1 200 OK\r\n\r\n'
+    """
+    head = b"".join(lines)
+    if 0 < head.find(b"\n\r\n") == len(head) - 3 and b"\n\n" not in head and head[:5] == b"HTTP/":
+        return head  # there is but one
+    heads: list[list[bytes]] = []
+    for line in lines:
+        if line[:5] == b"HTTP/" and (not heads or heads[-1][-1] in (b"\r\n", b"\n")):
+            heads.append([])
+        if heads and (len(heads[-1]) < 2 or heads[-1][-1] not in (b"\r\n", b"\n")):
+            heads[-1].append(line)
+    return b"".join(heads[-1]) if heads else b""
+
+
+def content_type(headers: Headers) -> str:
+    """The content type in lower case, '' when there is none."""
+    return next((value.lower() for name, value in headers if name == "content-type"), "")
+
+
+def version(line: bytes) -> str:
+    r"""The HTTP version of a status line.
+
+    >>> version(b"HTTP/1.1 200 OK\r\n"), version(b"HTTP/2 200 \r\n")
+    ('1.1', '2')
+    """
+    return line[5:8].decode("latin-1").split(" ")[0]
+
+
+PROXIES = "a proxy is SCHEME://HOST:PORT, SCHEME being http, https, socks5h, socks5, socks4a or socks4"
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_BAD_VALUE = re.compile(r"[\r\n\0]")
+_FRAMING = ("content-length", "transfer-encoding")
+"""Headers that say where a request ends: a wrong one would make the next request on a kept connection part of
+this one."""
+
+
+def sound(name: str, value: str) -> bool:
+    """Whether a header may be sent: its name a token, its value one line, and none that says where the
+    request ends."""
+    return bool(TOKEN.fullmatch(name)) and not _BAD_VALUE.search(value) and name.lower() not in _FRAMING
+
+
+def ca_bundle() -> str | None:
+    """The system's trusted certificates, else certifi's; None: curl's own default."""
+    import ssl
+
+    paths = ssl.get_default_verify_paths()
+    for path in (
+        paths.cafile,
+        "/etc/ssl/certs/ca-certificates.crt",
+        "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/cert.pem",
+    ):
+        if path and Path(path).is_file():
+            return path
+    try:
+        import certifi
+    except ImportError:
+        return None
+    return certifi.where()
+
+
+def proxy_of(url: str) -> str | None:
+    """`host:port` of a proxy's URL, None where it is none that is used: `http`, `https` or socks, with its
+    port.
+
+    >>> proxy_of("http://user:secret@proxy.example:3128"), proxy_of("ftp://proxy.example:21"), proxy_of("http://proxy.example")
+    ('proxy.example:3128', None, None)
+    """
+    scheme, _, rest = url.partition("://")
+    authority = rest.rstrip("/").rpartition("@")[2]
+    found = re.fullmatch(r"([\w.-]+|\[[0-9a-fA-F:.]+\]):\d{1,5}", authority)
+    return (
+        authority if found and scheme in ("http", "https", "socks5", "socks5h", "socks4", "socks4a") else None
+    )
+
+
+def line(name: str, value: str) -> bytes:
+    """A header as curl wants it: latin-1 where that can say it, else UTF-8; `name;` sends an empty value.
+
+    >>> line("X-Name", "Zoë"), line("X-Empty", "")
+    (b'X-Name: Zo\\xeb', b'X-Empty;')
+    """
+    text = f"{name}: {value}" if value or name == "Expect" else f"{name};"
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
+
+
+def sent(request: Request, lines: Sequence[bytes], version: str, through: bool = False) -> bytes:
+    r"""A request as curl writes it for these lines: its head, then its body. `through`: an HTTP proxy is told
+    the whole URL.
+
+    >>> sent(Request("http://e.com/a"), [b"A: b", b"Expect:", b"C;"], "1.1")
+    b'GET /a HTTP/1.1\r\nHost: e.com\r\nA: b\r\nC:\r\n\r\n'
+    """
+    scheme, host, path = split(request.url)
+    path = path.partition("#")[0]
+    said, names = _told(tuple(lines))
+    target = request.url.partition("#")[0] if through and scheme == "http" else path
+    out = [f"{request.method} {target} HTTP/{version}".encode()]
+    if b"host" not in names:
+        out.append(b"Host: " + host.encode())
+    out += said
+    if through and scheme == "http" and b"proxy-connection" not in names:
+        out.insert(2, b"Proxy-Connection: Keep-Alive")
+    body = b"" if request.body is None else request.body.encode("utf-8", "surrogatepass")
+    if request.body is not None:
+        out.append(b"Content-Length: %d" % len(body))
+        if b"content-type" not in names:
+            out.append(b"Content-Type: application/x-www-form-urlencoded")
+    return b"\r\n".join((*out, b"", body))
+
+
+@lru_cache(maxsize=256)
+def _told(lines: tuple[bytes, ...]) -> tuple[list[bytes], frozenset[bytes]]:
+    """The lines as curl writes them, secrets masked, and their names: most requests of a crawl have the same."""
+    said = [_said(one) for one in lines if one.rstrip()[-1:] != b":"]
+    names = frozenset(one.partition(b":")[0].lower() for one in said)
+    return [mask_head(one) for one in said], names
+
+
+def _said(one: bytes) -> bytes:
+    """A line as curl writes it: `name;` is a header without a value, and `Connection` it writes itself."""
+    if one.endswith(b";") and b":" not in one:
+        return one[:-1] + b":"
+    return b"C" + one[1:] if one[:11] == b"connection:" else one
+
+
+SMALL = 256 << 10
+"""Bytes of a file that stay in memory."""
+SLOWEST = 256 << 10
+"""Bytes a second that a file must come at, where it takes longer than a page may."""
+MOST_PIECES = 200_000
+"""Pieces of a body, and one more for each KiB."""
+
+
+class Spool:
+    """The body of one file. `most`: bytes; `folder`: where a large one lies meanwhile."""
+
+    def __init__(self, rule: FileRule, most: int, folder: str) -> None:
+        self.most, self._rule, self._folder = rule.size or most, rule, folder
+        self.coded = False
+        """What comes has a content-coding: its first bytes show nothing."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self.head, self.size, self._pieces, self._hash = b"", 0, 0, hashlib.sha256()
+        self._file: Any = tempfile.SpooledTemporaryFile(max_size=SMALL, dir=self._folder)  # noqa: SIM115 - it outlives this
+
+    def write(self, data: bytes, declared: str | None) -> str:
+        """Take a piece; the word of what ends the transfer, or ''."""
+        before = self.size
+        self.size += len(data)
+        self._pieces += 1
+        if self.size > self.most:
+            return "too-large"
+        if self._pieces > MOST_PIECES + self.size // 1024:
+            return "chunks"
+        if before < HEAD:
+            self.head += data[: HEAD - before]
+            if self.size >= HEAD and not self.coded and not self._rule.takes(media_type(self.head, declared)):
+                return "content-type"
+        self._hash.update(data)
+        self._file.write(data)
+        return ""
+
+    def again(self, body: bytes) -> None:
+        """Its content is another: without its coding."""
+        self._file.close()
+        self._begin()
+        self.write(body, None)
+
+    def read(self) -> bytes:
+        """All of it."""
+        self._file.seek(0)
+        data: bytes = self._file.read()
+        return data
+
+    def end(self) -> Spooled:
+        """What came; the file is the caller's."""
+        file, self._file = self._file, None
+        return Spooled(file, self.size, self._hash.hexdigest())
+
+    def drop(self) -> None:
+        """Nobody wants what came."""
+        if self._file is not None:
+            self._file.close()
+
+
+def whole(
+    spool: Spool | None, body: bytes, coding: str, most: int, *, cut: bool
+) -> tuple[bytes, Spooled | None]:
+    """A body without its content-coding: itself, or the first bytes of a spool and what lies there. Raises
+    TooLarge, BadCoding.
+
+    A spool that is coded is decoded in memory, and so bounded as pages are.
+    """
+    if spool is None:
+        return decode(body, coding, most, cut=cut), None
+    if coding:
+        if spool.size > most:
+            raise TooLarge
+        spool.again(decode(spool.read(), coding, min(most, spool.most)))
+    return spool.head, spool.end()
+
 
 MOST_HEADER_LINES, MOST_HEADER_BYTES, MOST_CHUNKS = 100, 64 << 10, 200_000
 DRAINED, ERROR = 64 << 10, 1 << 20
