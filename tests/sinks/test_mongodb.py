@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from gossamer.sinks.mongodb import decimals, document, extra, written
+from gossamer.sinks.mongodb import Unholdable, decimals, document, exact, extra, written
 from sinks.made import loose
 
 pymongo = pytest.importorskip("pymongo")
@@ -57,3 +58,15 @@ def test_only_what_all_rows_write_over_is_not_asked_for() -> None:
 def test_a_document_begins_with_its_id_whatever_its_item_begins_with() -> None:
     """The driver takes a document whose first name begins with $ for an update."""
     assert [*document(decimals, loose(1, **{"$set": 1}), None)][:2] == ["_id", "$set"]
+
+
+def test_decimals_are_decimal128_and_34_digits_at_most() -> None:
+    """FerretDB 1, which the other tests run against, has no decimals: this is for servers that have them."""
+    from bson import BSON, Decimal128
+
+    value = Decimal("1234567890.012345678901234567890123")
+    found = document(exact, loose(1, price=value), None)["price"]
+    assert (found, found.to_decimal()) == (Decimal128(str(value)), value)
+    assert BSON.encode({"price": found}).decode() == {"price": Decimal128(str(value))}
+    with pytest.raises(Unholdable, match="34 digits"):
+        exact(Decimal("1." + "1" * 40))
