@@ -1,4 +1,4 @@
-"""How much a worker may take on: its share of its process, and the caps that it is under."""
+"""How many visits a worker may run: its share of the process, and the caps that apply to it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ from collections.abc import Callable
 from typing import Protocol
 
 CUT_S, GROW_S, HOLD_S = 0.5, 2.0, 60.0
-"""Seconds between two cuts; of quiet before more is taken on; before the level at which something ran short
-is tried again."""
+"""Seconds between two cuts, seconds without shortage before the limit rises, and seconds before the level of
+the last shortage is tried again."""
 GIVE_UP_S = 15.0
-"""Seconds in which not even one visit at a time got through, after which the worker ends."""
+"""Seconds after which the worker ends if not even one visit at a time succeeds."""
 REPEAT_S = 600.0
-"""Seconds until the same shortage is told again."""
+"""Seconds until the same shortage is logged again."""
 
 
 class Limiter:
-    """How many visits a process may have under way, by what it has of its own: descriptors, memory, threads,
-    ports.
-
-    A shortage halves `visits` at once; quiet raises it again, by an eighth each two seconds, up to `most`.
-    `log(line)` is called when the process runs short of something, once for each thing in ten minutes.
-    """
+    """Limits the number of running visits of a process by its own resources: descriptors, memory, threads,
+    ports. A shortage halves `visits` at once. Without shortage the limit rises by an eighth every two
+    seconds, up to `most`. `log(line)` is called for each kind of shortage, at most once in ten minutes."""
 
     def __init__(
         self,
@@ -33,25 +30,25 @@ class Limiter:
     ) -> None:
         self.most = self.visits = self._ceiling = most
         self.over = ""
-        """What not even one visit at a time got enough of."""
+        """The resource of which not even one visit at a time got enough, or ''."""
         self._log, self._clock, self._begins = log, clock, begins
         self._cut_at = self._grown_at = self._hit_at = -REPEAT_S
         self._told: dict[str, float] = {}
         self._since: float | None = None
 
     def begin(self) -> None:
-        """Log `begins`, why fewer visits than wanted are allowed from the beginning; once."""
+        """Logs once why fewer visits than configured are allowed from the beginning."""
         if self._begins:
             self._log(self._begins)
             self._begins = ""
 
     @property
     def calm(self) -> bool:
-        """Whether nothing ran short of late."""
+        """Returns whether there was no recent shortage."""
         return self.visits >= self.most and self._since is None
 
     def short(self, what: str, measured: bool = False) -> None:
-        """A visit found that the process is short of something; or (`measured`) it is all but so."""
+        """Records that a visit met a shortage or, with `measured`, that a measurement is close to one."""
         now = self._clock()
         self._grown_at = now
         if now - self._cut_at >= CUT_S:
@@ -69,7 +66,7 @@ class Limiter:
                 self.over = what
 
     def fine(self) -> None:
-        """A visit got through."""
+        """Records that a visit succeeded."""
         self._since = None
         if self.visits >= self.most:
             return
@@ -81,28 +78,29 @@ class Limiter:
 
 
 class Room(Protocol):
-    """How much one crawl may take on: its share of a process that works on several."""
+    """The capacity of one crawl: its share of a process that works on several crawls."""
 
     def ask(self, busy: int) -> int:
-        """How many more claims it may make beside those that it has; 0 where so few are not worth a call."""
+        """Returns how many more claims the crawl may make. Returns 0 if the number is too small to be worth a
+        call."""
 
     def took(self, claims: int) -> None:
-        """So many were made."""
+        """Records the number of claims made."""
 
     def rests(self, busy: int) -> None:
-        """It wants no more than it has just now."""
+        """Records that the crawl needs no more than it has now."""
 
 
 class FleetCaps(Protocol):
-    """Caps on what many workers do together (`frontier.rates`)."""
+    """Caps on the total of all workers (`frontier.rates`)."""
 
     async def take(self, n: int) -> int: ...
     async def back(self, n: int) -> None: ...
 
 
 class Alone:
-    """The room of a worker that has its process to itself: a quarter more than run at once waits, so that
-    none idles."""
+    """The capacity of a worker that has a process to itself. It claims a quarter more than it can run, so
+    that no slot idles."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter

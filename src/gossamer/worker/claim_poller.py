@@ -1,8 +1,8 @@
-"""Which buckets a worker asks for claims, and when: those in which a host's time has come, seen in one look a
-server.
+"""Decides which buckets a worker polls for claims, and when: those with a host that is due, found with one
+call per server.
 
-All workers see the same buckets, so each goes round them in an order of its own. What other workers add is
-seen in the next look at all buckets; what this one has settled, at once.
+All workers see the same buckets, so each visits them in its own order. URLs that other workers add become
+visible at the next poll of all buckets, and the worker's own settles at once.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ from gossamer.model.visit import Claimed
 from gossamer.worker.capacity import FleetCaps
 
 LOOK, QUIET = 0.5, 1.0
-"""Seconds between looks at all buckets; and after one that found no host whose time comes before the next."""
+"""Seconds between two polls of all buckets, and after a poll that found no host due before the next one."""
 TICK = 0.2
-"""Longest time in seconds that a store of one bucket is not asked."""
+"""Maximum seconds for which the only bucket of a store is not polled."""
 CAPPED = 0.02
-"""Seconds between looks whether a cap leaves something."""
+"""Seconds between two checks whether a fleet-wide cap has room."""
 
 SHARE = 4
-"""Claims that a bucket is asked for at least, where there are several: a call that brings one costs as much
-as one that brings more."""
+"""Minimum number of claims requested from each of several buckets, because a call that returns one claim
+costs as much as one that returns several."""
 
 
 class Asking:
-    """The buckets of one crawl as one worker sees them."""
+    """The buckets of one crawl as seen by one worker."""
 
     def __init__(self, frontier: FrontierVerbs, buckets: int, caps: FleetCaps | None = None) -> None:
         self._frontier, self._buckets, self._caps = frontier, buckets, caps
         self._capped_until = 0.0
         self._due: dict[int, float] = {0: 0.0} if buckets == 1 else {}
-        """When a bucket is to be asked, on the monotonic clock."""
+        """The monotonic time at which each bucket is due."""
         self._touched: set[int] = set()
         self._look_at = 0.0
         self._turn = random.sample(range(buckets), buckets)
         self._next = 0
         self.waiting = True
-        """Whether hosts wait for their time, as far as we know."""
+        """Whether hosts are waiting for their time, as far as this worker knows."""
         self.dry = True
-        """Whether the last round brought nothing: all hosts wait, for their time or for the slots of visits
-        that are not settled."""
+        """Whether the last round returned nothing, because every host waits for its time or for the slots of
+        unsettled visits."""
 
     def touch(self, bucket: int) -> None:
-        """Something changed in a bucket: its hosts may have another time."""
+        """Notes that a bucket changed, so its hosts may be due at another time."""
         if self._buckets == 1:
             self._due[0] = 0.0
         else:
@@ -54,15 +54,15 @@ class Asking:
 
     @property
     def next_at(self) -> float:
-        """When there is something to ask or to look for, on the monotonic clock."""
+        """Returns the monotonic time of the next poll."""
         if self._touched:
             return self._capped_until
         at = self._due.get(0, 0.0) if self._buckets == 1 else min((self._look_at, *self._due.values()))
         return max(at, self._capped_until)
 
     async def claims(self, want: int) -> list[Claimed]:
-        """One round: about `want` claims from the buckets that are due, within the caps; nothing when none
-        is."""
+        """Makes one round and returns about `want` claims from the buckets that are due, within the caps.
+        Returns an empty list if no bucket is due."""
         got = await self._round(want)
         self.dry = not any(one.claims for one in got)
         return got
@@ -87,7 +87,7 @@ class Asking:
             return []
         got = await self._frontier.everywhere.claim(asks)
         now = time.monotonic()
-        for bucket, _ in asks:  # those without an answer come again with the next look
+        for bucket, _ in asks:  # a bucket that did not answer is polled again in the next round
             self._due.pop(bucket, None)
         for one in got:
             self._put(one, now, dict(asks)[one.bucket])
@@ -125,7 +125,7 @@ class Asking:
             self.waiting = bool(self._due)
 
     def _asks(self, want: int) -> Sequence[tuple[int, int]]:
-        """The due buckets, each with how many claims it is asked for."""
+        """Returns the due buckets with the number of claims to request from each."""
         now = time.monotonic()
         due = [bucket for bucket, at in self._due.items() if at <= now]
         if len(due) > 1:

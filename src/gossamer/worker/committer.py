@@ -1,11 +1,13 @@
 """Group commit: rows durable, then claims settled. A crash before the settle changes nothing but time lost.
 
-One commit is in flight at a time. What it costs by itself, the sync to the disk above all, is shared by its
-visits: so a busy worker gathers many; one that finds nothing to do gathers few, as hosts may wait for the
-slots of its visits. Plain files are appended under the crawl's output lock, and their new length is committed
-in the same script that settles the claims of their rows; when that script finds a claim no longer ours, the
-rows are cut and written again without it. After a surprise nothing is tried again here: the worker stops, and
-the next one cuts the tail.
+One commit is in flight at a time. Its fixed cost, mainly the sync to the disk, is shared by all of its
+visits. A busy worker therefore gathers many visits; an idle one gathers few, because hosts may wait for the
+slots of its visits.
+
+Plain files are appended under the crawl's output lock. Their new length is committed by the script that
+settles the claims of their rows. If that script finds that a claim is no longer held by this worker, the rows
+are cut and written again without it. After an unexpected error nothing is retried here: the worker stops, and
+the next one cuts the uncommitted tail.
 """
 
 from __future__ import annotations
@@ -24,37 +26,37 @@ from gossamer.worker.outputs import Append, Outputs
 
 MOST_BYTES = 32 << 20
 LULL = 0.02
-"""Seconds that a lone visit waits for company."""
+"""Seconds for which a single visit waits for others."""
 COMPANY = 32
 
 
 class Company(NamedTuple):
-    """For what a busy worker waits."""
+    """How long and for how many visits a busy worker waits before it commits."""
 
     seconds: float
-    """Then it commits; a little later the keeper frees hosts by a call of its own."""
+    """Seconds after which it commits. Shortly after, the lease keeper frees hosts with a call of its own."""
     enough: int
-    """Visits with which it commits."""
+    """Number of visits at which it commits."""
     most: int
-    """Visits of one commit, and most that wait for the next one."""
+    """Maximum number of visits in one commit, and maximum number waiting for the next."""
 
 
 FEW, MANY = Company(0.4, 192, 256), Company(1.0, 448, 512)
 ROOMY = 4
-"""Times as many visits as a worker makes at once that a host must allow for MANY: else it may wait for slots
-of what is not settled."""
+"""How many times more concurrent requests hosts must allow than the worker makes before MANY applies.
+Otherwise the worker may wait for the slots of unsettled visits."""
 
 
 def company(slots: int, concurrency: int, *, counted: bool = False) -> Company:
-    """For what to wait where hosts allow so many requests at once. `counted`: bytes are limited, and what
-    waits is not counted yet."""
+    """Returns how long to gather visits if hosts allow `slots` concurrent requests. `counted`: bytes are
+    limited, and waiting visits are not counted yet."""
     if counted:
         return FEW._replace(seconds=0.0)
     return MANY if slots >= ROOMY * concurrency else FEW
 
 
 class Committer:
-    """Writes and settles what visits ended with."""
+    """Writes and settles the results of visits."""
 
     def __init__(
         self,
@@ -66,21 +68,21 @@ class Committer:
     ) -> None:
         self.waiting: list[Visit] = []
         self.under_way: list[Visit] = []
-        """Visits in the commit under way."""
+        """Visits of the commit in flight."""
         self.refused = 0
-        """Visits whose claim was no longer ours."""
+        """Number of visits whose claim was lost before the settle."""
         self.busy: Callable[[], bool] = lambda: False
-        """Whether the worker finds work enough: then nothing waits for a commit."""
+        """Whether the worker has enough work. If so, no host waits for a commit."""
         self._frontier, self._outputs, self._likening = frontier, outputs, likening
         self.on_settled: Callable[[list[Visit]], None] = lambda _: None
         self.on_put: list[Callable[[Visit], None]] = []
-        """Hear of each visit that is handed over."""
+        """Callbacks, called with each visit that is handed over."""
         self.company, self._size = company, 0
         self._wake = asyncio.Event()
         self._closing = False
 
     def put(self, visit: Visit) -> None:
-        """Hand a visit over."""
+        """Hands a visit over."""
         visit.put_at = time.monotonic()
         for hears in self.on_put:
             hears(visit)
@@ -90,20 +92,20 @@ class Committer:
 
     @property
     def full(self) -> bool:
-        """Whether no more visits should begin."""
+        """Whether no further visits should begin."""
         return len(self.waiting) >= self.company.most or self._size >= MOST_BYTES
 
     @property
     def idle(self) -> bool:
-        """Whether all is durable and settled."""
+        """Whether everything is durable and settled."""
         return not self.waiting and not self.under_way
 
     def unsettled(self) -> list[Visit]:
-        """Visits handed over and not settled yet."""
+        """Visits handed over and not yet settled."""
         return self.under_way + self.waiting
 
     async def run(self) -> None:
-        """Commit until `close` was called and nothing waits. A surprise ends it."""
+        """Commits until `close` was called and nothing waits. An unexpected error ends it."""
         while not self._closing or self.waiting:
             if not self.waiting:
                 self._wake.clear()
@@ -120,12 +122,12 @@ class Committer:
             await self._outputs.ship()
 
     def close(self) -> None:
-        """Commit what waits, then end `run`."""
+        """Commits the waiting visits, then ends `run`."""
         self._closing = True
         self._wake.set()
 
     async def _gather(self) -> None:
-        """Wait for company where it comes."""
+        """Waits for further visits if more are expected."""
         if len(self.waiting) < COMPANY and not self._closing:
             await asyncio.sleep(LULL)
         until = self.waiting[0].put_at + self.company.seconds
@@ -135,11 +137,9 @@ class Committer:
             await asyncio.sleep(LULL)
 
     async def _commit(self, batch: list[Visit]) -> None:
-        """Rows first, then the settle with the files' new lengths.
-
-        Where the store has several servers, the rows of a file are written and settled server by server: no
-        script vouches for two.
-        """
+        """Writes the rows, then settles with the files' new lengths. If the store has several servers, the
+        rows of a file are written and settled server by server, because no script can vouch for two
+        servers."""
         if self._likening is not None:
             await self._likening.mark(batch)
         rows = [row for visit in batch for row in visit.rows]
@@ -154,11 +154,8 @@ class Committer:
     async def _settle(
         self, buckets: dict[int, list[Visit]], append: Append | None, adds: dict[int, Adds]
     ) -> None:
-        """Settle all visits but those whose claim is no longer ours: their rows are cut.
-
-        Links of refused visits are added all the same: the taker remembers them as taken, and would not take
-        them again.
-        """
+        """Settles all visits except those whose claim was lost, whose rows are cut. The links of lost visits
+        are added anyway, because the taker remembers them as taken and would not take them again."""
         lost = False
         while True:
             if append and len(groups := await self._frontier.together(list(buckets))) > 1:
@@ -181,12 +178,12 @@ class Committer:
             for commit, outcome in zip(commits, await self._frontier.settle_all(commits), strict=True):
                 if isinstance(
                     outcome, Moved | Stale
-                ):  # an emptied store knows no claim either: nothing of ours belongs into it
+                ):  # an emptied store knows no claims, so no rows of this worker may remain
                     await self._frontier.check_same()
                 if isinstance(outcome, Moved):
                     if not self._frontier.patience.patient or lost:
                         raise outcome
-                    lost = True  # the store came back without its last second: so do the files
+                    lost = True  # the store came back without its last second: cut the files to match
                     await self._outputs.reread()
                     left = buckets
                     break
@@ -217,4 +214,4 @@ def _commit(bucket: int, visits: list[Visit], adds: Adds) -> Commit:
     now = time.monotonic()
     return Commit(
         bucket, [visit.ends(now) for visit in visits if visit.settle.action], counts, adds, hosts=hosts
-    )  # robots: only logged
+    )  # robots.txt visits are only logged

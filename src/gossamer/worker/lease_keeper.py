@@ -1,8 +1,8 @@
-"""The keeper of a worker: renews its leases, returns those of the dead, frees the hosts of visits that wait
-for a slow sink.
+"""Renews a worker's leases, requeues the claims of dead workers, and frees the hosts of visits that wait for
+a slow sink.
 
-Its calls fail alone: while the store is away nothing is lost but time, and when it is back, who lives renews
-before anybody sweeps.
+A failed call does not stop the worker. An outage of the store costs only time: afterwards live workers renew
+their leases before any worker sweeps.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from gossamer.worker.claim_poller import TICK, Asking
 from gossamer.worker.committer import Committer
 
 RENEW, SWEEP = 10.0, 5.0
-"""Seconds between renewals of all leases, and between sweeps; its turns come every TICK."""
+"""Seconds between renewals of all leases, and between sweeps. Both happen at a TICK."""
 LATE, MORE = 0.5, 0.1
-"""Seconds after which what waits for its commit frees its host by a call of its own: at least so many, and
-more than a worker gathers."""
+"""Seconds after which a visit that waits for its commit frees its host with a call of its own: a minimum, and
+the margin over the time for which the committer gathers visits."""
 BACK = 3.0
-"""Seconds after an outage in which it does not sweep."""
+"""Seconds after an outage during which this worker does not sweep."""
 
 
 class LeaseKeeper:
-    """Keeps the claims `held`, by bucket and token; `held` loses those that were lost."""
+    """Keeps the leases of `held`, keyed by bucket and token. Lost claims are removed from `held`."""
 
     def __init__(
         self,
@@ -39,12 +39,14 @@ class LeaseKeeper:
         self._frontier, self._held, self._committer, self._asking = frontier, held, committer, asking
         self._ledger = ledger
         self.landed: set[tuple[int, int]] = set()
-        """Claims whose hosts are free already."""
+        """Claims whose hosts are already free."""
 
     async def run(self, wake: Callable[[], None]) -> None:
-        """Keep, for ever; `wake` is called after each turn that changed something."""
+        """Runs forever. Calls `wake` after each turn that changed something."""
         renewed = time.monotonic()
-        swept = renewed if self._ledger is None else renewed - SWEEP  # who comes after a crash need not wait
+        swept = (
+            renewed if self._ledger is None else renewed - SWEEP
+        )  # after a crash the first sweep need not wait
         patience = self._frontier.patience
         outages = patience.outages
         while True:
@@ -65,7 +67,8 @@ class LeaseKeeper:
                 wake()
 
     async def _sweep(self) -> None:
-        """Return the claims whose lease ran out, and before that of those who died here."""
+        """Requeues claims with expired leases. Before that, requeues the claims of workers that died on this
+        machine."""
         if self._ledger is not None:
             with self._ledger.of_dead() as dead:
                 if dead:
@@ -80,7 +83,7 @@ class LeaseKeeper:
             self._held.pop(lost, None)
 
     async def _free_hosts(self) -> bool:
-        """What is over but not durable for a while keeps no host waiting; whether there was some."""
+        """Frees the hosts of visits that are over but not yet durable. Returns whether there were any."""
         late = time.monotonic() - max(LATE, self._committer.company.seconds + MORE)
         over: dict[int, list[Visit]] = {}
         for visit in self._committer.unsettled():

@@ -1,9 +1,9 @@
-"""From the links of a page to what the frontier takes: resolve, filter, fingerprint, group. The hot path of
-the crawler.
+"""Turns the links of a page into URLs for the frontier: resolve, filter, fingerprint, group. This is the hot
+path of the crawler.
 
-Never an object, a log record or a round trip per link: most links of a page were met before, and cost one
-look-up in a cache of raw hrefs. What that cache knows as taken is in the frontier, or in a commit to come, or
-the worker ends.
+Never an object, a log record or a round trip per link. Most links of a page were met before and cost one
+lookup in a cache of raw hrefs. A link that the cache marks as taken is in the frontier or in a pending
+commit; if that commit fails, the worker ends.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from gossamer.model.request import FILE, Request, entry, pack, split
 from gossamer.model.visit import Adds, Claim, Row, Visit
 
 ROOM = 50_000
-"""Links remembered, twice over (two generations)."""
+"""Number of links in each of the two generations of the cache."""
 MAX_KEY = 512
-"""Characters of a link that is remembered."""
+"""Maximum length in characters of a cached link."""
 SLOTS = 1 << 20
-"""Fingerprints of taken URLs that are remembered, 8 bytes each: a link that is no longer among the recent
-ones costs no add."""
+"""Number of fingerprints of taken URLs that are remembered, at 8 bytes each. They save the add of a link that
+is no longer in the cache."""
 
 
 Hit = tuple[int, str, int]
-"""What is remembered of a link: its mark, why it is refused (`duplicate`: it is taken), and at which depth it
-was taken (where depths are kept; else -1): nearer to a seed it is offered again."""
+"""A cache entry for a link: its fingerprint, the reason for its refusal (`duplicate` if it was taken), and
+the depth at which it was taken. Where depths are not tracked the depth is -1. A link found at a smaller
+depth is offered again."""
 
 
 class Filter(Protocol):
-    """The pure filters: the reason why a URL is not wanted, or None."""
+    """The pure filters. Returns the reason why a URL is refused, or None."""
 
     def refuse(self, url: str, host: str, depth: int, beside: str = "") -> str | None: ...
 
@@ -47,42 +48,43 @@ class Filter(Protocol):
 
 
 class Taken(msgspec.Struct):
-    """What became of links: groups to add, refusals by reason, how many distinct links there were."""
+    """The result of taking links: groups to add, refusals by reason, and the number of distinct links."""
 
     adds: Adds = {}
     skips: dict[str, int] = {}
     distinct: int = 0
 
     def skip(self, reason: str, by: int = 1) -> None:
-        """Count a refusal."""
+        """Counts a refusal."""
         self.skips[reason] = self.skips.get(reason, 0) + by
 
     @property
     def found(self) -> int:
-        """Refused links: they end here, so they are counted here."""
+        """The number of refused links. They never reach the frontier, so they are counted here."""
         return sum(self.skips.values())
 
 
 class Read(msgspec.Struct):
-    """What reading a page gave: rows for the sinks, links taken, items, what went wrong."""
+    """The result of reading a page: rows for the sinks, links taken, items, and errors."""
 
     rows: list[Row]
     taken: Taken
     items: int = 0
     counts: dict[str, int] = {}
-    """What its items say of its site, and how many are not stored (`gossamer.model.quality`)."""
+    """Counts for the quality of the site, and the number of items that are not stored
+    (`gossamer.model.quality`)."""
     error: str | None = None
     infrastructure: bool = False
-    """A sitemap or feed: no page, nothing of it is counted as found."""
+    """Whether the page is a sitemap or feed, which does not count as a found page."""
     later: Callable[[Visit], None] | None = None
-    """As in Visit."""
+    """See Visit."""
     names: Sequence[tuple[Sequence[Named], int]] = ()
-    """What each of the items, which are the first rows, names and how many are beyond its limit: of a page
-    that another process read."""
+    """For each item, in the order of the first rows: the files that it names and the number of files over its
+    limit. Set for pages that another process read."""
 
 
 class Recent:
-    """A cache of two generations, `new` and `old`: the older is thrown away when the newer is full. Room 1
+    """A cache with two generations, `new` and `old`. When `new` is full, `old` is dropped. A capacity of 1
     works, slowly."""
 
     def __init__(self, room: int = ROOM) -> None:
@@ -91,7 +93,7 @@ class Recent:
         self.old: dict[str, Hit] = {}
 
     def put(self, key: str, value: Hit) -> None:
-        """Remember a key, unless it is so long that ROOM of them would fill the memory."""
+        """Stores a key, unless it is so long that a full cache of such keys would exhaust the memory."""
         if len(key) > MAX_KEY:
             return
         if len(self.new) >= self.room:
@@ -100,8 +102,8 @@ class Recent:
 
 
 class Taker:
-    """Takes links in for one crawl. `remainder` halves a fingerprint as the seen-set wants it, `key` is the
-    canonical form."""
+    """Takes the links of one crawl. `remainder` splits a fingerprint in the halves that the seen set needs.
+    `key` returns the canonical form."""
 
     def __init__(
         self,
@@ -122,9 +124,11 @@ class Taker:
         self._key, self._own, self._cap, self._lane = key, own, cap, lane
         self.depths = depths
         self.open = False
-        """The scope depends on the page: what one refuses another may take."""
+        """Whether the scope depends on the page, so that a link refused on one page may be taken on another.
+        """
         self.holds = True
-        """A seed may yet be redirected: links to hosts beside the seeds' own are not lost."""
+        """Whether a seed may still be redirected. Until then links to hosts other than the seeds' own are
+        kept."""
         self._recent, self._taken = Recent(room), _slots()
         self._hosts: dict[str, tuple[int, str, str]] = {}
 
@@ -137,8 +141,8 @@ class Taker:
         taken: Taken | None = None,
         met: set[int] | None = None,
     ) -> Taken:
-        """The plain links of a page, found at depth + 1 with the page's priority. `taken`, `met`: of the
-        page's links before these."""
+        """Takes the plain links of a page at depth + 1 with the page's priority. `taken`, `met`: the results
+        of this page's earlier links."""
         taken = Taken() if taken is None else taken
         scheme, host, path = split(page_url)
         folder = base[: base.rfind("/") + 1]
@@ -189,10 +193,10 @@ class Taker:
         taken: Taken,
         met: set[int],
     ) -> Hit | None:
-        """A link that the cache does not know: its mark and the reason why it is refused ('' when it is taken
-        here)."""
+        """Handles a link that the cache does not contain. Returns its fingerprint and the reason for its
+        refusal ('' if it is taken)."""
         if url is None:
-            return None  # mailto:, javascript:, what is no URL: no link at all
+            return None  # not a URL that can be crawled: mailto:, javascript:
         mark = urls.fingerprint(self._key(url), self._seed)
         if mark in met:
             return mark, "", -1
@@ -206,7 +210,7 @@ class Taker:
             reason = "trap"
         held = self._held(reason, url, to_host, depth)
         if reason is not None:
-            # those depend on the way here
+            # refused for a reason that depends on the path to this page
             if reason not in ("depth", "trap") and (to_host == host or not self.open):
                 self._recent.put(key, (mark, reason, -1))
             if not held:
@@ -216,7 +220,7 @@ class Taker:
         self._put(taken.adds, to_host, priority, "h" if held else "", voucher, mark, stored)
         if reason is None:
             self._recent.put(key, (mark, "duplicate", depth if self.depths else -1))
-            if not self.depths and self._own(to_host):  # other hosts are vouched for by each add
+            if not self.depths and self._own(to_host):  # links to other hosts are vouched for with each add
                 self._taken[mark % SLOTS] = mark
         return mark, reason or "", -1
 
@@ -229,11 +233,8 @@ class Taker:
         beside: str = "",
         edition: str = "",
     ) -> str | None:
-        """One request with needs of its own (a seed, a child of a redirect, what a site function asks for).
-        `beside` as in Scope.
-
-        Returns the reason why it is refused, which is counted, too; None when it is taken.
-        """
+        """Takes one request with requirements of its own: a seed, a redirect target, or a request of a site
+        function. `beside`: as in Scope. Returns the reason for a refusal, which is also counted, or None."""
         _, host, _ = split(request.url)
         if request.use == FILE:
             reason = self.scope.lone(request.url, host)
@@ -262,11 +263,12 @@ class Taker:
         return reason
 
     def _held(self, reason: str | None, url: str, host: str, depth: int) -> bool:
-        """Whether a refused link is kept in case a seed is redirected to its host."""
+        """Returns whether a refused link is kept, because a seed may yet be redirected to its host."""
         return reason == "scope" and self.holds and self.scope.near(url, host, depth)
 
     def mark(self, request: Request, edition: str = "") -> int:
-        """The fingerprint by which the seen-set knows a request; another edition of a page is another one."""
+        """Returns the fingerprint by which the seen set identifies a request. Another edition of a page has
+        another fingerprint."""
         edition = edition or assets.edition(request, self._key)
         canonical = f"{self._key(request.url)}\n{edition}" if edition else self._key(request.url)
         whole = canonical if request.method == "GET" else f"{request.method} {canonical} {request.body}"
@@ -285,7 +287,7 @@ class Taker:
     ) -> None:
         bucket, own, lane = self._hosts.get(host) or self._host(host)
         if asks:
-            lane += "?"  # an entry that asks for a region by itself (`heaps.lua`)
+            lane += "?"  # an entry that requests a region itself (`heaps.lua`)
         flags = own + flags
         high, low = self._remainder(mark)
         adds.setdefault((bucket, host, priority, lane, flags, "" if own else voucher), []).extend(
@@ -300,22 +302,22 @@ class Taker:
         return found
 
     def voucher(self, claim: Claim) -> str:
-        """The name under which this page's domain vouches for discovered hosts, '' when it is in no good
-        standing."""
+        """Returns the name under which this page's domain vouches for discovered hosts, or '' if the domain
+        is not in good standing."""
         if self._own(claim.host) or claim.vouchers > 1:
             return str(urls.fingerprint(urls.registered_domain(claim.host), 0) & 0x7FFFFFFF)
         return ""
 
     def same(self, one: str, other: str) -> bool:
-        """Whether two URLs are one for the seen-set."""
+        """Returns whether two URLs are the same for the seen set."""
         return self._key(one) == self._key(other)
 
     def forget(self) -> None:
-        """A page that was read came to nothing: what was taken from it must be taken again."""
+        """Forgets the links of a page whose visit was discarded, so that they can be taken again."""
         self._recent, self._taken = Recent(self._recent.room), _slots()
 
     def widen(self, scope: Filter) -> None:
-        """A redirected seed changed the scope: what was refused may be wanted now."""
+        """Widens the scope after a seed was redirected. Links refused before may now be taken."""
         self.scope = scope
         self.forget()
         self._hosts.clear()

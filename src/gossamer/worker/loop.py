@@ -1,9 +1,9 @@
-"""The worker: one loop that claims, keeps up to `concurrency` visits going, commits what they bring, renews
+"""The worker loop. It claims URLs, keeps up to `concurrency` visits running, commits their results and renews
 its leases.
 
-It holds caches only. What it had not begun when it is stopped goes back to the front of its queue. Where the
-store's outages are waited for, it keeps what it holds meanwhile: visits end, wait for their commit, and are
-settled when the store is back.
+A worker holds caches only. When it is stopped, claims whose visits have not begun return to the front of
+their queues. If the worker is configured to wait through store outages, it keeps its claims during an outage:
+running visits finish, wait for their commit, and are settled when the store is back.
 """
 
 from __future__ import annotations
@@ -27,20 +27,22 @@ from gossamer.worker.lease_keeper import LeaseKeeper
 from gossamer.worker.worker_score import Merit
 
 LOOK = 1.0
-"""Seconds between looks at the crawl's state."""
+"""Seconds between two reads of the crawl's state."""
 IDLE = 0.5
-"""Longest rest in seconds while no visit is under way."""
+"""Maximum sleep in seconds while no visit is running."""
 GRACE = 7.0
-"""Seconds that a graceful stop waits for requests under way, and (where outages are waited for) for their
+"""Seconds that a graceful stop waits for running requests and, if the worker waits through outages, for their
 commit."""
 ANSWER = 1.0
-"""Seconds that a stop waits for claims under way: else their leases would have to run out."""
+"""Seconds that a stop waits for claim calls in flight. Without the wait, their leases would have to expire.
+"""
 SHORT_MS = 1000
-"""Milliseconds that a host rests when its visit ended for want of something of our own."""
+"""Milliseconds that a host rests after its visit ended because this process ran short of a resource."""
 STARVED = 3
-"""A URL that met the end of the memory so often ends the run: it may be the cause."""
+"""Number of times that one URL may run out of memory before the run ends, because the URL may be the cause.
+"""
 ALONE = 3
-"""A URL whose worker died this often runs when nothing else does."""
+"""Number of worker deaths after which a URL is visited only while no other visit runs."""
 ENDS = {
     "stopping": "stopped",
     "cancelling": "cancelled",
@@ -53,20 +55,21 @@ ENDS = {
     "spent": "credits",
     "mended": "mended",
 }
-"""States in which nothing is claimed any more, and what that makes of a worker's run."""
+"""Crawl states in which nothing is claimed any more, with the outcome that each gives to a worker's run."""
 
 Result = TypeVar("Result")
 
 
 class MakesVisits(Protocol):
-    """Makes visits. A batch of several is a gate: at most one is visited, the refused end, the rest go back."""
+    """Makes visits. The claims of a batch belong to one gate: at most one is visited, refused claims end, the
+    others are requeued."""
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None: ...
 
 
 class Worker:
-    """One crawl's worker. `state` tells the crawl's state; `surprise` hears of exceptions, whose claims are
-    left to expire."""
+    """One crawl's worker. `state` returns the crawl's state. `surprise` receives unexpected exceptions; the
+    leases of their claims are left to expire."""
 
     def __init__(
         self,
@@ -91,12 +94,12 @@ class Worker:
         self.concurrency, self.deadline = concurrency, deadline
         self.room, self.merit = room or Alone(self.limiter), merit
         self.held: dict[tuple[int, int], Claim] = {}
-        """Claims that are ours, by bucket and token: not begun yet, under way, or waiting for their commit.
-        """
+        """All claims of this worker, by bucket and token: not begun, running, or waiting for their commit."""
         self.busy = 0
-        """Visits under way."""
+        """Number of running visits."""
         self.paused, self.outcome = False, ""
-        """Why it ended: finished, pages, bytes, time, stopped, cancelled."""
+        """Whether the crawl is paused, and why the run ended: finished, pages, bytes, time, stopped or
+        cancelled."""
         self._state, self._stop, self._surprise = state, stop, surprise
         self._ready: deque[list[Claim]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -110,8 +113,8 @@ class Worker:
         self._keeper = LeaseKeeper(frontier, self.held, committer, self._asking, ledger)
 
     async def run(self) -> str:
-        """Work until the crawl ends or is stopped; its outcome. Raises what store and sinks raise,
-        ConfigError for unknown needs."""
+        """Works until the crawl ends or is stopped, and returns the outcome. Raises the errors of the store
+        and of the sinks, and ConfigError for unknown requirements of a site."""
         self.committer.on_settled = self._settled
         self.committer.busy = lambda: not self._asking.dry
         try:
@@ -125,7 +128,9 @@ class Worker:
                 ends = time.monotonic() + GRACE + 1.0
                 await self._drain()
                 self.committer.close()
-                if self.frontier.patience.patient:  # what the store does not hear of in time is visited again
+                if (
+                    self.frontier.patience.patient
+                ):  # a settle that does not reach the store in time means that its URL is visited again
                     await unless_stopped(commit, self._stop, ends - time.monotonic())
                 else:
                     await commit
@@ -175,7 +180,7 @@ class Worker:
         return self.merit is not None and self.merit.out
 
     async def _claim(self) -> str:
-        """Claim while there is room and some bucket is due; returns the limit that is reached, or ''."""
+        """Claims URLs while there is room and a bucket is due. Returns the limit that was reached, or ''."""
         limit = ""
         while True:
             busy = self.busy + len(self._ready)
@@ -199,8 +204,8 @@ class Worker:
                 return limit
 
     def _take(self, claims: list[Claim], sure: bool = True) -> None:
-        """Queue new claims; those of one gate stay together. Those that a failover may take back are not
-        ours: they go back."""
+        """Queues new claims and keeps the claims of one gate together. If `sure` is false, a failover may
+        take the claims back, so they are returned to the frontier."""
         gates: dict[str, list[Claim]] = {}
         for claim in claims:
             if claim.strange:
@@ -218,7 +223,7 @@ class Worker:
             self._ledger.note(claims, self.held)
 
     def _begin(self) -> None:
-        """Start visits while there is room; a URL that killed its workers waits until nothing else runs."""
+        """Starts visits while there is room. A URL that killed its workers waits until no other visit runs."""
         for _ in range(len(self._ready)):
             if self.busy >= self.concurrency or self.busy >= self.limiter.visits or self._alone:
                 return
@@ -248,7 +253,7 @@ class Worker:
             await self.visitor.visit(batch, put)
             if through and not self.limiter.calm:
                 self.limiter.fine()
-        # a forced end of a graceful stop: as if it had not begun, but asked just now
+        # a graceful stop was cut short: requeue the URL as if its visit had not begun, but count the request
         except asyncio.CancelledError:
             for claim in batch:
                 if claim.token not in done and claim.kind != "robots":
@@ -260,7 +265,7 @@ class Worker:
                 if claim.token not in done:
                     self.held.pop((claim.bucket, claim.token), None)
             self._surprise(batch[0], error)
-            # no page's fault: nothing goes on from here
+            # a surprise is never the page's fault: the worker stops here
             if isinstance(error, GossamerError | OSError | MemoryError):
                 self._failed = self._failed or error
         finally:
@@ -274,13 +279,15 @@ class Worker:
     def _short(
         self, error: Exception, batch: list[Claim], done: set[int], put: Callable[[Visit], None]
     ) -> bool:
-        """Whether a visit ended because this process ran short of something of its own: then its claims go
-        back to their queue."""
+        """Returns whether a visit ended because this process ran short of a resource. If so, its claims are
+        requeued."""
         what = own_limit(error)
         url = batch[0].request.url
         if not what or self._starved.get(url, 0) >= STARVED:
             return False
-        if isinstance(error, MemoryError):  # it may be the page's own size: that does not go on for ever
+        if isinstance(
+            error, MemoryError
+        ):  # the page itself may need the memory, so this is not repeated forever
             self._starved[url] = self._starved.get(url, 0) + 1
         self.limiter.short(what)
         for claim in batch:
@@ -296,7 +303,7 @@ class Worker:
         self._news.set()
 
     async def _rest(self) -> None:
-        """Sleep until a visit ends, a commit returns, or a bucket's time has come."""
+        """Sleeps until a visit ends, a commit returns, or a bucket becomes due."""
         away = self.paused or self._out or self.frontier.patience.away
         pause = TICK if away else self._asking.next_at - time.monotonic()
         longest = TICK if self.busy or self._ready else IDLE
@@ -305,7 +312,7 @@ class Worker:
                 await self._news.wait()
 
     async def _finished(self) -> bool:
-        """Two sweeps that find nothing open and nothing added between them."""
+        """Returns whether two sweeps found nothing open and nothing was added between them."""
         before = -1
         for _ in range(2):
             await self.frontier.everywhere.sweep()
@@ -322,7 +329,7 @@ class Worker:
         return False
 
     async def _watch(self) -> None:
-        """Look at the crawl's state."""
+        """Reads the crawl's state regularly."""
         while True:
             await asyncio.sleep(LOOK)
             state = await self._state()
@@ -333,12 +340,13 @@ class Worker:
                 self.limiter.short(OWN_LIMITS[errno.ENOMEM], measured=True)
 
     def _give_back(self, claim: Claim) -> None:
-        """Nothing was asked of its host. (A robots claim is left to run out.)"""
+        """Requeues a claim whose host received no request. A robots.txt claim is left to expire."""
         if claim.kind != "robots":
             self.committer.put(Visit(claim, Settle(claim.token, "b")))
 
     def _return_all(self) -> None:
-        """What was not begun goes back; robots claims run out, or (a worker that took itself out) are made."""
+        """Requeues all claims that were not begun. Robots.txt claims are left to expire, unless this worker
+        excluded itself, in which case it still fetches them."""
         kept = [batch for batch in self._ready if batch[0].kind == "robots" and not self._stop.is_set()]
         for batch in self._ready:
             for claim in batch:
@@ -346,7 +354,7 @@ class Worker:
         self._ready = deque(kept if not self.outcome else ())
 
     async def _drain(self) -> None:
-        """Give back what was not begun, wait for what is under way, end the rest."""
+        """Requeues claims that were not begun, waits for running visits, then cancels the rest."""
         self._return_all()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=GRACE)
@@ -356,8 +364,8 @@ class Worker:
 
 
 async def unless_stopped(work: asyncio.Task[Result], stop: asyncio.Event, seconds: float) -> Result | None:
-    """The work's result; once there is a stop it has so many seconds, then it is given up (None): the store
-    is away."""
+    """Returns the result of `work`. After `stop` is set, waits at most `seconds` for it, then returns None,
+    because the store is away."""
     stopped = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)

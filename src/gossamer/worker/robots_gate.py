@@ -1,5 +1,4 @@
-"""The gate: what only host state can tell. Robots rules are the frontier's; a worker fetches, caches and
-evaluates them."""
+"""The robots.txt gate of a worker: fetches, caches and evaluates robots.txt. The frontier stores the rules."""
 
 from __future__ import annotations
 
@@ -27,14 +26,14 @@ from gossamer.worker.ladder import Allowed, Rungs
 
 MOST_REDIRECTS = 5
 BESIDE = 60.0
-"""Seconds after which a robots.txt that could not be read for a log-in is asked for again."""
+"""Seconds until a robots.txt that could not be read for a log-in is requested again."""
 ROOM = 10_000
-"""Parsed robots.txt kept."""
+"""Maximum number of parsed robots.txt files in the cache."""
 
 
 class Treatment(NamedTuple):
-    """How a host is treated: seconds before each retry, a fixed delay, whether its robots.txt is obeyed, what
-    a block is."""
+    """How a host is treated: seconds before each retry, a fixed delay, whether its robots.txt is obeyed, and
+    what counts as a block."""
 
     retries: tuple[float, ...]
     fixed: pace.Delay | None
@@ -43,9 +42,9 @@ class Treatment(NamedTuple):
 
 
 class RobotsGate:
-    """Evaluates and fetches robots.txt. `rungs` have collectors that stop reading after 500 KiB; `parse` is
-    the URL parser; `treat` says what is otherwise for a host; `opens`: whether the port of `host[:port]` may
-    be dialled; `ladder`: the rungs, the cheapest first."""
+    """Fetches and evaluates robots.txt. `rungs`: collectors that stop reading after 500 KiB. `parse`: the URL
+    parser. `treat` returns the treatment of a host that differs from the default. `opens`: whether the
+    port of `host[:port]` may be dialed. `ladder`: the rungs, cheapest first."""
 
     def __init__(
         self,
@@ -63,7 +62,7 @@ class RobotsGate:
     ) -> None:
         self._opens, self._ladder = opens, ladder
         self.files = True
-        """Whether files of items are asked for."""
+        """Whether files of items are requested."""
         self._frontier, self._rungs, self._agent, self._parse = frontier, rungs, agent, parse
         usual = Treatment(retries, fixed, obey)
         self._treat = treat or (lambda _: usual)
@@ -71,7 +70,7 @@ class RobotsGate:
         self._beside: dict[tuple[str, str], tuple[float, robots_access.Access]] = {}
 
     async def refuse(self, claim: Claim) -> Drop | None:
-        """Why this claim may not be visited, or None."""
+        """Returns why this claim may not be visited, or None."""
         if claim.request.use == FILE and not self.files:
             return Drop(skip="filter", detail="--files off")
         if claim.trouble and (why := Trouble.of(claim.trouble).given_up):
@@ -84,7 +83,7 @@ class RobotsGate:
         version, robots = self._known.get((scheme, claim.host), (0, None))
         if robots is None or version != claim.robots:
             kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
-            # an old copy's time was over before its last claims came: nobody knows what it said
+            # the cached copy expired before the last claims arrived, so its content is unknown
             if kept is None:
                 return robots_access.CLOSED[robots_access.UNREACHABLE]
             robots = robots_access.rules(kept)
@@ -98,10 +97,9 @@ class RobotsGate:
     async def shuts(
         self, claim: Claim, url: str, note: Callable[[Page | Failure, str], None] = lambda _result, _url: None
     ) -> Drop | None:
-        """Why a URL that is needed beside a claim's own (to log in) may not be asked for, None when it may.
-
-        Of another origin robots.txt is read here, once in a while; `note` hears of that request and its URL.
-        """
+        """Returns why a URL that a claim needs besides its own (to log in) may not be requested, or None. For
+        another origin, fetches its robots.txt from time to time and calls `note` with that response and
+        its URL."""
         scheme, host, _ = split(url)
         if "@" in host or not self._opens(host):
             return Drop(skip="scope", detail=f"the port of {host} is not open: --allow-port")
@@ -126,10 +124,8 @@ class RobotsGate:
         return Drop(skip="robots", detail=robots.rule(self._agent, url) or "")
 
     async def fetch(self, claim: Claim) -> tuple[Page | Failure, float, robots_access.Access]:
-        """Fetch an origin's robots.txt for a robots claim and hand the outcome to the frontier.
-
-        Returns the last answer, the monotonic time its request began, and the outcome.
-        """
+        """Fetches an origin's robots.txt for a robots claim and passes the outcome to the frontier. Returns
+        the last response, the monotonic time at which its request began, and the outcome."""
         try:
             result, began = await self._follow(claim)
         except (OSError, MemoryError, RuntimeError, GossamerError) as error:
@@ -170,16 +166,14 @@ class RobotsGate:
         return result, began, found
 
     async def give_back(self, claim: Claim, wait: float) -> None:
-        """A robots claim that is not tried now: its host is not asked for `wait` seconds."""
+        """Requeues a robots claim without trying it. Its host receives no request for `wait` seconds."""
         settle = Settle(claim.token, "d", delay=0, host_wait=round(wait * 1000))
         await self._frontier.robots(claim, version=0, holds=0, crawl_delay=0, settle=settle)
 
     async def _follow(self, claim: Claim) -> tuple[Page | Failure, float]:
-        """RFC 9309 section 2.3.1.2: at least five redirects, also across authorities; each passes the egress
-        guard.
-
-        They are made within the robots claim, which keeps the host's slot, but no faster than its delay.
-        """
+        """Follows redirects of robots.txt: at least five, also across hosts (RFC 9309 section 2.3.1.2). Each
+        target passes the egress guard. The redirects belong to one robots claim, which holds the host's
+        slot, and keep the host's delay."""
         result, began = await self._got(claim, claim.request, time.monotonic())
         for _ in range(MOST_REDIRECTS):
             if isinstance(result, Failure) or result.status not in REDIRECTS:
@@ -196,8 +190,8 @@ class RobotsGate:
         return result, began + result.lag
 
     async def _got(self, claim: Claim, request: Request, at: float) -> tuple[Page | Failure, float]:
-        """One file, not before the time `at`; by the lowest rung that is not shut out, for a wall is not what
-        the owner says."""
+        """Fetches one file, not before the time `at`, through the cheapest rung that the host does not block:
+        a block page is not the site owner's statement about robots."""
         rungs, below = self._ladder(request), list[Page | Failure]()
         for rung in rungs:
             await asyncio.sleep(max(0.0, at - time.monotonic()))
@@ -215,15 +209,14 @@ class RobotsGate:
         return (msgspec.structs.replace(result, before=(*below, *result.before)) if below else result), began
 
     async def _stale(self, claim: Claim) -> int:
-        """The version of rules that were known before, 0 when there are none (the store drops them after 48
-        h)."""
+        """Returns the version of the previously known rules, or 0. The store drops rules after 48 h."""
         scheme = "s" if claim.request.url.startswith("https:") else "h"
         kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
         return robots_access.version_of(kept) if kept is not None else 0
 
 
 def felt(result: Page | Failure) -> tuple[str, str]:
-    """What an answer to a robots claim says of the host, and why."""
+    """Returns what a response to a robots claim says about the host, and why."""
     if isinstance(result, Failure):
         return health(result.reason, None, final=result.final), result.reason
     return health("http-5xx" if result.status >= 500 else None, result.status), "http-5xx"

@@ -1,4 +1,5 @@
-"""The visitor: one claim in, one visit out: gate, collect, detect, parse, decide. It writes nothing down."""
+"""The visitor turns one claim into one visit: check the gate, collect the page, detect blocks, parse, decide.
+It writes nothing to the store or to sinks."""
 
 from __future__ import annotations
 
@@ -30,12 +31,12 @@ from gossamer.worker.shared_throttle import Sharing
 SLOW_DOWN = (429, 503)
 ENDS_ITS_READER = "it ended two processes that read it"
 MOST_SITEMAPS = 5000
-"""Sitemaps of one robots.txt that are asked for; the rest is counted as `trap`."""
+"""Maximum number of sitemaps taken from one robots.txt. Further ones are counted as `trap`."""
 
 
 class ReadsPages(Protocol):
-    """Step 7: reads pages. Pure but for its caches; an error of a site function is a value. `functions`:
-    whether there is one."""
+    """Step 7 of a URL's path: reads pages. Pure except for its caches. An error in a site function is
+    returned as a value. `functions`: whether the site has page functions."""
 
     functions: bool
 
@@ -51,11 +52,10 @@ class ReadsPages(Protocol):
 
 
 class Visitor:
-    """Makes the visits of one crawl. `anchor` hears of redirected seeds, `anchored` learns of those that
-    other workers met.
-
-    `by`: visits say what is to be known of their URLs in a later pass, and that these site files read them;
-    None: they do not. `apart`: takes what is for others; None: nothing is."""
+    """Makes the visits of one crawl. `anchor` is called with redirected seeds; `anchored` loads the
+    redirected seeds that other workers met. `by`: the version of the site files that is stored with each
+    URL for later passes, None to store nothing. `apart`: takes links for other workers, None if there are
+    none."""
 
     def __init__(
         self,
@@ -108,8 +108,8 @@ class Visitor:
         self.apart, self.short = apart, short
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
-        """Visit a claim, or the first of a gate that is allowed; every claim of the batch is put exactly
-        once."""
+        """Visits one claim, or the first claim of a gate that is allowed. Calls `put` exactly once for each
+        claim of the batch."""
         if self.apart is not None and await self.apart.took(batch, put):
             return None
         if batch[0].kind == "robots":
@@ -136,7 +136,7 @@ class Visitor:
                     put(Visit(chosen, Settle(chosen.token, "b", host_wait=round(wait * 1000))))
                     return None
                 go = self.sharing.around(go)
-            # no link is in it: its depth makes no difference
+            # robots.txt has no links, so its depth does not matter
             if self.nearer is None or chosen.request.use == FILE:
                 put(read_again(await go(chosen)))
             else:
@@ -188,7 +188,7 @@ class Visitor:
             claim.request.use != FILE
             and self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope"
         ):
-            await self.anchored()  # the worker that met the redirected seed knows more
+            await self.anchored()  # the worker that met the redirected seed knows the new scope
         got = await self.fetching.fetch(claim, lambda *one: self._attempt(claim, *one))
         result, verdict = got.result, got.verdict
         visit = self._kept(await self._end(claim, result, verdict, got.began), *got.passed, result)
@@ -206,7 +206,7 @@ class Visitor:
         return visit
 
     async def _end(self, claim: Claim, result: Page | Failure, verdict: Verdict, began: float) -> Visit:
-        """The visit of a verdict."""
+        """Returns the visit for a verdict."""
         match verdict:
             case Done():
                 assert isinstance(result, Page)
@@ -228,7 +228,8 @@ class Visitor:
                 return Visit(claim, settle, attempts=self._attempt(claim, result, "later", None))
 
     def _kept(self, visit: Visit, *results: Page | Failure) -> Visit:
-        """The visit, with its answers whole where an output keeps that: the one that counts last."""
+        """Returns the visit. If an output keeps whole responses, attaches them; the decisive response is
+        last."""
         if self.raw:
             pages = [result for result in results if isinstance(result, Page)]
             visit.rows = [*visit.rows, *(records.raw_row(visit.claim.request, page) for page in pages)]
@@ -236,7 +237,7 @@ class Visitor:
         return visit
 
     async def _file(self, claim: Claim, page: Page, verdict: Done, began: float, keeping: Keeping) -> Visit:
-        """A file is kept instead of read, or refused as an answer would have been."""
+        """Downloads a file instead of reading it as a page. A refusal is handled like a refused page."""
         row, reason = await keeping.kept(claim.request, page, verdict.error)
         if reason is not None and reason != verdict.error:
             drop = Drop(skip=reason) if reason in SKIPS else Drop(error=reason)
@@ -248,7 +249,8 @@ class Visitor:
         return visit
 
     async def _read(self, claim: Claim, page: Page, verdict: Done, began: float) -> Visit:
-        """The visit of a page that is read. One that ends whatever process reads it is a dead letter."""
+        """Reads a page and returns its visit. A page that kills every process that reads it becomes a dead
+        letter."""
         read = await self.reader.reads(claim, page, verdict.error)
         if read.error == "crash":
             return self._dropped(claim, Drop(error="crash", detail=ENDS_ITS_READER), page, began)
@@ -294,7 +296,9 @@ class Visitor:
             await self.anchor(request.url, verdict.target)
         child = msgspec.structs.replace(request, url=verdict.target, hops=hops)
         if split(verdict.target)[:2] != split(request.url)[:2]:
-            child = msgspec.structs.replace(child, headers=None)  # they were meant for that origin alone
+            child = msgspec.structs.replace(
+                child, headers=None
+            )  # the headers were meant for the first origin only
         if request.method not in ("GET", "HEAD") and result.status in (301, 302, 303):
             child = msgspec.structs.replace(child, method="GET", body=None)  # RFC 9110 section 15.4
         flags = "ri" if infrastructure(request) else "rf"
@@ -365,7 +369,7 @@ class Visitor:
         return visit
 
     def _pace(self, claim: Claim, result: Page | Failure, visit: Visit) -> None:
-        """The host's pace after this answer, and when it may be asked next."""
+        """Returns the host's pace after this response and the time of its next request."""
         slow = isinstance(result, Page) and (
             result.status in SLOW_DOWN or " rate-limit " in (result.block or "")
         )
@@ -387,7 +391,7 @@ class Visitor:
 
 
 def says(claim: Claim, result: Page | Failure, verdict: Verdict) -> str:
-    """What an answer says of its host."""
+    """Returns what a response says about its host."""
     reason = verdict.reason if isinstance(verdict, Retry) else getattr(verdict, "error", None)
     status = result.status if isinstance(result, Page) else None
     final = isinstance(result, Failure) and result.final
@@ -395,5 +399,5 @@ def says(claim: Claim, result: Page | Failure, verdict: Verdict) -> str:
 
 
 def probes(claim: Claim) -> bool:
-    """Whether the claim probes a host whose breaker is half-open."""
+    """Returns whether the claim probes a host whose circuit breaker is half open."""
     return bool(claim.trouble) and Trouble.of(claim.trouble).failing > 0
