@@ -142,7 +142,8 @@ def read_rendering(value: Said) -> Render:
     """As a site file has it: `"idle"`, or `{"wait": ".price", "scroll": True, "load": ["images"]}`. Raises
     ValueError.
 
-    >>> read_rendering({"scroll": True}).scroll, read_rendering(".price").wait, read_rendering({"block": ["ads", "*.tracker.test"]}).block[-1]
+    >>> blocked = read_rendering({"block": ["ads", "*.tracker.test"]}).block[-1]
+    >>> read_rendering({"scroll": True}).scroll, read_rendering(".price").wait, blocked
     (True, '.price', 'tracker.test')
     """
     given = {"wait": value} if isinstance(value, str) else dict(value or {})

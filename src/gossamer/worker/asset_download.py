@@ -1,8 +1,8 @@
-"""Files of items: what a page's items name is asked for, what came is kept by its hash, and all of it is told
-in rows.
+"""Downloads the files that items refer to, stores each by its content hash, and emits one row per file and
+one per reference.
 
-A file is a URL like any other until its answer is there; then no site function reads it: it is measured by
-its rule and kept. The rows of a file are those of an item: stores keep what it was before.
+A file is a URL like any other until its response arrives. Then no page function reads it: it is checked
+against its file rule and stored. File rows are upserted like items, so stores know their previous state.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from gossamer.worker.outputs import Waiting
 from gossamer.worker.records import moment
 
 MOST = 5000
-"""Different files that the items of one page may name; the rest is counted as `trap`."""
+"""Maximum number of different files that the items of one page may refer to. Further ones are counted as
+`trap`."""
 MOST_TEXT_BYTES = 64 << 20
-"""Bytes of a file whose text is looked for."""
+"""Maximum size in bytes of a file whose text is extracted."""
 MOST_TEXT = 1_000_000
-"""Characters of it that its row has."""
+"""Maximum length in characters of the extracted text in a row."""
 THREADS = 4
 _encode = msgspec.json.Encoder().encode
 
 
 class FileStore(Protocol):
-    """Where files are kept (`sinks.files`)."""
+    """The place where files are stored (`sinks.files`)."""
 
     def prepare(self) -> None: ...
 
@@ -47,8 +48,8 @@ class FileStore(Protocol):
 
 
 class Rows:
-    """Makes the rows of files and references. `runs`: site -> the run that saw its files (`Row.run`), where a
-    run sees all of it; `versions`: of site files."""
+    """Makes the rows of files and references. `runs`: site -> the run that saw its files (`Row.run`), for
+    sites that each run sees completely. `versions`: site -> version of its site file."""
 
     def __init__(
         self, key: Callable[[str], str], runs: Callable[[str], str], versions: Callable[[str], str]
@@ -56,7 +57,7 @@ class Rows:
         self._key, self._runs, self._versions = key, runs, versions
 
     def file(self, request: Request, now: float, **found: Any) -> Row:
-        """The row of a file; `found`: its fields."""
+        """Returns the row of a file. `found`: its fields."""
         rule = rule_of(request)
         url = self._key(request.hops[0] if request.hops else request.url)
         data = msgspec.structs.asdict(StoredFile(url=url, limits=rule.told, **found))
@@ -73,7 +74,7 @@ class Rows:
         to: Named,
         error: str | None,
     ) -> Row:
-        """The row of one thing that an item names."""
+        """Returns the row of one reference from an item to a file."""
         said = Reference(
             kind=kind,
             key=key,
@@ -112,9 +113,10 @@ def named(
     stay: Iterable[Row],
     taken: Taken,
 ) -> list[Row]:
-    """Ask for the files that those of a page's items name that `stay`; the rows of all that they name.
-    `seen`: the page's URL, when it was fetched (s); `items`: their rows, each with what it names and how many
-    are too many; `fetch`: files are wanted at all."""
+    """Requests the files that a page's items refer to, for the items in `stay`. Returns the rows of all
+    references. `seen`: the page's URL and the time at which it was fetched, in seconds. `items`: item
+    rows, each with its references and the number of references over the limit. `fetch`: whether files are
+    downloaded at all."""
     page, at = seen
     staying = {id(row) for row in stay}
     found, asked = list[Row](), dict[tuple[str, FileRule], str | None]()
@@ -142,7 +144,7 @@ def named(
 
 
 def added(name: Callable[[list[Row], Taken], list[Row]], visit: Visit) -> None:
-    """Add what the items of a visit name that are still among its rows."""
+    """Adds the files of those items that are still among the visit's rows."""
     taken = Taken()
     visit.rows = [*visit.rows, *name(visit.rows, taken)]
     for group, flat in taken.adds.items():
@@ -152,7 +154,7 @@ def added(name: Callable[[list[Row], Taken], list[Row]], visit: Visit) -> None:
 
 
 def _ask(one: Named, page: str, claim: Claim, taker: Taker, taken: Taken, voucher: str) -> str | None:
-    """Take one file in; why it is refused, or None."""
+    """Takes one file into the frontier. Returns the reason for a refusal, or None."""
     if not one.url:
         taken.skip("filter")
         return "filter"
@@ -173,18 +175,19 @@ def _trapped(taken: Taken) -> str:
 
 
 class Keeping:
-    """Keeps the files of one crawl. `text`: the text of a PDF's bytes."""
+    """Stores the files of one crawl. `text`: extracts the text of a PDF from its bytes."""
 
     def __init__(
         self, place: FileStore, rows: Rows, waiting: Waiting, most: int, text: Callable[[bytes], str]
     ) -> None:
-        """`most`: bytes of a file whose rule names no bound."""
+        """`most`: maximum bytes of a file whose rule sets no limit."""
         self.rows, self._place, self._waiting, self._most, self._text = rows, place, waiting, most, text
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="files")
         self._prepared = False
 
     async def kept(self, request: Request, page: Page, error: str | None) -> tuple[Row | None, str | None]:
-        """The row of a file that came (None: it is as it was), and why it is not kept. Raises SinkError."""
+        """Returns the row of a downloaded file (None if it is unchanged) and the reason why it is not stored,
+        or None. Raises SinkError."""
         if page.status == 304:
             return None, None
         rule = rule_of(request)
@@ -213,13 +216,13 @@ class Keeping:
             body.close()
 
     def refused(self, request: Request, result: Page | Failure | None, verdict: Drop) -> Row:
-        """The row of a file that did not come."""
+        """Returns the row of a file that could not be downloaded."""
         status, at = (result.status, result.fetched_at) if result is not None else (None, time.time())
         why = verdict.error or verdict.skip
         return self.rows.file(request, at, status=status, error=why, detail=verdict.detail or None)
 
     def close(self) -> None:
-        """Let the threads go."""
+        """Shuts the threads down."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _wrong(self, rule: FileRule, size: int, own: dict[str, Any], page: Page) -> tuple[str, str]:
@@ -232,7 +235,7 @@ class Keeping:
         return "", ""
 
     def _measured(self, rule: FileRule, body: BinaryIO, own: dict[str, Any]) -> tuple[str, str]:
-        """See how large a picture is."""
+        """Measures the size of an image."""
 
         def read(at: int, most: int) -> bytes:
             body.seek(at)
@@ -243,7 +246,7 @@ class Keeping:
             own["width"], own["height"] = found
             if found[0] < rule.width or found[1] < rule.height:
                 return "filter", f"it has {found[0]}x{found[1]} pixels"
-        elif (rule.width or rule.height) and own["media_type"] != "image/svg+xml":  # which has any size
+        elif (rule.width or rule.height) and own["media_type"] != "image/svg+xml":  # an SVG has any size
             return "filter", "how many pixels it has cannot be told"
         return "", ""
 

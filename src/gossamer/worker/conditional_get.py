@@ -1,4 +1,5 @@
-"""Visits again: what is remembered of a visit, and what an answer means beside what was known before."""
+"""Conditional requests for pages visited before: what is stored of a visit, and how the next response is
+compared with it."""
 
 from __future__ import annotations
 
@@ -13,20 +14,21 @@ from gossamer.model.visit import RAW, KnownLine, PageRecord, Row, Visit
 
 GONE = (404, 410)
 LONGEST = 256
-"""Characters of a validator that are kept."""
+"""Maximum length in characters of a stored validator (ETag, Last-Modified)."""
 _CONDITIONAL = ("plain", "impersonated")
-"""Rungs on which a request can be conditional: a browser and the APIs have caches of their own."""
+"""Rungs on which a request can be conditional. Browsers and unlocker APIs have caches of their own."""
 _encode = msgspec.json.Encoder().encode
 
 
 def versions(sites: Mapping[str, str]) -> str:
-    """Which site files read the pages, as a hash of their names and versions; '' without any."""
+    """Returns a hash of the names and versions of the site files that read the pages, or '' without site
+    files."""
     return xxhash.xxh3_64_hexdigest(_encode(sorted(sites.items()))) if sites else ""
 
 
 def conditional(request: Request, rung: str, by: str = "") -> Request:
-    """The same request, asked on the condition that the page changed (RFC 9110, section 13), where that can
-    be told: not of a page that could not be read, or that other site files read than these.
+    """Returns the request with If-None-Match and If-Modified-Since (RFC 9110 section 13). Returns it
+    unchanged if the known page could not be read or was read by other site files.
 
     >>> conditional(Request("https://a.example/", known=KnownPage(200, '"v1"')), "plain").headers
     {'If-None-Match': '"v1"'}
@@ -34,7 +36,7 @@ def conditional(request: Request, rung: str, by: str = "") -> Request:
     known = request.known
     if known is None or request.method != "GET" or rung not in _CONDITIONAL or known.error or known.by != by:
         return request
-    # it is not the page that the validators are of
+    # the validators belong to another page
     if request.url != known.end if known.end else request.hops:
         return request
     conditions = {"If-None-Match": known.etag, "If-Modified-Since": known.modified}
@@ -43,7 +45,7 @@ def conditional(request: Request, rung: str, by: str = "") -> Request:
 
 
 def note(visit: Visit, result: Page | Failure | None, by: str) -> None:
-    """Have a visit remember what came of it; a page that is as it was leaves no row."""
+    """Stores the result of a visit with its URL. Removes the rows of a page that did not change."""
     request, settle = visit.claim.request, visit.settle
     if settle.action not in ("d", "k", "x") or infrastructure(request) or visit.counts.get("infra"):
         return
@@ -64,13 +66,13 @@ def note(visit: Visit, result: Page | Failure | None, by: str) -> None:
 
 
 def known(visit: Visit, result: Page | Failure | None, by: str) -> KnownPage:
-    """What is known of a URL after a visit."""
+    """Returns what is stored of a URL after a visit."""
     error = next((name[4:] for name in visit.counts if name.startswith("err:")), visit.settle.reason)
     if not isinstance(result, Page) or "pages" not in visit.counts:
         return KnownPage(error=error)
     request = visit.claim.request
     if any(row.lacks for row in visit.rows):
-        by = "?"  # its items may not be stored: the next pass reads the page again, whatever it says
+        by = "?"  # its items may not be stored, so the next pass reads the page again even if it is unchanged
     return KnownPage(
         result.status,
         _validator(result.header("etag")),
@@ -84,7 +86,7 @@ def known(visit: Visit, result: Page | Failure | None, by: str) -> KnownPage:
 
 
 def _compare(visit: Visit, before: KnownPage, now: KnownPage) -> None:
-    """Take the rows away that say what was said before, and count."""
+    """Removes the rows that equal those of the previous visit, and counts them."""
     if 0 < before.status < 400 and now.status in GONE:
         visit.counts["gone"] = 1
     same = (before.status, before.error, before.by) == (now.status, now.error, now.by)
@@ -102,8 +104,8 @@ def _compare(visit: Visit, before: KnownPage, now: KnownPage) -> None:
 
 
 def _still(before: KnownPage, now: KnownPage) -> KnownPage:
-    """What is known after an answer 304. Its validators are those of the body that we have only where it
-    answers one of ours: a server that says 304 unasked speaks of a page that we may never have seen."""
+    """Returns what is stored after a 304 response. Its validators are stored only if one of them equals one
+    of ours: a server that sends 304 without a condition may mean a page that the crawler never saw."""
     if not (before.etag or before.modified):
         return before
     return msgspec.structs.replace(
@@ -116,7 +118,7 @@ def _validator(value: str | None) -> str:
 
 
 def _body(page: Page) -> str:
-    """A hash of it, 16 digits."""
+    """Returns a hash of the body, 16 digits."""
     return xxhash.xxh3_64_hexdigest(page.body) if page.spooled is None else page.spooled.sha256[:16]
 
 

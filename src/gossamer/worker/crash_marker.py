@@ -1,8 +1,9 @@
-"""Which claim a process is reading a page of, noted where its death leaves it: a file in the crawl's folder,
-mapped into memory.
+"""Marks which claim's page a process is reading, in a file of the crawl's folder that is mapped into memory
+and survives the process.
 
-A page that kills the process that reads it (a fault of a parser written in C, a site file's) ends a crawl of
-one process, and the next run cannot tell it from a kill: it blames what was noted, and nothing else.
+A page that kills the process that reads it (through a fault in a C parser or in a site file) ends a
+single-process crawl, and the next run cannot distinguish that from a kill. The next run blames the marked
+page and no other.
 """
 
 from __future__ import annotations
@@ -18,42 +19,44 @@ _CLAIM = struct.Struct("<Qq")
 
 
 class Reading:
-    """The note of one process: a token (0: none is read) and its bucket. Costs 0.2 us a page, and no call of
-    the system."""
+    """The marker of one process: the token (0 means that no page is read) and bucket of the claim. Costs 0.2
+    us a page and no system call."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """`folder`: the crawl's; without one the note dies with the process. Raises OSError."""
+        """`folder`: the crawl's folder. Without a folder the marker dies with the process. Raises OSError."""
         self._path = folder and folder / f"reading.{os.getpid()}"
         self._map: mmap.mmap | bytearray = bytearray(_CLAIM.size)
         if self._path is None:
             return
         note = open_file(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
         try:
-            os.write(note, bytes(_CLAIM.size))  # a hole would ask the disk for room when it is written to
+            os.write(
+                note, bytes(_CLAIM.size)
+            )  # a sparse file could fail for want of disk space when it is written to
             self._map = mmap.mmap(note, _CLAIM.size)
         finally:
             os.close(note)
 
     def begins(self, bucket: int, token: int) -> None:
-        """A page of that claim is read from now on."""
+        """Marks the page of a claim as being read."""
         _CLAIM.pack_into(self._map, 0, token, bucket)
 
     def ends(self) -> None:
-        """It was read, or failed in a way that can be told."""
+        """Clears the mark: the page was read, or failed with an error."""
         _CLAIM.pack_into(self._map, 0, 0, 0)
 
     def close(self) -> None:
-        """Take the note away."""
+        """Removes the marker."""
         note, self._map = self._map, bytearray(_CLAIM.size)
         if isinstance(note, mmap.mmap):
-            note.close()  # it holds a descriptor
+            note.close()  # the mapping holds a descriptor
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
 
 def last_read(folder: Path) -> list[tuple[int, int]]:
-    """(bucket, token) of what the dead processes of a crawl were reading; their notes are taken away. For
-    whom nobody lives beside."""
+    """Returns (bucket, token) of the pages that dead processes of a crawl were reading, and removes their
+    markers. Call it only while no other process works on the crawl."""
     found = []
     for path in folder.glob("reading.*"):
         note = path.read_bytes()

@@ -1,4 +1,4 @@
-"""The verdict of a visit: one pure function from what came back. A block or an error is data here."""
+"""The verdict of a visit: one pure function of its response. Blocks and errors are data here."""
 
 from __future__ import annotations
 
@@ -19,12 +19,10 @@ REDIRECTS = (301, 302, 303, 307, 308)
 def decide(
     request: Request, result: Page | Failure, target: str | None, same: bool, block: Block | None = None
 ) -> Verdict:
-    """What becomes of a request.
-
-    target: where a redirect leads, in fetch form, None when its Location is no http(s) URL; same: the target
-    has the request's own canonical form (a cookie or tracking bounce); block: the block that the answer is.
-    One that its status alone tells is what the status says; an empty page is a page.
-    """
+    """Returns the verdict for a request. `target`: the redirect target in fetch form, None if Location is not
+    an http(s) URL. `same`: the target has the request's own canonical form (a cookie or tracking bounce).
+    `block`: the block detected in the response. A block that only the status shows is decided by the
+    status. An empty page counts as a page."""
     if isinstance(result, Failure):
         return _failed(result)
     status = result.status
@@ -69,8 +67,8 @@ def _redirected(request: Request, target: str | None, same: bool) -> Verdict:
 
 
 def wait(attempt: int, retries: tuple[float, ...]) -> float | None:
-    """Seconds before the next try after `attempt` earlier failures, up to a tenth longer by chance; None: no
-    retry is left.
+    """Returns the seconds before the next try after `attempt` earlier failures, up to a tenth longer at
+    random. None means that no retry is left.
 
     >>> wait(3, (60.0, 300.0, 1800.0)) is None
     True
@@ -81,7 +79,8 @@ def wait(attempt: int, retries: tuple[float, ...]) -> float | None:
 
 
 def retry_after(value: str | None, now: float | None = None) -> float:
-    """Seconds of a Retry-After header (RFC 9110 section 10.2.3: seconds or a date); 0 when absent or strange.
+    """Returns the seconds of a Retry-After header (RFC 9110 section 10.2.3: seconds or a date), 0 if it is
+    absent or invalid.
 
     >>> retry_after("120")
     120.0
@@ -98,12 +97,12 @@ def retry_after(value: str | None, now: float | None = None) -> float:
 
 
 def answered(request: Request) -> dict[str, int]:
-    """The count of seeds that may yet be redirected, after this request's end."""
+    """Returns the change in the number of seeds that may still be redirected after this request."""
     return {"seeds": -1} if request.depth == 0 and request.referrer is None else {}
 
 
 def where(location: str, url: str, parse: Callable[..., str | None]) -> str | None:
-    """Where a redirect leads, in fetch form: the Location header is UTF-8 read as latin-1 (WHATWG Fetch)."""
+    """Returns the redirect target in fetch form. The Location header is UTF-8 read as latin-1 (WHATWG Fetch)."""
     try:
         location = location.encode("latin-1").decode("utf-8")
     except UnicodeError:

@@ -1,5 +1,5 @@
-"""The requests of one visit: to its page, once more after a cookie bounce or a hook's help, up the ladder
-after a block."""
+"""The requests of one visit: the page, a second request after a cookie bounce or a captcha hook, and higher
+rungs after a block."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ from gossamer.worker.robots_gate import Treatment
 from gossamer.worker.routing import Lanes
 
 SOLVED = ("captcha", "challenge")
-"""Blocks that a site's hook may be asked about."""
+"""Kinds of block for which the site's captcha hook is called."""
 
 Note = Callable[[Page | Failure, str, str | None], list[Attempt]]
 Solve = Callable[[Page, Request], Awaitable[Mapping[str, str]]]
 
 
 class Fetched(NamedTuple):
-    """The last answer of a visit, its verdict, the monotonic time its request went out, what was tried before
-    it, in how many bytes, and the answers that it brought (a hook was asked, one climbed)."""
+    """The result of a visit's requests: the last response, its verdict, the monotonic time at which its
+    request was sent, the failed tries before it, the bytes of all tries, and the responses to keep (after
+    a hook or a climb)."""
 
     result: Page | Failure
     verdict: Verdict
@@ -44,12 +45,12 @@ class Fetched(NamedTuple):
 
 
 class Fetching:
-    """Makes the requests of one crawl's visits. `same`: whether two URLs have one canonical form; `lacks`:
-    what a page must have and has not; `shows`: how much text a page shows, from the tree that is read later
-    (`blocks.block`); `solve`: headers that a site's hook has for a page that asks for a person, {} for none;
-    `members`: gets pages for those who are logged in; `by`: which site files read the pages
-    (`again.versions`); `lanes`: where hosts wait for workers that have a rung which is not here;
-    `short(what)` is called when a request could not be made for want of something of our own."""
+    """Makes the requests of one crawl's visits. `same`: whether two URLs have one canonical form. `lacks`:
+    the required content that a page lacks. `shows`: how much text a page shows, from the tree that is read
+    later (`blocks.block`). `solve`: headers from a site's captcha hook, {} if it has none. `members`:
+    fetches pages as a logged-in user. `by`: the version of the site files (`conditional_get.versions`).
+    `lanes`: queues in which hosts wait for workers with a rung that this worker lacks. `short(what)` is
+    called when a request failed because this process ran short of a resource."""
 
     def __init__(
         self,
@@ -78,7 +79,7 @@ class Fetching:
         self._lanes, self._shows, self._short = lanes, shows, short
 
     async def fetch(self, claim: Claim, note: Note) -> Fetched:
-        """All requests of a visit. `note` writes one of them down."""
+        """Makes all requests of a visit. `note` records each of them."""
         climb, request = await self._climb(claim), claim.request
         attempts, passed, wire, bounced, helped = list[Attempt](), list[Page](), 0, False, False
         while True:
@@ -119,7 +120,7 @@ class Fetching:
         return Fetched(result, verdict, began + result.lag, attempts, wire, passed)
 
     async def _away(self, claim: Claim, request: Request) -> Failure | None:
-        """Whether other workers have the rung, for whom the host waits from now on."""
+        """Returns a failure if only other workers have the rung. The host then waits for one of them."""
         if self._lanes is None or not self._rungs(request).elsewhere:
             return None
         await self._lanes.away(claim)
@@ -163,8 +164,8 @@ class Fetching:
         return result, verdict, block
 
     async def _missing(self, claim: Claim, request: Request, page: Page) -> Block | None:
-        """The block that a page is which lacks what its site must have: another may stand there for who asks
-        otherwise."""
+        """Returns a block for a page that lacks required content of its site, because another client may get
+        the full page."""
         if page.status >= 300 or (request.use or "").startswith("@") or self._lacks is None:
             return None
         if not (query := await self._lacks(claim, page)):
@@ -172,10 +173,10 @@ class Fetching:
         return Block("generic", "missing", (f"must_have: {query}",))
 
     async def _helped(self, request: Request, result: Page | Failure, block: Block | None) -> Request | None:
-        """The request with what a site's hook gives for a page that asks for a person."""
+        """Returns the request with the headers that the site's captcha hook provides, or None."""
         if self._solve is None or block is None or block.kind not in SOLVED or isinstance(result, Failure):
             return None
-        if result.rung == "unlocker":  # it carries no cookies of ours, and is paid for each try
+        if result.rung == "unlocker":  # unlocker requests send none of our cookies, and each try costs money
             return None
         if not (given := await self._solve(result, request)):
             return None
@@ -185,7 +186,7 @@ class Fetching:
 
 
 def waits(verdict: Verdict) -> float:
-    """Seconds that the server asked for."""
+    """Returns the seconds that the server asked to wait."""
     return getattr(verdict, "after", 0.0)
 
 

@@ -1,6 +1,5 @@
-"""The rung of a request: the collector that gets it, and the identity that is lent to it.
-
-The ladder at work: where the visits of a host begin, when one climbs, and what is learned of it."""
+"""The ladder of rungs: which collector fetches a request with which identity, where the visits of a host
+begin, when a visit climbs to a higher rung, and what is learned from it."""
 
 from __future__ import annotations
 
@@ -24,8 +23,8 @@ from gossamer.worker.routing import BROWSER, Lanes
 
 
 class LendsIdentity(Protocol):
-    """What a request is lent: headers (those asked for, credentials of a seed, cookies), a guise; and where
-    Set-Cookie goes."""
+    """Provides the identity of a request: headers (requested ones, credentials of a seed, cookies) and a
+    browser profile. Stores Set-Cookie."""
 
     def lend(self, request: Request) -> Lent: ...
 
@@ -35,7 +34,7 @@ class LendsIdentity(Protocol):
 
 
 class LendsProxies(Protocol):
-    """Lends proxies (`identity.lending`)."""
+    """Provides proxies (`proxies.proxy_rotation`)."""
 
     def blocked(self, name: str, host: str) -> None: ...
 
@@ -48,18 +47,18 @@ class LendsProxies(Protocol):
 
 
 class Rung(NamedTuple):
-    """One way to get a page, by its name on the ladder."""
+    """One way to fetch a page, with its name on the ladder."""
 
     name: str
     collector: Collector
     identity: LendsIdentity
     proxies: LendsProxies | None = None
     elsewhere: bool = False
-    """Not here: other workers of the fleet have it."""
+    """Whether only other workers of the fleet have this rung."""
 
     async def collect(self, request: Request, apart: float = 0.0) -> Page | Failure:
-        """Fetch one URL, through a proxy where there are some; the cookies of the answer are the identity's.
-        `apart`: seconds between two tries that the host sees."""
+        """Fetches one URL, through a proxy if proxies are configured. The identity stores the response's
+        cookies. `apart`: minimum seconds between two tries that the host sees."""
 
         async def go(proxy: str | None = None, goes_on: Callable[[], bool] = lambda: True) -> Page | Failure:
             headers, guise = self.identity.lend(request)
@@ -81,7 +80,7 @@ class Rung(NamedTuple):
         return await go()
 
     def keeps(self, request: Request, headers: Mapping[str, str]) -> None:
-        """Keep the cookies of request headers, as if the host had set them."""
+        """Stores the cookies of request headers as if the host had set them."""
         set_cookie = [
             ("set-cookie", f"{one.strip()}; Path=/")
             for name, value in headers.items()
@@ -93,14 +92,14 @@ class Rung(NamedTuple):
             self.identity.took(page, self.identity.lend(request).guise)
 
     def blocked(self, page: Page, block: Block, host: str) -> None:
-        """A page turned out to be a block page; an empty one, or a log-in, says nothing of the address that
-        we came from."""
+        """Reports that a page is a block page. An empty page or a log-in page is no evidence against the
+        proxy's address."""
         if self.proxies is not None and page.proxy is not None and block.kind not in ("empty", "login"):
             self.proxies.blocked(page.proxy, host)
 
 
 class Ways(Protocol):
-    """The rungs of a crawl (`dialling`)."""
+    """The rungs of a crawl (`collector_setup`)."""
 
     @property
     def given(self) -> Given: ...
@@ -112,51 +111,51 @@ class Ways(Protocol):
 
 
 Rungs = Callable[[Request], Rung]
-"""The rung that a request is made on."""
+"""Returns the rung of a request."""
 Allowed = Callable[[Request], tuple[str, ...]]
-"""The rungs that a request may be made on, the cheapest first."""
+"""Returns the rungs that a request may use, cheapest first."""
 
 
 class NoIdentity:
-    """No headers, no cookies: as robots.txt is asked for by a crawler that says who it is."""
+    """An identity without headers and cookies, used for robots.txt."""
 
     def lend(self, request: Request) -> Lent:
-        """Nothing."""
+        """Returns an empty identity."""
         return Lent({})
 
     def took(self, page: Page, guise: Guise | None) -> None:
-        """Nothing is kept."""
+        """Does nothing."""
 
     def forget(self, domain: str) -> None:
-        """Nothing was kept."""
+        """Does nothing."""
 
 
 class Bare:
-    """The headers that people gave, and no cookies: sessions are the unlocker's own."""
+    """An identity with the user's headers and without cookies, because sessions belong to the unlocker."""
 
     def __init__(self, given: Given) -> None:
         self._given = given
 
     def lend(self, request: Request) -> Lent:
-        """Those headers."""
+        """Returns the user's headers."""
         return Lent(dict(self._given(request)))
 
     def took(self, page: Page, guise: Guise | None) -> None:
-        """Nothing is kept."""
+        """Does nothing."""
 
     def forget(self, domain: str) -> None:
-        """Nothing was kept."""
+        """Does nothing."""
 
 
 RENDERING = "rendering"
 TO_PEOPLE = ("login",)
-"""Blocks that no rung helps against."""
+"""Kinds of block that no other rung avoids."""
 TO_OWNERS = (407, 451)
-"""Bare statuses that speak of a proxy or of the law, not of us."""
+"""Statuses that concern a proxy (407) or the law (451) and not the crawler's identity."""
 
 
 class Memory(Protocol):
-    """What the fleet learned of hosts, as texts (`frontier.learning`)."""
+    """What the fleet learned about hosts, as texts (`state.learned_rungs`)."""
 
     async def known(self, host: str) -> str: ...
 
@@ -164,9 +163,9 @@ class Memory(Protocol):
 
 
 class Climb:
-    """One visit on its way up. `request` names the rung that it is made on; `tried`: how often its URL was
-    put back before, `left`: whether it may be once more; `patience`: seconds from now on in which a higher
-    rung may begin."""
+    """One visit's climb. `request` names its current rung. `tried`: how often the URL was requeued before.
+    `left`: whether it may be requeued again. `patience`: seconds from now in which a higher rung may still
+    start."""
 
     def __init__(
         self,
@@ -182,17 +181,17 @@ class Climb:
         self.request = msgspec.structs.replace(request, rung=self.began)
         self.kind = self.why = ""
         self.rested = False
-        """Whether the host is to rest, and nobody climbs."""
+        """Whether the host should rest, in which case the visit does not climb."""
         self.late: str | None = None
-        """The rung for which it is too late in this visit."""
+        """The rung that can no longer start within this visit."""
         self.below: tuple[Page | Failure, Verdict] | None = None
-        """What the rung below brought."""
+        """The result of the rung below."""
         self._rungs, self._known, self._tried, self._left = rungs, known, tried, left
         self._until, self._rest = time.monotonic() + patience, 0.0
 
     def higher(self, result: Page | Failure, block: Block | None, waits: float, pause: float = 0.0) -> bool:
-        """Whether the visit goes on one rung higher after this answer, in `pause` seconds; an error does not
-        climb, nor who is told to wait `waits` seconds."""
+        """Returns whether the visit continues one rung higher after this response, in `pause` seconds. Errors
+        do not climb, and neither does a visit that was asked to wait `waits` seconds."""
         self.kind, self.rested, self.late = told(result, block, self._rungs), False, None
         if not self.kind:
             return False
@@ -215,7 +214,7 @@ class Climb:
         return True
 
     def verdict(self, verdict: Verdict) -> Verdict:
-        """What becomes of the URL where the host rests, or a higher rung is tried another time."""
+        """Returns the verdict if the host rests or the higher rung is tried later."""
         if self.rested and self._rest:
             reason = "rate-limited" if self.kind == "rate-limit" else "blocked"
             return Retry(reason, self.why, max(self._rest, getattr(verdict, "after", 0.0)))
@@ -224,15 +223,15 @@ class Climb:
         )
 
     def instead(self, result: Page | Failure) -> tuple[Page | Failure, Verdict] | None:
-        """What counts when the higher rung was not to be had: what the lower one brought."""
+        """Returns the lower rung's result if the higher rung was not available."""
         had = not isinstance(result, Failure) or (result.later is None and result.sent)
         return None if had else self.below
 
 
 class Climbing:
-    """Climbs for the crawls that have more than one rung. `patience`: seconds after a visit's start in which
-    a higher rung may begin; `lanes`: where hosts wait, which go home when none of their pages needs a browser
-    any more."""
+    """Climbs for crawls with more than one rung. `patience`: seconds after a visit's start in which a higher
+    rung may start. `lanes`: the queues of hosts. A host leaves the browser queue when none of its pages
+    needs a browser."""
 
     def __init__(
         self, memory: Memory, allowed: Allowed, patience: float = 30.0, lanes: Lanes | None = None
@@ -240,7 +239,7 @@ class Climbing:
         self._memory, self._allowed, self._patience, self._lanes = memory, allowed, patience, lanes
 
     async def begin(self, request: Request, host: str, *, tried: int = 0, left: bool = True) -> Climb | None:
-        """A visit's climb; None where there is but one rung."""
+        """Starts a visit's climb. Returns None if there is only one rung."""
         rungs = self._allowed(request)
         if len(rungs) < 2:
             return None
@@ -251,7 +250,7 @@ class Climbing:
         return Climb(request, rungs, known, tried=tried, left=left, patience=self._patience)
 
     async def end(self, climb: Climb, claim: Claim, result: Page | Failure) -> None:
-        """Learn from a visit; from an error nothing."""
+        """Learns from a visit's result. Errors teach nothing."""
         if isinstance(result, Failure):
             return
         rung = climb.request.rung or climb.began
@@ -274,7 +273,8 @@ class Climbing:
 
 
 def told(result: Page | Failure, block: Block | None, rungs: tuple[str, ...]) -> str:
-    """The kind of block that an answer is, '' for none, `rendering` for a page that only a browser can fill."""
+    """Returns the kind of block of a response: '' for none, `rendering` for a page that only a browser can
+    fill."""
     if isinstance(result, Failure):
         return ""
     if block is not None and block.kind not in TO_PEOPLE:
