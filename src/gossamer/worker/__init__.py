@@ -1,4 +1,3 @@
-"""The road of a URL behind the frontier: the visitor gets and reads a page, the committer writes and settles,
-the worker keeps hundreds of visits going. Parts are handed in by `assemble`; nothing here names a concrete
-one.
-"""
+"""The path of a URL after the frontier: the visitor fetches and reads a page, the committer writes and
+settles, the loop runs hundreds of visits at once. `app.wiring` passes in the parts; nothing in this
+package names a concrete one."""

@@ -1,7 +1,5 @@
-"""What a page says of a log-in: whether one is in, whether one is out again. Pure.
-
-Logging in: the steps of a log-in, made one after the other within the claim of a page, as politely as
-pages are asked for."""
+"""Logging in: detects whether a page shows a logged-in or logged-out user (pure), and makes the steps of a
+log-in, one after another within the claim of a page, with the same politeness as page requests."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ Parse = Callable[..., str | None]
 
 
 def lost(login: Login, page: Page, block: Block | None, parse: Parse = urls.parse) -> str:
-    """What tells that who asked for a page is logged in no more, '' for nothing."""
+    """Returns the sign that a user is no longer logged in, or ''."""
     if block is not None and block.kind == "login":
         return block.line()
     target = _target(page, parse)
@@ -56,7 +54,7 @@ def lost(login: Login, page: Page, block: Block | None, parse: Parse = urls.pars
 
 
 def refused(login: Login, page: Page) -> str:
-    """Why the page at the end of a log-in says that one is not in, '' when one is."""
+    """Returns why the last page of a log-in shows that the log-in failed, or ''."""
     view = View(page)
     if login.shows:
         return (
@@ -76,7 +74,7 @@ def refused(login: Login, page: Page) -> str:
 
 
 def _own(login: Login) -> tuple[Sign, ...]:
-    """What tells it of any site: 401, and a redirect to the form's page."""
+    """Returns the signs that apply to every site: status 401, and a redirect to the page of the form."""
     if login.lost or login.url is None:
         return () if login.lost else (401,)
     scheme, host, path = split(login.url)
@@ -84,7 +82,7 @@ def _own(login: Login) -> tuple[Sign, ...]:
 
 
 def _told(sign: Sign, view: View, target: str | None) -> str:
-    """What a page shows of a sign. `target`: where it redirects."""
+    """Returns the text of a sign that a page shows, or ''. `target`: the page's redirect target."""
     page = view.page
     if isinstance(sign, int):
         return f"HTTP {sign}" if page.status == sign else ""
@@ -103,7 +101,7 @@ def _told(sign: Sign, view: View, target: str | None) -> str:
 
 
 def _has(view: View, query: str) -> bool:
-    """Whether a selector finds something; on a page that is too complex nothing."""
+    """Returns whether a selector matches. It matches nothing on a page that is too complex."""
     try:
         return bool(view.css(query))
     except TooComplex:
@@ -126,22 +124,22 @@ def _shown(signs: tuple[Sign, ...]) -> str:
 
 
 STEPS = 50
-"""Requests of one log-in."""
+"""Maximum number of requests of one log-in."""
 BROWSER = "browser"
 
 
 class Walk:
-    """The requests that are made within one claim: from start to start never less than the host's delay."""
+    """Makes the requests within one claim. Between the starts of two requests lies at least the host's delay."""
 
     def __init__(self, claim: Claim) -> None:
         self.apart = max(claim.delay, claim.floor)
         self.began = time.monotonic()
         self.lag = self._next = 0.0
         self.posted = False
-        """Whether something was filled in and sent."""
+        """Whether a form was filled in and sent."""
 
     async def collect(self, rung: Rung, request: Request) -> Page | Failure:
-        """Make one when its time has come. Its `lag` counts from the beginning of all."""
+        """Makes a request when it is due. The result's `lag` counts from the first request."""
         await asyncio.sleep(max(0.0, self._next - time.monotonic()))
         began, self.posted = time.monotonic(), self.posted or request.body is not None
         result = await rung.collect(request, self.apart)
@@ -152,8 +150,8 @@ class Walk:
 
 
 class Who(NamedTuple):
-    """Who logs in, and how: site, log-in, account with its secrets; the rung with its identity; domains that
-    may hear of them; `browser`: the rung that renders a page which is empty without."""
+    """A log-in attempt: site, log-in, account with its secrets, the rung with its identity, and the domains
+    that may receive the secrets. `browser`: the rung that renders a page that is empty without scripts."""
 
     site: str
     login: Login
@@ -168,13 +166,13 @@ class Who(NamedTuple):
         return self.login.secrets(self.account)
 
     def wrong(self, what: str) -> ConfigError:
-        """A log-in that cannot be made as it is written."""
+        """Returns the error for a log-in that cannot work as it is written."""
         return ConfigError(redacted(f"site {self.site}: session: {what}", self.secrets))
 
 
 class Entered(NamedTuple):
-    """What came of it. `refused`: why, '' when one is in; headers that each request is to carry; `proof`: a
-    page by which it can be seen later whether one is in still, '' for none."""
+    """The result of a log-in. `refused`: why it failed, '' on success. Also the headers for each later
+    request, and `proof`: a page that shows later whether the user is still logged in, '' for none."""
 
     refused: str
     headers: dict[str, str]
@@ -182,31 +180,31 @@ class Entered(NamedTuple):
 
 
 class Typing:
-    """The identity of who fills a form in by hand, once, at the host that the log-in names."""
+    """The identity of a user who fills in a form, once, on the host that the log-in names."""
 
     def __init__(self, identity: LendsIdentity, login: Login, render: Render) -> None:
         self._identity, self._render, self.done = identity, render, False
         self._at = split(login.url or "")[:2]
 
     def lend(self, request: Request) -> Lent:
-        """With what is to be done on the page; never on http where the log-in's URL is https."""
+        """Adds the actions for the page. They are not sent over http if the log-in's URL is https."""
         lent, (scheme, host) = self._identity.lend(request), split(request.url)[:2]
         if self.done or host != self._at[1] or scheme not in (self._at[0], "https"):
             return lent
         return Lent(lent.headers, msgspec.structs.replace(lent.guise or Guise(), render=self._render))
 
     def took(self, page: Page, guise: Guise | None) -> None:
-        """It was done, unless the page led elsewhere at once."""
+        """Marks the form as sent, unless the page redirected at once."""
         self.done = self.done or page.status not in REDIRECTS or page.requests > 1
         self._identity.took(page, guise)
 
     def forget(self, domain: str) -> None:
-        """As the identity does."""
+        """Forgets the cookies of a domain."""
         self._identity.forget(domain)
 
 
 class Entering:
-    """Makes log-ins. `domain`: host -> registered domain; `tell` writes down each request made."""
+    """Makes log-ins. `domain`: host -> registered domain. `tell` records each request."""
 
     def __init__(
         self,
@@ -219,7 +217,8 @@ class Entering:
         self._crawl, self._worker, self.gate, self._parse, self._domain = crawl, worker, gate, parse, domain
 
     async def enter(self, claim: Claim, who: Who, walk: Walk, tell: list[Attempt]) -> Entered | Failure:
-        """Log in. A failure is one that may pass; raises ConfigError for what cannot work as it is written."""
+        """Logs in. A returned failure may be temporary. Raises ConfigError for a log-in that cannot work as
+        it is written."""
         page, said, steps, last, sign = None, None, 0, Request(""), ""
         flow: Any = _asks(who, who.login.steps or who.login.by_form, who.account.fields)
         if who.login.url is not None and who.rung.name == BROWSER:
@@ -247,7 +246,7 @@ class Entering:
         except Exception as error:  # noqa: BLE001 - what it yields may be anything
             raise who.wrong(f"log-in as {who.account.name}: {_detail(error)}") from None
         finally:
-            with contextlib.suppress(StopIteration, GossamerError):  # what went wrong before says more
+            with contextlib.suppress(StopIteration, GossamerError):  # the earlier error says more
                 _asks(who, getattr(flow, "close", bool))
         if page is None:
             raise who.wrong("its steps yield no request")
@@ -263,7 +262,7 @@ class Entering:
         walk: Walk,
         tell: list[Attempt],
     ) -> Entered | Failure:
-        """What the last page of a log-in says; one that scripts are to fill is asked for in the browser, too."""
+        """Evaluates the last page of a log-in. A page that scripts fill is also requested in the browser."""
         login, url = who.login, page.url if who.rung.name == BROWSER else last.url
         proof = login.check or (url if login.shows and last.method == "GET" and url != login.url else "")
         if who.browser is not None and needs_rendering(page.status, page.headers, page.body, page.url):
@@ -276,7 +275,7 @@ class Entering:
         return Entered(refused(login, page), headers, proof if proof == redacted(proof, who.secrets) else "")
 
     def _request(self, step: Any, page: Page | None, who: Who) -> Request:
-        """What a step yields as a request."""
+        """Converts what a step yields into a request."""
         if isinstance(step, str):
             url = self._parse(step) if page is None else View(page).urljoin(step)
             step = Request(url or step)
@@ -287,7 +286,8 @@ class Entering:
     async def _got(
         self, claim: Claim, who: Who, request: Request, page: Page | None, walk: Walk, tell: list[Attempt]
     ) -> tuple[Page | Failure, Request]:
-        """One step with its redirects, as a browser follows them; and the request that it ended with."""
+        """Makes one step, with its redirects as a browser follows them. Returns the result and the last
+        request."""
         while True:
             self._check(request, page, who)
 
@@ -323,7 +323,7 @@ class Entering:
             page, request = result, self._next(request, result, target, who)
 
     def _next(self, request: Request, result: Page, target: str, who: Who) -> Request:
-        """The request that a redirect leads to."""
+        """Returns the request for a redirect target."""
         if len(request.hops) >= MOST_HOPS:
             raise who.wrong(f"more than {MOST_HOPS} redirects behind {request.hops[0]}")
         out = msgspec.structs.replace(request, url=target, hops=(*request.hops, request.url))
@@ -343,7 +343,7 @@ class Entering:
         return msgspec.structs.replace(out, headers=headers or None)
 
     def _check(self, request: Request, page: Page | None, who: Who) -> None:
-        """What is filled in stays with the site, and is sent no less safely than its page came."""
+        """Checks that form values go to the site only, and not from an https page to an http URL."""
         shown = any(secret in f"{request.url} {request.headers}" for secret in who.secrets if len(secret) > 2)
         if request.body is None and not shown:
             return
@@ -354,7 +354,8 @@ class Entering:
             raise who.wrong(f"what is filled in on {page.url} would go to http://{host}, for all to read")
 
     def _passing(self, page: Page) -> Failure | None:
-        """A step that was not got, though a later try may: the server's trouble, too many requests, a wall."""
+        """Returns a failure for a step that a later try may complete: a server error, too many requests, or a
+        block page."""
         block = seen_by(True, page.status, page.headers, page.body, page.url)
         kind = block.kind if block is not None and not block.bare else ""
         if page.status < 500 and page.status != 429 and kind in ("", "login", "empty"):
@@ -389,12 +390,12 @@ class Entering:
 
 
 def _asked(url: str) -> Generator[Any, Any, None]:
-    """The one request of a log-in that is typed."""
+    """Yields the single request of a log-in that is typed into a form."""
     yield Request(url)
 
 
 def _headers(said: Any, who: Who) -> dict[str, str]:
-    """What the steps return: headers that each request of the account carries, as a token."""
+    """Converts what the steps return into headers (for example a token) for each request of the account."""
     if said is None:
         return {}
     if not isinstance(said, dict) or not all(isinstance(part, str) for pair in said.items() for part in pair):
@@ -403,7 +404,7 @@ def _headers(said: Any, who: Who) -> dict[str, str]:
 
 
 def _asks(who: Who, call: Callable[..., Any], *args: Any) -> Any:
-    """What the user's steps say. Raises StopIteration, and ConfigError for whatever else they raise."""
+    """Calls the user's code. Raises StopIteration, and ConfigError for any other exception."""
     try:
         with contextlib.redirect_stdout(sys.stderr):  # stdout is for data
             return call(*args)
@@ -416,7 +417,7 @@ def _asks(who: Who, call: Callable[..., Any], *args: Any) -> Any:
 
 
 def _detail(error: BaseException) -> str:
-    """One line of what a step raised, and where."""
+    """Returns one line with the exception that a step raised and its place."""
     trace, place = error.__traceback__, ""
     while trace is not None:
         code = trace.tb_frame.f_code

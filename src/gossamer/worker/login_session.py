@@ -1,5 +1,5 @@
-"""Pages for those who are logged in: whose turn it is, logging in where need be, and once more when one is
-out again."""
+"""Fetches pages with a logged-in account: picks the account, logs in if necessary, and repeats the request
+after the account was logged out."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from gossamer.worker.ladder import Rung, Rungs
 from gossamer.worker.login_flow import BROWSER, Entered, Entering, Walk, Who, lost, refused
 
 RENEW = 8.0
-"""Seconds between two signs that a log-in goes on."""
+"""Seconds between two renewals of a running log-in."""
 OFTEN, TURNED = 2, 8
-"""Times that a visit asks again as its cookies were changed by another one meanwhile, before the host is
-asked one at a time; at most."""
+"""How often a visit repeats its request because another visit changed its cookies: before the host gets one
+request at a time, and at most."""
 
 
 class Seat(NamedTuple):
-    """An account lent to one visit: its rung, with its identity and its proxy; `token`: it is to be logged
-    in, by us; `proof`: a page by which it can be seen whether it is logged in."""
+    """An account lent to one visit: its rung with identity and proxy. `token`: set if this visit has to log
+    the account in. `proof`: a page that shows whether the account is logged in."""
 
     account: Account
     rung: Rung
@@ -41,7 +41,7 @@ class Seat(NamedTuple):
 
 
 class AccountPool(Protocol):
-    """A site's accounts (`membership`)."""
+    """A site's accounts (`login_setup`)."""
 
     @property
     def site(self) -> str: ...
@@ -65,8 +65,8 @@ class AccountPool(Protocol):
 
 
 class Members:
-    """Gets the pages of hosts that have accounts. `clubs`: host -> its site's accounts; `blocks`: what is a
-    block at a host; `rungs`: a request -> the rung that it names."""
+    """Fetches the pages of hosts with accounts. `clubs`: host -> its site's accounts. `blocks`: what counts
+    as a block on a host. `rungs`: returns the rung that a request names."""
 
     def __init__(
         self,
@@ -82,8 +82,8 @@ class Members:
         self._blocks, self._parse, self._rungs = blocks, parse, rungs
 
     async def get(self, claim: Claim, request: Request, rung: Rung, tell: list[Attempt]) -> Page | Failure:
-        """A page. `tell` takes the attempts that were made before the last. Raises ConfigError when nobody is
-        let in."""
+        """Fetches a page. `tell` collects the attempts before the last. Raises ConfigError if every account
+        is refused."""
         club, walk = self._clubs(claim.host), Walk(claim)
         if club is None or rung.name not in club.rungs:
             return await rung.collect(request, walk.apart)
@@ -95,7 +95,7 @@ class Members:
             if isinstance(seat, Seat) and seat.token:
                 came = await self._enter(claim, club, seat, walk, tell)
                 if came is None:
-                    only = ""  # somebody else may be let in
+                    only = ""  # another account may be let in
                     continue
                 fresh, seat = True, came
             if isinstance(seat, Failure):
@@ -124,7 +124,7 @@ class Members:
         block = seen_by(self._blocks(host), page.status, page.headers, page.body, page.url)
         above = rung.name != BROWSER and BROWSER in club.rungs and block is None
         if above and needs_rendering(page.status, page.headers, page.body, page.url):
-            return ""  # it says nothing before its scripts ran: the visit climbs
+            return ""  # the page is empty before its scripts run, so the visit climbs to the browser
         return lost(club.login, page, block, self._parse)
 
     def _noted(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
@@ -132,8 +132,8 @@ class Members:
         return [records.attempt(self._crawl, self._worker, claim, *one) for one in made]
 
     async def _in(self, claim: Claim, club: AccountPool, seat: Seat, walk: Walk, tell: list[Attempt]) -> bool:
-        """Whether the log-in holds all the same, as far as its own page tells: some sites lock an account
-        that logs in twice."""
+        """Returns whether the account is still logged in, judged by the log-in's proof page. Some sites lock
+        an account that logs in twice."""
         if not seat.proof or await self._entering.gate.shuts(claim, seat.proof) is not None:
             return False
         request = Request(seat.proof)
@@ -151,7 +151,7 @@ class Members:
     async def _enter(
         self, claim: Claim, club: AccountPool, seat: Seat, walk: Walk, tell: list[Attempt]
     ) -> Seat | Failure | None:
-        """Log an account in; None: it was refused, or others do it by now."""
+        """Logs an account in. Returns None if the log-in was refused or another worker is doing it."""
         enters, *above = (
             club.on(seat, self._rungs(Request(claim.request.url, rung=one))).rung for one in club.rungs
         )
@@ -174,7 +174,7 @@ class Members:
 
 
 def cookies(seat: Seat, request: Request) -> str:
-    """The cookies that a request would carry now."""
+    """Returns the cookies that a request would send now."""
     headers = seat.rung.identity.lend(request).headers
     return next((value for name, value in headers.items() if name.lower() == "cookie"), "")
 
@@ -182,12 +182,12 @@ def cookies(seat: Seat, request: Request) -> str:
 async def _goes_on(club: AccountPool, seat: Seat) -> None:
     while True:
         await asyncio.sleep(RENEW)
-        with contextlib.suppress(GossamerError):  # the store is away: told the next time
+        with contextlib.suppress(GossamerError):  # the store is away: the next renewal reports it
             await club.renew(seat)
 
 
 def _apart(failure: Failure, walk: Walk) -> Failure:
-    """What is put off waits for the host's delay, too."""
+    """Returns the failure with the host's delay included."""
     return (
         failure
         if failure.later is None
@@ -196,7 +196,7 @@ def _apart(failure: Failure, walk: Walk) -> Failure:
 
 
 def _out(page: Page, seat: Seat, sign: str, walk: Walk) -> Failure:
-    """A page that is not for this account, however often it logs in."""
+    """Returns the failure for a page that this account may not see, however often it logs in."""
     return Failure(
         "login",
         f"logged out as {seat.account.name}: {sign}",

@@ -1,10 +1,11 @@
-"""A tight depth limit, kept to the letter: a page is as deep as the shortest way to it, also when that is
-found late.
+"""Exact depth limits: a page's depth is its shortest distance from a seed, even if a shorter path is found
+after the page was fetched.
 
-Pages are asked for side by side, so a long way may be followed before a short one is found. The frontier
-keeps the least depth of each URL (`frontier/lua/depths.lua`). One that still waits is visited at the least
-depth. One that was visited already is queued again, and read again: its links are taken at the lesser depth;
-it is no page and no row a second time. The pages read last are at hand, so that this seldom costs a request.
+Pages are fetched concurrently, so a long path may be followed before a short one is found. The frontier keeps
+the minimum depth of each URL (`frontier/lua/depths.lua`). A waiting URL is visited at its minimum depth. A
+visited URL is queued again and its page is read again: its links are taken at the smaller depth, but it
+yields no second row and does not count as a page again. The most recent pages are cached, so this seldom
+costs a request.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from gossamer.model.visit import Claim, Visit
 from gossamer.worker.link_intake import Taker
 
 DEEP = 50
-"""Depth limits below this are kept so."""
+"""Depth limits below this value are exact."""
 ROOM = 32 << 20
-"""Bytes of pages at hand."""
+"""Maximum bytes of cached pages."""
 
 
 class Nearer:
@@ -39,7 +40,8 @@ class Nearer:
         go: Callable[[Claim], Awaitable[Visit]],
         read: Callable[[Claim, Page], Awaitable[Visit]],
     ) -> Visit:
-        """A visit at the least depth; what is to be read again and is at hand is not asked for."""
+        """Makes a visit at the minimum depth. A page that is to be read again is taken from the cache if
+        possible."""
         mark = self._taker.mark(claim.request)
         least = await self._frontier.nearest(claim.bucket, mark)
         if least is not None and least < claim.request.depth:
@@ -52,7 +54,7 @@ class Nearer:
         return visit
 
     def keep(self, request: Request, page: Page) -> None:
-        """Have a page at hand; the oldest go."""
+        """Caches a page. The oldest pages are dropped."""
         mark = self._taker.mark(request)
         if (older := self._pages.pop(mark, None)) is not None:
             self._left += len(older.body)
@@ -62,7 +64,7 @@ class Nearer:
             self._left += len(self._pages.popitem(last=False)[1].body)
 
     def ends(self, visit: Visit) -> Visit:
-        """A visit as it is settled: its depth is remembered, or it counts for nothing but its links."""
+        """Completes a visit before it settles: records its depth, or reduces it to its links."""
         claim = visit.claim
         if not claim.again:
             visit.settle.mark, visit.settle.depth = self._taker.mark(claim.request), claim.request.depth
@@ -71,7 +73,7 @@ class Nearer:
 
 
 def read_again(visit: Visit) -> Visit:
-    """The visit of a page that was visited before: it counts for nothing but its links."""
+    """Reduces the visit of a page that was visited before to its links."""
     if visit.claim.again:
         read = visit.settle.action == "d" and "found" in visit.counts
         visit.rows = []

@@ -1,7 +1,5 @@
-"""What a page says, as a sketch on its row: where pages are compared.
-
-Marks rows that say the same as others of the crawl, or nearly, before they are written: one look at the
-index for a whole batch."""
+"""Near-duplicate pages: computes a page's MinHash sketch for its row, and marks rows whose pages are equal or
+nearly equal to others of the crawl before the rows are written, with one index lookup per batch."""
 
 from __future__ import annotations
 
@@ -17,10 +15,9 @@ from gossamer.parsing.html import Document
 
 
 def mark(row: Row, page: Page, document: Document, nearly: bool) -> None:
-    """Sketch a page that came (2xx) and says something; others are in no group. **Its tree is changed.**
-
-    What is no HTML is compared byte for byte. `nearly`: not only what says the same.
-    """
+    """Adds the sketch of a 2xx page with text to its row; other pages belong to no group. **Changes the
+    page's tree.** Non-HTML is compared byte for byte. `nearly`: whether nearly equal pages count, not only
+    equal ones."""
     record = row.data
     assert isinstance(record, PageRecord)
     record.group_id = record.copy = record.likeness = None
@@ -34,7 +31,9 @@ def mark(row: Row, page: Page, document: Document, nearly: bool) -> None:
 
 
 def _near(document: Document) -> bytes:
-    from gossamer.parsing.content_text import gist  # 12 ms: most crawls compare nothing
+    from gossamer.parsing.content_text import (
+        gist,
+    )  # imported late, because it takes 12 ms and most crawls compare nothing
 
     return near(*gist(document.tree))
 
@@ -43,15 +42,15 @@ _NOTHING = xxhash.xxh3_128_hexdigest(b"")
 
 
 class Likening:
-    """Marks the rows of one crawl that have a sketch. What is marked and not settled is placed again: it is
-    who it was."""
+    """Marks the rows of one crawl that have a sketch. A row that was marked but not settled is placed again
+    under the same name."""
 
     def __init__(self, index: DuplicateIndex) -> None:
         self._index = index
 
     async def mark(self, visits: Sequence[Visit]) -> None:
-        """Write the group into each row, count copies in their visits, take rows out that are wanted once,
-        add what the others name."""
+        """Writes the group into each row, counts copies in their visits, removes rows that are wanted once
+        per group, and adds the files of the remaining items."""
         found = [(visit, row) for visit in visits for row in visit.rows if row.sketch is not None]
         if not found:
             return
@@ -74,7 +73,7 @@ class Likening:
 
 
 def _name(row: Row) -> int:
-    """Who it is, also when its page is visited again."""
+    """Returns the name of a row, which is the same when its page is visited again."""
     page = row.data.get("_url", "") if isinstance(row.data, dict) else ""
     return xxhash.xxh3_64_intdigest(f"{row.kind}\n{row.key}\n{page}".encode("utf-8", "replace"))
 

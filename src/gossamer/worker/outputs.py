@@ -1,11 +1,9 @@
-"""How the outages of stores of rows are waited for: asked again, told once, never longer than a stop allows.
+"""The outputs of a crawl as one process writes them: plain files under the crawl's lock, tables, and the
+attempts log.
 
-The outputs of a crawl as one process writes them: plain files under the crawl's lock, tables, the attempts
-log.
-
-All that touches a file runs in one thread. The store knows each file's committed length; what lies beyond it
-is cut. Stores of rows that do not answer are waited for; meanwhile the committer fills up, and nothing more
-is claimed.
+All access to a file runs in one thread. The store knows each file's committed length, and bytes beyond it are
+cut. If a row store does not answer, the process retries, logs the outage once, and stops when the crawl is
+stopped. Meanwhile the committer fills up and nothing more is claimed.
 """
 
 from __future__ import annotations
@@ -40,18 +38,18 @@ from gossamer.model.interfaces import (
 from gossamer.model.visit import Row, Visit
 
 FIRST, LONGEST = 0.1, 5.0
-"""Seconds until it is asked again: twice as long each time."""
+"""Seconds before the first retry and between later ones. The interval doubles."""
 TOLD = 1.0
-"""Seconds of an outage after which it is told of."""
+"""Seconds of an outage before it is logged."""
 
 Say = Callable[[str, bool], Awaitable[None]]
-"""Hears a line, and whether an outage goes on."""
+"""Receives a message, and whether the outage goes on."""
 Result = TypeVar("Result")
 
 
 class Waiting:
-    """The outage of a process's outputs, if there is one. Without `say` nothing is waited for: SinkAway is
-    raised; so it is once `stop` is set, or the `deadline` (monotonic) is over, after a last try."""
+    """The outage of a process's outputs, if there is one. Without `say`, or after `stop` is set or the
+    monotonic `deadline` has passed, a store that does not answer raises SinkAway after one last try."""
 
     def __init__(
         self, say: Say | None, stop: asyncio.Event | None = None, deadline: float | None = None
@@ -63,7 +61,7 @@ class Waiting:
         self._told = ""
 
     async def through(self, call: Callable[[], Awaitable[Result]]) -> Result:
-        """What the call returns, as soon as its store can be worked with."""
+        """Returns the call's result once its store answers."""
         while True:
             last = self._stop.is_set() or time.monotonic() >= self._deadline
             try:
@@ -81,11 +79,11 @@ class Waiting:
 
     @property
     def early(self) -> bool:
-        """Whether it is too early to ask again."""
+        """Whether it is too early to retry."""
         return time.monotonic() < self._next
 
     async def away(self, error: SinkAway) -> None:
-        """A store does not answer. Raises the error where nobody waits."""
+        """Records that a store does not answer. Raises the error if the outage is not waited for."""
         if self._say is None:
             raise error
         now = time.monotonic()
@@ -97,7 +95,7 @@ class Waiting:
             await self._say(f"{error}: waiting for it", True)
 
     async def back(self) -> None:
-        """It answers."""
+        """Records that the store answers again."""
         if self._told and self._say is not None:
             await self._say(f"the output answers again after {time.monotonic() - self._since:.0f} s", False)
         self._since, self._pause, self._next, self._told = 0.0, FIRST, 0.0, ""
@@ -107,13 +105,13 @@ Moves = Sequence[tuple[str, int, int]]
 """(path, committed length, new length) of each file that grew, in bytes."""
 Append = Callable[[list[Row]], Awaitable[Moves]]
 Hold = Callable[[list[Row]], Awaitable[None]]
-"""Keeps rows that lack usual values until the run is judged (`absence`)."""
+"""Holds rows that lack usual values until the run is judged (`absence`)."""
 
 
 class Outputs:
-    """Writes rows. `alone`: no other process writes these files, so the lock is kept. `ours`: raises where
-    another process has closed them, because this one gave no sign of life. `say`: hears of outages of stores
-    of rows; without it, and after `stop` or the `deadline`, they are errors."""
+    """Writes rows. `alone`: no other process writes these files, so the lock is kept. `ours`: raises if
+    another process closed the files because this one sent no heartbeat. `say`: receives messages about
+    outages of row stores. Without `say`, and after `stop` or the `deadline`, outages are errors."""
 
     def __init__(
         self,
@@ -142,11 +140,11 @@ class Outputs:
 
     @property
     def keeps_items(self) -> bool:
-        """Whether a store keeps one row an item, and what it was before."""
+        """Whether a store keeps one row per item with its history."""
         return bool(self._histories)
 
     async def open(self) -> None:
-        """Prepare all, and cut what a killed run left beyond the committed lengths."""
+        """Prepares all outputs and cuts the bytes that a killed run left beyond the committed lengths."""
         async with self._held():
             await self.reread()
             for output in self._files:
@@ -154,7 +152,7 @@ class Outputs:
                     await self._patiently(sink.append, self._lengths[sink.target()], ())
 
     async def aside(self, batch: list[Visit], rows: list[Row]) -> None:
-        """What needs no committed length: the logs, and tables that upsert."""
+        """Writes the outputs without committed lengths: logs, and tables that upsert."""
         notes: list[tuple[Log, list[Any]]] = []
         if self._log is not None:
             notes.append((self._log, [attempt for visit in batch for attempt in visit.attempts]))
@@ -171,8 +169,8 @@ class Outputs:
                 await self._patiently(history.gone, gone)
 
     async def _upsert(self, batch: list[Visit], rows: list[Row]) -> None:
-        """Rows to the tables; rows that lack usual values are held back from those that keep items. Refusals
-        settle with the batch."""
+        """Writes rows to the tables. Rows that lack usual values are withheld from stores that keep items.
+        Refusals settle with the batch."""
         held = [row for row in rows if row.lacks] if self._hold is not None and self._histories else []
         if held and self._hold is not None:
             await self._hold(held)
@@ -186,11 +184,8 @@ class Outputs:
 
     @asynccontextmanager
     async def exact(self, rows: Sequence[Row]) -> AsyncIterator[Append | None]:
-        """Within it the rows' files are ours. Gives `append`; called again with fewer rows, it cuts what it
-        wrote before.
-
-        None when no file wants rows.
-        """
+        """Locks the rows' files for the duration of the context. Yields `append`; a second call with fewer
+        rows cuts what the first call wrote. Yields None if no file takes rows."""
         if not rows or not self._files:
             yield None
             return
@@ -208,8 +203,8 @@ class Outputs:
             yield lambda rows: self._patiently(self._append, rows, sinks)
 
     async def ship(self) -> None:
-        """Send committed rows on to stores that only append. One that does not answer is waited for when too
-        much waits for it."""
+        """Sends committed rows to append-only stores. Waits for a store that does not answer only when too
+        many rows wait for it."""
         shipped = [sink for sink in self._all() if isinstance(sink, Ships)]
         if not shipped or (
             self._waiting.early and not any(sink.full(self._length(sink)) for sink in shipped)
@@ -227,21 +222,18 @@ class Outputs:
                     await self._waiting.away(error)
 
     def moved(self, moves: Moves) -> None:
-        """These lengths are committed."""
+        """Records that these lengths are committed."""
         self._lengths.update((path, new) for path, _, new in moves)
 
     async def conclude(self, work: Callable[[HistorySink], None]) -> None:
-        """Have each table that keeps items do what follows from the whole run."""
+        """Calls `work` for each table that keeps items, for conclusions from the whole run."""
         for history in self._histories:
             await self._patiently(work, history)
 
     async def finish(self, *, wait: bool = False) -> None:
-        """At the end of a run that ended by itself: close all (the last Parquet part). A later run goes on
-        from there.
-
-        Raises SinkAway where rows are left for a store that does not answer: a later run sends them. `wait`:
-        until it answers, or the stop.
-        """
+        """Closes all outputs (for example the last Parquet part) at the end of a run that ended by itself. A
+        later run can go on from there. Raises SinkAway if rows are left for a store that does not answer;
+        a later run sends them. `wait`: waits until the store answers or the run is stopped."""
         away: SinkAway | None = None
         async with self._held():
             await self.reread()
@@ -258,7 +250,7 @@ class Outputs:
             raise away
 
     def release(self) -> None:
-        """Let lock, thread and connections go, however it ended."""
+        """Releases lock, thread and connections, however the run ended."""
         for table in self._tables:
             self._thread.submit(table.close)
         for sink in self._all():
@@ -289,11 +281,9 @@ class Outputs:
                 self._locked = False
 
     async def reread(self) -> None:
-        """Committed length of every output: the largest that any bucket knows (one lock orders them all).
-
-        One that no bucket knows was moved, or is new to the crawl: then it is prepared, and its first length
-        committed before any row.
-        """
+        """Reads the committed length of every output: the largest in any bucket, because one lock orders them
+        all. An output that no bucket knows was moved or is new; it is prepared, and its first length is
+        committed before any row."""
         sinks: dict[str, FileSink | TableSink] = {
             s.target(): s for output in self._files for s in output.sinks()
         }
@@ -312,7 +302,7 @@ class Outputs:
         self._lengths = known
 
     async def _moved_here(self, sinks: Mapping[str, Movable], known: Mapping[str, int]) -> dict[str, int]:
-        """Committed length of each output of the crawl that was moved to where it is now."""
+        """Returns the committed lengths of outputs of this crawl that were moved to their current path."""
         moved: dict[str, int] = {}
         lengths = await self._frontier.all_lengths()
         left = {path: length for path, length in lengths.items() if path not in known}
@@ -324,7 +314,7 @@ class Outputs:
         return moved
 
     def _append(self, rows: list[Row], sinks: dict[str, FileSink]) -> Moves:
-        """In the thread: rows to their files. A file that gets none any more is only cut."""
+        """Appends rows to their files, in the thread. A file without rows is only cut."""
         parts = {sink.target(): part for output in self._files for sink, part in output.route(rows)}
         return [
             (path, self._lengths[path], sink.append(self._lengths[path], parts.get(path, ())))
@@ -339,7 +329,7 @@ class Outputs:
 
 
 def _note(notes: list[tuple[Log, list[Any]]]) -> None:
-    """In the thread: each log takes its entries once, also when a later one is tried again."""
+    """Writes entries to each log once, in the thread, even if a later log is retried."""
     while notes:
         log, entries = notes[0]
         log.write(entries)
@@ -347,8 +337,8 @@ def _note(notes: list[tuple[Log, list[Any]]]) -> None:
 
 
 def written(table: TableSink) -> dict[str, int]:
-    """Counts of the rows that a table took and refused since it was asked last, by kind; empty where it
-    cannot say."""
+    """Returns the rows that a table accepted and refused since the last call, by kind, or nothing if the
+    table does not count them."""
     offered: Counter[str] | None = getattr(table, "offered", None)
     refused: Counter[str] | None = getattr(table, "refused", None)
     if offered is None or refused is None:

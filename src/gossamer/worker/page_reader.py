@@ -1,9 +1,9 @@
-"""Reads costly pages in processes of their own (`road.page_process`), which are killed when a page takes too
-much.
+"""Reads costly pages in separate processes (`page_process`), which are killed when a page takes too much time
+or memory.
 
-A process is started when the first costly page is met, and reads many. It ends with this worker: it reads the
-end of its pipe, and on Linux the kernel kills it with the thread that started it. Meanwhile the loop goes on
-with other hosts: a page costs the loop what its links cost, CHUNK of them at a time.
+A process starts at the first costly page and reads many. It ends with its worker, when its pipe closes; on
+Linux the kernel also kills it with the thread that started it. Meanwhile the event loop serves other hosts: a
+page costs the loop only its links, CHUNK at a time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gossamer.worker.reader import Reader
 
 PROCESSES = 2
-"""Costly pages that one worker reads at once."""
+"""Number of costly pages that one worker reads at once."""
 _NAMES = msgspec.msgpack.Decoder(list[tuple[list[Named], int]])
 _ROWS = msgspec.msgpack.Decoder(list[PackedRow])
 _TAKES = msgspec.msgpack.Decoder(list[Took])
@@ -40,7 +40,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class ProcessDied(Exception):
-    """The process ended before it answered. `signal`: that killed it, or 0."""
+    """The process ended before it answered. `signal`: the signal that killed it, or 0."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"the process that read the page ended ({code})")
@@ -48,7 +48,7 @@ class ProcessDied(Exception):
 
 
 class PageReader:
-    """The processes of one worker. `order`: makes what they must know, when the first is started."""
+    """The processes of one worker. `order`: makes what the processes must know, when the first one starts."""
 
     def __init__(self, order: Callable[[], Order]) -> None:
         self._order = order
@@ -56,11 +56,10 @@ class PageReader:
         self._idle: list[ReaderProcess] = []
         self._all: set[ReaderProcess] = set()
         self.started = asyncio.Event()
-        """A process was started."""
+        """Set when a process was started."""
 
     async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> Read:
-        """What a page gives. Never raises for what the page does: `too-complex` and `crash` are errors of the
-        page."""
+        """Reads a page. Never raises because of the page: `too-complex` and `crash` are errors of the page."""
         task = _task(claim, page, error)
         try:
             frames = await self._twice(task, page.body)
@@ -71,8 +70,8 @@ class PageReader:
         return await _taken(reader, claim, page, frames)
 
     async def lacks(self, claim: Claim, page: Page) -> str:
-        """What its site says that the page must have and has not; '' also for a page that takes too much:
-        reading it says so."""
+        """Returns the required content of its site that the page lacks, or ''. Returns '' for a page that
+        takes too much, because reading it reports that."""
         try:
             frames = await self._twice(_task(claim, page, None, lacks=True), page.body)
         except (TooComplex, ProcessDied):
@@ -80,14 +79,14 @@ class PageReader:
         return _END.decode(frames[-1][1:]).lacks
 
     async def close(self) -> None:
-        """End the processes."""
+        """Ends the processes."""
         await asyncio.gather(*(one.end() for one in self._all))
         self._all.clear()
         self._idle.clear()
 
     async def _twice(self, task: bytes, body: bytes) -> list[bytes]:
-        """The frames of an answer. A page whose process dies is read once more: it may have been somebody's
-        kill."""
+        """Returns the frames of an answer. A page whose process dies is read once more, because something
+        else may have killed the process."""
         try:
             return await self._ask(task, body)
         except ProcessDied:
@@ -153,7 +152,7 @@ class ReaderProcess:
         self._out: Any = None
 
     async def begin(self, order: bytes) -> None:
-        """Connect the pipes, and send what the process must know."""
+        """Connects the pipes and sends the order."""
         loop = asyncio.get_running_loop()
         self._reader = asyncio.StreamReader(limit=1 << 20)
         self._out, _ = await loop.connect_read_pipe(
@@ -164,7 +163,7 @@ class ReaderProcess:
         await self._send(order)
 
     async def ask(self, task: bytes, most: int) -> list[bytes]:
-        """The frames that answer a task, at most so many bytes."""
+        """Returns the frames that answer a task, at most `most` bytes."""
         await self._send(task)
         frames, size = list[bytes](), 0
         while True:
@@ -182,7 +181,7 @@ class ReaderProcess:
         await self._writer.drain()
 
     async def end(self) -> int:
-        """Kill it; its exit code, or the signal that it died of as a negative number."""
+        """Kills the process. Returns its exit code, or its signal as a negative number."""
         with contextlib.suppress(ProcessLookupError):
             self._popen.kill()
         for transport, file in ((self._out, self._popen.stdout), (self._in, self._popen.stdin)):
@@ -205,7 +204,8 @@ def _task(claim: Claim, page: Page, error: str | None, lacks: bool = False) -> b
 
 
 def _failed(reader: Reader, claim: Claim, page: Page, error: str, why: str) -> Read:
-    """A page that nobody could read: kept aside with the reason, and its record says so."""
+    """Returns the result for a page that could not be read: the page is kept with the reason, and its record
+    names the error."""
     reader.keep(page, claim.request, f"{error}: {why}")
     if claim.request.use == "@sitemap":
         return Read([], Taken(), infrastructure=True, error=error)
@@ -216,7 +216,7 @@ def _failed(reader: Reader, claim: Claim, page: Page, error: str, why: str) -> R
 
 
 async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) -> Read:
-    """What the process found, its links and requests taken as if the page had been read here."""
+    """Returns what the process found. Its links and requests are taken as if the page had been read here."""
     read, end, met = Read([], Taken()), _END.decode(frames[-1][1:]), set[int]()
     read.items, read.counts, read.error, read.infrastructure = (
         end.items,
@@ -240,7 +240,7 @@ async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) 
                     _take(reader, claim, read.taken, one, voucher, met)
             await asyncio.sleep(0)
     except BaseException:
-        reader.taker.forget()  # what was taken comes to nothing
+        reader.taker.forget()  # discard what was already taken
         raise
     for reason, n in end.skips.items():
         read.taken.skip(reason, n)

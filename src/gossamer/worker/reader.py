@@ -1,4 +1,4 @@
-"""Step 7: reads a page: links, record, items. A page is parsed once, whoever asks."""
+"""Step 7 of a URL's path: reads a page into links, a record and items. Each page is parsed once."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ from gossamer.worker.near_duplicates import mark
 from gossamer.worker.records import failed_record, moment, page_record, page_row
 
 MOST_LINKS = 5000
-"""Different requests that one page may give; the rest is counted as `trap`."""
+"""Maximum number of different requests from one page. Further ones are counted as `trap`."""
 MAX_SITEMAP_BYTES = 100_000
-"""Bytes of a sitemap that is read in the process that crawls."""
+"""Maximum bytes of a sitemap that is read in the crawling process."""
 MAX_HREFS = 50_000
-"""Different hrefs of a page that are resolved; the rest is counted as `trap`."""
+"""Maximum number of different hrefs of a page that are resolved. Further ones are counted as `trap`."""
 MAX_OUT_LINKS, MAX_OUT_LINK_CHARACTERS = 5000, 2_000_000
-"""Links that a page record lists, and characters of them; its `links` counts all of them."""
+"""Maximum number of links in a page record, and of their characters. The record's `links` counts all of them.
+"""
 
 
 class ReadsApart(Protocol):
@@ -51,7 +52,8 @@ class ReadsApart(Protocol):
 
 
 class Reader:
-    """Reads the pages of one crawl. `pages`: page records are wanted; `key`: the canonical form of a URL."""
+    """Reads the pages of one crawl. `pages`: whether page records are wanted. `key`: returns the canonical
+    form of a URL."""
 
     def __init__(
         self,
@@ -69,20 +71,20 @@ class Reader:
         self.keep: Callable[[Page, Request, str], None] = lambda _page, _request, _why: None
         """Keeps a page that could not be parsed, with the reason."""
         self.tap: Callable[[Claim, Page], None] | None = None
-        """Hears of each page before it is read."""
+        """Called with each page before it is read."""
         self.run, self.beside = "", ""
-        """The run's name, for the items of sites of which a whole run sees all; whether entries of sitemaps
-        are inside as seeds (`*`)."""
+        """The run's name, for items of sites that each run sees completely, and whether entries of sitemaps
+        are in scope as seeds (`*`)."""
         self.watched: frozenset[str] = frozenset()
-        """Fields whose coverage is watched: pages that lack one are kept."""
+        """Fields whose coverage is watched. Pages whose items lack one are kept."""
         self.usual: Usual = {}
-        """Fields that nearly all items of the last good runs have, where a store keeps items."""
+        """Fields that nearly all items of the last good runs have, if a store keeps items."""
         self.functions = any(one.site.functions for one in sites)
-        """Whether pages are read by functions of a site."""
+        """Whether page functions of a site read pages."""
         self.fetches = True
-        """Whether the files that items name are asked for."""
+        """Whether the files that items refer to are requested."""
         self.graph: Callable[[Page, Request, html.Document], list[Row]] | None = None
-        """Makes the rows of a page's links, where they are wanted."""
+        """Makes the rows of a page's links, if they are wanted."""
         self._making = makers(sites, key)
         complete, version = (
             {one.name for one in sites if one.site.complete},
@@ -93,22 +95,22 @@ class Reader:
         )
         self._counting = {site.name: Counting(site.name) for site in sites}
         self._parsed: tuple[Page, html.Document] | tuple[None, None] = (None, None)
-        """The page that was last looked at for what it lacks, or shows."""
+        """The page last checked for required content or text, with its tree."""
         self._costs: tuple[Page | None, Cost] = (None, Cost(False))
-        """What the page costs that was looked at last."""
+        """The page last checked for its cost, with the cost."""
         self.reading = Reading()
-        """Where the claim that is being read is noted, in case its page ends the process."""
+        """Marks the claim whose page is being read, in case the page ends the process."""
         self.apart: ReadsApart | None = None
-        """Reads costly pages in another process; None: they are read here."""
+        """Reads costly pages in another process. None: reads them here."""
         self.is_apart = False
-        """This is that other process: files that items name are left to the worker."""
+        """Whether this is that other process, which leaves the files of items to the worker."""
 
     def forget(self) -> None:
-        """Let go of the page that was looked at last."""
+        """Drops the cached page."""
         self._parsed, self._costs = (None, None), (None, Cost(False))
 
     def is_costly(self, page: Page) -> bool:
-        """Whether a page must not be read in the process that crawls (`parsing.cost`)."""
+        """Returns whether a page must not be read in the crawling process (`parsing.limits`)."""
         if self.apart is None:
             return False
         if self._costs[0] is not page:
@@ -125,7 +127,8 @@ class Reader:
         return html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"), roots)
 
     async def reads(self, claim: Claim, page: Page, error: str | None) -> Read:
-        """As `read`; a costly page is read in another process, which is killed when the page takes too much."""
+        """Like `read`. A costly page is read in another process, which is killed when the page takes too
+        much."""
         sitemap = claim.request.use == "@sitemap"
         if self.apart is None or not (
             decoded_size(page.body) > MAX_SITEMAP_BYTES if sitemap else self.is_costly(page)
@@ -136,14 +139,14 @@ class Reader:
         return await self.apart.read(self, claim, page, error)
 
     async def lacks(self, claim: Claim, page: Page) -> str:
-        """What its site says that the page must have, and it has not; '' for nothing."""
+        """Returns the required content of its site that the page lacks, or ''."""
         if self.apart is not None and self.sites and self.is_costly(page):
             site = match(self.sites, page.url)
             return "" if site is None or not site.site.must_have else await self.apart.lacks(claim, page)
         return self.lacks_here(claim, page)
 
     def lacks_here(self, claim: Claim, page: Page) -> str:
-        """As `lacks`, in this process."""
+        """Like `lacks`, in this process."""
         site = match(self.sites, page.url) if self.sites else None
         if site is None or not site.site.must_have or _too_deep(claim, page):
             return ""
@@ -151,15 +154,15 @@ class Reader:
         try:
             self._parsed = page, self._document(page)
             return lacking(site, View(page, self._parsed[1]))
-        except ValueError:  # said when the page is read
+        except ValueError:  # reported when the page is read
             return ""
         finally:
             self.reading.ends()
 
     def shows(self, claim: Claim, page: Page) -> int:
-        """How much text a page surely shows, in letters (`html.Document.shows`)."""
+        """Returns how much text a page certainly shows, in letters (`html.Document.shows`)."""
         if _too_deep(claim, page) or self.is_costly(page):
-            return len(page.body)  # whatever it says: it is not read here
+            return len(page.body)  # a costly page is not read here, so its size stands for its text
         self.reading.begins(claim.bucket, claim.token)
         try:
             document = self._document(page)
@@ -169,7 +172,7 @@ class Reader:
             self.reading.ends()
 
     def read(self, claim: Claim, page: Page, error: str | None) -> Read:
-        """What a page gives; `error` (http-4xx) is a page whose links are not followed."""
+        """Reads a page. `error` (http-4xx): the page's links are not followed."""
         self.reading.begins(claim.bucket, claim.token)
         try:
             return self._read(claim, page, error)
@@ -216,8 +219,8 @@ class Reader:
         return Read(rows, taken)
 
     def again(self, claim: Claim, page: Page) -> Read | None:
-        """The items of a stored page, as `read` gives them; no link of it is looked at. None where no site
-        reads it."""
+        """Returns the items of a stored page as `read` does, without its links. Returns None if no site reads
+        the page."""
         site = match(self.sites, page.url)
         if site is None or not site.site.functions:
             return None
@@ -232,9 +235,9 @@ class Reader:
         links: tuple[list[str], int],
         marks: bool = True,
     ) -> Read:
-        """A page of a site file: its function's items and requests; an error keeps the page for replay.
-        `marks`: items that say the same are dropped before they are written (`likening`), so what they name
-        waits until then."""
+        """Reads a page of a site file: the items and requests of its page function. After an error the page
+        is kept for replay. `marks`: duplicate items are dropped before they are written
+        (`near_duplicates`), so their files are requested later."""
         view = View(page, document, claim.request)
         parsed = run(site, view)
         taken, rows, counts, stored = Taken(), list[Row](), dict[str, int](), list[Made]()
@@ -274,8 +277,7 @@ class Reader:
         return read
 
     def name(self, read: Read, claim: Claim, page: Page, marks: bool = True) -> None:
-        """Ask for the files that the items of a page name, and put the rows of all that they name behind the
-        items."""
+        """Requests the files of a page's items and appends the rows of all references to the items."""
         site = match(self.sites, page.url)
         assert site is not None
         count = len(read.names)
@@ -289,7 +291,7 @@ class Reader:
             read.rows[count:count] = name(read.rows[:count], read.taken)
 
     def _take(self, requests: list[Request], claim: Claim, taken: Taken) -> None:
-        """Requests of a page: each once, MOST_LINKS of them, the rest is a trap."""
+        """Takes the requests of a page, each once and at most MOST_LINKS. The rest is counted as a trap."""
         voucher = self.taker.voucher(claim)
         wanted = {(one.method, one.url, one.body): one for one in requests}
         for request in list(wanted.values())[:MOST_LINKS]:
@@ -300,7 +302,8 @@ class Reader:
     def _follow(
         self, site: LoadedSite, view: View, parsed: PageResult, links: tuple[list[str], int], taken: Taken
     ) -> None:
-        """Add the links that `follow=` names; without it a page that no function reads gives all its links."""
+        """Adds the links that `follow=` selects. Without `follow=`, a page that no function reads gives all
+        its links."""
         follow, (found, shut) = site.site.follow, links
         if follow is False or (follow is None and parsed.function):
             return
@@ -325,8 +328,8 @@ class Reader:
             taken.skip("trap", len(grown))
 
     def _item(self, site: LoadedSite, claim: Claim, page: Page, made: Made, counts: dict[str, int]) -> Row:
-        """An item as a row: its own fields, then where and when it was seen. One with a fault is kept aside,
-        and its page, too."""
+        """Returns an item as a row: its fields, then where and when it was seen. An invalid item is kept
+        aside with its page."""
         expected = self.usual.get((site.name, made.kind), {}) if self.usual and not made.faults else {}
         lacks = values_lacking(made.fields, expected) if expected else ()
         if lacks and (reason := not_an_item(lacks, expected)):
@@ -356,7 +359,7 @@ class Reader:
         return Row(made.kind, made.key, {**made.fields, **seen}, run, made.sketch, made.once, lacks)
 
     def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> Read:
-        """What a file gives that is kept (`keeping`): its row, and as any URL a record."""
+        """Returns what a stored file gives (`asset_download`): its row and a page record."""
         rows = [row] if row is not None else []
         if self.pages:
             record = page_record(claim.request, page, error=error)
@@ -364,7 +367,7 @@ class Reader:
         return Read(rows, Taken(), counts={"files": 1} if row is not None and error is None else {})
 
     def failed(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]:
-        """The record of a URL that failed for good. A page that lacks what was waited for is kept."""
+        """Returns the record of a URL that failed for good. A page that lacks required content is kept."""
         if isinstance(result, Page) and result.late:
             self.keep(result, claim.request, result.late)
         if not self.pages or claim.request.use == "@sitemap":
@@ -394,12 +397,13 @@ class Reader:
             record.out_links = _out_links(document.base, found)
         row = page_row(record, self.key(record.requested_url))
         if self.duplicates != "off":
-            # the last: it takes the page's tree apart
+            # last, because it changes the page's tree
             mark(row, page, document, self.duplicates.startswith("near"))
         return row
 
     def _sitemap(self, claim: Claim, page: Page, error: str | None) -> Read:
-        """A sitemap or feed gives seeds; sitemaps of an index are followed three deep."""
+        """Reads a sitemap or feed, which gives seeds. Sitemaps of a sitemap index are followed three levels
+        deep."""
         from gossamer.parsing.sitemaps import entries
 
         taken = Taken()
@@ -417,7 +421,8 @@ class Reader:
 
 
 def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple[list[str], int]:
-    """The links in which a pattern of `follow=` is found, and the number of links on which one took too long."""
+    """Returns the links that match a pattern of `follow=`, and the number of links on which a pattern took
+    too long."""
     found, undecided = [], 0
     for href in hrefs:
         url = base.resolve(href) or ""
@@ -430,14 +435,14 @@ def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple
 
 
 def _too_deep(claim: Claim, page: Page) -> bool:
-    """Whether a page must not be parsed again: that it is to blame when its process ended is likely the
-    second time alone."""
+    """Returns whether a page must not be parsed again. Only a second crash makes it likely that the page is
+    to blame."""
     return claim.crashes > 1 and html.deep(page.body, page.content_type)
 
 
 def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:
-    """The hrefs that are resolved, and how many others there are: of a base that is too long those that are
-    relative to its path."""
+    """Returns the hrefs to resolve and the number of others. If the base is too long, hrefs relative to its
+    path are left out."""
     wanted = hrefs
     if base.is_long:
         wanted = [href for href in hrefs if not base.is_too_long(href) or base.resolve(href) is not None]
@@ -445,7 +450,7 @@ def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:
 
 
 def _out_links(base: Base, hrefs: Iterable[str]) -> list[str]:
-    """The URLs of hrefs, each once, as many as a record may list."""
+    """Returns the URLs of hrefs, each once, as many as a record may list."""
     found, size = dict[str, None](), 0
     for href in hrefs:
         url = base.resolve(href)
@@ -458,6 +463,6 @@ def _out_links(base: Base, hrefs: Iterable[str]) -> list[str]:
 
 
 def _reads(site: LoadedSite) -> bool:
-    """Whether a site says anything of how its pages are read; else they are read as any page is."""
+    """Returns whether a site file says how its pages are read."""
     own = site.site
     return bool(own.functions or own.must_have or own.follow not in (None, False))

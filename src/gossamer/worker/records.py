@@ -1,7 +1,5 @@
-"""Rows as bytes and back, for the pipe between a worker and its page process. Exact: decimals, large numbers,
-records.
-
-What a visit leaves behind for people: its page record and its line in the attempts log."""
+"""Page records and lines of the attempts log, and the encoding of rows for the pipe between a worker and its
+page process. The encoding is exact for decimals, large numbers and records."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ _KINDS: dict[int, Any] = {0: PageRecord, 1: Edge}
 
 
 class PackedRow(msgspec.Struct, array_like=True):
-    """A row; `form`: 0 a page's record, 1 a link, 2 an item."""
+    """A row. `form`: 0 a page record, 1 a link, 2 an item."""
 
     kind: str
     key: Any
@@ -42,7 +40,7 @@ class PackedRow(msgspec.Struct, array_like=True):
 
 
 def pack_row(row: Row) -> PackedRow:
-    """A row as it is sent."""
+    """Encodes a row for the pipe."""
     form = 0 if isinstance(row.data, PageRecord) else 1 if isinstance(row.data, Edge) else 2
     data = _encode(_plain(row.data) if form == 2 else row.data)
     sketch = None if row.sketch is None else (row.sketch.same, row.sketch.near)
@@ -50,7 +48,7 @@ def pack_row(row: Row) -> PackedRow:
 
 
 def unpack_row(one: PackedRow) -> Row:
-    """The row that was sent."""
+    """Decodes a row."""
     if one.form == 2:
         data: Any = msgspec.msgpack.decode(one.data, ext_hook=_extended)
     else:
@@ -61,7 +59,7 @@ def unpack_row(one: PackedRow) -> Row:
 
 
 def _plain(value: Any) -> Any:
-    """A value of an item in msgpack's types. Items are JSON-ready but for decimals (`item.plain`)."""
+    """Converts an item's value to msgpack types. Items are JSON-ready except for decimals (`item.plain`)."""
     kind = type(value)
     if kind is dict:
         return {_plain(name): _plain(one) for name, one in value.items()}
@@ -88,13 +86,13 @@ def _extended(code: int, data: Any) -> Any:
 
 
 NO_WAY = ("dns", "connect", "tls", "timeout")
-"""Failures of those who never came to ask."""
+"""Errors of requests that did not reach the server."""
 MOST_EDGES = 5000
-"""Links of a page that become rows."""
+"""Maximum number of a page's links that become rows."""
 
 
 def moment(seconds: float) -> str:
-    """RFC 3339 in UTC, milliseconds.
+    """Returns a time as RFC 3339 in UTC with milliseconds.
 
     >>> moment(0), moment(1.9999)
     ('1970-01-01T00:00:00.000Z', '1970-01-01T00:00:01.999Z')
@@ -109,7 +107,8 @@ def _second(whole: int) -> str:
 
 
 def page_record(request: Request, page: Page, *, error: str | None = None) -> PageRecord:
-    """The record of a page that was not parsed; the parser fills in title, language, links, hash, text."""
+    """Returns the record of a page that was not parsed. The parser fills in title, language, links, hash and
+    text."""
     return PageRecord(
         url=page.url,
         requested_url=request.hops[0] if request.hops else request.url,
@@ -132,7 +131,7 @@ def page_record(request: Request, page: Page, *, error: str | None = None) -> Pa
 
 
 def failed_record(request: Request, result: Page | Failure | None, error: str, now: float) -> PageRecord:
-    """The record of a URL that failed for good."""
+    """Returns the record of a URL that failed for good."""
     at = result.fetched_at if result is not None else now
     return PageRecord(
         url=request.url,
@@ -156,19 +155,19 @@ def failed_record(request: Request, result: Page | Failure | None, error: str, n
 
 
 def gone_at(page: Page) -> str:
-    """When a page answered that it is gone; empty for one that is there."""
+    """Returns the time at which a page was found gone, '' if it exists."""
     return moment(page.fetched_at) if page.status in GONE else ""
 
 
 def page_row(record: PageRecord, key: str) -> Row:
-    """A page record as a row for the sinks; its key is the canonical URL that was asked for."""
+    """Returns a page record as a row for the sinks. Its key is the canonical URL of the request."""
     return Row("page", key, record)
 
 
 def attempt(
     crawl: str, worker: str, claim: Claim, result: Page | Failure, outcome: str, error: str | None
 ) -> Attempt:
-    """One request made."""
+    """Returns the log line of one request."""
     page = isinstance(result, Page)
     return Attempt(
         ts=moment(result.fetched_at),
@@ -195,7 +194,7 @@ def attempt(
 
 
 def tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str | None]]:
-    """What was tried before a result, each with its outcome and error."""
+    """Returns the tries before a result, each with its outcome and error."""
     return [
         (one, "again", one.reason) if isinstance(one, Failure) else (one, "climbed", None)
         for one in result.before
@@ -203,9 +202,9 @@ def tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str | None]
 
 
 def tried(result: Failure) -> bool:
-    """Whether a failure is an attempt: a request, or one that found no way to its host; what was refused here
-    is none."""
-    if result.short:  # ours: nothing was asked
+    """Returns whether a failure counts as an attempt: a request, or a failed connection. A request that the
+    crawler itself refused does not count."""
+    if result.short:  # a shortage of our own: no request was made
         return False
     return result.sent or result.proxy is not None or result.reason in NO_WAY
 
@@ -213,7 +212,8 @@ def tried(result: Failure) -> bool:
 def edges(
     crawl: str, key: Callable[[str], str], kind: str, page: Page, request: Request, document: Document
 ) -> list[Row]:
-    """The links of a page as rows of this kind, MOST_EDGES of them. `key`: the canonical form of a URL."""
+    """Returns the links of a page as rows of this kind, at most MOST_EDGES. `key`: returns the canonical form
+    of a URL."""
     source = key(request.hops[0] if request.hops else request.url)
     found: dict[str, Row] = {}
     for link in links_of(document, MOST_EDGES):
@@ -230,8 +230,8 @@ _CODED = ("content-encoding", "content-length", "transfer-encoding")
 
 
 def raw_row(request: Request, page: Page) -> Row:
-    """The answer as it came. Where nobody kept that (a browser's document, an unlocker's), as a plain server
-    would have sent it."""
+    """Returns the response as it was received. If its bytes were not kept (a browser's document, an
+    unlocker's result), returns it as a plain server would have sent it."""
     asked = RequestContext(
         request.method,
         request.body,

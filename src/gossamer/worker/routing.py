@@ -1,6 +1,6 @@
-"""Which lane a host waits in, where some workers of a fleet have a browser and some have none.
-
-Hosts of sites whose files some workers of a fleet lack: these set them apart for those that have them."""
+"""Routes hosts to workers that can serve them. Some workers of a fleet have a browser and others have none,
+so hosts wait in lanes. Some workers lack the files of a site, so its hosts are set apart for the workers
+that have them."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from gossamer.sites.loading import LoadedSite
 from gossamer.sites.remote_sites import group, owners
 
 BROWSER = "browser"
-"""The lane of the workers that have one."""
+"""The lane of workers with a browser."""
 
 
 class Handover(Protocol):
-    """The frontier's verb."""
+    """The frontier verb that moves a host to another lane."""
 
     async def handover(self, bucket: int, host: str, lane: str) -> bool: ...
 
 
 class Lanes:
-    """Moves hosts. `usual`: host -> the lane that its site or the crawl names."""
+    """Moves hosts between lanes. `usual`: host -> the lane that its site or the crawl names."""
 
     def __init__(self, frontier: Handover, usual: Callable[[str], str]) -> None:
         self._frontier, self._usual = frontier, usual
 
     async def away(self, claim: Claim) -> None:
-        """A claim's host waits for workers with a browser."""
+        """Moves a claim's host to the lane of workers with a browser."""
         await self._frontier.handover(claim.bucket, claim.host, BROWSER)
 
     async def home(self, claim: Claim) -> None:
-        """It waits for its usual workers again: none of its pages needs a browser any more."""
+        """Moves a claim's host back to its usual lane, because none of its pages needs a browser any more."""
         await self._frontier.handover(claim.bucket, claim.host, self._usual(claim.host))
 
 
 def moving(frontier: Handover, sites: Sequence[LoadedSite], lane: str, ladder: Sequence[str]) -> Lanes | None:
-    """Lanes for a crawl of these sites, `lane` and `ladder` where they say nothing; None where a site is
-    bound to one whose workers need the browser themselves."""
+    """Returns the lanes of a crawl. `lane` and `ladder` apply to sites that do not set their own. Returns
+    None if a site is bound to a lane whose workers need the browser themselves."""
     for one in sites:
         if one.site.says_lane and BROWSER in (one.site.ladder if one.site.says_ladder else ladder):
             return None
@@ -50,8 +50,8 @@ def moving(frontier: Handover, sites: Sequence[LoadedSite], lane: str, ladder: S
 
 
 class Apart:
-    """Gives back what is of sites that are lacked here. `sites`: all of the crawl; `tell` says that there are
-    hosts apart for a group of sites; `shut` gives back a claim of a robots.txt."""
+    """Requeues claims of sites whose files this worker lacks. `sites`: all sites of the crawl. `tell`
+    announces that a group of sites has hosts set apart. `shut` requeues a robots.txt claim."""
 
     def __init__(
         self,
@@ -64,14 +64,14 @@ class Apart:
         self._frontier, self._lacks, self._tell, self._shut = frontier, lacks, tell, shut
         self._owners = lru_cache(10_000)(partial(owners, sites))
         self.told: set[str] = set()
-        """The groups that hosts were set apart for here."""
+        """Groups for which this worker already set hosts apart."""
 
     async def took(self, batch: list[Claim], put: Callable[[Visit], None]) -> bool:
-        """Whether the claims of a host were given back: it waits for others from now on."""
+        """Returns whether the claims of a host were requeued. From then on the host waits for other workers."""
         apart = next(filter(None, map(self._group, batch)), "")
         if not apart:
             return False
-        if apart not in self.told:  # before the first host waits there
+        if apart not in self.told:  # announce the group before its first host waits
             await self._tell(apart)
             self.told.add(apart)
         await self._frontier.handover(batch[0].bucket, batch[0].host, f"+{apart}")
@@ -83,7 +83,7 @@ class Apart:
         return True
 
     async def again(self, known: Collection[str]) -> None:
-        """Say so again where the store does not know it any more."""
+        """Announces again the groups that the store no longer knows."""
         for lost in self.told.difference(known):
             await self._tell(lost)
 

@@ -1,5 +1,5 @@
-"""A budget that hosts share, by address or by registered domain (`--polite-by`): a turn is taken before a
-request, given back after it."""
+"""A request budget that hosts share, by address or by registered domain (`--polite-by`). A request takes a
+turn before it starts and returns it afterwards."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gossamer.politeness.robots_access import Access
 
 
 class ThrottleGroups(Protocol):
-    """The turns (`frontier.groups`)."""
+    """The turns (`state.host_groups`)."""
 
     async def enter(self, name: str, delay: float) -> tuple[str, float]: ...
     async def leave(self, name: str, token: str, since: float, delay: float) -> None: ...
 
 
 class Sharing:
-    """The turns of one crawl's claims. `group`: what a host shares its budget with; None: nothing, or not
+    """The turns of one crawl's claims. `group`: returns the group of a host, None if it has none or it is not
     known."""
 
     def __init__(
@@ -29,12 +29,12 @@ class Sharing:
         group: Callable[[str], Awaitable[str | None]],
         failed: Callable[[str], None] | None = None,
     ) -> None:
-        """`failed` hears of addresses at which nobody answered."""
+        """`failed` is called with addresses that did not answer."""
         self._groups, self._group, self._failed = groups, group, failed
         self._turns: dict[tuple[int, int], tuple[str, str]] = {}
 
     async def enter(self, claim: Claim) -> float:
-        """Take a turn for a claim: 0, or seconds that its host must wait."""
+        """Takes a turn for a claim. Returns 0, or the seconds that its host must wait."""
         name = await self._group(claim.host)
         if name is None:
             return 0.0
@@ -44,7 +44,7 @@ class Sharing:
         return wait
 
     def around(self, go: Callable[[Claim], Awaitable[Visit]]) -> Callable[[Claim], Awaitable[Visit]]:
-        """The same visit, which gives its turn back."""
+        """Returns the visit function, extended to return its turn."""
 
         async def turned(claim: Claim) -> Visit:
             began, delay = time.monotonic(), claim.delay
@@ -66,7 +66,7 @@ class Sharing:
     async def robots(
         self, claim: Claim, fetch: Callable[[Claim], Awaitable[tuple[Page | Failure, float, Access]]]
     ) -> tuple[Page | Failure, float, Access]:
-        """A fetch of robots.txt, which gives its turn back."""
+        """Fetches robots.txt and returns the turn."""
         began, delay = time.monotonic(), claim.delay
         try:
             result, began, found = await fetch(claim)
@@ -79,8 +79,8 @@ class Sharing:
         return self._turns.get((claim.bucket, claim.token))
 
     async def _leave(self, claim: Claim, began: float, delay: float) -> None:
-        """A request is over. began: monotonic time, 0 when none was made; delay: seconds from its start to
-        the next one."""
+        """Records that a request is over. `began`: monotonic time, 0 if no request was made. `delay`: seconds
+        from its start to the next request."""
         turn = self._turns.pop((claim.bucket, claim.token), None)
         if turn is not None:
             since = time.monotonic() - began if began else -1.0

@@ -1,5 +1,5 @@
-"""Why nothing has come yet: who crawls a host that does not answer waits through all of `--retries`, and
-wants to know for what."""
+"""Explains why a crawl has no pages yet. If a host does not answer, the crawl waits through all of
+`--retries`, and the user should know for what."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from gossamer.model.visit import Visit
 
 
 class Silence:
-    """Hears of all visits until a page comes. `of`: the host asked last and the error that it gave; None when
-    there is nothing to say."""
+    """Receives all visits until the first page. `of`: the last host and its error, or None."""
 
     def __init__(self) -> None:
         self.of: tuple[str, str] | None = None

@@ -1,5 +1,5 @@
-"""How well this worker does (`politeness.scores`): learned from its visits, told to the others, and what
-follows for its claims."""
+"""Scores this worker by its visits (`politeness.scores`), shares the score with the fleet, and limits how
+much it may claim."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gossamer.politeness.breaker import BLOCKED, GOOD, Trouble
 from gossamer.politeness.scores import NETWORK, PROBE, Means, Streak, WorkerScore, read, waits
 
 TURN = 2.0
-"""Seconds between looks at the others."""
+"""Seconds between two reads of the other workers' scores."""
 GONE = 60.0
-"""Seconds after which the record of a dead worker is removed."""
+"""Seconds after which the score of a dead worker is removed."""
 
 
 class ScoreStore(Protocol):
-    """Where the records lie (`frontier.scores`)."""
+    """The store of scores (`state.scores`)."""
 
     async def tell(self, name: str, record: bytes) -> tuple[float, list[bytes]]: ...
     async def drop(self, name: str) -> None: ...
@@ -31,8 +31,8 @@ class ScoreStore(Protocol):
 
 
 class Merit:
-    """One worker's score. `patience` hears for how long easy and hard hosts must have waited, in ms; `tell`
-    hears a line for people."""
+    """One worker's score. `patience(easy_ms, hard_ms)` is called with the time for which easy and hard hosts
+    must have waited. `tell` receives messages for the operator."""
 
     def __init__(
         self,
@@ -51,17 +51,17 @@ class Merit:
         self._probe, self._turn = probe, turn
         self._streak = Streak()
         self._clock = 0.0
-        """The store's clock less ours."""
+        """The store's clock minus this machine's clock."""
         self._probe_at = 0.0
         self._counted = (0, 0)
 
     @property
     def out(self) -> bool:
-        """Whether the worker took itself out."""
+        """Whether the worker excluded itself."""
         return bool(self.mine.out)
 
     def allowed(self, want: int) -> int:
-        """How many claims may be made: all, or while it is out one now and then."""
+        """Returns how many claims may be made: all, or a few now and then while the worker is excluded."""
         if not self.mine.out:
             return want
         if time.monotonic() < self._probe_at:
@@ -69,12 +69,12 @@ class Merit:
         return min(want, 1)
 
     def claimed(self, n: int) -> None:
-        """So many were made."""
+        """Records the number of claims made."""
         if self.mine.out and n:
             self._probe_at = time.monotonic() + self._probe
 
     def saw(self, visit: Visit) -> None:
-        """A visit ended."""
+        """Records the end of a visit."""
         said, reason = visit.settle.health, visit.settle.reason
         if not said:
             return
@@ -88,7 +88,7 @@ class Merit:
             return
         failed = "blocked" if said == BLOCKED else reason if reason in NETWORK else ""
         if not failed:
-            self._streak.clear()  # it was there, and answered badly
+            self._streak.clear()  # the host was reachable and answered with an error
         elif not visit.settle.final:
             self._streak.saw(visit.claim.host, failed)
             if not self.mine.out and (why := self._streak.out(self.others, time.monotonic() + self._clock)):
@@ -102,14 +102,14 @@ class Merit:
         self._tell("this worker is back: a visit succeeded")
 
     async def keep(self, room: Callable[[], bool]) -> None:
-        """Tell the others, and hear of them, until cancelled."""
+        """Shares the score and reads those of others until cancelled."""
         while True:
-            with contextlib.suppress(GossamerError):  # the store is away: the next turn tells more
+            with contextlib.suppress(GossamerError):  # the store is away: the next turn makes up for it
                 await self.look(room())
             await asyncio.sleep(self._turn)
 
     async def look(self, room: bool) -> None:
-        """One turn of `keep`."""
+        """Makes one turn of `keep`."""
         now = time.monotonic() + self._clock if self._clock else await self._scores.now()
         counted = (self.mine.easy.n, self.mine.hard.n)
         if self.mine.at:
@@ -126,11 +126,11 @@ class Merit:
         self._patience(waits(self.mine, self.others, now))
 
     async def close(self) -> None:
-        """Take the record away."""
+        """Removes the score."""
         await self._scores.drop(self.mine.name)
 
 
 def rate(means: Means, visits: int, seconds: float) -> None:
-    """Its visits a second, after so many in so much time."""
+    """Updates the visits per second after `visits` in `seconds`."""
     if seconds > 0:
         means.rate += 0.5 * (visits / seconds - means.rate)
