@@ -1,4 +1,4 @@
-"""Work that goes on beside other work, and ends with it."""
+"""Runs a background task for the duration of a context."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 @contextlib.asynccontextmanager
 async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
-    """Within it `work` goes on, too, and is cancelled at its end. What it raises ends what goes on within,
-    and is raised here."""
+    """Runs `work` while the context is open and cancels it at the end. An exception of `work` ends the
+    context and is raised here."""
     body = asyncio.current_task()
     assert body is not None
     task = asyncio.create_task(work)

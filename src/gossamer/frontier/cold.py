@@ -43,16 +43,16 @@ from gossamer.store.store_check import durably
 log = logging.getLogger("gossamer.worker")
 
 HOT = 512
-"""URLs of a host and level that stay in the store's memory."""
+"""Number of URLs per host and level that stay in the store's memory."""
 ROW = 256
-"""Entries in a row."""
+"""Number of entries in a row."""
 T = TypeVar("T")
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
 
 
 class ColdEntry(NamedTuple):
-    """Entries of one host and level, by number."""
+    """Entries of one host and level, ordered by number."""
 
     host: str
     level: int
@@ -61,32 +61,32 @@ class ColdEntry(NamedTuple):
 
 
 class Cold(Protocol):
-    """A cold store of one crawl."""
+    """The cold store of one crawl."""
 
     away: float | None
-    """Since when (`time.monotonic()`) it fails."""
+    """The `time.monotonic()` since which it fails, or None."""
 
     async def try_out(self) -> None:
-        """Raise when it takes no rows."""
+        """Raises if the cold store accepts no rows."""
 
     async def write(self, bucket: int, rows: Sequence[ColdEntry]) -> None:
-        """Keep rows; they are on the disk on return, as far as that store keeps its word."""
+        """Writes rows. They are on the disk on return, as far as the cold store guarantees that."""
 
     async def read(self, bucket: int, host: str, level: int, after: int, n: int) -> list[tuple[int, bytes]]:
-        """The first n (number, entry) after a number, in order."""
+        """Returns the first n (number, entry) after a number, in order."""
 
     async def trim(self, bucket: int, upto: Sequence[tuple[str, int, int]]) -> None:
-        """Let go of rows: (host, level, number of the last entry that nobody needs)."""
+        """Deletes rows that are no longer needed: (host, level, number of the last entry to delete)."""
 
     async def drop(self) -> None:
-        """Let go of all."""
+        """Deletes everything."""
 
     async def close(self) -> None:
-        """Let files or connections go."""
+        """Closes files or connections."""
 
 
 def rows(entries: Iterable[tuple[str, int, int, bytes]]) -> list[ColdEntry]:
-    """Rows of (host, level, number, entry) in the order of the numbers."""
+    """Groups (host, level, number, entry) into rows, in the order of the numbers."""
     groups: dict[tuple[str, int], list[tuple[int, bytes]]] = {}
     for host, level, number, entry in entries:
         groups.setdefault((host, level), []).append((number, entry))
@@ -98,7 +98,7 @@ def rows(entries: Iterable[tuple[str, int, int, bytes]]) -> list[ColdEntry]:
 
 
 def unrolled(blobs: Iterable[bytes], after: int, n: int) -> list[tuple[int, bytes]]:
-    """The first n entries after a number; `blobs` come by the number of their last entry."""
+    """Returns the first n entries after a number. `blobs` are ordered by the number of their last entry."""
     found: list[tuple[int, bytes]] = []
     for blob in blobs:
         for number, entry in _decode(blob):
@@ -111,7 +111,7 @@ def unrolled(blobs: Iterable[bytes], after: int, n: int) -> list[tuple[int, byte
 
 
 class ColdFiles:
-    """Beside the data folder's own store: one SQLite file a crawl."""
+    """The cold store of an embedded store: one SQLite file per crawl."""
 
     away: float | None = None
 
@@ -121,10 +121,10 @@ class ColdFiles:
         self._lock = threading.Lock()
 
     async def try_out(self) -> None:
-        """A folder that we have locked is there."""
+        """Does nothing: the folder exists and is locked."""
 
     async def write(self, bucket: int, rows: Sequence[ColdEntry]) -> None:
-        """One transaction, synced."""
+        """Writes the rows in one synced transaction."""
         values = [(bucket, *row) for row in rows]
         await self._do(
             lambda base: base.executemany(
@@ -133,7 +133,7 @@ class ColdFiles:
         )
 
     async def read(self, bucket: int, host: str, level: int, after: int, n: int) -> list[tuple[int, bytes]]:
-        """As many rows as n entries take."""
+        """Reads as many rows as n entries need."""
         text = (
             "SELECT entries FROM cold WHERE bucket = ? AND host = ? AND level = ? AND last > ? ORDER BY last"
         )
@@ -145,17 +145,17 @@ class ColdFiles:
         return await self._do(look)
 
     async def trim(self, bucket: int, upto: Sequence[tuple[str, int, int]]) -> None:
-        """One transaction."""
+        """Deletes rows in one transaction."""
         text = "DELETE FROM cold WHERE bucket = ? AND host = ? AND level = ? AND last <= ?"
         await self._do(lambda base: base.executemany(text, [(bucket, *one) for one in upto]).close())
 
     async def drop(self) -> None:
-        """Remove the file's rows."""
+        """Deletes all rows of the file."""
         if self.path.exists():
             await self._do(lambda base: base.execute("DELETE FROM cold").close())
 
     async def close(self) -> None:
-        """Close the file."""
+        """Closes the file."""
         with self._lock:
             if self._base is not None:
                 self._base.close()
@@ -191,8 +191,8 @@ class ColdFiles:
 
 
 class ColdServer:
-    """Any server that speaks the Redis protocol and keeps sorted sets on its disk, such as Kvrocks: one a
-    host and level."""
+    """The cold store on a server that speaks the Redis protocol and keeps sorted sets on its disk, such as
+    Kvrocks: one sorted set per host and level."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self.store, self.crawl = store, crawl
@@ -200,22 +200,23 @@ class ColdServer:
         self._full = False
 
     async def try_out(self) -> None:
-        """Write something and let it go."""
+        """Writes and deletes a test value."""
         await self._do(self.store.client.set(f"gossamer:cold:{self.crawl}:", "1", ex=60), writes=True)
 
     def key(self, bucket: int, host: str, level: int) -> str:
-        """`gossamer:cold:CRAWL:BUCKET:LEVEL:HOST`: rows by the number of their last entry."""
+        """Returns `gossamer:cold:CRAWL:BUCKET:LEVEL:HOST`, the key of rows ordered by the number of their
+        last entry."""
         return f"gossamer:cold:{self.crawl}:{bucket:03x}:{level}:{host}"
 
     async def write(self, bucket: int, rows: Sequence[ColdEntry]) -> None:
-        """A row that is there already is the same row."""
+        """Writes rows. Writing a row again changes nothing."""
         pipe = self.store.client.pipeline(transaction=False)
         for row in rows:
             pipe.zadd(self.key(bucket, row.host, row.level), {row.blob: row.last})
         await self._do(pipe.execute(), writes=True)
 
     async def read(self, bucket: int, host: str, level: int, after: int, n: int) -> list[tuple[int, bytes]]:
-        """Pages of rows until n entries are met."""
+        """Reads pages of rows until n entries are found."""
         found: list[tuple[int, bytes]] = []
         page, first = 4, after
         while len(found) < n:
@@ -232,14 +233,14 @@ class ColdServer:
         return found
 
     async def trim(self, bucket: int, upto: Sequence[tuple[str, int, int]]) -> None:
-        """By score."""
+        """Deletes rows by score."""
         pipe = self.store.client.pipeline(transaction=False)
         for host, level, last in upto:
             pipe.zremrangebyscore(self.key(bucket, host, level), "-inf", last)
         await self._do(pipe.execute())
 
     async def drop(self) -> None:
-        """By a scan."""
+        """Deletes all keys found by a scan."""
         cursor: Any = 0
         while True:
             cursor, found = await self._do(
@@ -251,8 +252,8 @@ class ColdServer:
                 return
 
     async def _do(self, call: Awaitable[Any], *, writes: bool = False) -> Any:
-        """A call; an outage is told once, and when it is over. A full server reads on: its writes alone show
-        that it is not."""
+        """Makes a call. The beginning and the end of an outage are logged once. A full server still answers
+        reads, so only writes show that it is full."""
         try:
             found = await self.store.guard(call)
         except StoreError as error:
@@ -268,22 +269,19 @@ class ColdServer:
         return found
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         await self.store.close()
 
 
 def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Cold | None, int]:
-    """The cold store of a crawl and how many URLs of a host and level stay hot (0: all, there is no cold
-    store).
-
-    `setting`: None, `off`, or a URL; `folder`: the crawl's own where its store is the data folder's. `?hot=N`
-    sets the bound.
-    """
+    """Opens the cold store of a crawl. Returns it with the number of URLs per host and level that stay hot (0
+    without a cold store, when all stay hot). `setting`: None, `off`, or a URL. `folder`: the crawl's
+    folder, if its store is the embedded one. `?hot=N` sets the number."""
     if setting == "off" or (setting is None and folder is None):
         return None, 0
     address, hot = parts(setting or "sqlite:")
     if address != "sqlite:":
-        parse(address, "cold")  # what is wrong with it is said of this setting
+        parse(address, "cold")  # an error in the address is reported for this setting
         return ColdServer(connect(address), crawl), hot
     if folder is None:
         raise ConfigError(
@@ -293,7 +291,7 @@ def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Col
 
 
 def parts(setting: str) -> tuple[str, int]:
-    """(address, hot) of a setting `cold`.
+    """Returns (address, hot) of a setting `cold`.
 
     >>> parts("rediss://kv:6666?ca_file=ca.pem&hot=256"), parts("sqlite:")
     (('rediss://kv:6666?ca_file=ca.pem', 256), ('sqlite:', 512))
@@ -305,25 +303,25 @@ def parts(setting: str) -> tuple[str, int]:
 
 
 CHUNK, MOST = 5_000, 50_000
-"""Entries of a bucket and of all that are moved to the cold store in one step."""
+"""Number of entries moved to the cold store in one step: per bucket, and in total."""
 HOSTS = 200
-"""Hosts of a bucket that are served in one step."""
+"""Number of hosts of a bucket that are refilled in one step."""
 LEASE = 5_000
-"""Milliseconds."""
+"""Length of the lease in milliseconds."""
 BUSY, IDLE = 0.05, 0.1
-"""Seconds between rounds, while URLs are cold and else."""
+"""Seconds between rounds while URLs are cold, and otherwise."""
 TRIM = 1.0
-"""Seconds after which rows of the cold store that came back are let go of, many in one step."""
+"""Seconds after which rows that came back are deleted from the cold store, many in one step."""
 LOST = 10.0
-"""Seconds after which URLs that the cold store should have and has not are given up."""
+"""Seconds after which URLs that are missing from the cold store are given up."""
 PATIENCE = 60.0
 """Seconds for which the crawl's store may be away."""
 OUT = 20.0
-"""Seconds for which the cold store may be away: hosts live on what they have in memory."""
+"""Seconds for which the cold store may be away. Meanwhile hosts use the URLs in memory."""
 
 
 class Tail(NamedTuple):
-    """Cold URLs of one host and level: how many, and the number of the last one brought back."""
+    """The cold URLs of one host and level: their count, and the number of the last one that was brought back."""
 
     bucket: int
     host: str
@@ -331,18 +329,19 @@ class Tail(NamedTuple):
     cold: int
     cursor: int
     room: int
-    """That its queue has; `free`: that all queues of the host have together."""
+    """`room`: free places in the host's queue of this level. `free`: free places in all queues of the host.
+    """
     free: int
 
 
 class SpillerLease:
-    """The lease that says which spiller moves the URLs of a crawl."""
+    """The lease of the one spiller that moves a crawl's URLs."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self.store, self._lease, self._mine = store, keys.turn(crawl, "spill"), secrets.token_hex(8)
 
     async def ours(self) -> bool:
-        """Whether it is our turn."""
+        """Returns whether this spiller holds the lease."""
         client = self.store.client
         if await self.store.guard(client.set(self._lease, self._mine, nx=True, px=LEASE)):
             return True
@@ -351,12 +350,12 @@ class SpillerLease:
         return bool(await self.store.guard(cast(Awaitable[Any], client.pexpire(self._lease, LEASE))))
 
     async def durably(self) -> None:
-        """Hold it, and wait until all that was written before is on the store's disk."""
+        """Holds the lease and waits until all earlier writes are on the store's disk."""
         await durably(self.store, "SET", self._lease, self._mine, "PX", str(LEASE))
 
 
 class Spiller:
-    """Moves the URLs of one crawl."""
+    """Moves the URLs of one crawl between the store and the cold store."""
 
     def __init__(self, store: Store, crawl: str, cold: Cold, hot: int) -> None:
         self.store, self.crawl, self.cold, self.hot = store, crawl, cold, hot
@@ -366,7 +365,7 @@ class Spiller:
         self._missing: dict[tuple[int, str, int], tuple[int, int, float]] = {}
 
     async def run(self) -> None:
-        """Work until cancelled. StoreError or ColdError when a store stays away."""
+        """Works until cancelled. Raises StoreError or ColdError if a store stays away."""
         since: float | None = None
         while True:
             pause, buckets = IDLE, self.store.buckets
@@ -384,7 +383,7 @@ class Spiller:
             await asyncio.sleep(pause + buckets / 1000)
 
     async def round(self) -> bool:
-        """Empty the outboxes, serve the hosts that run low; whether any URL is cold."""
+        """Empties the outboxes and refills hosts that run low. Returns whether any URL is cold."""
         waiting = await self._waiting()
         if any(n for n, _, _ in waiting.values()):
             await self._spill([bucket for bucket, (n, _, _) in waiting.items() if n])
@@ -396,12 +395,12 @@ class Spiller:
         return any(out for _, _, out in waiting.values())
 
     async def drain(self) -> None:
-        """Empty the outboxes."""
+        """Empties the outboxes."""
         while buckets := [bucket for bucket, (n, _, _) in (await self._waiting()).items() if n]:
             await self._spill(buckets)
 
     async def tails(self, bucket: int, hosts: list[str]) -> list[Tail]:
-        """The cold URLs of hosts, where there are any."""
+        """Returns the cold URLs of hosts that have any."""
         crawl = f"{keys.tag(bucket)}{self.crawl}:"
         pipe = self.store.client.pipeline(transaction=False)
         for host in hosts:
@@ -414,7 +413,7 @@ class Spiller:
             room = 4 * self.hot - int(got[2 * j + 1] or 0)
             levels = sorted((int(k) for k in fields if k[0] != "c"), reverse=True)
             if len(levels) > 1:
-                levels.insert(1, levels.pop())  # the lowest is never left out
+                levels.insert(1, levels.pop())  # the lowest level is always included
             found += [Tail(bucket, host, n, fields[str(n)], fields[f"c{n}"], 0, room) for n in levels]
         pipe = self.store.client.pipeline(transaction=False)
         for tail in found:
@@ -423,8 +422,8 @@ class Spiller:
         return [tail._replace(room=max(0, self.hot - n)) for tail, n in zip(found, lengths, strict=True)]
 
     async def _waiting(self) -> dict[int, tuple[int, int, int]]:
-        """Of the buckets that have any: entries in the outbox, hosts that run low, cold URLs; one look a
-        server."""
+        """Returns, for each bucket that has any: entries in the outbox, hosts that run low, and cold URLs.
+        Makes one call per server."""
         groups = await self.store.by_server()
         calls = [(group[0], (self.crawl, *map(keys.tag, group))) for group in groups]
         found: dict[int, tuple[int, int, int]] = {}
@@ -437,8 +436,8 @@ class Spiller:
         return dict(sorted(found.items()))
 
     async def _spill(self, buckets: list[int]) -> None:
-        """Move the first entries of these outboxes: read them, know them on the disk, keep them, take them
-        out."""
+        """Moves the first entries of these outboxes: reads them, waits until they are on the store's disk,
+        writes them to the cold store, and removes them from the outbox."""
         read: dict[int, list[bytes]] = {}
         size = 0
         for bucket in buckets:
@@ -465,12 +464,13 @@ class Spiller:
             left[tail.host] -= await self._refill(tail, max(0, min(tail.room, free, tail.cold)))
 
     async def _refill(self, tail: Tail, n: int) -> int:
-        """Bring up to n back; how many. None: only see whether the host still wants some."""
+        """Brings up to n URLs back and returns how many. Returns None if it only checked whether the host
+        still needs URLs."""
         where = tail.bucket, tail.host, tail.level
         got = await self.cold.read(*where, tail.cursor, n) if n else []
         lost = self._gone(tail) if n and not got else 0
         if n and not got and not lost:
-            return 0  # still in the outbox
+            return 0  # the URLs are still in the outbox
         last = got[-1][0] if got else tail.cursor
         flat = [x for _, entry in got for x in ("", entry)]
         done = await self.store.run(
@@ -484,13 +484,14 @@ class Spiller:
         return len(got)
 
     def spend(self, tail: Tail, last: int) -> None:
-        """Entries of a tail are no longer needed in the cold store."""
+        """Marks entries of a tail as no longer needed in the cold store."""
         if not self._spent:
             self._trim_at = time.monotonic() + TRIM
         self._spent.setdefault(tail.bucket, {})[tail.host, tail.level] = last
 
     def _gone(self, tail: Tail) -> int:
-        """How many URLs are neither in the outbox nor in the cold store, when that has been so for a while."""
+        """Returns the number of URLs that have been missing from both the outbox and the cold store for a
+        while."""
         where = tail.bucket, tail.host, tail.level
         count, cursor, since = self._missing.get(where, (-1, -1, 0.0))
         if (count, cursor) != (tail.cold, tail.cursor):
@@ -499,7 +500,7 @@ class Spiller:
         return tail.cold if time.monotonic() - since > LOST else 0
 
     async def _trim(self) -> None:
-        """Let go of what came back, when that is on the store's disk."""
+        """Deletes entries that came back, once that is on the store's disk."""
         spent, self._spent = self._spent, {}
         await self._turn.durably()
         for bucket, ends in spent.items():
@@ -513,7 +514,7 @@ def _entry(record: bytes) -> tuple[str, int, int, bytes]:
 
 @contextlib.asynccontextmanager
 async def spilling(store: Store, crawl: str, cold: Cold | None, hot: int) -> AsyncIterator[None]:
-    """Within it URLs move to the cold store and back. What stops that for good stops what goes on within."""
+    """Moves URLs to the cold store and back while the context is open. A permanent failure ends the context."""
     if cold is None:
         yield
         return
@@ -523,8 +524,8 @@ async def spilling(store: Store, crawl: str, cold: Cold | None, hot: int) -> Asy
 
 
 async def bound(store: Store, crawl: str, hot: int) -> None:
-    """Say how many URLs of a host and level stay hot, for every worker of a crawl; 0: all. ConfigError when
-    some are cold."""
+    """Sets how many URLs per host and level stay hot, for all workers of a crawl (0: all). Raises ConfigError
+    if some are cold."""
     pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
         pipe.hmget(f"{keys.tag(bucket)}{crawl}:g", ["hot", "out"])

@@ -1,5 +1,5 @@
-"""Whether a crawl has a process that runs it: the door's pid on this machine, and the lock it holds on its
-folder; what it writes there."""
+"""Whether a process runs a crawl: its pid on this machine, the lock that it holds on the crawl's folder, and
+the files that it writes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from gossamer.store.store import Store
 
 
 def living(record: Record, data: str | Path) -> bool:
-    """False when it ended, or when its process is gone; a door on another machine is believed to live.
-    `data`: the data folder, where the crawl does not say which it has."""
+    """Returns False if the crawl ended or its process is gone. A process on another machine counts as living.
+    `data`: the data folder, if the crawl's record does not name it."""
     if record.state in ENDED:
         return False
     pid, host = record.door.get("pid"), record.door.get("host")
     if record.fleet:
-        return True  # whichever workers there are, or will be
+        return True  # a fleet's crawl is run by any worker
     if host != platform.node():
         return host is not None
     if not isinstance(pid, int) or not alive(pid):
@@ -47,13 +47,14 @@ def _held(lock: Path) -> bool:
 
 
 async def runs(store: Store, crawl: str, folder: str, files: list[str]) -> None:
-    """Say that this process runs a crawl, where its folder is and which files it writes: absolute paths."""
+    """Records that this process runs a crawl, with its folder and the files that it writes, as absolute
+    paths."""
     door = {"pid": os.getpid(), "host": platform.node(), "folder": folder, "files": files}
     await store.guard(store.client.hset(keys.record(crawl), "door", json.dumps(door)))
 
 
 async def writing(store: Store, files: Collection[str]) -> list[str]:
-    """The crawls under way, by what the store says, that write one of these files of this machine."""
+    """Returns the running crawls that, according to the store, write one of these files on this machine."""
     names, pipe = await Crawls(store).names(), store.client.pipeline(transaction=False)
     for name in names:
         pipe.hmget(keys.record(name), ["state", "door"])
@@ -67,7 +68,8 @@ async def writing(store: Store, files: Collection[str]) -> list[str]:
 
 @contextlib.contextmanager
 def held(folder: Path, crawl: str, files: Sequence[str] = ()) -> Iterator[None]:
-    """Hold the lock of a crawl that writes these files; InUse naming the process that has it."""
+    """Holds the lock of a crawl that writes these files. Raises InUse with the name of the process that has
+    it."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         make_folder(folder)
@@ -92,8 +94,8 @@ def held(folder: Path, crawl: str, files: Sequence[str] = ()) -> Iterator[None]:
 
 
 def spared(data: Path, path: str) -> None:
-    """Raises UsageError where a crawl of this data folder is writing a file: for who writes without being a
-    crawl."""
+    """Raises UsageError if a crawl of this data folder is writing a file. For commands that write without
+    being a crawl."""
     for lock in data.glob("*/lock"):
         pid, files = _said(lock)
         if os.path.realpath(path) in files and _held(lock):
@@ -101,7 +103,7 @@ def spared(data: Path, path: str) -> None:
 
 
 def being_written(path: str, crawl: str, pid: object) -> str:
-    """What is said of a file that a crawl is writing."""
+    """Returns the message for a file that a crawl is writing."""
     return (
         f"{path} is being written by the crawl {crawl}, process {pid}: wait for its end, end it with `gossamer stop {crawl}`, "
         "or give another file"
@@ -109,7 +111,7 @@ def being_written(path: str, crawl: str, pid: object) -> str:
 
 
 def _said(lock: Path) -> tuple[str, list[str]]:
-    """The process that has, or had, a lock, and the files that it writes."""
+    """Returns the process that holds or held a lock, and the files that it writes."""
     try:
         pid, _, files = lock.read_text().partition("\n")
         return pid or "?", json.loads(files or "[]")

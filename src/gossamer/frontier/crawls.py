@@ -1,8 +1,5 @@
-"""Taking things away for good: a crawl, what waits in its queues, a host's closed door. For the doors, never
-for workers.
-
-What is known of each crawl beside its URLs: its specification, its state, who runs it; and the words that
-steer it."""
+"""The crawls of a store: their records (specification, state, the process that runs them), commands that
+change their state, and the removal of crawls and queues. Used by entry points, never by workers."""
 
 from __future__ import annotations
 
@@ -26,7 +23,8 @@ LEASES = ("l", "lp", "o", "rf")
 
 
 async def forget(store: Store, crawl: str, cold: Cold | None = None) -> None:
-    """Remove a crawl and all its keys (its hosts' shared state stays), and what waits in its cold store."""
+    """Removes a crawl with all its keys and its URLs in the cold store. The state of hosts, which crawls
+    share, stays."""
     if cold is not None:
         await cold.drop()
     await _give_back(store, crawl)
@@ -43,7 +41,8 @@ async def forget(store: Store, crawl: str, cold: Cold | None = None) -> None:
 
 
 async def drop_queue(store: Store, crawl: str, cold: Cold | None = None) -> int:
-    """Cancel: what waits is dropped and counted as failed with the reason `expired`; returns how many."""
+    """Cancels a crawl's queue: waiting URLs are dropped and counted as failed with the reason `expired`.
+    Returns their number."""
     await _give_back(store, crawl)
     await _remove(store, crawl, lambda name: name.startswith(QUEUES) or name in LEASES)
     pipe = store.client.pipeline(transaction=False)
@@ -71,7 +70,7 @@ async def drop_queue(store: Store, crawl: str, cold: Cold | None = None) -> int:
 
 
 async def reopen(store: Store, host: str) -> None:
-    """Forget that a host's robots.txt could not be read: a crawl that begins anew asks again at once."""
+    """Forgets that a host's robots.txt could not be read, so that a new crawl requests it again at once."""
     key = f"{keys.tag(keys.bucket_of(host, store.buckets))}h:{host}"
     versions = await store.guard(cast(Awaitable[Any], store.client.hmget(key, ["vh", "vs"])))
     closed = [
@@ -84,7 +83,7 @@ async def reopen(store: Store, host: str) -> None:
 
 
 async def _give_back(store: Store, crawl: str) -> None:
-    """Claims of processes that died hold slots of their hosts, which other crawls share: return them first."""
+    """Requeues the claims of dead processes first, because they hold slots of hosts that other crawls share."""
     left = list(range(store.buckets))
     while left:
         replies = await store.run_all("sweep", [(bucket, (crawl, 1000, 1000, 1)) for bucket in left])
@@ -95,7 +94,7 @@ async def _give_back(store: Store, crawl: str) -> None:
 
 
 async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> None:
-    """Unlink the keys of a crawl whose name after the crawl's is wanted, in pages."""
+    """Deletes those keys of a crawl that `which` selects by the part after the crawl's name, in pages."""
     async for found in store.scan(f"{{b:???}}{crawl}:*"):
         pipe = store.client.pipeline(transaction=False)
         for key in found:
@@ -107,23 +106,23 @@ async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> Non
 
 ENDED = ("finished", "limited", "stopped", "cancelled", "failed")
 UNDER_WAY = ("running", "paused", "stopping", "cancelling", "ending")
-"""States in which somebody works on a crawl, or will; `ending`: a fleet is closing its outputs."""
+"""States in which a crawl is being worked on or will be. `ending`: a fleet is closing its outputs."""
 SUBMITTING = "it is being submitted; if that ended early, submit it again"
-"""Why a crawl of the fleet is paused before its first URL."""
+"""Why a fleet's crawl is paused before its first URL."""
 REMOVING = "removing"
-"""The state of a crawl that is being cleaned away; nobody may begin it."""
+"""The state of a crawl that is being removed. It cannot be started."""
 
 
 _UPDATE = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 return redis.call('HSET', KEYS[1], unpack(ARGV))
 """
-"""Changes a record that is there: it makes none in a store that was emptied."""
+"""Changes an existing record. It creates none, because the store may have been emptied."""
 
 
 class Spec(msgspec.Struct, frozen=True):
-    """What makes a crawl, and must be the same when it is resumed (but for targets); the rest (limits, pace,
-    outputs) may change."""
+    """The specification of a crawl, which must be equal when the crawl is resumed (except for targets).
+    Limits, pace and outputs may change."""
 
     targets: list[str]
     scope: str = "host"
@@ -133,11 +132,11 @@ class Spec(msgspec.Struct, frozen=True):
     user_agent: str = ""
     seen: str = "default"
     drop: list[str] = []
-    """Query parameters that make no difference, beyond the usual tracking ones."""
+    """Query parameters to ignore, in addition to the usual tracking parameters."""
 
 
 BOUNDS = tuple(name for name in Spec.__struct_fields__ if name != "targets")
-"""What must be the same; other targets of a crawl with the same name are further seeds."""
+"""Fields that must be equal. Other targets of a crawl with the same name are additional seeds."""
 
 OUTCOMES = {
     "pages": "--limit is reached",
@@ -145,15 +144,14 @@ OUTCOMES = {
     "time": "--time-limit is reached",
     "credits": "the credits of the crawl are spent",
 }
-"""What a crawl's work ended with that makes it `limited`, and the reason that is shown."""
+"""Outcomes that make a crawl `limited`, with the reason that is shown."""
 
 LIMITS = ("ignore_robots", "allow_private", "allow_port", "host_pages", "host_bytes", "host_time")
-"""Settings that decide which URLs pass and may change from run to run; `explain` asks what the last run had.
-"""
+"""Settings that decide which URLs pass and may change between runs. `explain` shows those of the last run."""
 
 
 class Record(msgspec.Struct):
-    """A crawl as the store knows it. Times in seconds since the epoch."""
+    """A crawl's record in the store. Times in seconds since the epoch."""
 
     name: str
     spec: Spec
@@ -162,32 +160,33 @@ class Record(msgspec.Struct):
     started_at: float
     ended_at: float | None
     spent: float
-    """Seconds of work, those of the run under way included."""
+    """Seconds of work, including the current run."""
     door: dict[str, Any]
-    """pid and host of the process that runs it, its `folder`, the `files` that it writes; absolute paths."""
+    """The process that runs the crawl: pid and host, its `folder`, and the `files` that it writes, as
+    absolute paths."""
     outputs: list[str]
     seeded: bool
-    """All seeds are in the frontier."""
+    """Whether all seeds are in the frontier."""
     sites: dict[str, str] = {}
-    """Names and versions (a hash of the file) of the sites that it runs with."""
+    """Names and versions (a hash of the file) of the sites with which it runs."""
     limits: dict[str, Any] = {}
     """The settings LIMITS of the last run."""
     idle: float = 0.0
-    """Seconds since it began in which nobody was at work."""
+    """Seconds since its start in which no process worked on it."""
     fleet: bool = False
-    """It was submitted: any worker of the fleet runs it."""
+    """Whether it was submitted, so that any worker of the fleet runs it."""
     weight: int = 1
-    """Its share of a fleet's work, against those of the other crawls."""
+    """Its share of a fleet's work, relative to the other crawls."""
     refreshing: bool = False
-    """It visits again what it knew from before."""
+    """Whether it revisits URLs that it knew before."""
 
     def at_work(self, now: float) -> float:
-        """A clock that goes on while somebody works on it, in seconds; `now`: the store's."""
+        """Returns a clock in seconds that runs only while the crawl is worked on. `now`: the store's time."""
         return (self.ended_at or now) - self.idle
 
 
 def check_name(name: str) -> None:
-    """Raise UsageError for what cannot be the name of a crawl, and so of its folder."""
+    """Raises UsageError if a name cannot be the name of a crawl and of its folder."""
     if not keys.NAME.fullmatch(name):
         raise UsageError(
             f"--name {name[:100]!r}: use letters, digits, '.', '_' and '-', at most 80, a letter or digit first, not h or o "
@@ -202,14 +201,14 @@ class Crawls:
         self.store = store
 
     async def names(self) -> list[str]:
-        """All crawls, sorted."""
+        """Returns the names of all crawls, sorted."""
         found = await self._do(self.store.client.smembers(keys.CRAWLS))
         return sorted(name.decode() for name in found)
 
     async def get(self, name: str) -> Record | None:
-        """The record of a crawl, or None."""
+        """Returns the record of a crawl, or None."""
         raw = await self._do(self.store.client.hgetall(keys.record(name)))
-        # none, or the rest of one in a store that was emptied
+        # no crawl, or a remainder in a store that was emptied
         if not raw.keys() >= {b"spec", b"state", b"started_at"}:
             return None
         f = {k.decode(): v.decode() for k, v in raw.items()}
@@ -233,7 +232,7 @@ class Crawls:
         )
 
     async def need(self, name: str) -> Record:
-        """The record of a crawl; UsageError naming those that exist."""
+        """Returns the record of a crawl. Raises UsageError with the names of existing crawls."""
         record = await self.get(name)
         if record is None:
             known = ", ".join(await self.names()) or "none yet"
@@ -250,10 +249,8 @@ class Crawls:
         state: str = "running",
         refreshing: bool = False,
     ) -> Record:
-        """Create the crawl, or take up an unfinished one with the same specification (else ConfigError).
-
-        `refreshing`: one that is created visits again what it knew.
-        """
+        """Creates the crawl, or resumes an unfinished crawl with an equal specification. Raises ConfigError
+        if the specifications differ. `refreshing`: whether a created crawl revisits URLs that it knew."""
         check_name(name)
         record = await self.get(name)
         if record is not None and record.state == REMOVING:
@@ -292,16 +289,16 @@ class Crawls:
         return await self.need(name)
 
     async def seeded(self, name: str) -> None:
-        """Say that all seeds are in."""
+        """Records that all seeds are in."""
         await self._do(self.store.client.hset(keys.record(name), "seeded", "1"))
 
     async def state(self, name: str) -> tuple[str, str]:
-        """State and reason."""
+        """Returns state and reason."""
         state, reason = await self._do(self.store.client.hmget(keys.record(name), ["state", "reason"]))
         return (state or b"cancelled").decode(), (reason or b"").decode()
 
     async def set(self, name: str, state: str, reason: str = "") -> None:
-        """Change the state."""
+        """Changes the state."""
         fields = {"state": state, "reason": reason}
         if state in ENDED:
             fields["ended_at"] = repr(await clock(self.store))
@@ -309,15 +306,16 @@ class Crawls:
         await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), *flat))
 
     async def spend(self, name: str, seconds: float) -> None:
-        """Write down how long the crawl was at work, all its runs together."""
+        """Records how long all runs of the crawl took together."""
         await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), "spent", repr(seconds)))
 
     async def anchor(self, name: str, source: str, target: str) -> None:
-        """A seed was redirected: its target's host is in scope, too."""
+        """Records that a seed was redirected, so that the target's host is also in scope."""
         await self._do(self.store.client.sadd(keys.anchors(name), f"{source}\t{target}"))
 
     async def look(self, name: str) -> tuple[str, list[tuple[str, str]]]:
-        """State, and all redirected seeds (from, to): cheap enough to ask every second. Raises StoreChanged."""
+        """Returns the state and all redirected seeds (from, to). Cheap enough to call every second. Raises
+        StoreChanged."""
         pipe = self.store.client.pipeline(transaction=False)
         pipe.hget(keys.record(name), "state")
         pipe.smembers(keys.anchors(name))

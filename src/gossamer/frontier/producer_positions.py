@@ -1,4 +1,4 @@
-"""How far producers came, and which of them are at work."""
+"""The positions of producers in their sources, and the leases of running producers."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from gossamer.store.store import Store
 
 
 def leases(crawl: str) -> str:
-    """The key of the producers that may add."""
+    """Returns the key of the producers' leases."""
     return f"{keys.tag(0)}{crawl}:pl"
 
 
 def positions(crawl: str) -> str:
-    """The key of how far each came."""
+    """Returns the key of the producers' positions."""
     return f"{keys.tag(0)}{crawl}:po"
 
 
 async def position_of(store: Store, crawl: str, name: str) -> dict[str, Any] | None:
-    """How far a producer came: `at` and `done`."""
+    """Returns a producer's position: `at` and `done`."""
     raw = await store.guard(cast(Awaitable[Any], store.client.hget(positions(crawl), name)))
     found: dict[str, Any] | None = json.loads(raw) if raw else None
     return found
 
 
 async def unread(store: Store, crawl: str) -> list[str]:
-    """The producers that began and did not come to their end, as a person may read them."""
+    """Returns the producers that started and did not finish, as readable names."""
     kept = await store.guard(cast(Awaitable[Any], store.client.hgetall(positions(crawl))))
     return sorted(mask(name.decode()) for name, value in kept.items() if not json.loads(value)["done"])
 
 
 async def fed_now(store: Store, crawl: str) -> bool:
-    """Whether somebody adds to a crawl now: the lease of a producer holds."""
+    """Returns whether a producer is adding URLs to a crawl now, which its lease shows."""
     pipe = store.client.pipeline(transaction=False)
     pipe.time()
     pipe.zrange(leases(crawl), -1, -1, withscores=True)
@@ -44,5 +44,5 @@ async def fed_now(store: Store, crawl: str) -> bool:
 
 
 async def broken_off(store: Store, crawl: str) -> list[str]:
-    """Those of them that nobody brings to their end now."""
+    """Returns the unfinished producers that no process is running now."""
     return [] if await fed_now(store, crawl) else await unread(store, crawl)

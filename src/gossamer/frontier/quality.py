@@ -1,5 +1,5 @@
-"""How good what sites give is, kept in the store: the last good runs of each site, for drift, shared by all
-crawls of the site; the last pages of a crawl, as all of its processes saw them, for gates."""
+"""Quality of what sites yield, kept in the store: the last good runs of each site, shared by all crawls of
+the site and used for drift; and the last pages of a crawl as all its processes saw them, used for gates."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from gossamer.store.store import Store
 
 TTL = 400 * 86_400
 ENTRIES = 100
-"""Of the last pages of a crawl; each is two pages or more, while nobody is slow."""
+"""Number of entries of a crawl's last pages that are kept. Each stands for two or more pages."""
 ENTRIES_TTL = 86_400
 TOLD_TTL = 3600
 
 
 class Runs:
-    """The remembered runs of a store's sites."""
+    """The stored runs of a store's sites."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def load(self, sites: Sequence[str]) -> dict[str, list[GoodRun]]:
-        """The last good runs of each site, the last one first. One that a newer gossamer wrote otherwise is
-        left out."""
+        """Returns the last good runs of each site, newest first. Runs in a newer format are left out."""
         pipe = self._store.client.pipeline(transaction=False)
         for site in sites:
             pipe.lrange(keys.quality(site), 0, KEPT - 1)
@@ -38,7 +37,7 @@ class Runs:
         }
 
     async def keep(self, site: str, run: GoodRun) -> None:
-        """Remember a run; the same run of a crawl once."""
+        """Stores a run. The same run of a crawl is stored once."""
         last = (await self.load([site]))[site]
         if any((run.crawl, run.at) == (one.crawl, one.at) for one in last):
             return
@@ -52,22 +51,22 @@ class Runs:
 
 
 class HeldRows:
-    """Packed item rows that lack usual values: kept with the crawl until its run is judged, at least once
-    each."""
+    """Encoded item rows that lack usual values. They are kept with the crawl until its run is judged, at
+    least once each."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._key = store, f"{keys.tag(0)}{crawl}:hd"
 
     async def push(self, rows: Sequence[bytes]) -> None:
-        """Keep packed rows; durable as the crawl's queue is."""
+        """Stores encoded rows, as durably as the crawl's queue."""
         await self._do(self._store.client.rpush(self._key, *rows))
 
     async def load(self) -> list[bytes]:
-        """All rows that are kept."""
+        """Returns all stored rows."""
         return list(await self._do(self._store.client.lrange(self._key, 0, -1)))
 
     async def clear(self) -> None:
-        """Forget them: they were judged."""
+        """Deletes the rows after they were judged."""
         await self._do(self._store.client.delete(self._key))
 
     async def _do(self, call: Any) -> Any:
@@ -75,22 +74,22 @@ class HeldRows:
 
 
 class Lately:
-    """The last pages of a crawl. Each process tells what it saw, and hears what all did."""
+    """The last pages of a crawl. Each process publishes what it saw and reads what all processes saw."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl, self._key = store, crawl, keys.lately(crawl)
         self._at = b"0-0"
 
     async def begin(self, anew: bool = False) -> None:
-        """Hear what comes from now on. `anew`: of nothing anybody was told."""
+        """Starts reading from now. `anew`: forgets which messages were already given."""
         if anew:
             await self._store.guard(self._store.client.delete(keys.told(self._crawl)))
         last = await self._store.guard(self._store.client.xrevrange(self._key, count=1))
         self._at = last[0][0] if last else b"0-0"
 
     async def share(self, part: SitePart) -> list[SitePart]:
-        """Tell what was seen; what all told since the last time, this part, too. It may be told twice where a
-        reply is lost."""
+        """Publishes what this process saw. Returns what all processes published since the last call,
+        including `part`. If a reply is lost, a part may be published twice."""
         pipe = self._store.client.pipeline(transaction=False)
         told: dict[Any, Any] = {"w": part.who, "p": part.pages, "n": msgspec.json.encode(part.counts)}
         pipe.xadd(self._key, told, maxlen=ENTRIES, approximate=False)
@@ -103,7 +102,7 @@ class Lately:
         ]
 
     async def first(self, what: str) -> bool:
-        """Whether nobody was told of this within the hour."""
+        """Returns whether no message of this kind was given within the last hour."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.sadd(keys.told(self._crawl), what)
         pipe.expire(keys.told(self._crawl), TOLD_TTL)

@@ -1,5 +1,4 @@
-"""The read model, for the doors alone: what the frontier holds, without touching it. Scans in pages, never
-KEYS."""
+"""Read-only queries about a frontier for entry points. Scans in pages, never KEYS."""
 
 from __future__ import annotations
 
@@ -24,16 +23,16 @@ from gossamer.store.store import Store
 SORTS = ("waiting", "delay", "next", "host", "in_flight")
 PAGE = 500
 SHORT = 0.005
-"""Seconds; a scan that takes no longer may be made at any time."""
+"""Seconds. A scan that takes no longer may be made at any time."""
 
 
 class HostLine(NamedTuple):
-    """One host of a crawl. Times in seconds; `next` from now."""
+    """One host of a crawl. Times in seconds; `next` is relative to now."""
 
     host: str
     state: str
-    """paused, open (its circuit breaker), closed (by robots.txt), robots (that is being asked for), busy,
-    waiting (for its time), ready, idle."""
+    """One of paused, open (its circuit breaker), closed (by robots.txt), robots (robots.txt is being
+    fetched), busy, waiting (for its time), ready, idle."""
     waiting: int
     in_flight: int
     delay: float | None
@@ -41,27 +40,27 @@ class HostLine(NamedTuple):
 
 
 class Queued(msgspec.Struct):
-    """What one crawl holds of a host."""
+    """What one crawl has queued for a host."""
 
     crawl: str
     heap: str
-    """The ready heap it waits in: LANE, LANE@REGION, `!` behind the lane where it is hard."""
+    """The ready heap in which it waits: LANE or LANE@REGION, with `!` after the lane if the host is hard."""
     levels: dict[int, int]
     cold: int
-    """In the cold store."""
+    """Number of URLs in the cold store."""
     retrying: int
     parked: int
     accepted: int
-    """Pages taken in; counted for hosts that are no seed's."""
+    """Number of accepted pages, counted for hosts that are not a seed's."""
     vouchers: int
     bytes: int
-    """Received so far; counted where hosts have a limit of bytes."""
+    """Bytes received, counted if hosts have a byte limit."""
     seconds: float | None
-    """Since its first claim, the crawl being at work; counted where hosts have a limit of time."""
+    """Seconds of the crawl's work since the host's first claim, counted if hosts have a time limit."""
 
 
 class HostView(msgspec.Struct):
-    """All that is known of a host; times in seconds, `next`, `paused` and expiries from now."""
+    """The complete state of a host. Times in seconds; `next`, `paused` and expiries are relative to now."""
 
     host: str
     bucket: int
@@ -76,12 +75,12 @@ class HostView(msgspec.Struct):
     crawl_delay: float
     paused: float
     robots: dict[str, dict[str, float]]
-    """By scheme: version (negative: closed), expires, attempts."""
+    """By scheme: version (negative if closed), expires, attempts."""
     crawls: list[Queued]
     trouble: str
-    """As `breaker.lua` keeps it, '' when it never failed of late."""
+    """The state of its circuit breaker as `breaker.lua` stores it, '' without recent failures."""
     now: float
-    """The store's clock, seconds since the epoch."""
+    """The store's time in seconds since the epoch."""
 
 
 class Letter(msgspec.Struct):
@@ -108,13 +107,13 @@ class Census:
         self._kept: dict[Any, tuple[float, Any]] = {}
 
     async def summary(self, name: str) -> Summary:
-        """The crawl's summary; it adds up at any moment."""
+        """Returns the crawl's summary. Its numbers are consistent at any moment."""
         return await summary(
             self.store, name, await self._now_and_then(name, lambda: hosts_met(self.store, name))
         )
 
     async def hosts(self, name: str, limit: int = 20, sort: str = "waiting") -> list[HostLine]:
-        """The crawl's hosts that come first by `sort` (one of SORTS)."""
+        """Returns the crawl's first hosts in the order `sort` (one of SORTS)."""
         found: list[HostLine] = await self._now_and_then(
             (name, limit, sort), lambda: self._hosts(name, limit, sort)
         )
@@ -143,7 +142,7 @@ class Census:
         return _first(best, limit, order, largest)
 
     async def host(self, host: str) -> HostView:
-        """One host: the state that all crawls share, and what each crawl holds of it."""
+        """Returns one host: the state that all crawls share, and what each crawl has queued for it."""
         bucket = keys.bucket_of(host, self.store.buckets)
         tag, now = keys.tag(bucket), await self.now()
         raw = await self.store.guard(self.store.client.hgetall(f"{tag}h:{host}"))
@@ -176,7 +175,7 @@ class Census:
         canonical: Callable[[str], str | None],
         cold: Cold | None = None,
     ) -> UrlState:
-        """Where a URL is now in a crawl (`locate.Locator`)."""
+        """Returns where a URL is in a crawl now (`locate.Locator`)."""
         record = await self.crawls.need(name)
         return await Locator(self.store, name, record.spec, canonical, cold).locate(url, fingerprint)
 
@@ -189,7 +188,7 @@ class Census:
         since: float = 0.0,
         page: int = PAGE,
     ) -> AsyncIterator[Letter]:
-        """Dead letters by bucket in the order of their death; `since` in seconds since the epoch."""
+        """Yields dead letters by bucket, in the order of their death. `since` in seconds since the epoch."""
         buckets = [keys.bucket_of(host, self.store.buckets)] if host else range(self.store.buckets)
         for bucket in buckets:
             crawl = f"{keys.tag(bucket)}{name}:"
@@ -209,14 +208,14 @@ class Census:
                         yield letter
 
     async def in_flight(self, name: str) -> int:
-        """Claims that are out."""
+        """Returns the number of claims in flight."""
         pipe = self.store.client.pipeline(transaction=False)
         for bucket in range(self.store.buckets):
             pipe.zcard(f"{keys.tag(bucket)}{name}:l")
         return sum(await self.store.guard(pipe.execute()))
 
     async def workers(self, name: str) -> dict[str, Any]:
-        """The last heartbeat of each worker."""
+        """Returns the last heartbeat of each worker."""
         found: dict[str, Any] = {}
         for bucket in range(self.store.buckets):
             raw = await self.store.guard(self.store.client.hgetall(f"{keys.tag(bucket)}{name}:w"))
@@ -224,13 +223,13 @@ class Census:
         return found
 
     async def now(self) -> float:
-        """The store's clock, seconds since the epoch."""
+        """Returns the store's time in seconds since the epoch."""
         whole, micro = await self.store.guard(self.store.client.time())
         return int(whole) + int(micro) / 1e6
 
     async def _now_and_then(self, what: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
-        """What a long scan found is remembered for a hundred times as long as it took: a live view costs the
-        store 1 %."""
+        """Caches the result of a long scan for a hundred times as long as it took, so that a live view costs
+        the store 1 %."""
         again, found = self._kept.get(what, (0.0, None))
         began = time.monotonic()
         if began >= again:
@@ -272,7 +271,7 @@ class Census:
 
 
 def _parts(key: bytes, name: str) -> tuple[str, str]:
-    """The bucket's tag and the host in the key of a crawl's host."""
+    """Returns the bucket's tag and the host from the key of a crawl's host."""
     text = key.decode()
     tag = text[: text.index("}") + 1]
     return tag, text[len(tag) + len(name) + 3 :]

@@ -1,7 +1,5 @@
-"""The time that a crawl is at work.
-
-A crawl's summary, added up from the counts of its buckets: each bucket is read at one moment, so the sum
-adds up."""
+"""A crawl's summary, added up from the counts of its buckets, and the clock of its working time. Each bucket
+is read at one moment, so the sums are consistent."""
 
 from __future__ import annotations
 
@@ -24,12 +22,12 @@ from gossamer.store.store import Store
 
 @contextlib.asynccontextmanager
 async def timed(store: Store, record: Record) -> AsyncIterator[None]:
-    """Within it the crawl is at work: the seconds are written down as they pass, so that a kill forgets one
-    at most."""
+    """Counts the crawl's working time while the context is open. The seconds are stored regularly, so that a
+    kill loses at most one."""
     began = time.monotonic() - record.spent
 
     async def note() -> None:
-        with contextlib.suppress(GossamerError):  # whoever works hears of it
+        with contextlib.suppress(GossamerError):  # workers report an outage of the store themselves
             await Crawls(store).spend(record.name, time.monotonic() - began)
 
     async def every_second() -> None:
@@ -47,14 +45,12 @@ async def timed(store: Store, record: Record) -> AsyncIterator[None]:
 
 
 PAGE = 1000
-"""Keys or fields asked for in one step of a scan."""
+"""Number of keys or fields in one step of a scan."""
 
 
 async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
-    """The crawl's summary now. `hosts`: how many it met, where the caller knows; else they are counted.
-
-    Raises UsageError when no such crawl is there.
-    """
+    """Returns the crawl's current summary. `hosts`: the number of hosts if the caller knows it; otherwise
+    they are counted. Raises UsageError if the crawl does not exist."""
     record = await Crawls(store).need(name)
     elapsed = record.spent
     n = await counts(store, name)
@@ -94,8 +90,8 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
 
 
 def _fates(n: Counter[str]) -> dict[str, Any]:
-    """What became of what was known, and of rows that a store refused. `fate:` counts are set when a run
-    ends, from a store that keeps items."""
+    """Returns the counts of new, changed, unchanged, gone and refused rows. `fate:` counts are set when a run
+    ends, by a store that keeps items."""
     refused, written = Counter[str](), Counter[str]()
     for name, count in n.items():
         if name.startswith("out|"):
@@ -117,7 +113,7 @@ def _fates(n: Counter[str]) -> dict[str, Any]:
 
 
 async def counts(store: Store, name: str) -> Counter[str]:
-    """All counts of the crawl, summed over its buckets; a count that is not there is 0."""
+    """Returns all counts of the crawl, summed over its buckets. A missing count is 0."""
     total: Counter[str] = Counter()
     for first in range(0, store.buckets, 256):
         pipe = store.client.pipeline(transaction=False)
@@ -125,18 +121,18 @@ async def counts(store: Store, name: str) -> Counter[str]:
             pipe.hgetall(f"{keys.tag(bucket)}{name}:n")
         for found in await store.guard(pipe.execute()):
             for field, value in found.items():
-                if field != b"tat":  # a time, no count
+                if field != b"tat":  # `tat` is a time and not a count
                     total[field.decode()] += int(value)
     return total
 
 
 async def hosts_met(store: Store, name: str) -> int:
-    """How many hosts the crawl met, by a scan: for doors, and not often."""
+    """Returns the number of hosts of the crawl, by a scan. Costly; for entry points only."""
     return sum([len(found) async for found in scan(store, f"{{b:???}}{name}:h:*")])
 
 
 async def expected_lost(store: Store, name: str) -> float:
-    """How many new URLs the crawl's seen-set is expected to have taken for known ones so far."""
+    """Returns the expected number of new URLs that the crawl's seen set took for known ones."""
     pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
         pipe.hget(f"{keys.tag(bucket)}{name}:g", "lost")
@@ -144,7 +140,7 @@ async def expected_lost(store: Store, name: str) -> float:
 
 
 def scan(store: Store, pattern: str) -> AsyncIterator[list[bytes]]:
-    """Keys that match, in pages (`Store.scan`)."""
+    """Yields matching keys in pages (`Store.scan`)."""
     return store.scan(pattern, PAGE)
 
 

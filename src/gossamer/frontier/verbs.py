@@ -1,12 +1,11 @@
-"""Ending claims and taking links in, in many buckets at once, exactly also where a reply is lost.
+"""The verbs of the frontier (add, claim, settle, renew, sweep), over many buckets at once and exact even if a
+reply is lost.
 
-A reply may be lost, and a server may be replaced by a replica that had not heard of a call. So a call is
-repeated until its reply came and a replica has what it wrote (where there are replicas). That a repeated
-settle had been done the first time is seen by what it finds: the length of a file is the one that it was to
-set, or its tokens are ended.
-
-
-The verbs of the frontier, as a worker calls them: values in, one script, values out."""
+A reply may be lost, and a server may be replaced by a replica that has not received a call. Therefore a call
+is repeated until its reply arrived and, if there are replicas, one of them has what it wrote. A repeated
+settle recognizes that it was done the first time by the length of a file: it equals the length that it wanted
+to set. A repeated add finds its URLs in the seen set.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +28,10 @@ from gossamer.store.store import Store
 from gossamer.store.store_check import durably
 
 CHUNK = 500
-"""URLs in one call of a script, so that it stays under a few milliseconds."""
+"""Number of URLs in one call of a script, which keeps the call under a few milliseconds."""
 UNFOLLOWED = 60
-"""Times that a call is repeated because no replica has it, where nobody is patient."""
+"""Maximum number of times that a call is repeated because no replica has its writes, if outages are not
+waited for."""
 Outcome = tuple[int, int, int] | Stale | Moved
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -43,12 +43,13 @@ class Settling:
         self._frontier, self._store, self._crawl = frontier, frontier.store, frontier.crawl
 
     async def add(self, adds: Adds) -> tuple[int, int, int]:
-        """Add links; returns new, known, parked."""
+        """Adds links. Returns the numbers of new, known and parked URLs."""
         return await self._add(_chunks(adds), adds)
 
     async def settle(self, commits: Sequence[Commit]) -> list[Outcome]:
-        """Settle each commit, all or nothing; what became of each. Those on one server are settled together:
-        one that fails lets none of them through, then the others are Stale without tokens."""
+        """Settles each commit completely or not at all, and returns the outcome of each. Commits on one
+        server are settled together: if one fails, none is settled, and the others are Stale without
+        tokens."""
         before: list[tuple[int, list[Any]]] = []
         blocks: list[tuple[Any, ...]] = []
         merged: Adds = {}
@@ -69,7 +70,7 @@ class Settling:
         if len(servers) > 1 and any(commit.files for commit in commits):
             return [
                 Stale([]) for _ in commits
-            ]  # a server took over some of them since their rows were written together
+            ]  # another server took over some buckets after their rows were written together
         groups = [
             [j for j, commit in enumerate(commits) if commit.bucket in group] for group in map(set, servers)
         ]
@@ -92,7 +93,7 @@ class Settling:
         return [outcomes[j] for j in range(len(commits))]
 
     async def _add(self, chunks: Sequence[tuple[int, list[Any]]], adds: Adds) -> tuple[int, int, int]:
-        """Side by side; but one after another where discovered hosts have shares of the whole crawl
+        """Adds chunks concurrently, or one after another if discovered hosts have shares of the whole crawl
         (`shares`)."""
         total = [0, 0, 0]
         discovered = self._store.buckets > 1 and any("o" not in flags for _, _, _, _, flags, _ in adds)
@@ -107,8 +108,8 @@ class Settling:
         return total[0], total[1], total[2]
 
     def _ends(self, commit: Commit) -> list[Any]:
-        """The arguments that end claims: files, counts, bytes of hosts, tokens, URLs visited."""
-        # a field that no item has is to be known, too: `gossamer.model.quality`
+        """Returns the arguments that end claims: files, counts, bytes of hosts, tokens, URLs visited."""
+        # a field that no item has must be listed too: `gossamer.model.quality`
         changes = [x for pair in commit.counts.items() if pair[1] or pair[0][:2] == "q|" for x in pair]
         hosts = commit.hosts.items() if self._frontier.policy.host_bytes >= 0 else ()
         ends: list[Any] = []
@@ -150,9 +151,10 @@ class Settling:
 async def surely(
     store: Store, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], buckets: Sequence[Sequence[int]] = ()
 ) -> list[tuple[Any, bool]]:
-    """Call a script on buckets until each reply is sure: (reply, whether it was called more than once).
-    Raises what waiting does not mend; Away where nobody waits. `buckets`: those that each call is about; when
-    they come to lie on several servers, it ends as stale without tokens."""
+    """Calls a script on buckets until each reply is certain. Returns (reply, whether the call was repeated)
+    for each. Raises errors that waiting does not mend, and Away if outages are not waited for. `buckets`:
+    the buckets that each call concerns. If they move to different servers, the call ends as Stale without
+    tokens."""
     out: list[tuple[Any, bool]] = [(None, False)] * len(calls)
     left, turn = list(range(len(calls))), 0
     while left:
@@ -181,7 +183,8 @@ async def surely(
 
 
 async def grouped(store: Store, buckets: Sequence[int]) -> list[list[int]]:
-    """Buckets in groups that lie on one server; waits until all are served. Raises Away where nobody waits."""
+    """Groups buckets by server. Waits until all of them are served. Raises Away if outages are not waited
+    for."""
     while True:
         try:
             return await store.by_server(buckets)
@@ -194,7 +197,7 @@ def _line(detail: str) -> str:
 
 
 def _chunks(adds: Adds) -> list[tuple[int, list[Any]]]:
-    """Arguments of the add groups (as in `links.lua`), by bucket, at most CHUNK URLs a call."""
+    """Returns the arguments of the add groups (as in `links.lua`) by bucket, at most CHUNK URLs per call."""
     out: list[tuple[int, list[Any]]] = []
     room: dict[int, tuple[int, list[Any]]] = {}
     for (bucket, host, level, lane, flags, voucher), flat in adds.items():
@@ -214,7 +217,7 @@ def _chunks(adds: Adds) -> list[tuple[int, list[Any]]]:
 __all__ = ["Frontier", "Policy"]
 
 DEPTHS = 16_384
-"""Hashes that keep depths, all buckets together."""
+"""Number of hashes that store depths, over all buckets."""
 
 
 class Frontier:
@@ -225,14 +228,14 @@ class Frontier:
         self.crawl = crawl
         self.policy = policy or Policy()
         self.waits = (0, 0)
-        """Milliseconds that an easy and a hard host must have waited before it is claimed here
-        (`road.merit`)."""
+        """Milliseconds for which an easy and a hard host must have waited before this worker claims it
+        (`worker_score`)."""
         self.everywhere = Everywhere(self)
         self.shares = Shares(store, self.everywhere)
         self._settling = Settling(self)
 
     def remainder(self, fingerprint: int) -> tuple[int, int]:
-        """The two halves of a fingerprint as the seen-set wants them: which set, which member."""
+        """Returns the two halves of a fingerprint for the seen set: which set, and which member."""
         if self.policy.seen == "exact":
             return fingerprint >> 32, fingerprint - (1 << 64) if fingerprint >> 63 else fingerprint
         low = fingerprint & 0xFFFFFFFF
@@ -240,57 +243,57 @@ class Frontier:
 
     @property
     def patience(self) -> Patience:
-        """How the store's outages are waited for."""
+        """How outages of the store are waited for."""
         return self.store.client.patience
 
     async def check_same(self) -> None:
-        """Raise StoreChanged when the store is another one than before."""
+        """Raises StoreChanged if the store is not the one of before."""
         await self.store.check_same()
 
     async def together(self, buckets: Sequence[int]) -> list[list[int]]:
-        """Buckets in groups of which commits settle all or nothing: those that lie on one server."""
+        """Groups buckets whose commits can settle all or nothing: those on one server."""
         return await grouped(self.store, buckets)
 
     @property
     def _depths(self) -> int:
-        """Hashes of a bucket that keep depths."""
+        """Number of hashes of a bucket that store depths."""
         return max(1, DEPTHS // self.store.buckets) if self.policy.depths else 0
 
     async def adding(self, bucket: int, adds: Adds) -> tuple[str | int, ...]:
-        """How URLs are taken in: the first arguments of add, settle and admit."""
+        """Returns how URLs are taken in: the first arguments of add, settle and admit."""
         p = self.policy
         discovered = p.host_pages >= 0 and any("o" not in flags for _, _, _, _, flags, _ in adds)
         elsewhere = await self.shares.elsewhere(bucket) if discovered else (0, 0, 0)
         return p.seen, max(1, p.sets // self.store.buckets), p.host_pages, self._depths, *elsewhere
 
     async def admit(self, bucket: int, host: str) -> int:
-        """A seed was redirected to this host: take the links to it that were refused before; returns how
-        many."""
+        """Takes the links to a host that were refused before, because a seed was redirected to it. Returns
+        their number."""
         return int(await self.store.run("admit", bucket, self.crawl, *await self.adding(bucket, {}), host))
 
     async def unanswered(self) -> bool:
-        """Whether a seed may yet be redirected: some have no answer so far."""
+        """Returns whether a seed may still be redirected, because some seeds have no response yet."""
         return sum(one[0] for one in await self.everywhere.counts("seeds")) > 0
 
     async def nearest(self, bucket: int, fingerprint: int) -> int | None:
-        """The least depth at which a URL was found so far, where depths are kept."""
+        """Returns the minimum depth at which a URL was found so far, if depths are kept."""
         high, low = self.remainder(fingerprint)
         key = f"{tag(bucket)}{self.crawl}:d:{high * self._depths >> 32}"
         found = await self.store.guard(cast(Any, self.store.client.hget(key, str(low))))
         return None if found is None else int(found) % 100
 
     async def add(self, adds: Adds) -> tuple[int, int, int]:
-        """Add links, durably where the store has replicas; returns new, known, parked."""
+        """Adds links, durably if the store has replicas. Returns the numbers of new, known and parked URLs."""
         return await self._settling.add(adds)
 
     async def known(self, bucket: int, fingerprint: int) -> bool:
-        """Whether the seen-set has this fingerprint (of a URL whose host lies in the bucket)."""
+        """Returns whether the seen set contains this fingerprint. The URL's host must belong to the bucket."""
         return bool(
             await self.store.run("known", bucket, self.crawl, self.policy.seen, *self.remainder(fingerprint))
         )
 
     async def claim(self, bucket: int, k: int) -> Claimed:
-        """Up to about k claims of hosts that are ready in this bucket (a gate may bring more)."""
+        """Claims about k URLs of hosts that are ready in this bucket. A gate may add more."""
         p = self.policy
         if self.store.buckets > 1 and p.limited:
             return (await self.everywhere.claim([(bucket, k)]))[0]
@@ -299,7 +302,7 @@ class Frontier:
     def claiming(
         self, k: int, limit: int | None = None, size_limit: int | None = None, rate: float | None = None
     ) -> Any:
-        """The arguments of a claim; limits that are given stand for the policy's."""
+        """Returns the arguments of a claim. Limits that are given replace the policy's."""
         p = self.policy
         return (
             self.crawl,
@@ -319,7 +322,7 @@ class Frontier:
         )
 
     def claimed(self, bucket: int, got: Any) -> Claimed:
-        """What a claim's reply means."""
+        """Parses the reply of a claim."""
         claims = [_claim(bucket, *got[j : j + 12]) for j in range(3, len(got), 12)]
         return Claimed(got[0], got[1], got[2].decode(), claims, bucket)
 
@@ -331,28 +334,25 @@ class Frontier:
         adds: Adds,
         files: Iterable[tuple[str, int, int]] = (),
     ) -> tuple[int, int, int]:
-        """End claims of one bucket with their counts, links and file lengths (path, committed, new): all or
-        nothing.
-
-        Links of other buckets and those beyond one chunk go before it. Raises Stale or Moved, having settled
-        nothing.
-        """
+        """Ends claims of one bucket with their counts, links and file lengths (path, committed, new),
+        completely or not at all. Links of other buckets and beyond one chunk are added before. Raises
+        Stale or Moved if nothing was settled."""
         (outcome,) = await self.settle_all([Commit(bucket, settles, counts, adds, tuple(files))])
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
     async def settle_all(self, commits: Sequence[Commit]) -> list[tuple[int, int, int] | Stale | Moved]:
-        """Settle several buckets at once, each all or nothing: what `settle` returns or raises, in their
-        order."""
+        """Settles several buckets at once, each completely or not at all. Returns, in order, what `settle`
+        returns or raises."""
         return await self._settling.settle(commits)
 
     async def landed(self, bucket: int, settles: Sequence[Settle]) -> int:
-        """Free the slots of requests that are over while their rows are not durable yet."""
+        """Frees the slots of finished requests whose rows are not durable yet."""
         return int(await self.store.run("landed", bucket, *self.landing(settles)))
 
     def landing(self, settles: Sequence[Settle]) -> Any:
-        """The arguments of landed."""
+        """Returns the arguments of landed."""
         return self.crawl, *(
             x
             for s in settles
@@ -360,31 +360,31 @@ class Frontier:
         )
 
     async def renew(self, bucket: int, tokens: Sequence[int]) -> list[int]:
-        """Keep leases; returns the tokens that were lost meanwhile."""
+        """Renews leases. Returns the tokens that were lost."""
         lost = await self.store.run("renew", bucket, self.crawl, self.policy.lease, *tokens)
         return [int(token) for token in lost]
 
     async def sweep(
         self, bucket: int, limit: int = 1000, nobody_lives: bool = False, blamed: Iterable[int] = ()
     ) -> tuple[int, int, int, int]:
-        """Return claims whose lease ran out; (returned, open, added, infrastructure). `blamed`: tokens that
-        killed whoever lived."""
+        """Requeues claims whose lease expired. Returns (requeued, open, added, infrastructure). `blamed`:
+        tokens whose pages killed their process."""
         got = await self.store.run("sweep", bucket, *self.sweeping(limit, nobody_lives), *blamed)
         return got[0], got[1], got[2], got[3]
 
     def sweeping(self, limit: int = 1000, nobody_lives: bool = False) -> Any:
-        """The arguments of sweep."""
+        """Returns the arguments of sweep."""
         hold = self.policy.delay if self.policy.delay >= 0 else self.policy.first_delay
         return self.crawl, limit, hold, int(nobody_lives)
 
     async def handover(self, bucket: int, host: str, lane: str) -> bool:
-        """A host waits for workers of this lane from now on; False when it did so already."""
+        """Moves a host to the workers of this lane. Returns False if it was there already."""
         return bool(await self.store.run("handover", bucket, self.crawl, host, lane))
 
     async def robots(
         self, claim: Claim, *, version: int, holds: int, crawl_delay: int, settle: Settle, rules: bytes = b""
     ) -> bool:
-        """Keep the outcome of a robots claim; False when the claim was no longer ours. Times in milliseconds."""
+        """Stores the outcome of a robots claim. Returns False if the claim was lost. Times in milliseconds."""
         scheme = "s" if claim.request.url.startswith("https:") else "h"
         return bool(
             await self.store.run(
@@ -407,13 +407,13 @@ class Frontier:
         )
 
     async def rules(self, bucket: int, host: str, scheme: str) -> bytes | None:
-        """The stored robots rules of an origin (scheme `h` or `s`)."""
+        """Returns the stored robots rules of an origin (scheme `h` or `s`)."""
         found = await self.store.guard(self.store.client.get(f"{tag(bucket)}o:{scheme}:{host}"))
         return found if isinstance(found, bytes) else None
 
     async def lengths(self, files: Sequence[str]) -> list[int | None]:
-        """Committed length of each file in bytes, None where nothing was committed yet: the largest that any
-        bucket knows."""
+        """Returns the committed length of each file in bytes, None if none was committed: the largest in any
+        bucket."""
         pipe = self.store.client.pipeline(transaction=False)
         for bucket in range(self.store.buckets):
             pipe.hmget(f"{tag(bucket)}{self.crawl}:f", list(files))
@@ -423,7 +423,7 @@ class Frontier:
         ]
 
     async def all_lengths(self) -> dict[str, int]:
-        """Committed length of every output of the crawl in bytes, by its path."""
+        """Returns the committed length in bytes of every output of the crawl, by path."""
         pipe = self.store.client.pipeline(transaction=False)
         for bucket in range(self.store.buckets):
             pipe.hgetall(f"{tag(bucket)}{self.crawl}:f")
@@ -435,7 +435,7 @@ class Frontier:
         return lengths
 
     async def renamed(self, was: str, file: str, length: int) -> None:
-        """An output was moved: its committed length goes with it."""
+        """Moves the committed length of an output that was moved."""
         await self.base(file, length)
         pipe = self.store.client.pipeline(transaction=False)
         for bucket in range(self.store.buckets):
@@ -443,7 +443,7 @@ class Frontier:
         await self.store.guard(pipe.execute())
 
     async def count(self, changes: dict[str, int], bucket: int = 0) -> None:
-        """Change counts outside a settle (refused seeds)."""
+        """Changes counts outside a settle, for refused seeds."""
         pipe = self.store.client.pipeline()
         for field, by in changes.items():
             if by:
@@ -451,12 +451,9 @@ class Frontier:
         await self.store.guard(pipe.execute())
 
     async def base(self, file: str, length: int) -> None:
-        """Commit the first length of a file in bytes, before any row of ours is in it; it is durable on
-        return.
-
-        If a power cut took it back, the rows would be taken for somebody else's, and would be kept and
-        written again.
-        """
+        """Commits the first length of a file in bytes before it contains rows of this crawl. The length is
+        durable on return. If a power cut undid it, the rows would be taken for foreign ones, kept, and
+        written again."""
         await durably(self.store, "HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
 
 
