@@ -1,9 +1,9 @@
-"""Which URL is next: the verbs of the frontier, one Lua file each, and the Python that calls them.
+"""The frontier decides which URL is next. It consists of verbs, one Lua script each, and the Python code that
+calls them.
 
-`keys` names every key. `store` reaches a Valkey and checks that it is ours; `embedded` runs one beside the
-data folder; `verbs` calls the scripts; `crawls` keeps what is known of each crawl and steers it; `census`
-only reads, for the doors. Scripts are put together from shared parts: `prelude` (clock, host slots), `queue`
-(levels of a host), `seen` (the seen-set; `pages` and `filter`: that of `--seen bloom`), `later` (what is
-known of a URL too late), `budget` (pages of discovered hosts), `links` (taking URLs in). Decisions behind it:
-docs/decisions/.
+`store.keys` names every key. `verbs` calls the scripts. `crawls` keeps the records of crawls and changes
+their state. `stats` only reads, for entry points. Scripts are assembled from shared parts: `prelude` (clock,
+slots of hosts), `queue` (levels of a host), `seen` (the seen set; `pages` and `filter` with `--seen bloom`),
+`later` (what is learned about a URL after it was added), `budget` (pages of discovered hosts), `links`
+(taking URLs in). The decisions behind it are in docs/decisions/.
 """

@@ -1,20 +1,17 @@
-"""The cold store: the disk on which the tails of long queues wait (`spill.lua` says which URLs, `spiller`
-moves them).
+"""The cold store keeps the tails of long queues on disk, and the spiller moves URLs there and back.
+`spill.lua` decides which URLs move.
 
-It holds rows of one bucket, host and level: some entries, each with its number, and the row is known by the
-number of the last one. Numbers grow, so a row that was written twice (a kill came in between) is met in
-order, and what it repeats is passed over. Which entries wait there, and which came back, stands in the
-frontier's store: rows here that it does not know of mean nothing.
+A row belongs to one bucket, host and level. It contains some entries, each with its number, and is identified
+by the number of its last entry. Numbers increase, so a row that a kill caused to be written twice is read in
+order and its repeated entries are skipped. The frontier's store records which entries are cold and which came
+back. Rows that it does not know are ignored.
 
-
-Between the frontier's store and the cold store: the outbox is emptied, and hosts that run low get their
-URLs back.
-
-Every worker of a crawl has one, and a short lease says whose turn it is. The lease is for thrift alone: all
-that moves is guarded by numbers (`spilled.lua`, `refill.lua`), so a spiller that was stopped and goes on
-later, or a kill between any two steps, loses nothing and brings nothing back twice. Rows go to the cold store
-when the store's own disk has them, and are let go of when its disk has that they came back: a machine that
-lost its power finds each URL in one of the two.
+The spiller empties the outbox and refills hosts that run low. Every worker of a crawl has a spiller, and a
+short lease decides which one works. The lease only avoids double work. All moves are guarded by numbers
+(`spilled.lua`, `refill.lua`), so a spiller that was stopped and continues later, or a kill between any two
+steps, neither loses nor repeats a URL. Rows are written to the cold store after the store's own disk has
+them, and deleted after the store's disk has recorded that they came back. After a power failure each URL is
+in one of the two.
 """
 
 from __future__ import annotations

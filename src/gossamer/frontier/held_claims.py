@@ -1,8 +1,8 @@
-"""What a process of a fleet holds, in a file that it alone has locked: who can lock it knows that it died,
-and its claims go back at once.
+"""The claims that a process of a fleet holds, in a file that the process keeps locked. Whoever can lock the
+file knows that the process died, and requeues its claims at once.
 
-The kernel ends the lock with the process, however that ends; one that only stands still keeps it. Without the
-file (another machine, an earlier start of this one, no Linux) the leases run out, after 30 s.
+The kernel releases the lock when the process ends in any way; a stopped process keeps it. Without the file
+(on another machine, after a restart of this machine, without Linux) leases expire after 30 s.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ Name = tuple[int, int]
 """Bucket and token of a claim."""
 _ENTRY = struct.Struct("<QQ")
 FULL = 4096
-"""New entries after which the file is written anew, with what is held."""
+"""Number of new entries after which the file is rewritten with the claims still held."""
 
 
 class Ledger:
-    """The claims that one process holds; `folder` is that of its crawl's data, `segment` names the process."""
+    """The claims that one process holds. `folder`: the crawl's data folder. `segment`: the name of the
+    process."""
 
     def __init__(self, folder: Path, segment: str) -> None:
         self._folder, self._fd, self._entries = folder, -1, 0
@@ -33,7 +34,8 @@ class Ledger:
         self._path = folder / f"held-{boot}-{segment}" if boot and segment else None
 
     def open(self) -> None:
-        """Begin. The file has its name once it is locked, so nobody takes it for a dead one's."""
+        """Creates the file. It gets its name after it is locked, so no other process takes it for a dead
+        one's."""
         if self._path is not None and self._fd < 0:
             aside = self._path.with_name(f".{self._path.name}")
             self._fd = open_file(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
@@ -41,7 +43,7 @@ class Ledger:
             aside.rename(self._path)
 
     def note(self, claims: Iterable[Claim], held: Iterable[Name]) -> None:
-        """New claims, which are among those `held` now."""
+        """Adds new claims. `held`: all claims that the process holds now, including the new ones."""
         if self._fd < 0:
             return
         entries = b"".join(_ENTRY.pack(claim.bucket, claim.token) for claim in claims)
@@ -51,7 +53,7 @@ class Ledger:
             self.keep(held)
 
     def keep(self, held: Iterable[Name]) -> None:
-        """Nothing is held but this."""
+        """Reduces the file to these claims."""
         if self._fd >= 0:
             entries = b"".join(_ENTRY.pack(*name) for name in held)
             os.ftruncate(self._fd, 0)
@@ -59,7 +61,7 @@ class Ledger:
             self._entries = 0
 
     def close(self) -> None:
-        """Let go; what it still holds is for others to give back."""
+        """Unlocks the file. Other processes requeue the claims that it still contains."""
         if self._fd >= 0 and self._path is not None:
             if not os.fstat(self._fd).st_size:
                 self._path.unlink(missing_ok=True)
@@ -68,8 +70,8 @@ class Ledger:
 
     @contextmanager
     def of_dead(self) -> Iterator[dict[int, list[int]]]:
-        """Claims of processes that died here, tokens by bucket; their files are gone after the body, unless
-        it raises."""
+        """Yields the claims of dead processes of this machine, as tokens by bucket. Their files are deleted
+        after the body, unless it raises."""
         found: dict[int, list[int]] = {}
         taken: list[tuple[Path, int]] = []
         try:
@@ -88,7 +90,7 @@ class Ledger:
 
 
 def _locked(path: Path) -> int:
-    """The file of a dead process, locked; -1 when it lives, or another has just taken it up."""
+    """Returns the locked file of a dead process, or -1 if the process lives or another process took its file."""
     try:
         fd = open_file(path, os.O_RDWR)
     except OSError:
@@ -102,7 +104,7 @@ def _locked(path: Path) -> int:
 
 
 def _boot() -> str:
-    """This start of this machine; empty where nobody says."""
+    """Returns the boot id of this machine, '' if it is unknown."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
     except OSError:

@@ -1,5 +1,5 @@
-"""What the limits on bytes and time of one host parked (`host_limits.lua`) comes back, when a run has larger
-ones."""
+"""Requeues URLs that a host's byte or time limit parked (`host_limits.lua`), once a later run raises the
+limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OF_A_HOST = ("host_bytes", "host_time")
 
 
 def larger(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether a host may have more than in the last run.
+    """Returns whether a host may have more than in the last run.
 
     >>> larger({"host_bytes": 100}, {"host_bytes": None}), larger({}, {"host_bytes": 5})
     (True, False)
@@ -22,7 +22,7 @@ def larger(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
 
 
 async def regain(store: Store, crawl: str) -> int:
-    """Take all back into the queues; returns how many. What is still over a limit is parked again."""
+    """Requeues all parked URLs and returns their number. URLs that are still over a limit are parked again."""
     found = 0
     async for page in store.scan(f"{{b:???}}{crawl}:e:*"):
         for key in page:

@@ -1,5 +1,4 @@
-"""Where one URL is now: found by its fingerprint in the seen-set, then by looking through what its host
-holds."""
+"""Finds where one URL is now: by its fingerprint in the seen set, then by a search through its host's queues."""
 
 from __future__ import annotations
 
@@ -16,32 +15,34 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 MOST = 1_000_000
-"""Entries of one host that are looked through."""
+"""Maximum number of entries of one host that are searched."""
 PAGE = 1000
 
 
 class UrlState(msgspec.Struct):
-    """`state`: unknown, pending, cold, leased, retrying, parked, dead or done; the rest as far as it applies."""
+    """Where a URL is. `state`: unknown, pending, cold, leased, retrying, parked, dead or done. Other fields
+    are set if they apply."""
 
     state: str
     host: str
     level: int | None = None
-    """Of a parked one: only where its host had its bytes or its time."""
+    """The level of a parked URL. Set only if its host reached its byte or time limit."""
     position: int | None = None
-    """From the front of its level, 0 is next; of a cold one about, None when the cold store was not asked."""
+    """The position from the front of its level, 0 for the next. For a cold URL it is approximate, None if the
+    cold store was not asked."""
     token: int | None = None
     due: float | None = None
-    """Seconds from now until the lease runs out or the retry is due."""
+    """Seconds from now until the lease expires or the retry is due."""
     attempt: int | None = None
     reason: str | None = None
     detail: str | None = None
     at: float | None = None
-    """When it died, seconds since the epoch."""
+    """When it became a dead letter, in seconds since the epoch."""
     request: Request | None = None
 
 
 class Locator:
-    """Looks for URLs of one crawl. `canonical` gives the deduplication key's URL, None for what is no URL."""
+    """Locates URLs of one crawl. `canonical`: returns the canonical URL, None for text that is not a URL."""
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class Locator:
         self._frontier = Frontier(store, name, Policy(seen=spec.seen))
 
     async def locate(self, url: str, fingerprint: int) -> UrlState:
-        """Where the URL (in fetch form) is; `fingerprint` is that of its canonical form with the store's
+        """Returns where the URL (in fetch form) is. `fingerprint`: of its canonical form, with the store's
         seed."""
         host = split(url)[1]
         bucket = keys.bucket_of(host, self.store.buckets)
@@ -70,7 +71,7 @@ class Locator:
             request = unpack(where, entry, level)
             return request if request.url == url or self.canonical(request.url) == wanted else None
 
-        # in the order in which URLs move, and twice, so that one that moves meanwhile is met
+        # in the order in which URLs move, and twice, so that a URL that moves meanwhile is found
         for look in (self._queued, self._cold, self._leased, self._retrying, self._dead) * 2:
             place = await look(crawl, host, ours)
             if place is not None:
@@ -97,7 +98,7 @@ class Locator:
     async def _queued(self, crawl: str, host: str, ours: Any) -> UrlState | None:
         if found := await self._in_list(f"{crawl}p:{host}", host, 0, ours):
             return UrlState("parked", host, position=found[0], request=found[1])
-        # over the bytes or the time of its host
+        # over the byte or time limit of its host
         if found := await self._in_list(f"{crawl}e:{host}", host, None, ours):
             position, request, attempt = found
             return UrlState("parked", host, request.priority, position, attempt=attempt, request=request)
@@ -109,7 +110,8 @@ class Locator:
         return None
 
     async def _cold(self, crawl: str, host: str, ours: Any) -> UrlState | None:
-        """In the cold store, or on the way there; not in it, when it cannot be asked: then somewhere in it."""
+        """Searches the cold store and the outbox. If the cold store cannot be asked, returns that the URL is
+        somewhere in it."""
         tails = {
             k.decode(): int(v)
             for k, v in (await self._do(self.store.client.hgetall(f"{crawl}k:{host}"))).items()
@@ -183,7 +185,7 @@ class Locator:
     async def _in_list(
         self, key: str, host: str, level: int | None, ours: Any
     ) -> tuple[int, Request, int] | None:
-        """`level`: None where each entry has its own before it."""
+        """Searches a list. `level`: None if each entry is preceded by its own level."""
         for first in range(0, MOST, PAGE):
             page = await self._do(self.store.client.lrange(key, first, first + PAGE - 1))
             for position, member in enumerate(page, first):

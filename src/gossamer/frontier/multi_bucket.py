@@ -1,25 +1,16 @@
-"""What a frontier tells the scripts of a bucket, as the parts of it that work on several buckets see it.
+"""The frontier over many buckets of a store, where no script sees them all. Verbs make one call per server
+for reads, and one pipeline per server for scripts. No bucket waits for another: a bucket that fails for a
+moment is left out and included in the next round.
 
-Limits of a crawl in a store of many buckets, where no script sees them all: claims take turns, and each
-sums up first.
+Limits of a crawl: claims take turns. A turn is a short lock in the first bucket, and each turn first sums up
+all buckets. Pages and bytes counted and claims in flight in other buckets are subtracted from what one bucket
+may claim, so the page limit is exact with any number of workers. The rate cap is kept in the first bucket.
+Crawls without such limits skip this.
 
-A turn is a short lock in the first bucket. Pages and bytes that are counted and claims that are out in the
-other buckets are taken off what one bucket may claim, so the page limit is exact with any number of workers;
-the rate cap is kept in the first bucket. Crawls without such limits never come here.
-
-
-Budgets of discovered hosts in a store of many buckets: they are shares of the whole crawl, and no script
-sees all of it.
-
-So an add brings along what the other buckets hold: the pages that were fetched, and what discovered hosts
-took of their shares. The sums are read now and then; what this client adds in between is counted at once.
-Crawls that meet no discovered hosts, and stores of one bucket, never come here.
-
-
-The verbs over many buckets at once: one call a server where only looking is meant, one pipeline a server
-where scripts act.
-
-No bucket waits for another: what fails in passing is left out and comes again in the next round.
+Budgets of discovered hosts are shares of the whole crawl. An add therefore sends what the other buckets hold:
+the pages fetched, and what discovered hosts took of their shares. The sums are read from time to time, and
+this client's own adds in between are counted at once. Crawls without discovered hosts and stores with one
+bucket skip this.
 """
 
 from __future__ import annotations
@@ -41,13 +32,13 @@ from gossamer.store.store import Store
 
 
 class AllBuckets(Protocol):
-    """The counts of a crawl in all buckets (`multi_bucket`)."""
+    """The counts of a crawl in all buckets."""
 
     async def counts(self, *names: str) -> list[list[int]]: ...
 
 
 class BucketSums(Protocol):
-    """What the other buckets hold (`host_budgets`)."""
+    """What the other buckets hold."""
 
     async def elsewhere(self, bucket: int) -> tuple[int, int, int]: ...
 
@@ -55,7 +46,7 @@ class BucketSums(Protocol):
 
 
 class BucketCalls(Protocol):
-    """The arguments of the calls of one crawl, and what their replies mean (`verbs.Frontier`)."""
+    """The arguments and replies of one crawl's calls (`verbs.Frontier`)."""
 
     store: Store
     crawl: str
@@ -87,12 +78,12 @@ class BucketCalls(Protocol):
 
 
 LONGEST = 5000
-"""Milliseconds after which the turn of a dead worker is over."""
+"""Milliseconds after which the turn of a dead worker ends."""
 _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 
 class Turns:
-    """The turns of one crawl. Nothing is waited for here but others' turns: an outage raises Away."""
+    """The turns of one crawl. Only other workers' turns are waited for: an outage raises Away."""
 
     def __init__(self, frontier: BucketCalls) -> None:
         self._frontier, self._store = frontier, frontier.store
@@ -100,8 +91,8 @@ class Turns:
         self._counts = f"{tag(0)}{frontier.crawl}:n"
 
     async def claim(self, asks: Sequence[tuple[int, int]]) -> list[Claimed]:
-        """Claims of some buckets (bucket, k), one after another, within the limits; ends early when the turn
-        grows long."""
+        """Claims from several buckets (bucket, k), one after another, within the limits. Ends early if the
+        turn takes long."""
         p, found = self._frontier.policy, list[Claimed]()
         async with self._turn() as began:
             counts = await self._frontier.everywhere.counts("pages", "bytes", "leases")
@@ -138,25 +129,26 @@ class Turns:
             raise reply
         one = self._frontier.claimed(bucket, reply.reply if isinstance(reply, Unsure) else reply)
         one.sure = not isinstance(reply, Unsure)
-        one.limit = ""  # what is out in other buckets may still come to nothing
+        one.limit = ""  # claims in flight in other buckets may still fail
         return one
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[float]:
-        """Wait for the turn, have it, give it back; gives when it began."""
+        """Waits for the turn, holds it, and returns it. Yields the time at which it began."""
         mine = secrets.token_hex(8)
         while True:
             began = time.monotonic()
             if await self._store.once("SET", self._key, mine, "NX", "PX", LONGEST):
                 break
-            await asyncio.sleep(0.005)  # others have it
+            await asyncio.sleep(0.005)  # another worker has the turn
         try:
             yield began
         finally:
             await self._store.once("EVAL", _LEAVE, 1, self._key, mine)
 
     async def _allowed(self, k: int, rate: float) -> tuple[int, float, int]:
-        """Claims that the rate cap leaves, its arrival time, and the store's clock in ms."""
+        """Returns the number of claims that the rate cap allows, its arrival time, and the store's time in
+        ms."""
         if rate <= 0:
             return k, 0.0, 0
         now, kept = await self._store.once("EVAL", _CLOCK, 1, self._counts)
@@ -169,7 +161,7 @@ return {t[1] * 1000 + math.floor(t[2] / 1000), redis.call('HGET', KEYS[1], 'tat'
 
 
 READ_INTERVAL_S = 0.2
-"""Seconds for which the sums are good: what other workers take in that time may pass the shares."""
+"""Seconds for which the sums are used. What other workers add in that time may exceed the shares."""
 _COUNTS = ("pages", "strangers", "singles")
 
 
@@ -183,8 +175,8 @@ class Shares:
         self._read_at = 0.0
 
     async def elsewhere(self, bucket: int) -> tuple[int, int, int]:
-        """Pages, and pages of hosts for which nobody vouches and of those with one voucher, in the other
-        buckets."""
+        """Returns, for the other buckets: pages, pages of hosts without a voucher, and pages of hosts with
+        one voucher."""
         if self._store.buckets == 1:
             return 0, 0, 0
         if not self._known or time.monotonic() - self._read_at > READ_INTERVAL_S:
@@ -195,7 +187,7 @@ class Shares:
         return pages, strangers, singles
 
     def took(self, bucket: int, strangers: int, singles: int) -> None:
-        """An add of ours took so many."""
+        """Counts an add of this client."""
         if self._known:
             for j, n in ((1, strangers), (2, singles)):
                 self._known[bucket][j] += n
@@ -203,8 +195,8 @@ class Shares:
 
 
 LOOK_INTERVAL_S, LONG, MOST = 10.0, 5_000, 8
-"""Seconds between looks for leases of crawls that nobody runs; ms that they must be over; buckets that are
-looked at in one."""
+"""Seconds between searches for leases of crawls that no process runs, ms by which such leases must have
+expired, and the number of buckets searched at once."""
 
 
 class Everywhere:
@@ -216,11 +208,13 @@ class Everywhere:
         self._looked, self._from, self._outages = 0.0, 0, 0
 
     async def due(self, buckets: Sequence[int] | None = None) -> dict[int, float]:
-        """Seconds from now until a host may start, of the buckets (all, or these) in which hosts wait."""
+        """Returns the seconds until a host may start, for those of the buckets (all by default) in which
+        hosts wait."""
         return await self._heads(self._frontier.policy.heaps(self._frontier.waits), buckets)
 
     async def claim(self, asks: Sequence[tuple[int, int]]) -> list[Claimed]:
-        """About k claims of each bucket (bucket, k), in their order; without those that could not be asked."""
+        """Claims about k URLs of each bucket (bucket, k), in their order. Leaves out buckets that did not
+        answer."""
         if self._store.buckets > 1 and self._frontier.policy.limited:
             try:
                 return await self._turns.claim(asks)
@@ -239,7 +233,7 @@ class Everywhere:
         return found
 
     async def sweep(self) -> None:
-        """Return the claims whose lease ran out."""
+        """Requeues claims whose lease expired."""
         over = [bucket for bucket, wait in (await self._heads("l", None)).items() if wait <= 0]
         for reply in await self._store.run_all(
             "sweep", [(bucket, self._frontier.sweeping()) for bucket in over]
@@ -249,10 +243,10 @@ class Everywhere:
             await self._sweep_others()
 
     async def _sweep_others(self) -> None:
-        """Claims of a crawl that died hold slots of hosts that we wait for, too, and nobody else would return
-        them."""
+        """Requeues claims of dead crawls. They hold slots of hosts that this crawl needs too, and no other
+        process would requeue them."""
         self._looked, outages = time.monotonic(), self._frontier.patience.outages
-        if outages != self._outages:  # who lives renews first
+        if outages != self._outages:  # live workers renew first
             self._outages = outages
             return
         buckets = [(self._from + j) % self._store.buckets for j in range(min(MOST, self._store.buckets))]
@@ -267,12 +261,13 @@ class Everywhere:
             self._came(reply)
 
     async def left(self) -> tuple[int, int]:
-        """URLs that are open (and producers that may add some), and URLs that were ever added."""
+        """Returns the number of open URLs (including producers that may add some), and of URLs ever added."""
         counts = await self.counts("open", "added", "producers")
         return sum(one[0] + one[2] for one in counts), sum(one[1] for one in counts)
 
     async def counts(self, *names: str) -> list[list[int]]:
-        """Some counts of the crawl, bucket by bucket; the last may be `leases` or `producers`. Raises Away."""
+        """Returns some counts of the crawl for each bucket. The last name may be `leases` or `producers`.
+        Raises Away."""
         out: list[list[int]] = [[] for _ in range(self._store.buckets)]
         for buckets, reply in await self._at_servers("counts", None, len(names), *names):
             if isinstance(reply, GossamerError):
@@ -282,8 +277,8 @@ class Everywhere:
         return out
 
     async def renew(self, held: Mapping[int, Sequence[int]], *, dead: bool = False) -> list[tuple[int, int]]:
-        """Keep the leases of tokens, by bucket, or (`dead`: who held them is) let them run out now; returns
-        (bucket, token) of those that were lost."""
+        """Renews the leases of tokens, by bucket. With `dead`, lets them expire now because their holder
+        died. Returns (bucket, token) of lost leases."""
         lost = []
         lease = 0 if dead else self._frontier.policy.lease
         calls = [(bucket, (self._crawl, lease, *tokens)) for bucket, tokens in held.items()]
@@ -293,7 +288,7 @@ class Everywhere:
         return lost
 
     async def landed(self, settles: Mapping[int, Sequence[Settle]]) -> None:
-        """Free the slots of requests that are over, by bucket."""
+        """Frees the slots of finished requests, by bucket."""
         calls = [(bucket, self._frontier.landing(some)) for bucket, some in settles.items()]
         for reply in await self._store.run_all("landed", calls):
             self._came(reply)
@@ -309,7 +304,7 @@ class Everywhere:
     async def _at_servers(
         self, verb: str, buckets: Sequence[int] | None, *args: Any
     ) -> list[tuple[list[int], Any]]:
-        """Call a script once for all buckets that a server has: (its buckets, its reply)."""
+        """Calls a script once per server for all of its buckets. Returns (its buckets, its reply) for each."""
         try:
             groups = await self._store.by_server(buckets)
         except Away as error:
@@ -318,7 +313,8 @@ class Everywhere:
         return list(zip(groups, await self._store.run_all(verb, calls), strict=True))
 
     def _came(self, reply: Any) -> bool:
-        """Whether there is a reply; raises what is more than an outage, and an outage where nobody waits."""
+        """Returns whether there is a reply. Raises errors other than outages, and an outage if it is not
+        waited for."""
         if isinstance(reply, GossamerError):
             self._store.note(reply)
             return False

@@ -1,5 +1,5 @@
-"""Steering by hand while crawls run: hosts held or paced, dead letters requeued or dropped, priorities
-changed."""
+"""Commands of an operator while crawls run: pause or pace hosts, requeue or drop dead letters, change
+priorities."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ PAGE = 1000
 
 
 class Steer:
-    """Changes what a store holds, one script a step; safe beside any number of workers."""
+    """Changes a store with one script per step. Safe with any number of running workers."""
 
     def __init__(self, store: Store, spiller: Spiller | None = None) -> None:
         self.store, self.spiller = store, spiller
 
     async def pause(self, host: str, seconds: float = FOR_EVER) -> None:
-        """No request to the host from the next claim on, for a while."""
+        """Pauses a host: from the next claim on, no requests are made to it."""
         now = await Census(self.store).now()
         await self._hold(host, "p", str(round((now + seconds) * 1000)))
 
     async def resume(self, host: str) -> None:
-        """End a pause."""
+        """Ends a pause."""
         await self._hold(host, "p", "")
 
     async def rate(self, host: str, delay: float | None) -> None:
-        """Fix the seconds between starts; None: as it was. A Crawl-delay stays the floor."""
+        """Fixes the seconds between starts. None restores the learned delay. Crawl-delay stays the minimum."""
         await self._hold(host, "D", "" if delay is None else str(round(delay * 1000)))
 
     async def at_once(self, host: str, n: int | None) -> bool:
-        """Fix how many requests at once; None: as it was. False: nothing is changed by that."""
+        """Fixes the number of concurrent requests. None restores the default. Returns False if nothing
+        changed."""
         return await self._hold(host, "m", "" if n is None else str(n))
 
     async def letters(
@@ -54,7 +55,7 @@ class Steer:
         since: float = 0.0,
         dry_run: bool = False,
     ) -> int:
-        """Give dead letters another life (`requeue`) or count them as failed (`drop`); returns how many."""
+        """Requeues dead letters (`requeue`) or counts them as failed (`drop`). Returns their number."""
         done = 0
         waiting: dict[int, list[int]] = {}
         async for letter in Census(self.store).dead(name, host=host, reason=reason, since=since):
@@ -80,8 +81,8 @@ class Steer:
         match: Searcher | None = None,
         dry_run: bool = False,
     ) -> int:
-        """Move queued URLs of a crawl to another priority: those of a host, those in which a pattern is
-        found."""
+        """Moves queued URLs of a crawl to another priority: those of a host, or those that match a pattern.
+        Returns their number."""
         moved = 0
         if host is not None:
             return await self._move_host(
@@ -129,7 +130,7 @@ class Steer:
     async def _move_cold(
         self, name: str, bucket: int, host: str, to: int, match: Searcher | None, dry_run: bool
     ) -> int:
-        """The same with what waits in the cold store: a level is taken out in order, and put in again."""
+        """Moves URLs that wait in the cold store. A level is taken out in order and put in again."""
         if await self._do(self.store.client.hget(f"{keys.tag(bucket)}{name}:h:{host}", "k")) is None:
             return 0
         if self.spiller is None:
@@ -144,7 +145,7 @@ class Steer:
         return moved
 
     async def _turn_over(self, tail: Tail, to: int, match: Searcher | None, dry_run: bool) -> int:
-        """Each URL of a cold tail goes to level `to`, or behind the others of its own."""
+        """Moves each URL of a cold tail to level `to`, or to the end of its own level."""
         assert self.spiller is not None
         moved, where = 0, (tail.bucket, tail.host, tail.level)
         end = int(
@@ -168,7 +169,7 @@ class Steer:
                 done = await self.store.run(
                     "refill", tail.bucket, self.spiller.crawl, *where[1:], tail.cursor, got[-1][0], 0, *pairs
                 )
-                if int(done) < 0:  # some of them came back to the queue meanwhile: on from there
+                if int(done) < 0:  # some URLs came back to the queue meanwhile: continue there
                     found = await self.spiller.tails(tail.bucket, [tail.host])
                     now = next((one for one in found if one.level == tail.level), None)
                     if now is None:

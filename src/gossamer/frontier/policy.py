@@ -1,4 +1,4 @@
-"""How one crawl claims and adds."""
+"""The policy by which one crawl claims and adds: lanes, delays, limits, circuit breakers."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import msgspec
 from gossamer.model.visit import Settle
 
 FAULTS = ("f", "d")
-"""What a visit may say of its host that opens breakers (`visit.Settle.health`)."""
+"""Values of `visit.Settle.health` that count toward opening a circuit breaker."""
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """How this crawl claims and adds; all times in milliseconds."""
+    """The policy of one crawl. All times in milliseconds."""
 
     lanes: tuple[str, ...] | None = None
-    """The ready heaps it claims from, `LANE` or `LANE@REGION`; None: all there are."""
+    """The ready heaps from which it claims, `LANE` or `LANE@REGION`. None: all."""
     faults: int = 10
-    """Faults of a host in a row that open its circuit breaker (`politeness.breaker`)."""
+    """Number of consecutive faults that opens a host's circuit breaker (`politeness.breaker`)."""
     open_first: int = 30_000
     open_longest: int = 900_000
-    """For how long at first, and at most."""
+    """For how long a breaker opens at first, and at most."""
     lease: int = 30_000
     delay: int = -1
-    """Fixed delay between starts at one host; -1: the host's own, learned from its answers."""
+    """Fixed delay between starts at one host. -1: the delay that was learned from the host's responses."""
     first_delay: int = 1000
-    """Of a host that has no pace yet."""
+    """The delay of a host whose pace is not known yet."""
     per_host: int = 1
     obey_robots: bool = True
     limit: int = -1
@@ -34,27 +34,29 @@ class Policy(msgspec.Struct, frozen=True):
     rate: float = 0.0
     host_bytes: int = -1
     host_time: int = -1
-    """Most bytes of one host, and longest time since its first claim; -1: no limit."""
+    """Maximum bytes of one host, and maximum time since its first claim. -1: no limit."""
     idle: int = 0
-    """For how long the crawl was not at work since it began: the time of hosts stood still."""
+    """For how long no process worked on the crawl since it began. Host times do not run meanwhile."""
     gate: int = 16
     seen: str = "default"
     sets: int = 4096
-    """Sets of the first generation, all buckets together (bloom: none, its pages split)."""
+    """Number of sets in the first generation of the seen set, over all buckets. With bloom: none, its pages
+    split."""
     depths: bool = False
-    """Keep the depth of each URL, so that a shorter way to it that is found late counts: for a tight depth
-    limit."""
+    """Whether the depth of each URL is stored, so that a shorter path that is found late counts. Needed for
+    exact depth limits."""
     host_pages: int = 10_000
-    """Page cap of a discovered host; negative: that many for each at once, standing or not."""
+    """Page limit of a discovered host. Negative: the limit applies to each at once, regardless of its
+    standing."""
 
     @property
     def limited(self) -> bool:
-        """Whether claims are bounded by what the whole crawl does."""
+        """Whether claims are limited by totals of the whole crawl."""
         return self.limit >= 0 or self.size_limit >= 0 or self.rate > 0
 
     @property
     def of_a_host(self) -> str:
-        """The limits of one host, as `host_limits.lua` wants them."""
+        """Returns the limits of one host in the form of `host_limits.lua`."""
         return (
             f"{self.host_bytes} {self.host_time} {self.idle}"
             if max(self.host_bytes, self.host_time) >= 0
@@ -62,22 +64,22 @@ class Policy(msgspec.Struct, frozen=True):
         )
 
     def heaps(self, waits: tuple[int, int]) -> str:
-        """What claims come from, as `ready.lua` wants it; `waits`: ms that easy and hard hosts must have
-        waited."""
+        """Returns the heaps to claim from in the form of `ready.lua`. `waits`: ms that easy and hard hosts
+        must have waited."""
         return f"{waits[0]} {waits[1]} {'*' if self.lanes is None else ' '.join(self.lanes)}"
 
     def ends(self, settle: Settle) -> str:
-        """How a claim ends, as `settle.lua` wants it."""
+        """Returns how a claim ends in the form of `settle.lua`."""
         return settle.action + self.says(settle)
 
     def says(self, settle: Settle) -> str:
-        """What a visit says of its host, as `breaker.lua` wants it."""
+        """Returns what a visit says about its host in the form of `breaker.lua`."""
         said = settle.health
         return f"{said}{self.faults},{self.open_first},{self.open_longest}" if said in FAULTS else said
 
 
 def heaps(lanes: Sequence[str], region: str) -> tuple[str, ...]:
-    """The ready heaps that a worker serves: its lanes, and what asks for its region.
+    """Returns the ready heaps that a worker serves: its lanes, and the requests for its region.
 
     >>> heaps(["http"], "eu")
     ('http', 'http@eu')

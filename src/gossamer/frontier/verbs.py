@@ -1,10 +1,10 @@
-"""The verbs of the frontier (add, claim, settle, renew, sweep), over many buckets at once and exact even if a
-reply is lost.
+"""The verbs of the frontier (add, claim, settle, renew, sweep) as a worker calls them: values in, one script,
+values out. Settles and adds work on many buckets at once and are exact even if a reply is lost.
 
 A reply may be lost, and a server may be replaced by a replica that has not received a call. Therefore a call
 is repeated until its reply arrived and, if there are replicas, one of them has what it wrote. A repeated
-settle recognizes that it was done the first time by the length of a file: it equals the length that it wanted
-to set. A repeated add finds its URLs in the seen set.
+settle recognizes that it succeeded the first time: the file already has the length that the settle was to
+set, or its tokens are ended.
 """
 
 from __future__ import annotations
