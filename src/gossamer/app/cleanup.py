@@ -1,8 +1,5 @@
-"""Cleaning as a whole: what is removed at which age, in the store and in the data folder; by hand, or hourly
-by the scheduler.
-
-A part that another room adds (what is left in a broker) is handed in by the doors.
-"""
+"""Cleanup: what is removed at which age, in the store and in the data folder, by command or hourly by the
+scheduler. Entry points pass in further parts (for example broker residue)."""
 
 from __future__ import annotations
 
@@ -32,18 +29,19 @@ HOUR, DAY = 3600.0, 86_400.0
 
 
 class Scene(NamedTuple):
-    """What a part works on."""
+    """The store and folders on which a part works."""
 
     settings: Settings
     store: Store
     broom: Broom
     crawl: str | None
     asked: bool = False
-    """Whether its parts were named."""
+    """Whether the user named the parts."""
 
 
 class CleanupKind(NamedTuple):
-    """One kind of thing: what it is, the age at which it goes, in seconds, and what removes or counts it."""
+    """One kind of residue: a description, the age in seconds at which it is removed, and the function that
+    removes or counts it."""
 
     what: str
     age: float
@@ -51,7 +49,7 @@ class CleanupKind(NamedTuple):
 
 
 class Cleaned(msgspec.Struct, frozen=True):
-    """What became of one part."""
+    """The result of one part."""
 
     part: str
     what: str
@@ -60,7 +58,7 @@ class Cleaned(msgspec.Struct, frozen=True):
 
 
 def _locks(scene: Scene, known: set[str]) -> Iterator[Path]:
-    """Locks of crawls that the store does not know."""
+    """Yields locks of crawls that the store does not know."""
     data = Path(scene.settings.data)
     for path in [path for name in ("lock", "output*.lock", "held-*") for path in data.glob(f"*/{name}")]:
         if path.parent.name not in known and path.parent.name != "store":
@@ -148,8 +146,8 @@ async def clean(
     dry: bool = False,
     more: Mapping[str, CleanupKind] = {},
 ) -> list[Cleaned]:
-    """Clean; `older` stands for the age of each part, `crawl` bounds it to one (whose dead letters go
-    whatever its state), `more` are parts of other rooms, done first."""
+    """Cleans up. `older` replaces the age of each part. `crawl` limits it to one crawl, whose dead letters
+    are removed in any state. `more`: further parts, which run first."""
     parts = {**more, **PARTS}
     for name in what or ():
         if name not in parts:
@@ -173,7 +171,7 @@ async def clean(
 
 
 class Hourly:
-    """Cleaning beside the scheduler's work: once an hour of the store's clock, whoever leads."""
+    """Hourly cleanup by the leading scheduler, measured on the store's clock."""
 
     def __init__(
         self, settings: Settings, store: Store, say: Callable[..., None], more: Mapping[str, CleanupKind] = {}
@@ -182,7 +180,7 @@ class Hourly:
         self._next = 0.0
 
     async def __call__(self, now: float) -> None:
-        """Clean when an hour is over since it was done last; the first time an hour from now."""
+        """Cleans if an hour has passed since the last time. The first time is an hour from now."""
         if now < self._next:
             return
         key = f"{keys.tag(0)}@cleaned"
@@ -201,7 +199,7 @@ class Hourly:
 
 
 def _hold(settings: Settings, name: str) -> contextlib.AbstractContextManager[Any]:
-    """The lock of a crawl that ran on this machine."""
+    """Returns the lock of a crawl that ran on this machine."""
     folder = Path(settings.data) / name
     return held(folder, name) if (folder / "lock").exists() else contextlib.nullcontext()
 
@@ -216,7 +214,7 @@ def _is_held(path: Path) -> bool:
 
 
 def _remove(paths: list[Path], scene: Scene, age: float) -> Removed:
-    """Remove the files that are so old, and folders that become empty."""
+    """Removes files of that age, and folders that become empty."""
     count, size = 0, 0
     for path in paths:
         with contextlib.suppress(OSError):

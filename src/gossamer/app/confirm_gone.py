@@ -1,5 +1,5 @@
-"""`gossamer items CRAWL --confirm-gone`: marks the items that the last run of a crawl did not meet, where the
-run itself did not dare."""
+"""`gossamer items CRAWL --confirm-gone`: marks items as gone that the crawl's last run did not see, if the
+run itself withheld the mark."""
 
 from __future__ import annotations
 
@@ -23,18 +23,17 @@ from gossamer.worker.records import moment
 
 
 class Gone(NamedTuple):
-    """What came of one site: items marked (or that would be), and items that were stored and not gone."""
+    """The result for one site: the number of items marked (or to be marked), and the number of stored items
+    that are not gone."""
 
     gone: int
     stored: int
 
 
 async def confirm_gone(settings: Settings, crawl: str, *, dry_run: bool = False) -> dict[str, Gone]:
-    """Mark them in each store of the crawl that keeps items; what came of it, by site.
-
-    Raises UsageError where the crawl is under way, ConfigError where no site of it says `complete=True` or no
-    output keeps items.
-    """
+    """Marks the items in each store of the crawl that keeps items. Returns the result by site. Raises
+    UsageError if the crawl is running, and ConfigError if none of its sites is `complete=True` or no
+    output keeps items."""
     folder = Path(settings.data) / crawl
     note = noted(folder)
     with held(folder, crawl):

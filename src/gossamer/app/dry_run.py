@@ -1,4 +1,4 @@
-"""One page through the whole road, in a store of its own that is thrown away: what `try` and `shell` show."""
+"""Fetches and reads one page in a temporary store, for `try` and `shell`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gossamer.sites.failed_pages import reasons
 
 
 class Trial(msgspec.Struct):
-    """What came of it: the page (None when none was got), rows as sinks would keep them, each request made."""
+    """The result: the page (None if none was received), rows as sinks would keep them, and each request."""
 
     summary: Summary
     page: Page | None
@@ -42,24 +42,21 @@ class RowsInMemory:
         return "memory"
 
     def prepare(self) -> int:
-        """Nothing to make ready."""
+        """Does nothing."""
         return 0
 
     def upsert(self, rows: list[Row]) -> None:
-        """Keep rows; the same key once."""
+        """Keeps rows, one per key."""
         known = {(row.kind, row.key) for row in rows}
         self.rows = [row for row in self.rows if (row.kind, row.key) not in known] + list(rows)
 
     def close(self) -> None:
-        """Nothing to let go."""
+        """Does nothing."""
 
 
 async def try_one(job: Job, url: str) -> Trial:
-    """Visit one URL and the redirects it leads through, with robots.txt, limits and guards as in a crawl; no
-    retries.
-
-    The site files among the job's targets read the page; their seeds are not visited.
-    """
+    """Visits one URL and its redirects, with robots.txt, limits and guards as in a crawl, without retries.
+    The site files among the job's targets read the page; their seeds are not visited."""
     kept, pages = RowsInMemory(), []
 
     def tap(claim: Claim, page: Page) -> None:

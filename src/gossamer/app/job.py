@@ -1,5 +1,4 @@
-"""What a crawl was given (`Job`), and that made ready for all of its workers (`Setup`): values that travel as
-JSON."""
+"""A crawl's input (`Job`), and the same prepared for all of its workers (`Setup`). Both travel as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from gossamer.sites.remote_sites import Reach
 
 
 class JobOutput(msgspec.Struct, frozen=True):
-    """One `-o` or `-O`, or (`sites`) what sites named for their own items."""
+    """One `-o` or `-O` option, or, with `sites`, an output that sites name for their own items."""
 
     spec: str
     overwrite: bool = False
@@ -23,24 +22,25 @@ class JobOutput(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, kw_only=True):
-    """All that a crawl was given; it travels to worker processes as JSON."""
+    """The complete input of a crawl. It travels to worker processes as JSON."""
 
     targets: list[str]
     settings: Settings
     outputs: list[JobOutput] = []
     pages: str | None = None
     attempts: str | None = None
-    """Output of the requests made, as after -o."""
+    """The output of requests, in the form of -o."""
     graph: str | None = None
-    """Output of the links of pages, as after -o."""
+    """The output of the links of pages, in the form of -o."""
     files: str | None = None
-    """Where files of items are kept: a folder, a store of objects, or `off`; None: in the crawl's folder."""
+    """Where files of items are stored: a folder, an object store, or `off`. None: in the crawl's folder."""
     name: str | None = None
     fresh: bool = False
     refresh: bool = False
-    """Visit again what is known; only what changed is written."""
+    """Revisit known URLs and write only what changed."""
     known: str | None = None
-    """Folder for what is known of pages, where it is not the crawl's own; a fleet's workers all reach it."""
+    """The folder for what is known of pages, if it is not the crawl's own. All workers of a fleet must reach
+    it."""
     text: bool = False
     links: bool = False
     headers: dict[str, str] = {}
@@ -48,53 +48,54 @@ class Job(msgspec.Struct, kw_only=True):
     priority: int = 0
     sitemaps: bool = False
     watch: float | None = None
-    """Seconds between reads of the sitemaps and feeds among the targets; None: once."""
+    """Seconds between reads of the sitemaps and feeds among the targets. None: read once."""
     gates: list[str] = []
-    """What stands after `--fail-on`."""
+    """The conditions given with `--fail-on`."""
     archive: str | None = None
-    """Replay pages from here; nothing is fetched."""
+    """An archive from which pages are replayed. Nothing is fetched."""
 
 
 class Setup(msgspec.Struct, kw_only=True):
-    """A job made ready by the door: what every worker of the crawl shares."""
+    """A prepared job, which every worker of the crawl shares."""
 
     job: Job
     crawl: str
     spec: Spec
     store: str
     owner: str = ""
-    """This crawl and no other: its name and when it began."""
+    """Identifies this crawl uniquely: its name and start time."""
     finished: bool = True
-    """Whether the crawl has finished when its outputs are closed; False: its run was stopped."""
+    """Whether the crawl has finished when its outputs are closed. False: its run was stopped."""
     seeds: list[str]
-    """The seeds' URLs that make the scope: one a host (scope host, domain, any) or each (page, prefix)."""
+    """The seeds' URLs that define the scope: one per host (scope host, domain, any) or each (page, prefix).
+    """
     allowed: list[str]
-    """Private hosts that were typed as seeds."""
+    """Private hosts that the user gave as seeds."""
     credentials: dict[str, tuple[str, str]] = {}
     """By origin."""
     sites: dict[str, str] = {}
     """Names and versions of the site files."""
     lacks: dict[str, Reach] | None = None
-    """On a fleet: the sites whose files, in those versions, are not here; None: all are."""
+    """For a fleet's worker: the sites whose files it lacks in these versions. None: it has all."""
     alone: bool = True
     segment: str = ""
-    """On a fleet: the part of the outputs that this process alone writes."""
+    """For a fleet's worker: the part of the outputs that this process alone writes."""
     open: bool = False
-    """Producers give seeds that nobody knows beforehand: what a page links to is inside when its own host (or
-    domain) is."""
+    """Whether producers give seeds that are not known beforehand. Then a page's links are in scope if its own
+    host (or domain) is."""
     deadline: float | None = None
     """When `--time-limit` is reached, on the monotonic clock that all processes of a machine share."""
 
     @property
     def known_at(self) -> Path | None:
-        """Folder of what the crawl knows of its pages; None on a fleet without a common one."""
+        """The folder of what the crawl knows of its pages. None on a fleet without a shared one."""
         if self.job.known is None and self.segment:
             return None
         return Path(self.job.known or self.job.settings.data) / self.crawl
 
 
 def registered(setup: Setup) -> None:
-    """Register the secrets of a crawl that came from another process, so that nothing prints them."""
+    """Registers the secrets of a crawl that came from another process, so that they are masked in all output."""
     job = setup.job
     for name, value in job.headers.items():
         register_header(name, value)

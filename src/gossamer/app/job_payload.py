@@ -1,5 +1,5 @@
-"""What travels with a submitted crawl, through the store, to the workers; and the outputs that many of them
-write."""
+"""The message with which a submitted crawl travels through the store to the workers, and the outputs that
+many workers write."""
 
 from __future__ import annotations
 
@@ -24,25 +24,26 @@ from gossamer.sinks.sink_url import AWAY, bare_secret, journals, kind_of, place
 
 VERSION = 1
 SEALED = "sealed"
-"""Among what a job uses: who does not know it would run the crawl without its headers."""
+"""Listed in `uses` if headers are sealed. A version that does not know it would run the crawl without its
+headers."""
 SEGMENT = re.compile(r"part-([0-9a-f]{12})(?=[./]|\Z)")
 
 
 class Stored(msgspec.Struct):
-    """A crawl's job as it lies in the store."""
+    """A crawl's job as it is stored."""
 
     version: int
     setup: Setup
     uses: list[str] = []
-    """What was asked for beyond the defaults, as `settings.limit`: who does not know one of these cannot run
-    the crawl."""
+    """What was configured beyond the defaults, for example `settings.limit`. A version that does not know one
+    of these cannot run the crawl."""
     sealed: bytes = b""
-    """The headers and passwords that were typed, where there is a key."""
+    """The headers and passwords that the user typed, encrypted if there is a key."""
 
 
 def pack(setup: Setup, seal: Seal) -> bytes:
-    """A setup for the store. In it lie neither the address and passwords of the store nor where a key is;
-    what the crawl itself needs does, headers and passwords sealed where there is a key."""
+    """Encodes a setup for the store. It contains neither the address and passwords of the store nor the place
+    of a key. It contains what the crawl needs; headers and passwords are sealed if there is a key."""
     lists = tuple(str(Path(path).expanduser().absolute()) for path in setup.job.settings.proxies)
     kept = msgspec.structs.replace(
         setup.job.settings, store=None, broker=(), unlocker_key=None, session_key=None, proxies=lists
@@ -59,8 +60,8 @@ def pack(setup: Setup, seal: Seal) -> bytes:
 
 
 def unpack(raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[[], Seal]) -> Setup:
-    """The setup for one process of a worker with settings of its own. ConfigError when another version wrote
-    it, or its key is not ours."""
+    """Decodes the setup for one process of a worker with settings of its own. Raises ConfigError if an
+    incompatible version wrote it or another key sealed it."""
     setup = _opened(_read(raw), seal)
     registered(setup)
     given = setup.job.settings
@@ -98,7 +99,7 @@ def unpack(raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[
 
 
 def _opened(stored: Stored, seal: Callable[[], Seal]) -> Setup:
-    """With what was sealed."""
+    """Returns the setup with its sealed parts decrypted."""
     setup = stored.setup
     if stored.sealed:
         try:
@@ -113,7 +114,7 @@ def _opened(stored: Stored, seal: Callable[[], Seal]) -> Setup:
 
 
 def _read(raw: bytes) -> Stored:
-    """Raises ConfigError for another format, and for what this gossamer does not know."""
+    """Raises ConfigError for another format, and for settings that this version does not know."""
     stored = json.loads(raw)
     if (version := stored.get("version")) != VERSION:
         raise ConfigError(
@@ -144,7 +145,8 @@ def _uses(setup: Setup) -> list[str]:
 
 
 def local(target: str, folder: str) -> Path | None:
-    """A site file or folder on this machine: as it was called, in the worker's folder of sites."""
+    """Returns the path of a site file or folder on this machine: the same name in the worker's folder of
+    sites."""
     path = Path(target)
     for found in (Path(folder) / path, Path(folder) / path.name):
         if found.exists():
@@ -154,7 +156,7 @@ def local(target: str, folder: str) -> Path | None:
 
 
 def shareable(specs: list[str]) -> None:
-    """Raise UsageError for outputs that the workers of a fleet cannot write together."""
+    """Raises UsageError for outputs that the workers of a fleet cannot write together."""
     for spec in specs:
         if spec == "-" or spec.startswith("-:"):
             raise UsageError(
@@ -183,8 +185,8 @@ def shareable(specs: list[str]) -> None:
 
 
 def folder_of(spec: str) -> tuple[str | None, str]:
-    """The folder that an output names, and its format: `out/`, `out/:csv`, `out.parquet`; None for a single
-    file.
+    """Returns the folder that an output names, and its format: `out/`, `out/:csv`, `out.parquet`. The folder
+    is None for a single file.
 
     >>> folder_of("out/:csv"), folder_of("out.jsonl")
     (('out', 'csv'), (None, 'jsonl'))
@@ -202,7 +204,7 @@ def folder_of(spec: str) -> tuple[str | None, str]:
 
 
 def part(spec: str, segment: str) -> str:
-    """The part of a shared output that one process writes."""
+    """Returns the part of a shared output that one process writes."""
     if kind_of(spec):
         return re.sub(r"(?<=[?&])journal=([^&]*?)/?(?=&|$)", rf"journal=\1/part-{segment}", spec)
     folder, form = folder_of(spec)
@@ -215,7 +217,7 @@ def part(spec: str, segment: str) -> str:
 
 
 def segment(process: str, crawl: str) -> str:
-    """What the parts of outputs are called that a process writes of a crawl: several crawls may share a
+    """Returns the name of the output parts that a process writes for a crawl. Several crawls may share a
     folder."""
     return xxh3_64_hexdigest(f"{process} {crawl}".encode())[:12]
 

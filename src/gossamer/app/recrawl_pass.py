@@ -1,5 +1,4 @@
-"""A pass that visits again what a crawl knows: when it may begin, and how its requests come into the
-frontier."""
+"""A pass that revisits the known URLs of a crawl: when it may begin, and how its requests enter the frontier."""
 
 from __future__ import annotations
 
@@ -19,15 +18,13 @@ from gossamer.store.store import Store
 from gossamer.worker.link_intake import Taken
 
 TELL = 10.0
-"""Seconds between lines of progress."""
+"""Seconds between progress messages."""
 
 
 async def passes(setup: Setup, store: Store, record: Record | None) -> bool:
-    """Whether a pass of `--refresh` is to begin: its log is made ready. One that is under way goes on.
-
-    What a crawl that begins anew without it knew is forgotten. Raises UsageError while URLs still wait, or
-    nothing is known.
-    """
+    """Returns whether a pass of `--refresh` begins, and prepares its log. A pass under way goes on. A crawl
+    that starts anew without `--refresh` forgets what it knew. Raises UsageError if URLs still wait or
+    nothing is known."""
     job, folder = setup.job, setup.known_at
     assert folder is not None, "only processes of a fleet have none"
     try:
@@ -61,8 +58,7 @@ async def passes(setup: Setup, store: Store, record: Record | None) -> bool:
 async def visit_again(
     setup: Setup, store: Store, record: Record, say: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Add what is known; adding it again, after a kill in the middle, changes nothing. `say` hears how far it
-    is."""
+    """Adds the known URLs. Adding them again after a kill changes nothing. `say` receives progress messages."""
     if not record.refreshing or record.seeded:
         return
     bench = Bench(setup, store, "door", asyncio.Event())

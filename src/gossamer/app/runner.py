@@ -1,5 +1,5 @@
-"""What every door to a crawl does: make the store ready, seed, start workers, watch, end. The same for CLI
-and Python."""
+"""Runs one crawl from seeds to summary: prepares the store, seeds, starts workers, watches them, ends the
+run. Used by the command line and by the Python API."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from gossamer.worker.stall_hint import Silence
 
 
 class Live(msgspec.Struct):
-    """For a progress display. `rate`: pages a second now; `left`: seconds, or None; `silent`: a host and its
-    error while no page came."""
+    """The state of a running crawl for a progress display. `rate`: current pages per second. `left`: seconds,
+    or None. `silent`: a host and its error while there is no page yet."""
 
     summary: Summary
     queue: int
@@ -57,27 +57,26 @@ class Live(msgspec.Struct):
 
 Watch = Callable[[Live], None]
 LOOK, RATE = 0.5, 10
-"""Seconds between looks of a watcher; looks over which the rate is taken."""
+"""Seconds between two updates of a watcher, and the number of updates over which the rate is measured."""
 
 
 class Taps(msgspec.Struct):
-    """What a caller in the same process wants to hear beside the outputs; the crawl then runs in this
-    process."""
+    """Additional receivers of a caller in the same process. With taps, the crawl runs in this process."""
 
     tables: list[Any] = []
-    """More sinks."""
+    """Additional sinks."""
     page: Callable[[Claim, Page], None] | None = None
     """Called with each page before it is read."""
     only: str | None = None
-    """Visit this URL alone; the targets only say how its page is read."""
+    """Visits this URL alone. The targets only decide how its page is read."""
     warn: Callable[[str], None] = silent
-    """Called with what a producer cannot read, once while it is the same."""
+    """Called with what a producer cannot read, once per problem."""
 
 
 async def crawl(
     job: Job, watch: Watch | None = None, stop: asyncio.Event | None = None, taps: Taps | None = None
 ) -> Summary:
-    """Run a crawl to its end, or until `stop` is set (then within 10 s); returns its summary. Raises
+    """Runs a crawl to its end, or until `stop` is set (then it ends within 10 s). Returns its summary. Raises
     GossamerError."""
     taps, stop = taps or Taps(), stop or asyncio.Event()
     ready(job.settings)
@@ -107,11 +106,11 @@ async def crawl(
             error = _in_data(place, raised)
             if error is None:
                 raise
-            if record is None:  # it is somebody else's, or stays as it is
+            if record is None:  # the crawl belongs to another process, or must stay as it is
                 raise
-            if isinstance(error, StoreChanged):  # nothing of ours belongs into it
+            if isinstance(error, StoreChanged):  # nothing of this crawl belongs into another store
                 raise
-            with contextlib.suppress(StoreError):  # that is what went wrong
+            with contextlib.suppress(StoreError):  # the error being raised is the outage itself
                 await Crawls(store).set(setup.crawl, "stopped", str(error))
                 error.summary = await Census(store).summary(setup.crawl)
             raise error from (None if error is raised else raised)
@@ -124,13 +123,13 @@ async def crawl(
 
 
 class DataFolder:
-    """Where a crawl's folder was when the crawl began."""
+    """The identity of a crawl's folder when the crawl began."""
 
     def __init__(self, folder: Path, embedded: Embedded | None) -> None:
         self.folder, self._embedded, self._was = folder, embedded, folder.stat()
 
     def lost(self) -> ConfigError | None:
-        """What happened when the folder is no longer there; None while it is."""
+        """Returns the error for a folder that was removed or replaced, or None."""
         if self._embedded is not None and (lost := self._embedded.lost()) is not None:
             return lost
         with contextlib.suppress(OSError):
@@ -141,15 +140,15 @@ class DataFolder:
         )
 
     async def until_lost(self) -> str:
-        """Raises ConfigError when the folder is no longer there."""
+        """Raises ConfigError when the folder is removed or replaced."""
         while (lost := self.lost()) is None:  # noqa: ASYNC110 - no event tells of it
             await asyncio.sleep(LOOK)
         raise lost
 
 
 def _in_data(place: DataFolder, raised: GossamerError | OSError) -> GossamerError | None:
-    """The error to end with: a data folder that is gone explains all others. None for an OSError of another
-    subject."""
+    """Returns the error to end with. A removed data folder explains all other errors. Returns None for an
+    OSError about something else."""
     if (lost := place.lost()) is not None:
         return lost
     if isinstance(raised, GossamerError):
@@ -166,7 +165,7 @@ def _in_data(place: DataFolder, raised: GossamerError | OSError) -> GossamerErro
 async def begin(
     setup: Setup, store: Store, job: Job, state: str = "running"
 ) -> tuple[Record, Summary | None]:
-    """Create the crawl or take it up, in this state; the summary when it is finished already."""
+    """Creates or resumes the crawl in this state. Returns the summary if the crawl was already finished."""
     crawls = Crawls(store)
     known = await crawls.get(setup.crawl)
     if known is not None and known.fleet and known.state in UNDER_WAY and (job.fresh or state == "running"):
@@ -190,7 +189,7 @@ async def begin(
         and not more
     ):
         summary = await Census(store).summary(setup.crawl)
-        # requeued dead letters open it again
+        # requeued dead letters reopen it
         if not summary.pending and not await unread(store, setup.crawl):
             return known, summary
     outputs = [output.spec for output in setup.job.outputs]
@@ -207,8 +206,8 @@ async def begin(
 
 
 async def everybody_died(setup: Setup, store: Store) -> None:
-    """The folder's lock proves that nobody lives: all leases return at once; blamed are the pages that were
-    being read."""
+    """Requeues all leases at once, because the folder's lock proves that no process of the crawl lives.
+    Blames the pages that were being read."""
     for crawl in await Crawls(store).names():
         frontier = Frontier(store, crawl, policy(setup.job.settings))
         last = last_read(Path(setup.job.settings.data) / crawl)
@@ -219,8 +218,8 @@ async def everybody_died(setup: Setup, store: Store) -> None:
 
 
 class CrawlRun:
-    """One run of a crawl's workers, here and in children, watched; the embedded store is started again when
-    it dies."""
+    """One run of a crawl's workers, in this process and in child processes. Restarts the embedded store if it
+    dies."""
 
     def __init__(
         self,
@@ -245,7 +244,7 @@ class CrawlRun:
         self._looks: deque[tuple[float, int]] = deque(maxlen=RATE)
 
     async def work(self) -> str:
-        """Work until the crawl ends; its outcome."""
+        """Works until the crawl ends and returns the outcome."""
         watching = asyncio.create_task(self._watch())
         try:
             while True:
@@ -265,7 +264,7 @@ class CrawlRun:
                     self.watch(await self._live())
 
     async def _while_there(self) -> str:
-        """Work while the data folder is where it was. Raises ConfigError when it is gone."""
+        """Works while the data folder is in place. Raises ConfigError when it is removed."""
         work, watching = asyncio.create_task(self._together()), asyncio.create_task(self._place.until_lost())
         try:
             await asyncio.wait((work, watching), return_when=asyncio.FIRST_COMPLETED)
@@ -276,7 +275,7 @@ class CrawlRun:
             await asyncio.gather(work, watching, return_exceptions=True)
 
     async def _together(self) -> str:
-        """This process is one of the workers, the others are its children; their outcome."""
+        """Runs this process as one of the workers, with the others as child processes. Returns their outcome."""
         bench = Bench(
             self.setup, self.store, f"{os.uname().nodename}:{os.getpid()}", self.stop, self.taps.tables
         )
@@ -292,7 +291,7 @@ class CrawlRun:
             whole = set(outcomes) == {"finished"}
             await conclude(self.setup, self.store, bench.sites, bench.outputs.conclude, whole=whole)
             self.setup.finished = set(outcomes) <= {"finished", "cancelled"}
-            await bench.outputs.finish(wait=True)  # rows so far are to be read, also when it is to go on
+            await bench.outputs.finish(wait=True)  # rows so far become readable, even if the run will go on
         finally:
             for task in tasks:
                 task.cancel()
@@ -330,7 +329,7 @@ class CrawlRun:
         return Live(summary, summary.pending, flying, rate, self._left(summary), told, self._silence.of)
 
     def _left(self, summary: Summary) -> float | None:
-        """Seconds until the queue is empty or a limit is reached, at the pace so far."""
+        """Returns the seconds until the queue is empty or a limit is reached, at the pace so far."""
         left, limit = None, self.setup.job.settings.limit
         if summary.pages_per_second and summary.pages > 20:
             todo = summary.pending if limit is None else min(summary.pending, max(0, limit - summary.pages))
@@ -342,12 +341,12 @@ class CrawlRun:
 
 
 def _last_to_end(host: HostLine) -> tuple[float, int]:
-    """Orders hosts: the one that needs the longest at its pace comes first."""
+    """The sort key of hosts: the host that needs the longest at its pace comes first."""
     return -host.waiting * (host.delay or 0.0), -host.waiting
 
 
 async def end(setup: Setup, store: Store, outcome: str) -> Summary:
-    """Write the end of the run down; the crawl's summary."""
+    """Records the end of the run and returns the crawl's summary."""
     crawls = Crawls(store)
     if outcome == "cancelled":
         await drop_queue(store, setup.crawl, cold(setup.job.settings, setup.crawl)[0])

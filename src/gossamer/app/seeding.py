@@ -1,5 +1,5 @@
-"""Targets -> seeds in the frontier: reads them, joins them to sites, adds them in batches; what is no request
-is kept aside."""
+"""Adds seeds to the frontier: reads targets, matches them with sites, adds them in batches. Lines that are
+not requests are kept aside."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from gossamer.store.store import Store
 from gossamer.worker.link_intake import Taken
 
 BATCH = 5000
-"""Seeds added in one go."""
+"""Number of seeds added in one call."""
 
 
 class Targets(msgspec.Struct):
-    """What the targets hold: seeds that were read, and producers that give theirs while the crawl is at work
-    (`feeding`)."""
+    """The content of the targets: seeds already read, and producers that give seeds while the crawl runs
+    (`producer_runner`)."""
 
     seeds: list[Request]
     sources: list[Source] = []
 
 
 def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
-    """Read the targets: what every worker shares, and the seeds (or `only` one). Raises UsageError,
-    ConfigError."""
+    """Reads the targets. Returns what every worker shares, and the seeds (or the one seed `only`). Raises
+    UsageError, ConfigError."""
     if not job.targets and only is None:
         raise UsageError("no TARGET: name a URL, a site file, a list, sitemap:URL, feed:URL or - for stdin")
     read = [targets.read(text) for text in job.targets]
@@ -50,7 +50,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     if only is None:
         job = msgspec.structs.replace(job, outputs=[*job.outputs, *own_outputs(sites)])
     name = targets.crawl_name(read, [site.name for site in sites]) if job.name is None else job.name
-    check_name(name)  # before the first folder of that name
+    check_name(name)  # before the first folder of that name is made
     rejected: list[targets.Rejected] = []
     short, sources = divided(read, job.watch) if only is None else ([], [])
     plain = [request for one in short for request in targets.requests(one, rejected)]
@@ -58,7 +58,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     if only is not None:
         wanted = list(targets.requests(targets.read(only), rejected))
     given, credentials = bared(wanted, job.priority)
-    # they are seeds, met when it is read
+    # sitemaps become seeds when they are read
     entries = any(target.kind in ("sitemap", "feed") for target in read)
     watched = [target.text for target in read if job.watch is not None and target.kind in ("sitemap", "feed")]
     if rejected:
@@ -95,7 +95,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
 
 
 def bared(wanted: list[Request], priority: int) -> tuple[list[Request], dict[str, tuple[str, str]]]:
-    """Seeds without credentials, with a priority; and the credentials by origin."""
+    """Returns the seeds without credentials and with a priority, and the credentials by origin."""
     given, credentials = [], {}
     for request in wanted:
         bare, secret = urls.split_credentials(request.url)
@@ -106,7 +106,7 @@ def bared(wanted: list[Request], priority: int) -> tuple[list[Request], dict[str
 
 
 def divided(read: list[targets.Target], watch: float | None) -> tuple[list[targets.Target], list[Source]]:
-    """The targets that are read now, and the producers of the others."""
+    """Returns the targets that are read now, and the producers for the others."""
     short, sources = [], list[Source]()
     for target in read:
         if target.kind == "stdin":
@@ -128,7 +128,7 @@ def divided(read: list[targets.Target], watch: float | None) -> tuple[list[targe
 
 
 def own_outputs(sites: list[site_files.LoadedSite]) -> list[JobOutput]:
-    """Where sites keep their own items; several may name the same."""
+    """Returns the outputs that sites name for their own items. Several sites may name the same."""
     found: dict[str, list[str]] = {}
     for site in sites:
         for spec in site.site.sinks:
@@ -137,22 +137,23 @@ def own_outputs(sites: list[site_files.LoadedSite]) -> list[JobOutput]:
 
 
 def anchors(given: list[Request], scope: str) -> list[str]:
-    """The URLs that make the scope: of very many one a host is enough, unless the paths matter."""
+    """Returns the URLs that define the scope. For very many seeds one URL per host is enough, unless the
+    scope depends on paths."""
     if scope in ("page", "prefix") or len(given) <= 10_000:
         return list(dict.fromkeys(request.url for request in given))
     return list({urls.host(request.url): request.url for request in reversed(given)}.values())[::-1]
 
 
 def site_hosts(sites: list[site_files.LoadedSite], scope: str) -> list[str]:
-    """The front pages of the hosts that sites name: they are in the scope, whether a seed lies there or not."""
+    """Returns the front pages of the hosts that sites name. They are in scope even without a seed on them."""
     if scope not in ("host", "domain"):
         return []
     return [f"https://{host}/" for site in sites for host in host_rules.hosts(site)]
 
 
 async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> None:
-    """Add the seeds that were read, in batches; adding them again changes nothing. `feeding` adds those of
-    producers."""
+    """Adds the seeds that were read, in batches. Adding them again changes nothing. `producer_runner` adds
+    those of producers."""
     bench_stop = asyncio.Event()
     bench = Bench(setup, store, "door", bench_stop)
     outputs = [*(one.spec for one in setup.job.outputs), *filter(None, [setup.job.pages])]

@@ -1,4 +1,4 @@
-"""Settings -> what is kept of a crawl and where: the outputs of rows, the place of files, the rows of links."""
+"""Builds the outputs of a crawl from settings: the sinks of rows, the place of files, the rows of links."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ Outputs = tuple[list[FileOutput], list[TableSink]]
 
 
 def outputs(setup: Setup, sites: Sequence[LoadedSite], aside: str = "", store: str | None = None) -> Outputs:
-    """The sinks of a job: files and tables; `aside`: the file of the items that something is wrong with;
-    `store`: the identity of the store, None to close outputs that other processes wrote."""
+    """Returns the sinks of a job: files and tables. `aside`: the file for rejected items. `store`: the
+    identity of the store, None to close outputs that other processes wrote."""
     job = setup.job
     pages = {
         "page": columns.page_columns(
@@ -92,7 +92,7 @@ def outputs(setup: Setup, sites: Sequence[LoadedSite], aside: str = "", store: s
 
 
 def item_columns(items: Iterable[type], compared: bool = False) -> columns.Columns:
-    """The columns of items by kind, those of the files and of what they name included. `compared`: as of
+    """Returns the columns of items by kind, including those of files and references. `compared`: see
     `columns.item_columns`."""
     items = list(items)
     kinds: dict[str, Sequence[columns.Column]] = dict(columns.item_columns(items, compared))
@@ -105,7 +105,7 @@ def item_columns(items: Iterable[type], compared: bool = False) -> columns.Colum
 
 
 def likening(settings: Settings, sites: Sequence[LoadedSite], store: Store, crawl: str) -> Likening | None:
-    """What marks pages and items that say the same, where they are compared."""
+    """Returns the marker of near-duplicate pages and items, if they are compared."""
     _, _, most = settings.duplicates.partition("?most=")
     return (
         Likening(NearDuplicateIndex(store, crawl, int(most or MOST)))
@@ -115,7 +115,7 @@ def likening(settings: Settings, sites: Sequence[LoadedSite], store: Store, craw
 
 
 def keep(setup: Setup, reader: Reader, folder: Path, say: Say, stop: asyncio.Event) -> Keeping | None:
-    """What keeps the files of a crawl (None: they are not wanted), and what its reader is to note. Raises
+    """Returns the store of a crawl's files (None if they are not wanted), and configures its reader. Raises
     UsageError, ConfigError."""
     job = setup.job
     if job.graph is not None:

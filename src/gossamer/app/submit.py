@@ -1,4 +1,4 @@
-"""Give a crawl to the fleet: its record, its job, its seeds. Workers that live take it up within a second."""
+"""Submits a crawl to the fleet: its record, its job, its seeds. Running workers take it up within a second."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ from gossamer.state.workers import Refusals
 from gossamer.store.store import Store
 
 LOOK, SELDOM = 0.5, 4
-"""Seconds between looks at the crawl; looks between those at what workers say."""
+"""Seconds between two looks at the crawl, and the number of looks between two reads of the workers' messages.
+"""
 
 Say = Callable[[str], None]
 
 
 async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: None) -> str:
-    """Put a crawl on the fleet, or take it up again; its name. `say` hears how far long lists are, `begun`
-    the name, once workers may take the crawl up: long lists follow. Raises GossamerError."""
+    """Submits a crawl or resumes it. Returns its name. `say` receives progress messages of long lists.
+    `begun` receives the name as soon as workers may take up the crawl; long lists follow. Raises
+    GossamerError."""
     if job.settings.store is None:
         raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")
     if job.refresh and not job.known:
@@ -79,7 +81,7 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
 
 
 async def seen(settings: Settings, crawl: str) -> Summary:
-    """The summary of a submitted crawl now."""
+    """Returns the current summary of a submitted crawl."""
     store, _ = await open_store(settings)
     try:
         return await Census(store).summary(crawl)
@@ -90,7 +92,8 @@ async def seen(settings: Settings, crawl: str) -> Summary:
 async def wait(
     settings: Settings, crawl: str, watch: Callable[[Summary], None] | None = None, say: Say = lambda _: None
 ) -> Summary:
-    """Wait for a submitted crawl to end; its summary. `say` hears of workers that do no work for it."""
+    """Waits for the end of a submitted crawl and returns its summary. `say` receives messages about workers
+    that do not work on it."""
     told, look = dict[str, str](), 0
     looking = Looking(settings, say)
     try:
@@ -118,8 +121,8 @@ async def wait(
 
 
 class Looking:
-    """A store that is looked at for a long time. Its outages are waited for, however long they are, as
-    workers do; each is told once."""
+    """A store that is watched for a long time. Outages are waited for, however long, as workers do. Each is
+    reported once."""
 
     def __init__(self, settings: Settings, say: Say) -> None:
         self._settings, self._say = settings, say
@@ -129,8 +132,8 @@ class Looking:
         self._told = False
 
     async def store(self) -> Store:
-        """The store; waits until it can be opened, when it could be before. Raises StoreChanged where another
-        one is there now."""
+        """Returns the store. If it was open before, waits until it can be opened again. Raises StoreChanged
+        if another store is there now."""
         while self._store is None:
             try:
                 self._store, _ = await open_store(self._settings)
@@ -144,7 +147,7 @@ class Looking:
         return self._store
 
     async def away(self, error: StoreError) -> None:
-        """It does not answer, or cannot work: wait a little."""
+        """Records that the store does not answer or cannot work, and waits a little."""
         self._since = self._since or time.monotonic()
         if not self._told:
             self._told = True
@@ -152,12 +155,12 @@ class Looking:
         await asyncio.sleep(LOOK)
 
     def back(self) -> None:
-        """It answers."""
+        """Records that the store answers."""
         if self._told and self._since is not None:
             self._say(f"the store answers again after {time.monotonic() - self._since:.0f} s")
         self._since, self._told = None, False
 
     async def close(self) -> None:
-        """Let it go."""
+        """Closes the store."""
         if self._store is not None:
             await self._store.close()

@@ -1,7 +1,5 @@
-"""What stands after `gossamer crawl`: URLs, sitemaps, feeds, site files, lists, stdin; read into seeds.
-
-A bad line of a list is kept aside with its number and reason; the rest goes on.
-"""
+"""Reads the targets of `gossamer crawl` into seeds: URLs, sitemaps, feeds, site files, lists, standard input.
+A bad line of a list is kept aside with its number and reason; reading continues."""
 
 from __future__ import annotations
 
@@ -23,24 +21,24 @@ from gossamer.model import proxy
 from gossamer.model.request import Request, split
 
 CARRY = 4096
-"""Most bytes of a request's `carry`, as JSON."""
+"""Maximum bytes of a request's `carry`, as JSON."""
 LONGEST = 1 << 20
-"""Bytes of a line; what has so many is no request."""
+"""Maximum bytes of a line."""
 SHOWN = 200
-"""Letters of a TARGET, or of a line, in a message."""
+"""Maximum characters of a target or line in a message."""
 
 
 class Target(NamedTuple):
-    """One TARGET: what it is and where it lies."""
+    """One target: its kind and its place."""
 
     kind: Literal["url", "sitemap", "feed", "site", "list", "stdin", "sql", "kafka"]
     text: str
     lines: list[bytes] | None = None
-    """Of standard input: its lines, when they were read already."""
+    """The lines of standard input, if they were already read."""
 
 
 class Rejected(msgspec.Struct, frozen=True):
-    """A line of a list that is no request."""
+    """A line of a list that is not a valid request."""
 
     source: str
     line: int
@@ -49,7 +47,7 @@ class Rejected(msgspec.Struct, frozen=True):
 
 
 class SeedLine(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A seed as a JSON line: the URL and what it needs (docs/records.md)."""
+    """A seed as a JSON line: the URL and its options (docs/records.md)."""
 
     url: str
     priority: int = 0
@@ -71,7 +69,7 @@ _decode = msgspec.json.Decoder(SeedLine).decode
 
 
 def read(text: str) -> Target:
-    """What a TARGET is. UsageError when it is nothing we know.
+    """Returns the kind of a target. Raises UsageError for an unknown kind.
 
     >>> read("sitemap:https://example.com/sitemap.xml").kind, read("example.com").text
     ('sitemap', 'https://example.com/')
@@ -98,8 +96,8 @@ def read(text: str) -> Target:
 
 
 def _path(text: str) -> Target | None:
-    """A target that is there as a file or a folder."""
-    is_file = os.path.isfile(text)  # unlike Path's, these take any text
+    """Returns a target that exists as a file or a folder, or None."""
+    is_file = os.path.isfile(text)  # unlike Path's methods, these accept any text
     if os.path.isdir(text) or (text.endswith(".py") and is_file):
         return Target("site", str(Path(text)))
     if is_file:
@@ -112,20 +110,20 @@ def _path(text: str) -> Target | None:
 
 
 def _bare(text: str) -> Target:
-    """A URL without its scheme."""
+    """Returns the target for a URL without a scheme."""
     if Path(text).suffix in (".py", ".txt", ".jsonl", ".csv", ".list") or text.startswith((".", "/", "~")):
         raise UsageError(
             f"{shown(text)}: no such file or folder; a TARGET is a URL, a site file, a folder of them, a list, or -"
         )
     host = text.split("/", maxsplit=1)[0]
-    # mail's addresses have one
+    # mail addresses contain an @
     if "@" not in host and ("." in host or host.split(":", maxsplit=1)[0] == "localhost"):
         return Target("url", _url(f"https://{text}", text))
     raise UsageError(f"{shown(text)!r} is no URL, file or folder; write a URL as https://example.com/")
 
 
 def shown(text: str) -> str:
-    """A word of the user as a message has it: a line of a list may be a megabyte."""
+    """Shortens text of the user for a message, because a line of a list may be a megabyte."""
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
@@ -137,7 +135,7 @@ def _url(text: str, given: str) -> str:
 
 
 def requests(target: Target, rejected: list[Rejected]) -> Iterator[Request]:
-    """The seeds of a target that is no site file. What is bad goes to `rejected`."""
+    """Yields the seeds of a target that is not a site file. Invalid lines are appended to `rejected`."""
     if target.kind == "url":
         yield Request(target.text)
     elif target.kind in ("sitemap", "feed"):
@@ -162,7 +160,7 @@ def _lines(lines: Iterable[bytes], source: str, rejected: list[Rejected]) -> Ite
 
 
 def parsed(raw: bytes, source: str, number: int) -> Request | Rejected | None:
-    """A line of a list, or a message: a URL, a request as JSON; None: nothing is in it."""
+    """Parses a line of a list or a message: a URL, or a request as JSON. Returns None for an empty line."""
     if len(raw) >= LONGEST:
         return Rejected(source, number, raw[:500].decode("utf-8", "replace"), "is a line of a MiB or more")
     line = raw.removeprefix(b"\xef\xbb\xbf").strip()
@@ -172,7 +170,7 @@ def parsed(raw: bytes, source: str, number: int) -> Request | Rejected | None:
         if line.startswith(b"{"):
             return seed(_decode(line))
         text = line.decode("utf-8")
-        # a URL's parser would drop them, and make one URL of two columns or lines
+        # a URL parser would drop them and join two columns or lines into one URL
         if "\t" in text or "\r" in text:
             raise UsageError(
                 f"{shown(text)!r} has a tab or a carriage return in it: write one URL a line, ended by a line feed"
@@ -186,7 +184,7 @@ def parsed(raw: bytes, source: str, number: int) -> Request | Rejected | None:
 
 
 def seed(line: SeedLine) -> Request:
-    """A seed's fields, checked. Raises ValueError, UsageError."""
+    """Checks a seed's fields. Raises ValueError, UsageError."""
     fields = {name: getattr(line, name) for name in SeedLine.__struct_fields__}
     fields["url"] = _url(line.url, line.url)
     if not line.method.isalpha() or len(line.method) > 20:
@@ -209,12 +207,13 @@ def seed(line: SeedLine) -> Request:
 
 
 def crawl_name(targets: list[Target], sites: list[str]) -> str:
-    """The name of a crawl that was given none: its site's, or host and six hex digits of its sorted targets.
+    """Returns the name of a crawl that was given none: the name of its only site, or the host and six hex
+    digits of its sorted targets.
 
     >>> crawl_name([Target("url", "https://example.com/")], [])
     'example.com-815b99'
     """
-    if len(sites) == 1 and len(targets) == 1 and sites[0] not in ("h", "o"):  # those are keys of the store
+    if len(sites) == 1 and len(targets) == 1 and sites[0] not in ("h", "o"):  # h and o are keys of the store
         return sites[0]
     texts = sorted(t.text if t.kind in ("url", "stdin") else f"{t.kind}:{t.text}" for t in targets)
     mark = hashlib.blake2b("\n".join(texts).encode(), digest_size=3).hexdigest()

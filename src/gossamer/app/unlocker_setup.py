@@ -1,5 +1,5 @@
-"""Settings -> the unlocker rung: which provider, its key from the environment, the credits that all workers
-share."""
+"""Builds the unlocker rung from settings: the provider, its key from the environment, and the credits that
+all workers share."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from gossamer.state.credits import CreditLimits, Credits
 from gossamer.store.store import Store
 
 MARGIN = 5.0
-"""Seconds beyond a call's own time after which nobody settles it any more."""
+"""Seconds after a call's own timeout at which its credits are no longer settled."""
 
 
 def chosen_of(settings: Settings) -> Chosen:
-    """The unlocker of the settings. Raises ConfigError in one line."""
+    """Returns the unlocker of the settings. Raises ConfigError."""
     if settings.unlocker is None:
         raise ConfigError(
             "the unlocker rung needs the setting unlocker, as in -s unlocker=zenrows (docs/unlockers.md)"
@@ -32,7 +32,7 @@ def chosen_of(settings: Settings) -> Chosen:
 
 
 def key_of(settings: Settings, one: Chosen) -> Secret:
-    """Its key. Raises ConfigError in one line."""
+    """Returns the unlocker's key. Raises ConfigError."""
     if settings.unlocker_key is not None:
         return secret("unlocker_key", settings.unlocker_key)
     if one.provider.keyless:
@@ -44,13 +44,13 @@ def key_of(settings: Settings, one: Chosen) -> Secret:
 
 
 def ready(settings: Settings) -> None:
-    """Raise ConfigError in one line for a crawl that wants the rung and has no provider, or no key."""
+    """Raises ConfigError for a crawl that uses the rung without a provider or key."""
     if "unlocker" in settings.ladder:
         key_of(settings, chosen_of(settings))
 
 
 def credits_of(settings: Settings, crawl: str, store: Store, one: Chosen) -> Credits:
-    """The credits of a crawl at its unlocker."""
+    """Returns the credits of a crawl at its unlocker."""
     bounds = CreditLimits(one.at_once, settings.credits_daily, settings.credits)
     return Credits(store, crawl, one.provider.name, bounds, one.timeout + MARGIN)
 
@@ -62,13 +62,11 @@ def unlocker(
     guard: Resolver | Single,
     wanted: Callable[[str], str] = lambda _: "",
 ) -> UnlockerCollector:
-    """The collector of the rung; `wanted`: options that the site of a host has.
-
-    Raises ConfigError in one line: no provider, no such provider, no key.
-    """
+    """Returns the collector of the rung. `wanted`: returns the unlocker options of a host's site. Raises
+    ConfigError without a provider or key, or for an unknown provider."""
     one = chosen_of(settings)
     key = key_of(settings, one)
-    wire = 3 * settings.max_size + (1 << 20)  # a body may come as base64 in JSON
+    wire = 3 * settings.max_size + (1 << 20)  # a body may arrive as base64 in JSON
     options: dict[str, Any] = {
         "user_agent": "",
         "total": one.timeout,

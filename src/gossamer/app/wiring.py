@@ -1,4 +1,5 @@
-"""Settings -> a ready worker: with `dialling` the only file that names concrete parts."""
+"""Builds a ready worker from settings. This file and `collector_setup` are the only ones that name concrete
+parts."""
 
 from __future__ import annotations
 
@@ -81,7 +82,8 @@ from gossamer.worker.worker_score import Merit
 
 
 async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
-    """The store of the settings: a shared one by URL, else the data folder's own, adopted or started."""
+    """Opens the store of the settings: a shared one by URL, or the data folder's embedded store, which is
+    adopted or started."""
     embedded = None
     if settings.store is None:
         embedded = Embedded(Path(settings.data))
@@ -98,8 +100,8 @@ async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
 
 
 def limiter_of(concurrency: int) -> Limiter:
-    """How many visits a process may have under way: as many as wanted, or fewer where its open files do not
-    allow them."""
+    """Returns the limiter of a process: as many visits as configured, or fewer if the limit of open files
+    requires it."""
     fit = min(concurrency, room_for_visits())
     few = f"open files: {descriptors()[1]} allowed (ulimit -n), so {fit} pages at once instead of {concurrency}: raise it for more"
     return Limiter(
@@ -108,7 +110,8 @@ def limiter_of(concurrency: int) -> Limiter:
 
 
 async def started(embedded: Embedded) -> str:
-    """The URL of a data folder's store. Cancelled in the middle, it leaves no server behind."""
+    """Starts or adopts a data folder's store and returns its URL. If cancelled meanwhile, it leaves no server
+    behind."""
     starting = asyncio.ensure_future(asyncio.to_thread(embedded.start))
     try:
         return await asyncio.shield(starting)
@@ -120,8 +123,7 @@ async def started(embedded: Embedded) -> str:
 
 
 async def open_url(url: str, *, embedded: bool, patience: float = 0.0) -> Store:
-    """A checked store by URL: a data folder's own, or a shared one; `patience`: seconds for which its outages
-    are waited for."""
+    """Opens and checks a store by URL. `patience`: seconds for which its outages are waited for."""
     store = connect(url, patience=patience, embedded=embedded)
     try:
         await reach(store, 5.0)
@@ -133,12 +135,13 @@ async def open_url(url: str, *, embedded: bool, patience: float = 0.0) -> Store:
 
 
 def cold(settings: Settings, crawl: str) -> tuple[Cold | None, int]:
-    """The cold store of a crawl, where there is one, and how many URLs of a host and level stay hot."""
+    """Returns the cold store of a crawl, or None, and how many URLs per host and level stay hot."""
     return open_cold(settings.cold, None if settings.store else Path(settings.data) / crawl, crawl)
 
 
 def policy(settings: Settings, lanes: tuple[str, ...] | None = None) -> Policy:
-    """How the frontier claims and adds for these settings; `lanes`: the heaps a worker of a fleet serves."""
+    """Returns the policy of the frontier for these settings. `lanes`: the heaps that a worker of a fleet
+    serves."""
     delay = -1 if settings.delay is None else round(settings.delay[0] * 1000)
     first = min([30.0, *settings.retries[:1]]) if settings.retries else 1.0
     return Policy(
@@ -159,7 +162,7 @@ def policy(settings: Settings, lanes: tuple[str, ...] | None = None) -> Policy:
 
 
 class Bench:
-    """The parts of one worker process, joined: `worker.run()` does the work, `close` lets all go."""
+    """The parts of one worker process, connected. `worker.run()` does the work; `close` releases everything."""
 
     def __init__(
         self,
@@ -174,8 +177,8 @@ class Bench:
         ours: Callable[[], Awaitable[None]] | None = None,
         limiter: Limiter | None = None,
     ) -> None:
-        """`lanes`, `region`: those of a worker of a fleet; without them it serves all that the crawl has.
-        `ours`: as of `Outputs`. `limiter`: that of the process, where several crawls share it."""
+        """`lanes`, `region`: of a worker of a fleet. Without them the worker serves all lanes. `ours`: see
+        `Outputs`. `limiter`: the limiter of the process, if several crawls share it."""
         self.setup, self.store, self.name, self.surprises = setup, store, name, 0
         settings = setup.job.settings
         self.limiter = limiter or limiter_of(settings.concurrency)
@@ -189,7 +192,7 @@ class Bench:
         self.key = key(setup.spec)
         domain = lru_cache(10_000)(urls.registered_domain)
         self._widened = {domain(urls.host(seed)) for seed in setup.seeds}
-        # in a narrower scope whatever is inside was asked for: it has no budget
+        # in a narrower scope every URL in scope was asked for, so it needs no budget
         anywhere = setup.spec.scope == "any"
         self.scope = scope(setup.spec, settings, setup.seeds, setup.open)
         without = (setup.lacks or ()) if setup.segment else None
@@ -229,7 +232,7 @@ class Bench:
         self._ledger, self._anchors = Ledger(self.folder, setup.segment), set[tuple[str, str]]()
 
     def _page_order(self) -> Order:
-        """What a process that reads costly pages must know."""
+        """Returns what a process that reads costly pages must know."""
         reader, job = self.reader, self.setup.job
         graph = (
             None if reader.graph is None else (self.setup.crawl, graph_kind(parse(job.graph or "").format))
@@ -259,7 +262,7 @@ class Bench:
         ours: Callable[[], Awaitable[None]] | None,
         stop: asyncio.Event,
     ) -> None:
-        """What it leaves behind, and the gates that judge it."""
+        """Builds the outputs, and the gates that judge the items."""
         self.reader.keep, self.reader.run = Failed(self.folder / "failed").keep, setup.owner
         self.reader.beside = "*" if setup.spec.scope == "page" else ""
         self.judge = Judge(setup, self.sites, self.store)
@@ -338,7 +341,8 @@ class Bench:
         )
 
     def _dial(self, setup: Setup, settings: Settings, lanes: Sequence[str] | None) -> None:
-        """The guard, and the rungs behind it; the browser may be other workers' alone."""
+        """Builds the egress guard and the rungs behind it. The browser may be available on other workers
+        only."""
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
         self.single = Single(self.resolver) if settings.polite_by == "ip" else None
         guard = self.single or self.resolver
@@ -354,7 +358,7 @@ class Bench:
         self.clubs = Clubs(setup, self.sites, self.store, self.dialling, self.proxies)
 
     def _fleet(self, lanes: Sequence[str] | None) -> None:
-        """What this worker has to do with the others: its score, the caps it is under."""
+        """Builds what this worker shares with the fleet: its score, and the caps on all workers."""
         self.merit = Merit(
             f"{self.name}.{os.getpid()}",
             Scores(self.store, self.setup.crawl),
@@ -365,7 +369,7 @@ class Bench:
         self._caps = Caps(self.store, lanes if lanes is not None else (self.setup.job.settings.lane,))
 
     def _sharing(self, settings: Settings) -> Sharing | None:
-        """What shares a budget, where hosts do not have one each."""
+        """Builds the shared throttle, if hosts do not each have a budget of their own."""
         if settings.polite_by == "host":
             return None
         domain = lru_cache(10_000)(urls.registered_domain)
@@ -382,7 +386,7 @@ class Bench:
         )
 
     async def _state(self) -> str:
-        """The crawl's state, or that it may spend no more."""
+        """Returns the crawl's state, or that its limits are used up."""
         state = await self.anchored()
         if self.taker.holds:
             self.taker.holds = await self.frontier.unanswered()
@@ -390,20 +394,21 @@ class Bench:
         return "spent" if self.dialling.spent and state == "running" else state
 
     async def anchored(self) -> str:
-        """Widen the scope as redirected seeds do; the crawl's state."""
+        """Widens the scope by the targets of redirected seeds. Returns the crawl's state."""
         state, anchors = await self.crawls.look(self.setup.crawl)
         for pair in anchors:
             await self._widen(*pair)
         return state
 
     async def _anchor(self, source: str, target: str) -> None:
-        # else the child is inside of itself
+        # otherwise the child is within its own scope
         if (source, target) not in self._anchors and not self.setup.open:
             await self.crawls.anchor(self.setup.crawl, source, target)
             await self._widen(source, target)
 
     async def _widen(self, source: str, target: str) -> None:
-        """Links to where a seed was redirected are wanted, also those that were refused before."""
+        """Adds the host to which a seed was redirected to the scope, and takes links to it that were refused
+        before."""
         if (source, target) not in self._anchors:
             self._anchors.add((source, target))
             host = urls.host(target)
@@ -414,23 +419,23 @@ class Bench:
             self.taker.widen(self.scope)
 
     def _surprise(self, claim: Claim, error: Exception) -> None:
-        """A bug met on a page: kept with its URL; the claim is left to run out."""
+        """Logs an unexpected exception of a visit with its URL. The claim's lease is left to expire."""
         self.taker.forget()
         self.surprises += 1
         path = self.folder / "surprises.log"
         with open(path, "a", opener=open_file) as log:
             print(mask("\n".join((claim.request.url, *traceback.format_exception(error)))), file=log)
-        if self.surprises == 1 and not isinstance(error, GossamerError):  # those are told by whoever ends
+        if self.surprises == 1 and not isinstance(
+            error, GossamerError
+        ):  # whoever ends the run reports expected errors
             print(
                 f"gossamer: a bug was met on {claim.request.url}; it is tried again, see {path}",
                 file=sys.stderr,
             )
 
     async def run(self) -> str:
-        """A slice: work until the crawl ends or the stop is set; the outcome. May be called again.
-
-        Outputs are left as they are: `Outputs.finish` ends them.
-        """
+        """Works until the crawl ends or the stop is set, and returns the outcome. May be called again. Leaves
+        the outputs open; `Outputs.finish` ends them."""
         if not self._opened:
             await self.clubs.open()
             await self.outputs.open()
@@ -483,8 +488,8 @@ class Bench:
             await asyncio.gather(keeping, return_exceptions=True)
 
     async def close(self) -> None:
-        """Let connections and files go: all, also when one fails or the caller is cancelled."""
-        async with contextlib.AsyncExitStack() as last:  # the last entry is the first to be closed
+        """Closes all connections and files, even if closing one of them fails or the caller is cancelled."""
+        async with contextlib.AsyncExitStack() as last:  # the last entry is closed first
             if self.cold is not None:
                 last.push_async_callback(self.cold.close)
             last.push_async_callback(self.resolver.close)
@@ -499,12 +504,12 @@ class Bench:
             last.callback(self.outputs.release)
             last.callback(self._ledger.close)
             with contextlib.suppress(StoreError, TimeoutError):
-                async with asyncio.timeout(1.0):  # others take the record away, too
+                async with asyncio.timeout(1.0):  # other workers remove the score too, later
                     await self.merit.close()
 
 
 def telling(bench: Bench) -> Bench:
-    """The same, once it was said what is broken in the archive that its crawl replays."""
+    """Reports damage in the archive that the crawl replays, then returns the bench."""
     for line in getattr(bench.dialling.pages(Request("http://archive/")).collector, "broken", ()):
         print(f"gossamer: --archive: {line}; what is whole is read", file=sys.stderr)
     return bench
@@ -518,14 +523,14 @@ def _report(worker: str, line: str) -> None:
 
 
 async def _told(store: Store, crawl: str, line: str, away: bool) -> None:
-    """Of an output that is away hears who watches, and who asks for the crawl's state."""
+    """Reports an output's outage to the watcher and to those who read the crawl's state."""
     print(f"gossamer: {line}", file=sys.stderr)
     with contextlib.suppress(StoreError):
         await Tasks(store).turn(crawl, "running", "running", line if away else "")
 
 
 def attempts_as_rows(spec: str | None) -> Callable[[Visit], None]:
-    """Requests are rows, too, where an output of them was asked for."""
+    """Returns a function that adds each visit's requests as rows, if an output of attempts was configured."""
     form = parse(spec).format if spec is not None else ""
 
     def also(visit: Visit) -> None:
@@ -538,8 +543,8 @@ def attempts_as_rows(spec: str | None) -> Callable[[Visit], None]:
 
 
 def treatment(needs: host_rules.HostNeeds, settings: Settings) -> Treatment:
-    """How a host is treated, by its sites first; `--retries none` and `--ignore-robots` are said for all of
-    them."""
+    """Returns how a host is treated, first by its sites' settings. `--retries none` and `--ignore-robots`
+    apply to all of them."""
     delay = needs.pace.delay
     usual = None if settings.delay is None else Delay(*settings.delay)
     return Treatment(
@@ -551,7 +556,7 @@ def treatment(needs: host_rules.HostNeeds, settings: Settings) -> Treatment:
 
 
 def scope(spec: Spec, settings: Settings, seeds: list[str], open: bool = False) -> Scope:  # noqa: A002 - as in Setup
-    """The pure filters of a crawl."""
+    """Returns the pure URL filters of a crawl."""
     rules = Scope.of(
         seeds,
         spec.scope,
@@ -564,7 +569,8 @@ def scope(spec: Spec, settings: Settings, seeds: list[str], open: bool = False) 
 
 
 def key(spec: Spec) -> Callable[[str], str]:
-    """The canonical form of a URL in fetch form, with the parameters that the user says make no difference."""
+    """Returns the function that makes a URL in fetch form canonical, without the parameters that the user
+    declares irrelevant."""
     if not spec.drop:
         return urls.key
     drop = urls.DEFAULT_DROP | spec.drop

@@ -1,7 +1,7 @@
-"""Worker processes of one door: spawned with the setup on their standard input, ended by its end.
+"""The worker processes of one run. They start with the setup on their standard input and end when it closes.
 
-The pipe is the leash: when the door dies, however it dies, its children read the end of the pipe, stop
-gracefully and are gone within ten seconds. They share the output files under the crawl's output lock.
+When the parent dies in any way, its children read the end of the pipe, stop gracefully and are gone within
+ten seconds. They share the output files under the crawl's output lock.
 """
 
 from __future__ import annotations
@@ -44,18 +44,19 @@ ERRORS: dict[int, type[GossamerError]] = {
     21: NoProxyLeft,
 }
 REPLACED = 20
-"""Children that die by themselves (a kill, a crash) are replaced this often in one run."""
+"""How often children that die (from a kill or a crash) are replaced in one run."""
 
 
 class Children:
-    """The children of one run."""
+    """The child processes of one run."""
 
     def __init__(self, setup: Setup, count: int, stop: asyncio.Event) -> None:
         self._setup, self._count, self._stop = msgspec.json.encode(setup), count, stop
         self._died = 0
 
     async def work(self) -> str:
-        """Run all until they end; their outcome. Raises what made a child give up."""
+        """Runs all children until they end and returns their outcome. Raises the error that made a child give
+        up."""
         tasks = [asyncio.create_task(self._child()) for _ in range(self._count)]
         try:
             outcomes = await asyncio.gather(*tasks)
@@ -66,7 +67,7 @@ class Children:
         return next((outcome for outcome in outcomes if outcome != "finished"), "finished")
 
     async def _child(self) -> str:
-        """One child after another until one ends by itself."""
+        """Runs one child after another until one ends normally."""
         while True:
             code, said = await self._one()
             if code == 0:
@@ -82,7 +83,7 @@ class Children:
     async def _one(self) -> tuple[int, str]:
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            # -P: a site file here may be called as a module that we import
+            # -P: a site file in this folder may have the name of a module that the package imports
             sys.executable,
             "-P",
             "-m",
@@ -110,16 +111,16 @@ class Children:
                 except (TimeoutError, asyncio.CancelledError):
                     with contextlib.suppress(ProcessLookupError):
                         process.kill()
-                    await process.wait()  # no zombie stays
+                    await process.wait()  # reap the child
 
 
 async def child(setup: Setup) -> str:
-    """The work of one child."""
+    """Does the work of one child."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def leash() -> None:
-        sys.stdin.buffer.read()  # ends when the door closes the pipe, or is gone
+        sys.stdin.buffer.read()  # returns when the parent closes the pipe or dies
         loop.call_soon_threadsafe(stop.set)
         threading.Timer(LEASH, os._exit, (11,)).start()
 
@@ -134,20 +135,20 @@ async def child(setup: Setup) -> str:
 
 
 def main() -> int:
-    """Read the setup, work, print the outcome; the exit code is that of the error that ended it."""
+    """Reads the setup, works, prints the outcome. The exit code is that of the error that ended it."""
     import uvloop
 
     size = int.from_bytes(sys.stdin.buffer.read(4), "big")
     setup = msgspec.json.decode(sys.stdin.buffer.read(size), type=Setup)
     lock = Path(setup.job.settings.data) / "store" / "doors.lock"
-    if lock.exists():  # we live: while we do, nobody may take our leases as given back
+    if lock.exists():  # while this process lives, no other may requeue its leases
         living = open_file(lock, os.O_RDWR)
         fcntl.flock(living, fcntl.LOCK_SH)
     registered(setup)
     settle_in()
     end_after_parent()
     sys.stderr = cast(TextIO, MaskedStderr(sys.stderr))
-    door, sys.stdout = sys.stdout, sys.stderr  # what a site's functions print is for people
+    door, sys.stdout = sys.stdout, sys.stderr  # output of a site's functions is for people
     code = 0
     try:
         said = uvloop.run(child(setup))
@@ -155,9 +156,9 @@ def main() -> int:
         said, code = str(error), error.exit_code
     except Exception:  # noqa: BLE001 - the door tells of it
         said, code = traceback.format_exc(), 1
-    with contextlib.suppress(BrokenPipeError):  # the door was killed
+    with contextlib.suppress(BrokenPipeError):  # the parent was killed
         print(said, file=door, flush=True)
-    os._exit(code)  # a thread may still read the leash
+    os._exit(code)  # a thread may still read standard input
 
 
 if __name__ == "__main__":
