@@ -1,7 +1,7 @@
-"""What a run may conclude from what it did not find. Pure functions of values; docs/absence.md has the rules.
+"""What a run may conclude from what it did not find. Pure functions; docs/absence.md describes the rules.
 
-A run that was not good marks nothing: an item is gone, or has lost a value, only where the pages that would
-show it were as they should be.
+A bad run marks nothing: an item is gone, or has lost a value, only if the pages that would show it were as
+expected.
 """
 
 from __future__ import annotations
@@ -17,20 +17,19 @@ from gossamer.model.summary import Summary
 from gossamer.model.visit import Row
 
 GONE_SHARE = 0.2
-"""Largest share of a site's stored items that one run marks as gone."""
+"""Maximum share of a site's stored items that one run marks as gone."""
 USUAL = 0.9
-"""Median coverage in the last good runs from which a field is usual: an item without it is looked at twice.
-"""
+"""Median coverage in the last good runs from which a field is usual. An item without a usual field is
+checked."""
 FALL = 0.2
-"""Fall of a usual field's coverage from which its missing values say more of the pages than of the items."""
+"""Fall of a usual field's coverage from which missing values point to the pages and not to the items."""
 
 Usual = Mapping[tuple[str, str], Mapping[str, float]]
 """(site, kind) -> usual field -> its median coverage in the last good runs."""
 
 
 class CompleteSite(NamedTuple):
-    """A site that says `complete=True`, after a run. `doubt`: why the run may not mark what it did not meet;
-    '' when it may."""
+    """A site with `complete=True` after a run. `doubt`: why the run may not mark unseen items, '' if it may."""
 
     site: str
     run: str
@@ -40,7 +39,7 @@ class CompleteSite(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What becomes of held rows: `apply` are stored; `rejected` are kept with their reasons."""
+    """The decision on held rows: `apply` are stored, `rejected` are kept with their reasons."""
 
     apply: list[Row]
     rejected: list[tuple[Row, str]]
@@ -49,7 +48,7 @@ class Verdict(NamedTuple):
 def usual(
     runs: Mapping[str, Sequence[GoodRun]], keys: Mapping[str, str]
 ) -> dict[tuple[str, str], dict[str, float]]:
-    """The usual fields by site and kind, without the keys of the kinds (`keys`).
+    """Returns the usual fields by site and kind, without the keys of the kinds (`keys`).
 
     >>> usual({"shop": [GoodRun("c", "", 30, 1.0, 1.0, {"book.upc": 1.0, "book.price": 0.95, "book.note": 0.1})]}, {"book": "upc"})
     {('shop', 'book'): {'price': 0.95}}
@@ -66,23 +65,22 @@ def usual(
 
 
 def lacking(fields: Mapping[str, Any], expected: Iterable[str]) -> tuple[str, ...]:
-    """The expected fields that an item has no value for."""
+    """Returns the expected fields for which an item has no value."""
     return tuple(name for name in expected if not has_value(fields.get(name)))
 
 
 def not_an_item(lacks: Sequence[str], expected: Mapping[str, float]) -> str:
-    """Why a page is none of an item's: it shows nothing of what such pages show; '' where it may be one."""
+    """Returns why a page is not an item's page: it shows none of the usual fields. Returns '' if it may be
+    one."""
     if len(expected) < 2 or len(lacks) < len(expected):
         return ""
     return f"not-an-item: it has none of {', '.join(lacks)}, which the items of the last good runs have"
 
 
 def doubt(one: Quality | None, of: Summary, shut: int, unmet: Sequence[str], runs: Sequence[GoodRun]) -> str:
-    """Why a site was not seen whole by a run that has nothing left to do; '' when it was.
-
-    `one`: what the site gave; `shut`: pages of the crawl that answered 4xx, 404 and 410 excepted; `unmet`:
-    gates of the crawl and of the site; `runs`: the site's last good runs, the last one first.
-    """
+    """Returns why a finished run did not see a site completely, or ''. `one`: the site's quality. `shut`:
+    pages of the crawl that answered 4xx, except 404 and 410. `unmet`: failed gates of the crawl and of the
+    site. `runs`: the site's last good runs, newest first."""
     if one is None or not one.items:
         return "the run found no items"
     if unmet:
@@ -105,7 +103,8 @@ def doubt(one: Quality | None, of: Summary, shut: int, unmet: Sequence[str], run
 
 
 def too_many(unseen: int, stored: int, share: float) -> bool:
-    """Whether more items are missing than one run may mark: a share of those stored, and always one.
+    """Returns whether more items are missing than one run may mark: a share of the stored items, and always
+    one.
 
     >>> too_many(1, 3, 0.2), too_many(2, 10, 0.2), too_many(3, 10, 0.2), too_many(63, 63, 0.2)
     (False, False, True, True)
@@ -114,11 +113,9 @@ def too_many(unseen: int, stored: int, share: float) -> bool:
 
 
 def judge(rows: Sequence[Row], sites: Mapping[str, Quality], expected: Usual) -> Verdict:
-    """What becomes of the items that lack usual values, once the whole run is seen.
-
-    An item has really lost a value where other items still have theirs as usual. Where the field's coverage
-    fell, or several items say the same but for their keys, the pages are not the items'.
-    """
+    """Decides on the items that lack usual values, once the whole run is known. An item really lost a value
+    if other items still have theirs as usual. If the field's coverage fell, or several items are equal
+    except for their keys, the pages are at fault."""
     last = {(row.kind, row.key): row for row in rows}  # a killed run may have held a row twice
     alike: dict[tuple[str, str, str], int] = defaultdict(int)
     for row in last.values():
@@ -142,7 +139,7 @@ def judge(rows: Sequence[Row], sites: Mapping[str, Quality], expected: Usual) ->
 
 
 def _left(row: Row, expected: Usual) -> tuple[str, str, str]:
-    """What is left of an item's usual values, to be compared with others'."""
+    """Returns the remaining usual values of an item, for comparison with other items."""
     data: Mapping[str, Any] = row.data  # type: ignore[assignment]
     fields = expected.get((data["_site"], row.kind), {})
     left = sorted((name, str(data[name])) for name in fields if has_value(data.get(name)))

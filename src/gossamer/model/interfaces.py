@@ -1,4 +1,4 @@
-"""The shapes in which shelves meet. A seam is one method; `assemble` joins real parts by them."""
+"""The protocols between components. Each seam is one method. `app.wiring` connects the real parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gossamer.model.visit import Adds, Attempt, Claim, Claimed, Commit, KnownLin
 
 
 class WaitsForStore(Protocol):
-    """How the store's outages are waited for (`frontier.patience`)."""
+    """How outages of the store are waited for (`store.reconnect`)."""
 
     @property
     def patient(self) -> bool: ...
@@ -27,7 +27,7 @@ class WaitsForStore(Protocol):
 
 
 class AllBucketCalls(Protocol):
-    """One crawl's frontier in all buckets at once (`frontier.everywhere`)."""
+    """One crawl's frontier over all buckets (`frontier.multi_bucket`)."""
 
     async def due(self, buckets: Sequence[int] | None = None) -> dict[int, float]: ...
     async def claim(self, asks: Sequence[tuple[int, int]]) -> list[Claimed]: ...
@@ -40,7 +40,7 @@ class AllBucketCalls(Protocol):
 
 
 class FrontierVerbs(Protocol):
-    """One crawl's frontier, as the road sees it: the verbs of `frontier.verbs`."""
+    """One crawl's frontier as the worker sees it: the verbs of `frontier.verbs`."""
 
     @property
     def everywhere(self) -> AllBucketCalls: ...
@@ -64,13 +64,14 @@ class FrontierVerbs(Protocol):
 
 
 class DuplicateIndex(Protocol):
-    """The index of what says the same, or nearly, in one crawl (`frontier.alike`)."""
+    """The index of equal and nearly equal pages of one crawl (`state.near_duplicate_index`)."""
 
     async def place(self, asked: Sequence[GroupQuery]) -> list[Placed]: ...
 
 
 class ClaimLedger(Protocol):
-    """What this process holds, for whoever comes after its death (`frontier.ledger`)."""
+    """The claims that this process holds, for the process that follows after its death
+    (`frontier.held_claims`)."""
 
     def note(self, claims: Sequence[Claim], held: Iterable[tuple[int, int]]) -> None: ...
     def keep(self, held: Iterable[tuple[int, int]]) -> None: ...
@@ -78,100 +79,94 @@ class ClaimLedger(Protocol):
 
 
 class Collector(Protocol):
-    """One way to get a page. Expected failures are values; an exception is a surprise and settles nothing."""
+    """One way to fetch a page. Expected failures are values. An exception is unexpected and settles nothing."""
 
     name: str
 
     async def collect(
         self, request: Request, headers: dict[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Fetch one URL as whom the guise says, no redirect followed, within the collector's bounds on size
-        and time."""
+        """Fetches one URL with the identity of the browser profile, within the collector's limits of size and
+        time. Follows no redirect."""
 
     async def close(self) -> None:
-        """Let connections go."""
+        """Closes the connections."""
 
 
 Given = Callable[[Request], Mapping[str, str]]
-"""The headers of a request that people gave."""
+"""Returns the headers of a request that the user configured."""
 
 
 class FileSink(Protocol):
-    """A plain file whose rows are exact: the store keeps its committed length together with the settled
-    claims.
-
-    All calls happen under the crawl's output lock, in a thread of their own; several processes may share the
-    file.
-    """
+    """A plain file whose rows are exact: the store commits its length together with the settled claims. All
+    calls are made under the crawl's output lock, in one thread. Several processes may share the file."""
 
     def target(self) -> str:
-        """Absolute path of the output: the name under which the store keeps its committed length."""
+        """Returns the absolute path of the output, under which the store keeps its committed length."""
 
     def prepare(self) -> int:
-        """Make the file ready for a new crawl; its first committed length, to be stored before the first
-        `append`.
-
-        Called when the store knows no length for `target()`. Raises UsageError, SinkError, DiskFull.
-        """
+        """Prepares the file for a new crawl. Returns its first committed length, to be stored before the
+        first `append`. Called if the store knows no length for `target()`. Raises UsageError, SinkError,
+        DiskFull."""
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
-        """Cut the file to `committed` bytes, append the rows, fdatasync; the new length in bytes.
-
-        Raises SinkError when the file is shorter than `committed` or somebody else changed it, DiskFull when
-        it cannot grow. Without rows it only cuts: do so once when a crawl resumes.
-        """
+        """Cuts the file to `committed` bytes, appends the rows, calls fdatasync, and returns the new length
+        in bytes. Raises SinkError if the file is shorter than `committed` or was changed by another
+        program, DiskFull if it cannot grow. Without rows it only cuts, which is done once when a crawl
+        resumes."""
 
     def close(self, committed: int) -> None:
-        """End the output at `committed` bytes (closes the last Parquet part); once a process, under the lock."""
+        """Ends the output at `committed` bytes (closes the last Parquet part). Called once per process, under
+        the lock."""
 
 
 @runtime_checkable
 class Movable(FileSink, Protocol):
-    """A FileSink that knows its output again at another path."""
+    """A FileSink that recognizes its output at another path."""
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
-        """Which output of `lengths` (path, committed length) is now at `target()`, else None. Raises
+        """Returns which output of `lengths` (path, committed length) is now at `target()`, or None. Raises
         SinkError for an older copy."""
 
     def adopt(self, was: str) -> None:
-        """Take what is there as the output that was at `was`."""
+        """Takes over the output that was at path `was`."""
 
 
 @runtime_checkable
 class Ships(FileSink, Protocol):
-    """A FileSink whose committed rows travel on to a store that only appends."""
+    """A FileSink whose committed rows are sent on to an append-only store."""
 
     def ship(self, committed: int) -> None:
-        """Send on what is committed and not sent. Raises SinkAway."""
+        """Sends rows that are committed and not yet sent. Raises SinkAway."""
 
     def full(self, committed: int) -> bool:
-        """Whether so much waits to be sent that no more is to come."""
+        """Returns whether too many rows wait to be sent, so that no more should come."""
 
     def drop(self) -> None:
-        """Let the connection go; nothing else is touched."""
+        """Closes the connection and changes nothing else."""
 
 
 @runtime_checkable
 class Packs(FileSink, Protocol):
-    """A FileSink whose rows take long to make."""
+    """A FileSink whose rows are costly to encode."""
 
     def pack(self, rows: Sequence[Row]) -> None:
-        """Make what can be made of them before `append`: called on the worker's loop, as the thread would let
-        go of the interpreter for each of them."""
+        """Encodes rows before `append`. Called in the worker's loop, because a thread would release the
+        interpreter for each row."""
 
 
 class FileOutput(Protocol):
-    """A file output: it routes rows to its exact files, one for all kinds or one a kind."""
+    """A file output: it routes rows to its exact files, one for all kinds or one per kind."""
 
     def route(self, rows: Sequence[Row]) -> list[tuple[FileSink, Sequence[Row]]]:
-        """The rows by file, in their order."""
+        """Returns the rows by file, in their order."""
 
     def sinks(self) -> Sequence[FileSink]:
-        """All its files."""
+        """Returns all of its files."""
 
 
 class Log(Protocol):
-    """A log of the visits, of attempts or of what is known since: at least once, never exact."""
+    """A log of visits: of attempts, or of known pages. At least once, not exact."""
 
     def write(self, lines: Sequence[Attempt] | Sequence[KnownLine]) -> None: ...
 
@@ -179,36 +174,37 @@ class Log(Protocol):
 
 
 class TableSink(Protocol):
-    """A database that upserts rows by (kind, key): writing a row twice is the same as writing it once."""
+    """A database that upserts rows by (kind, key): writing a row twice equals writing it once."""
 
     def target(self) -> str:
-        """The output's name; the store keeps under it that it was prepared."""
+        """Returns the output's name, under which the store records that it was prepared."""
 
     def prepare(self) -> int:
-        """Make the tables ready for a new crawl; always 0. Raises UsageError, SinkError, DiskFull; SinkAway,
-        then it is called again."""
+        """Prepares the tables for a new crawl. Always returns 0. Raises UsageError, SinkError, DiskFull;
+        SinkAway, after which it is called again."""
 
     def upsert(self, rows: Sequence[Row]) -> None:
-        """Make the rows durable, best in one transaction. Raises SinkAway, then it is called again with the
-        same rows."""
+        """Makes the rows durable, preferably in one transaction. Raises SinkAway, after which it is called
+        again with the same rows."""
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Closes the connection."""
 
 
 @runtime_checkable
 class HistorySink(TableSink, Protocol):
-    """A database that keeps one row an item and what it was before (`sinks.history`)."""
+    """A database that keeps one row per item with its history (`sinks.history`)."""
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
-        """These pages (url, when: RFC 3339) answered that they are gone: mark their items as deleted."""
+        """Marks the items of pages (url, time as RFC 3339) as deleted, because the pages are gone."""
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
-        """How many of a site's items a whole run did not see, and how many the store has that are not gone."""
+        """Returns how many of a site's items a complete run did not see, and how many of its stored items are
+        not gone."""
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
-        """How many items of these sites are new, changed, and gone since a moment (RFC 3339)."""
+        """Returns how many items of these sites are new, changed, and gone since a time (RFC 3339)."""
 
     def unseen(self, site: str, run: str, at: str) -> int:
-        """A whole run of a site ended: mark those of its items as deleted that the run did not see
-        (`Row.run`); how many."""
+        """Marks the items of a site as deleted that a complete run did not see (`Row.run`). Returns their
+        number."""

@@ -1,4 +1,4 @@
-"""A page: what a collector brought back, or the reason why it brought nothing."""
+"""A page: a response that a collector received, or the failure if it received none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Headers = list[tuple[str, str]]
 
 
 class Captured(NamedTuple):
-    """An answer that a script of a page got in a browser."""
+    """A response that a page's script received in a browser."""
 
     url: str
     status: int
@@ -19,23 +19,24 @@ class Captured(NamedTuple):
     body: bytes
 
     def json(self) -> Any:
-        """The body as JSON. Raises ValueError."""
+        """Returns the body as JSON. Raises ValueError."""
         return json.loads(self.body)
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """A request and its answer as they went over the wire, of TLS and HTTP/2 what HTTP/1.1 would have sent."""
+    """A request and its response as sent over the wire. With TLS and HTTP/2: as HTTP/1.1 would have sent
+    them."""
 
     sent: bytes
-    """The request's head and body; secrets in it are masked."""
+    """The request's head and body, with secrets masked."""
     head: bytes
-    """The final head of the answer, up to its empty line."""
+    """The final head of the response, up to its empty line."""
     body: bytes
-    """Transfer coding taken off, content coding left on; cut where the page is."""
+    """The body without transfer coding, with content coding. Cut where the page is cut."""
 
 
 class Spooled(NamedTuple):
-    """A body that is not in memory. `file`: a binary file, open, of this process alone; `size`: bytes."""
+    """A body that is not in memory. `file`: an open binary file of this process alone. `size`: bytes."""
 
     file: Any
     size: int
@@ -43,14 +44,13 @@ class Spooled(NamedTuple):
 
 
 class Page(msgspec.Struct):
-    """One HTTP response, its body decoded from its content-coding. Redirects are pages, too: nobody follows
-    them inside."""
+    """One HTTP response with its content-coding decoded. A redirect is a page too; collectors follow none."""
 
     url: str
-    """The URL that was asked for (redirects are requests of their own)."""
+    """The requested URL. A redirect target is a request of its own."""
     status: int
     headers: Headers
-    """In the order received, names in lower case, values as latin-1 text; at most 100, 64 KiB."""
+    """In the order received, names in lower case, values as latin-1 text. At most 100, 64 KiB."""
     body: bytes
     fetched_at: float
     """Start of the request, seconds since the epoch."""
@@ -60,47 +60,46 @@ class Page(msgspec.Struct):
     """Bytes of the body as received, before content decoding."""
     collector: str = "http"
     version: str = "1.1"
-    """HTTP version of the answer."""
+    """HTTP version of the response."""
     address: str | None = None
     """The IP address that answered."""
     requests: int = 1
-    """Requests really sent for this page (2 when a kept connection was closed under us and the GET was sent
-    again)."""
+    """Number of requests sent for this page: 2 if the server closed a kept connection and the GET was sent
+    again."""
     lag: float = 0.0
-    """Seconds from the start until the request went out (look-up, connection): the host's delay counts from
-    there."""
+    """Seconds from the start until the request was sent (name lookup, connection). The host's delay counts
+    from there."""
     rung: str = "plain"
-    """The rung of the ladder by which it was got."""
+    """The rung of the ladder that fetched it."""
     block: str | None = None
-    """What shuts us out, in one line: vendor, kind, signs (`politeness.blocks`); None for a page."""
+    """The block in one line: vendor, kind, signs (`gossamer.blocks`). None for a normal page."""
     session: str | None = None
-    """The session it was got in, as `chrome150/494103`."""
+    """The session that fetched it, as `chrome150/494103`."""
     credits: int | None = None
-    """What an unlocker charged."""
+    """Credits that an unlocker charged."""
     proxy: str | None = None
-    """The id of the proxy that it came through."""
+    """The id of the proxy that was used."""
     before: tuple[Page | Failure, ...] = ()
-    """Earlier tries of the same visit: through other proxies, and (of robots.txt) pages of lower rungs."""
+    """Earlier tries of the same visit: through other proxies, or (for robots.txt) on lower rungs."""
     late: str = ""
-    """What never came on it in a browser; '': nothing was missed."""
+    """What did not appear in a browser before the timeout, '' if nothing is missing."""
     captured: tuple[Captured, ...] = ()
-    """Answers to its scripts that were to be kept."""
+    """Responses to the page's scripts that were configured to be kept."""
     screenshot: str | None = None
-    """Path of its picture."""
+    """Path of the screenshot."""
     cookies: tuple[tuple[str, str], ...] = ()
-    """URL and Set-Cookie of other hosts of its domain whose cookies changed with it, in a browser where one
-    is logged in."""
+    """URL and Set-Cookie of other hosts of its domain, in a browser with a logged-in account."""
     console: tuple[str, ...] = ()
-    """What its scripts said and where they failed, when that was to be kept."""
+    """Console messages and errors of its scripts, if they were configured to be kept."""
     exchange: Exchange | None = None
-    """As it was on the wire, where the collector was asked to keep that."""
+    """The exchange on the wire, if the collector was configured to keep it."""
     spooled: Spooled | None = None
-    """Of a file: its body, of which `body` has the first bytes alone."""
+    """For a file: its body. `body` has only the first bytes."""
     text: str | None = None
-    """Its text, where that was taken out of its body beforehand (of a PDF)."""
+    """Its text, if the text was already extracted from its body (for a PDF)."""
 
     def header(self, name: str) -> str | None:
-        """The first value of a header (name in lower case), or None."""
+        """Returns the first value of a header (name in lower case), or None."""
         for key, value in self.headers:
             if key == name:
                 return value
@@ -108,43 +107,43 @@ class Page(msgspec.Struct):
 
     @property
     def content_type(self) -> str | None:
-        """The Content-Type header as sent, or None."""
+        """Returns the Content-Type header as sent, or None."""
         return self.header("content-type")
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A request that brought no page. `reason` is one of the words of docs/glossary.md:
-    dns connect tls timeout reset too-large, private (a refused address), content-type, filter."""
+    """A request without a response. `reason` is one of the words of docs/glossary.md: dns connect tls timeout
+    reset too-large, private (a refused address), content-type, filter."""
 
     reason: str
     detail: str
-    """One line for a person, no secrets in it."""
+    """One line for people, without secrets."""
     fetched_at: float
     elapsed: float
     wire: int = 0
     final: bool = False
-    """No retry can help (a name that does not exist, a body over the limit, a refused address)."""
+    """Whether no retry can help (a name that does not exist, a body over the limit, a refused address)."""
     collector: str = "http"
     status: int | None = None
     sent: bool = True
-    """False when nothing went out: refused before a connection was made."""
+    """False if nothing was sent: the request was refused before a connection was made."""
     lag: float = 0.0
-    """As of a page."""
+    """See Page."""
     session: str | None = None
-    """As of a page."""
+    """See Page."""
     rung: str = "plain"
-    """As of a page."""
+    """See Page."""
     credits: int | None = None
-    """As of a page; what may have been charged where nobody knows."""
+    """See Page. If it is unknown, the credits that may have been charged."""
     later: float | None = None
-    """Nothing was done: it may be asked again after so many seconds, and counts as not asked."""
+    """Nothing was done: the request may be made after this number of seconds and counts as not tried."""
     proxy: str | None = None
-    """As of a page."""
+    """See Page."""
     before: tuple[Page | Failure, ...] = ()
-    """As of a page."""
+    """See Page."""
     noted: bool = False
-    """Its request was another one (of a log-in), and is in the attempts log already."""
+    """Whether the failed request belongs to a log-in and is already in the attempts log."""
     short: str = ""
-    """What of its own this process ran short of (`errors.OWN_LIMITS`); '' when the failure is not ours."""
+    """The resource of which this process ran short (`errors.OWN_LIMITS`), '' if the cause lies elsewhere."""
     blame: str = ""
-    """Through a proxy: `proxy`, it failed; `path`, it or the host, who knows."""
+    """Through a proxy: `proxy` if the proxy failed, `path` if the proxy or the host failed."""

@@ -1,11 +1,10 @@
-"""How good what a site gives is: field coverage, a score, drift against earlier runs; read from counts that
-settle with the pages.
+"""Quality of what a site yields: field coverage, a score, and drift against earlier runs. It is computed from
+counts that settle with the pages.
 
-Counts, `|` between their words (`q` stands before them; a site's name has no `|`, and fields that have one
-are not counted): `SITE|p` pages read, `SITE|e` those of them that gave neither items nor links, `SITE|u`
-pages that could not be read, `SITE|h` items that are held (`absence`), `SITE|i|KIND` items, `SITE|b|KIND`
-those kept aside, `SITE|f|KIND|FIELD` items in which the field has a value. Items that steps dropped are none
-of them.
+Names of counts, with `|` between their parts (`q` stands first; a site's name contains no `|`, and fields
+with a `|` are not counted): `SITE|p` pages read, `SITE|e` read pages without items and links, `SITE|u` pages
+that could not be read, `SITE|h` held items (`absence`), `SITE|i|KIND` items, `SITE|b|KIND` rejected items,
+`SITE|f|KIND|FIELD` items in which the field has a value. Items that steps dropped are not counted.
 """
 
 from __future__ import annotations
@@ -21,45 +20,45 @@ import msgspec
 from gossamer.model.item import has_value
 
 FIELDS = 50
-"""Fields of a kind that are counted, of untyped items."""
+"""Maximum number of counted fields per kind, for untyped items."""
 NAMED = re.compile(r"[^\W\d][\w .-]{0,59}")
 KEPT = 10
-"""Runs of a site that are remembered."""
+"""Number of runs of a site that are stored."""
 LEAST = 20
-"""Items of a run that is remembered; of a window, below which a field's coverage is not judged."""
+"""Minimum number of items of a stored run, and of a window in which a field's coverage is judged."""
 
 
 class Quality(msgspec.Struct):
-    """A site in one crawl (or one window of it). Shares lie between 0 and 1."""
+    """A site in one crawl or in one window of it. Shares lie between 0 and 1."""
 
     pages: int = 0
     """Pages read by its functions."""
     unread: int = 0
-    """Pages that they could not read, or that lack what they must have."""
+    """Pages that its functions could not read, or that lack required content."""
     items: int = 0
     rejected: int = 0
-    """Items kept aside."""
+    """Rejected items."""
     empty: int = 0
     """Pages read that gave neither items nor links."""
     held: int = 0
-    """Items that lost usual values in a run that lost them everywhere: they are not stored."""
+    """Items that lost usual values in a run where all items lost them. They are not stored."""
     quality: float = 1.0
-    """Share of pages that could be read, times share of items without a fault."""
+    """Share of pages that could be read, times share of valid items."""
     coverage: dict[str, float] = {}
-    """`KIND.FIELD` -> share of the items that have a value there, those kept aside included. None of less
-    than `least` items: NaN."""
+    """`KIND.FIELD` -> share of items with a value, rejected items included. NaN for fewer than `least` items.
+    """
     drift: dict[str, float] = {}
-    """`KIND.FIELD`, `quality` -> how far it fell below the median of the last good runs; `yield` (items a
-    page): by which share."""
+    """`KIND.FIELD` or `quality` -> fall below the median of the last good runs. `yield` (items per page): the
+    fall as a share."""
 
     @property
     def per_page(self) -> float:
-        """Items a page."""
+        """Items per page."""
         return self.items / (self.pages + self.unread) if self.pages + self.unread else 0.0
 
 
 class GoodRun(msgspec.Struct):
-    """What is remembered of a good run of a site. `at`: RFC 3339, when it began."""
+    """What is stored of a good run of a site. `at`: when it began, RFC 3339."""
 
     crawl: str
     at: str
@@ -71,8 +70,8 @@ class GoodRun(msgspec.Struct):
 
 
 class SitePart(NamedTuple):
-    """Pages that one process saw, as their counts added up: those above, `pages`, `succeeded`, `dead`. No
-    pages: it paused the crawl."""
+    """The pages that one process saw, as summed counts: those above, `pages`, `succeeded`, `dead`. Without
+    pages: the process paused the crawl."""
 
     who: str
     pages: int
@@ -80,19 +79,19 @@ class SitePart(NamedTuple):
 
 
 class Counting:
-    """Counts what the pages of one site gave, as changes of the crawl's counts."""
+    """Counts what the pages of one site gave, as changes to the crawl's counts."""
 
     def __init__(self, site: str) -> None:
         self._site, self._known = f"q|{site}|", dict[str, dict[str, str]]()
 
     def page(self, counts: dict[str, int], read: bool, empty: bool = False) -> None:
-        """A page that was read, or could not be; `empty`: it gave neither items nor links."""
+        """Counts a page that was read or could not be read. `empty`: it gave neither items nor links."""
         counts[self._site + ("p" if read else "u")] = 1
         if empty:
             counts[self._site + "e"] = 1
 
     def item(self, counts: dict[str, int], kind: str, fields: Mapping[str, Any], good: bool) -> None:
-        """An item and which of its fields have a value."""
+        """Counts an item and its fields with a value."""
         known = self._known.get(kind)
         if known is None:
             known = self._known[kind] = {}
@@ -109,7 +108,7 @@ class Counting:
                 counts.setdefault(name, 0)
 
     def _name(self, kind: str, field: str) -> str:
-        """The count of a field; `-` for one that is not counted."""
+        """Returns the name of a field's count, `-` for a field that is not counted."""
         known = self._known[kind]
         if len(known) >= FIELDS or not NAMED.fullmatch(field):
             return "-"
@@ -120,7 +119,7 @@ class Counting:
 def of_counts(
     counts: Mapping[str, int], runs: Mapping[str, Iterable[GoodRun]] | None = None, least: int = 1
 ) -> dict[str, Quality]:
-    """The sites of a crawl by their counts. `runs`: the last good ones of each site.
+    """Returns the sites of a crawl from their counts. `runs`: the last good runs of each site.
 
     >>> of_counts({"q|a|p": 4, "q|a|i|book": 4, "q|a|b|book": 1, "q|a|f|book|price": 3})["a"].coverage
     {'book.price': 0.75}
@@ -160,7 +159,7 @@ def of_counts(
 
 
 def run_of(crawl: str, at: str, one: Quality) -> GoodRun:
-    """What is remembered of a site's run."""
+    """Returns what is stored of a site's run."""
     return GoodRun(crawl, at, one.items, one.quality, round(one.per_page, 4), one.coverage, one.empty)
 
 
@@ -171,7 +170,7 @@ def _drift(one: Quality, runs: list[GoodRun], least: int) -> None:
     usual = median(run.per_page for run in runs)
     fallen["yield"] = (usual - one.per_page) / usual if usual else 0.0
     lost = {name: 0.0 for run in runs for name in run.coverage} if one.items >= least else {}
-    for name, now in (lost | one.coverage).items():  # a field that no item has any more is covered by 0
+    for name, now in (lost | one.coverage).items():  # a field that no item has any more has coverage 0
         if before := [run.coverage[name] for run in runs if name in run.coverage]:
             fallen[name] = median(before) - now
     one.drift = {name: round(by, 4) for name, by in fallen.items() if by > 0}

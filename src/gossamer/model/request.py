@@ -1,11 +1,11 @@
-"""A request: one URL to visit with what it needs, and the compact form it has in the store.
+"""A request: one URL to visit with its options, and its compact form in the store.
 
-In the frontier a request lies in the queue of its host, so scheme, host and priority are not repeated in it:
-an entry is `scheme byte, attempt byte, crashes byte, msgpack array [path, depth, referrer, extra]`. Trailing
-defaults are left out. A referrer on the same host is kept as its path. The scheme byte (h, s) is a capital
-letter where the URL was visited before and is only read again, as a shorter way to it was found. The store's
-version (`frontier.keys.VERSION`) guards the form; a newer gossamer may put more into `extra`, and who does
-not know that leaves the request to it.
+A stored request lies in the queue of its host, so scheme, host and priority are not repeated: an entry is
+`scheme byte, attempt byte, crashes byte, msgpack array [path, depth, referrer, extra]`. Trailing default
+values are left out. A referrer on the same host is stored as its path. The scheme byte (h, s) is upper case
+if the URL was visited before and is only read again, because a shorter path to it was found. The store's
+version (`store.keys.VERSION`) guards the form. A newer version of gossamer may add to `extra`; a version that
+does not know the addition leaves the request to newer workers.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from gossamer.errors import ConfigError
 
 PLAIN = b"00"  # no attempt, no crash yet
 FILE = "@file"
-"""`use` of a request for what is kept as it is; what is asked for by another name with `@` is no page (a
+"""The `use` of a request for a file that is stored unchanged. Other names with `@` are non-page requests (a
 sitemap)."""
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Any]).decode
 
 
 class KnownPage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known of a URL since it was visited last, in a pass that visits it again."""
+    """What is stored of a URL's last visit, for a pass that revisits it."""
 
     status: int = 0
-    """0: no answer came, or none was asked for."""
+    """0: no response, or no request was made."""
     etag: str = ""
     modified: str = ""
     """Last-Modified, as it was sent."""
     body: str = ""
     """XXH3-64 of the body, hex."""
     said: str = ""
-    """XXH3-64 of what its page record says of its content, hex."""
+    """XXH3-64 of the content that its page record describes, hex."""
     error: str = ""
     end: str = ""
-    """The URL that it was redirected to."""
+    """The URL to which it redirected."""
     by: str = ""
-    """The versions of the site files that read it, as a hash; '' without any."""
+    """The versions of the site files that read it, as a hash, '' without site files."""
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -49,28 +49,28 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     url: str
     depth: int = 0
     priority: int = 0
-    """Higher is claimed first."""
+    """Higher values are claimed first."""
     referrer: str | None = None
     hops: tuple[str, ...] = ()
-    """The URLs that were passed by redirects on the way here, the first one asked for first."""
+    """The URLs of the redirects that led here, the first requested URL first."""
     method: str = "GET"
     headers: dict[str, str] | None = None
     body: str | None = None
     use: str | None = None
-    """Name of the site function that parses the page; None: the first whose pattern matches."""
+    """Name of the page function that parses the page. None: the first whose pattern matches."""
     carry: Any = None
-    """JSON value handed on to the page function, at most 4 KiB."""
+    """A JSON value that is passed to the page function, at most 4 KiB."""
     id: str | None = None
     country: str | None = None
     region: str | None = None
-    """Only a worker of this region makes it."""
+    """Only a worker of this region makes the request."""
     proxy: str | None = None
     rung: str | None = None
     added_at: float | None = None
     """Seconds since the epoch, as given by the producer."""
     known: KnownPage | None = None
     rule: Any = None
-    """Of a file: what it may be (`assets.Rule`)."""
+    """For a file: the rule that it must satisfy (`assets.Rule`)."""
 
 
 EXTRA = (
@@ -93,12 +93,12 @@ _EXTRA = frozenset(EXTRA)
 
 
 def infrastructure(request: Request) -> bool:
-    """Whether it is for no page: it is not counted as found."""
+    """Returns whether the request is for a non-page (robots.txt, sitemap), which does not count as found."""
     return request.use is not None and request.use.startswith("@") and request.use != FILE
 
 
 def split(url: str) -> tuple[str, str, str]:
-    """Take a serialized http(s) URL apart: scheme, host (authority without credentials), path with query.
+    """Splits a serialized http(s) URL into scheme, host (authority without credentials), and path with query.
 
     >>> split("https://example.com:8443/a?b=1")
     ('https', 'example.com:8443', '/a?b=1')
@@ -111,7 +111,7 @@ def split(url: str) -> tuple[str, str, str]:
 
 
 def pack(request: Request) -> tuple[str, bytes]:
-    """Return the request's host and its entry for the queue of that host."""
+    """Returns the request's host and its entry for the queue of that host."""
     scheme, host, path = split(request.url)
     extra = {name: value for name in EXTRA if (value := getattr(request, name)) not in (None, (), "GET")}
     referrer = request.referrer
@@ -123,17 +123,17 @@ def pack(request: Request) -> tuple[str, bytes]:
 def entry(
     scheme: str, path: str, depth: int, referrer: str | None, extra: dict[str, Any] | None = None
 ) -> bytes:
-    """The stored form of a request, made from its parts: the hot path for the links of a page."""
+    """Returns the stored form of a request from its parts. This is the hot path for the links of a page."""
     body: tuple[Any, ...] = (path, depth, referrer, extra) if extra else (path, depth, referrer)
     try:
         packed = _encode(body)
-    except UnicodeEncodeError:  # half a surrogate pair in what a site function made of a page
+    except UnicodeEncodeError:  # a site function made text with an unpaired surrogate
         packed = _encode(_whole(body))
     return (b"s" if scheme == "https" else b"h") + PLAIN + packed
 
 
 def _whole(value: Any) -> Any:
-    """A value whose texts can be encoded: half a surrogate pair becomes U+FFFD."""
+    """Returns a value whose texts can be encoded: an unpaired surrogate becomes U+FFFD."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
@@ -142,8 +142,8 @@ def _whole(value: Any) -> Any:
 
 
 def unpack(host: str, stored: bytes, priority: int = 0) -> Request:
-    """The request of an entry that lay in the queue of `host`. ConfigError when it needs what this gossamer
-    does not know."""
+    """Returns the request of an entry from the queue of `host`. Raises ConfigError if it needs a newer
+    version of gossamer."""
     scheme = "https" if stored[:1] in b"sS" else "http"
     fields = _decode(stored[3:])
     path, depth, referrer = fields[:3]

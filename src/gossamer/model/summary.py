@@ -1,4 +1,4 @@
-"""The summary of a crawl: what `status` shows and `--json` prints (docs/records.md)."""
+"""The summary of a crawl, which `status` shows and `--json` prints (docs/records.md)."""
 
 from __future__ import annotations
 
@@ -27,66 +27,64 @@ class Summary(msgspec.Struct):
     reason: str | None
     started_at: str
     elapsed: float
-    """Seconds the crawl was at work, earlier runs included."""
+    """Seconds of work on the crawl, earlier runs included."""
     found: int
     pages: int
-    """Visits that ended with an HTTP answer, whatever its status."""
+    """Visits that ended with an HTTP response of any status."""
     redirected: int
     items: int
     succeeded: int
     """Pages with status 2xx or 304."""
     failed: int
-    """Errors for good that are no dead letters: dropped or cancelled ones."""
+    """Permanent errors that are not dead letters: dropped or canceled URLs."""
     skipped: dict[str, int]
     retried: int
     dead: int
     """Dead letters that wait for a decision."""
     pending: int
     bytes: int
-    """Of bodies as received."""
+    """Bytes of bodies as received."""
     pages_per_second: float
     hosts: int
     errors: dict[str, int]
     outputs: list[str]
     new: int = 0
-    """Items that the store did not have before the run; without a store that keeps items: pages that no
+    """Items that the store did not have before the run. Without a store that keeps items: pages that no
     earlier pass knew (docs/absence.md)."""
     changed: int = 0
-    """Items that say something else than before; without such a store: pages of a `--refresh` that do."""
+    """Items whose content changed. Without such a store: changed pages of a `--refresh`."""
     unchanged: int = 0
-    """Items that say what they said before, and pages of a `--refresh` that are as they were: no row was
-    written."""
+    """Items with equal content, and unchanged pages of a `--refresh`. No row was written for them."""
     gone: int = 0
-    """Items that were marked as gone; without a store that keeps items: pages that were there and answer 404
-    or 410."""
+    """Items marked as gone. Without a store that keeps items: known pages that now answer 404 or 410."""
     refused: int = 0
     """Rows that a store refused (refused.jsonl in the crawl's folder)."""
     files: int = 0
-    """Files of items that were kept."""
+    """Files of items that were stored."""
     rejected: int = 0
-    """Items kept aside, as something is wrong with them."""
+    """Items that were rejected because of an error."""
     dropped: int = 0
     """Items that steps dropped."""
     refused_kinds: list[str] = []
     """Kinds of which a store refused every row of the run."""
     duplicates: dict[str, int] = {}
-    """Pages that say the same as another (`exact`), or nearly (`near`); `unkept`: that began a group when
-    there was no more room."""
+    """Pages equal to another (`exact`) or nearly equal (`near`). `unkept`: pages that started a group when
+    the index was full."""
     sites: dict[str, Quality] = {}
-    """What the sites give, by name."""
+    """The quality of each site, by name."""
 
     def adds_up(self) -> bool:
-        """Whether every found URL is accounted for."""
+        """Returns whether every found URL is accounted for."""
         ended = self.pages + self.redirected + self.failed + self.dead
         return self.found == ended + self.pending + sum(self.skipped.values())
 
     def of_site(self, name: str) -> Summary:
-        """The same with one of its sites alone."""
+        """Returns the summary with only one of its sites."""
         return msgspec.structs.replace(self, sites={name: self.sites[name]})
 
 
 def failed(crawl: str, reason: str) -> Summary:
-    """The summary of a crawl that failed before its counts could be read.
+    """Returns the summary of a crawl that failed before its counts could be read.
 
     >>> failed("books", "the store does not answer").state
     'failed'

@@ -1,4 +1,4 @@
-"""A verdict: what becomes of a claim. Decided by one pure function, written down by the frontier."""
+"""A verdict: how a claim ends. One pure function decides it, and the frontier records it."""
 
 from __future__ import annotations
 
@@ -40,31 +40,31 @@ ERRORS = (
 
 
 class Done(msgspec.Struct, frozen=True):
-    """The visit gave a page; `error` names what is wrong with it as data (http-4xx, parse), or None."""
+    """The visit gave a page. `error` names a problem as data (http-4xx, parse), or is None."""
 
     error: str | None = None
 
 
 class Redirected(msgspec.Struct, frozen=True):
-    """The visit gave a redirect; `target` is its child in fetch form, `again` a cookie bounce to the same
-    URL."""
+    """The visit gave a redirect. `target`: its child in fetch form. `again`: a cookie bounce to the same URL."""
 
     target: str
     again: bool = False
 
 
 class Retry(msgspec.Struct, frozen=True):
-    """Try again later; when no retry is left the request is dead with this reason (a word of ERRORS)."""
+    """Try again later. If no retry is left, the request becomes a dead letter with this reason (a word of
+    ERRORS)."""
 
     reason: str
     detail: str = ""
     after: float = 0.0
-    """Seconds the server asked for (Retry-After): it moves the whole host."""
+    """Seconds that the server asked for (Retry-After). They apply to the whole host."""
 
 
 class Drop(msgspec.Struct, frozen=True):
-    """Never again. `skip`: a word of SKIPS, nothing was wanted; else `error`, a word of ERRORS: a dead
-    letter."""
+    """Never try again. `skip`: a word of SKIPS, for a URL that is not wanted. Otherwise `error`, a word of
+    ERRORS, for a dead letter."""
 
     skip: str | None = None
     error: str | None = None
@@ -72,7 +72,7 @@ class Drop(msgspec.Struct, frozen=True):
 
 
 class Later(msgspec.Struct, frozen=True):
-    """Nothing was asked, and it counts as no try: it goes back to its queue, its host waits."""
+    """No request was made, and it does not count as a try. The URL is requeued and its host waits."""
 
     after: float
 

@@ -1,4 +1,4 @@
-"""A visit: the full record of one trip of a claim, and the rows and attempts it leaves behind."""
+"""A visit: the complete record of one claim's processing, with the claim, the rows and the attempts."""
 
 from __future__ import annotations
 
@@ -13,42 +13,44 @@ from gossamer.model.request import KnownPage, Request
 
 
 class Claim(msgspec.Struct):
-    """A request handed to a worker under a lease. `token` fences it: a settle with a stale token is refused."""
+    """A request that was given to a worker under a lease. `token` fences it: a settle with a stale token is
+    refused."""
 
     token: int
     bucket: int
     host: str
     request: Request
     kind: str = "page"
-    """`page`, `robots` (fetch this origin's robots.txt), or `gate` (only evaluate, visit at most one of the
-    batch)."""
+    """`page`, `robots` (fetch this origin's robots.txt), or `gate` (evaluate only; at most one claim of the
+    batch is visited)."""
     attempt: int = 0
-    """How often this request was tried and failed before."""
+    """How often this request was tried before and failed."""
     crashes: int = 0
     robots: int = 0
-    """Version of the origin's robots rules; 0: not asked for; negative: nothing may be fetched
-    (`politeness.closed`). Of a robots claim: how often robots.txt was tried in vain."""
+    """The version of the origin's robots rules. 0: not requested yet. Negative: nothing may be fetched
+    (`politeness.closed`). For a robots claim: how often fetching robots.txt failed."""
     pace: str = ""
-    """The host's pace as the frontier keeps it (politeness.pace)."""
+    """The host's pace as the frontier stores it (`politeness.pace`)."""
     delay: float = 0.0
-    """Seconds between starts in force for the host when the claim was made."""
+    """The host's seconds between starts when the claim was made."""
     floor: float = 0.0
-    """The host's Crawl-delay or 1 / Request-rate in seconds: the least delay, whatever its pace."""
+    """The host's Crawl-delay or 1 / Request-rate in seconds: the minimum delay, regardless of its pace."""
     rate: float | None = None
     """The delay in seconds that an operator fixed for the host."""
     vouchers: int = 0
-    """Domains in good standing that link to a discovered host; 0 for a seed's host."""
+    """Number of domains in good standing that link to a discovered host. 0 for a seed's host."""
     again: bool = False
-    """It was visited before, and is only read again: a shorter way to it was found (`road.nearer`)."""
+    """Whether a visited page is only read again, because a shorter path to it was found (`worker.min_depth`).
+    """
     trouble: str = ""
-    """What is wrong with its host, '' when nothing is (`politeness.breaker.Trouble.of`)."""
+    """The state of the host's circuit breaker, '' if it is healthy (`politeness.breaker.Trouble.of`)."""
     strange: str = ""
-    """Why this gossamer cannot make the request: a newer one wrote it. It goes back, and this worker does no
-    work for the crawl."""
+    """Why this version of gossamer cannot make the request: a newer version wrote it. The claim is requeued,
+    and this worker stops working on the crawl."""
 
 
 class PageRecord(msgspec.Struct, omit_defaults=False):
-    """One line of a page output, as docs/records.md says."""
+    """One line of a page output, as described in docs/records.md."""
 
     url: str
     requested_url: str
@@ -75,11 +77,11 @@ class PageRecord(msgspec.Struct, omit_defaults=False):
 
 
 ASIDE = "!aside"
-"""Kind of the rows that are kept aside: items that something is wrong with."""
+"""The kind of rejected rows: items with an error."""
 
 
 class RequestContext(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a stored page was asked for: what a site function sees beside the page itself, and how it was got."""
+    """How a stored page was requested and fetched: what a site function receives besides the page."""
 
     method: str = "GET"
     body: str | None = None
@@ -94,8 +96,8 @@ class RequestContext(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Raw(msgspec.Struct):
-    """An answer as it came, for outputs that keep pages whole. `at`: start of the request, seconds since the
-    epoch."""
+    """A response as it was received, for outputs that keep whole pages. `at`: start of the request, in
+    seconds since the epoch."""
 
     url: str
     status: int
@@ -105,18 +107,18 @@ class Raw(msgspec.Struct):
     asked: RequestContext
     address: str | None = None
     cut: bool = False
-    """The body was longer than what was kept."""
+    """Whether the body was longer than what was kept."""
     packed: Any = None
-    """What an output made of it beforehand (`parts.Packs`)."""
+    """The row as an output encoded it in advance (`interfaces.Packs`)."""
 
 
 class Edge(msgspec.Struct):
     """A link of a page (docs/records.md)."""
 
     source: str
-    """The page's key: the canonical form of the URL that was asked for first."""
+    """The page's key: the canonical form of the URL that was requested first."""
     target: str
-    """The canonical form of the address."""
+    """The canonical form of the link's URL."""
     url: str
     """The page's URL."""
     text: str
@@ -127,32 +129,33 @@ class Edge(msgspec.Struct):
 
 
 LINK, LINKS = "page_link", "@link"
-"""Kinds of the rows of links: of a table, of files that hold nothing else."""
+"""Kinds of link rows: of a table, and of files that contain only links."""
 
 
 class Row(msgspec.Struct):
-    """One row for the sinks. `kind` is "page", RAW or the item's kind; `key` its stable key within that kind."""
+    """One row for the sinks. `kind` is "page", RAW or the item's kind; `key` is its stable key within that
+    kind."""
 
     kind: str
     key: str
     data: PageRecord | dict[str, Any] | Raw | Edge
     run: str = ""
-    """The run that saw it, where its site says that a whole run sees all there is (`complete=True`)."""
+    """The run that saw the item, if its site declares that each run sees all items (`complete=True`)."""
     sketch: Sketch | None = None
-    """What it says, where it is to be marked with the group of what says the same."""
+    """The sketch of its content, if near-duplicates are marked."""
     once: bool = False
-    """It is dropped where another says the same, or nearly."""
+    """Whether the row is dropped if another row is equal or nearly equal."""
     lacks: tuple[str, ...] = ()
-    """Fields without a value that nearly all items of the last good runs have: stores that keep items get it
-    when the run is judged."""
+    """Fields without a value that nearly all items of the last good runs have. Stores that keep items receive
+    the row when the run is judged."""
 
 
 RAW = "@raw"
-"""The kind of rows that only outputs of whole pages take."""
+"""The kind of rows for outputs of whole pages only."""
 
 
 class Attempt(msgspec.Struct, omit_defaults=True):
-    """One request made, a line of attempts.jsonl (docs/records.md). Secrets are masked before it is made."""
+    """One request, a line of attempts.jsonl (docs/records.md). Secrets are masked before the line is made."""
 
     ts: str
     crawl: str
@@ -177,31 +180,30 @@ class Attempt(msgspec.Struct, omit_defaults=True):
 
 
 class KnownLine(msgspec.Struct, omit_defaults=True):
-    """What is remembered of a visit for a later pass, a line of known.jsonl: the request, and what came of
-    it."""
+    """What is stored of a visit for a later pass, a line of known.jsonl: the request and its result."""
 
     url: str
-    """That was asked for first, before any redirect."""
+    """The URL that was requested first, before any redirect."""
     at: int
     """Seconds since the epoch."""
     known: KnownPage
     depth: int = 0
     referrer: str | None = None
     needs: dict[str, Any] = {}
-    """Whatever else its request has."""
+    """The other fields of its request."""
 
 
 Group = tuple[int, str, int, str, str, str]
 """Links of one host: bucket, host, level (priority), lane, flags (`add.lua`), voucher (registered domain or
 '')."""
 Adds = dict[Group, list[Any]]
-"""Per group the flat list `hi, lo, entry, hi, lo, entry, ...` (halves of the fingerprint, `request.entry`).
-"""
+"""For each group the flat list `hi, lo, entry, hi, lo, entry, ...` (halves of the fingerprint,
+`request.entry`)."""
 
 
 class Claimed(msgspec.Struct):
-    """What asking a bucket for claims brought. `next_at`: when the next host is ready (store's clock, ms; -1:
-    none waits); `limit`: the limit that is reached (pages, bytes) or ''."""
+    """The result of claiming from a bucket. `next_at`: when the next host is ready (store's time, ms; -1: no
+    host waits). `limit`: the limit that was reached (pages, bytes) or ''."""
 
     now: int
     next_at: int
@@ -209,16 +211,16 @@ class Claimed(msgspec.Struct):
     claims: list[Claim]
     bucket: int = 0
     sure: bool = True
-    """False: no replica of the store knows of the claims, so they must not be visited."""
+    """False: no replica of the store has the claims, so they must not be visited."""
 
 
 class Settle(msgspec.Struct):
-    """How one claim ends; `action` as in `settle.lua`, times in milliseconds."""
+    """How one claim ends. `action` as in `settle.lua`, times in milliseconds."""
 
     token: int
     action: str
     since: int = -1
-    """Since the request began; -1: none was made."""
+    """Time since the request began. -1: no request was made."""
     delay: int = 0
     pace: str = ""
     host_wait: int = 0
@@ -226,18 +228,18 @@ class Settle(msgspec.Struct):
     reason: str = ""
     detail: str = ""
     health: str = ""
-    """What it says of the host: nothing, `g` a good answer, `b` blocked, `f` a fault, `e` one of a URL that
-    failed before, `d` a fault after which the host is given up (`politeness.breaker`)."""
+    """What the visit says about the host: '' nothing, `g` a good response, `b` blocked, `f` a fault, `e` a
+    fault of a URL that failed before, `d` a fault after which the host is given up (`politeness.breaker`)."""
     final: bool = False
-    """Its failure is the name's own: a server said that there is none."""
+    """Whether the failure concerns the name itself: a DNS server answered that it does not exist."""
     mark: int | None = None
-    """Fingerprint of the URL where depths are kept: it was visited at `depth`."""
+    """Fingerprint of the URL if depths are kept. It was visited at `depth`."""
     depth: int = 0
 
 
 class Commit(NamedTuple):
     """Claims of one bucket that end together, with their counts, links (of any bucket) and file lengths
-    (path, committed, new); `hosts`: the bytes that came of each host."""
+    (path, committed, new). `hosts`: bytes received per host."""
 
     bucket: int
     settles: Sequence[Settle]
@@ -248,31 +250,32 @@ class Commit(NamedTuple):
 
 
 class Visit(msgspec.Struct):
-    """The record of one trip as it waits for its commit: how the claim ends, and what it leaves behind."""
+    """The record of one claim's processing while it waits for its commit: how the claim ends, its rows and
+    attempts."""
 
     claim: Claim
     settle: Settle
     began: float = 0.0
-    """Monotonic time at which the request began; 0 when none was made."""
+    """Monotonic time at which the request began, 0 if no request was made."""
     put_at: float = 0.0
-    """Monotonic time at which it was handed to the committer."""
+    """Monotonic time at which the visit was given to the committer."""
     rows: list[Row] = []
     attempts: list[Attempt] = []
     seen: KnownLine | None = None
     counts: dict[str, int] = {}
-    """Changes of the crawl's counts that this visit makes."""
+    """Changes to the crawl's counts."""
     adds: Adds = {}
     size: int = 0
-    """Bytes it holds in memory, roughly."""
+    """Approximate bytes in memory."""
     elapsed: float = 0.0
     """Seconds from the start of its request to the last byte."""
     gone: str = ""
-    """When its page answered that it is gone (404, 410), RFC 3339; items that stood there are deleted."""
+    """When the page was found gone (404, 410), RFC 3339. Items of the page are then marked as deleted."""
     later: Callable[[Visit], None] | None = None
-    """Adds what its items name, those that are still among its rows, once it is known which stay."""
+    """Adds the files of those items that remain among its rows, once that is known."""
 
     def ends(self, now: float) -> Settle:
-        """Its settle with `since` as of `now` (monotonic)."""
+        """Returns its settle with `since` as of `now` (monotonic)."""
         if self.began:
             self.settle.since = max(0, round((now - self.began) * 1000))
         return self.settle
