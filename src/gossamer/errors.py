@@ -7,6 +7,7 @@ values.
 from __future__ import annotations
 
 import errno
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -140,10 +141,16 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The error numbers of a disk that is full, or of a file that may not grow."""
 
 
+_NOT_LOADED = re.compile("failed to map segment|cannot allocate memory", re.IGNORECASE)
+"""What the dynamic linker writes if there is not enough memory for a shared library."""
+
+
 def own_limit(error: BaseException | None) -> str:
     """What of its own the process ran short of, in words; '' when the error means something else."""
     for _ in range(5):
         if isinstance(error, MemoryError):
+            return OWN_LIMITS[errno.ENOMEM]
+        if isinstance(error, ImportError) and _NOT_LOADED.search(str(error)):
             return OWN_LIMITS[errno.ENOMEM]
         if isinstance(error, OSError) and error.errno in OWN_LIMITS:
             return OWN_LIMITS[error.errno]

@@ -288,8 +288,11 @@ class Crawl:
             for path, was in self.precious.items()
             if path.read_bytes() != was
         ]
+        now = self.folder / self.out  # outputs may have been moved since
         deleted = [
-            path for path in self.foreign if not any(map(is_foreign, path.parent.glob(f"{path.name}*")))
+            path
+            for path in self.foreign
+            if not any(is_foreign(file) for at in (path.parent, now) for file in at.glob(f"{path.name}*"))
         ]
         return found + [f"the foreign line in {path.name} was deleted" for path in deleted]
 

@@ -29,11 +29,18 @@ def web() -> Iterator[Web]:
 
 
 def crawl(
-    web: Web, folder: Path, *before: str, files: int | None = None, more: tuple[str, ...] = ()
+    web: Web,
+    folder: Path,
+    *before: str,
+    files: int | None = None,
+    memory: int | None = None,
+    more: tuple[str, ...] = (),
 ) -> subprocess.Popen[str]:
-    """A crawl in a process that may open so many files."""
+    """A crawl in a process that may open so many files, and map so many bytes of memory."""
 
     def limit() -> None:
+        if memory is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         if files is not None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
 
@@ -102,6 +109,22 @@ def test_too_few_end_it_in_one_line(web: Web, tmp_path: Path, files: int) -> Non
     assert "ulimit -n" in line
     assert "Traceback" not in err
     whole(crawl(web, tmp_path), tmp_path, web)
+
+
+@pytest.mark.parametrize("mebibytes", [120, 150, 250, 350])
+def test_too_little_memory_ends_it_in_one_line_or_is_enough(web: Web, tmp_path: Path, mebibytes: int) -> None:
+    pytest.importorskip("pyarrow")  # its libraries alone need more
+    more = ("-o", "o.parquet")
+    process = crawl(web, tmp_path, memory=mebibytes << 20, more=more)
+    _, err = process.communicate(timeout=120)
+    if process.returncode:
+        assert process.returncode == 9, (process.returncode, err)
+        assert (
+            len([line for line in err.splitlines() if line.startswith("gossamer: short of memory")]) == 1
+        ), err
+        assert "a bug" not in err
+        assert "Traceback" not in err
+    whole(crawl(web, tmp_path, more=more), tmp_path, web)
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="no prlimit here")
