@@ -119,3 +119,15 @@ def test_every_decision_is_listed() -> None:
 def test_every_page_is_reachable_from_the_index() -> None:
     listed = set(re.findall(r"\]\(([^)#]+)", (DOCS / "index.md").read_text()))
     assert [page.name for page in DOCS.glob("*.md") if page.name not in listed | {"index.md"}] == []
+
+
+def test_the_glossary_has_forty_nouns_at_most() -> None:
+    nouns = (DOCS / "glossary.md").read_text().split("\n## ")[1]
+    assert 10 < len(re.findall(r"^\| [a-z]", nouns, re.MULTILINE)) - 1 <= 40
+
+
+def test_the_files_that_decide_are_there() -> None:
+    table = (DOCS / "architecture.md").read_text().split("\n## Where is it decided?")[1].split("\n## ")[0]
+    files = re.findall(r"`([a-z_/]+\.(?:py|lua))`", table)
+    assert len(files) >= 20
+    assert [file for file in files if not (ROOT / "src" / "gossamer" / file).exists()] == []
