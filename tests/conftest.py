@@ -4,6 +4,7 @@ test."""
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -15,6 +16,11 @@ import pytest
 import redis
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# `nohup ./test` and `./test &` pass ignored signals on, and the commands under test would inherit them.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def valkey_binary() -> str:
