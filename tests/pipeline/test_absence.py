@@ -20,6 +20,7 @@ import pytest
 from gossamer.api import job_of
 from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import crawl
+from gossamer.cli.crawl import finish
 from gossamer.items.gates import parse as gate
 from gossamer.model.absence import judge, not_an_item, too_many, usual
 from gossamer.model.quality import GoodRun, Quality, of_counts
@@ -205,8 +206,11 @@ async def test_thirty_days_of_a_shop_in_sqlite(tmp_path: Path) -> None:
         output = tmp_path / "out.sqlite"
         for said, day, *expected in DAYS:
             shop.day = day
-            end = await crawl(job(tmp_path, str(output)))
+            one = job(tmp_path, str(output))
+            end = await crawl(one)
             assert [end.new, end.changed, end.gone, len(live(output))] == expected, said
+            code = finish(end, False, one, {"quiet": True, "json": False, "refresh": False})
+            assert code == (9 if day.listing == "503" else 0), said
             assert all(title.startswith("Pot ") for title, _ in live(output).values()), said
             missing = {key for key, (_, price) in live(output).items() if price is None}
             assert missing == day.priceless, said
