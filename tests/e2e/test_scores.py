@@ -52,7 +52,7 @@ async def judged(web: Web, folder: Path, store: str) -> None:
     assert last.count("good") >= 80
     assert sum(made) == 0, "it is out"
     assert len(web_seen(web, "banned")) <= claimed["banned"] + 32, "what was under way ended"
-    assert {name for name, line in crew.said if "takes itself out" in line} == {"dead", "banned"}
+    assert {name for name, line in crew.said if "stops claiming" in line} == {"dead", "banned"}
     assert any("(dns) while others succeed" in line for _, line in crew.said)
 
 
@@ -71,7 +71,7 @@ async def test_a_lone_worker_waits_out_a_dead_network_and_comes_back(
     with serving(tmp_path, free(), easy=6, hard=0) as web:
         said = await unplugged(web, tmp_path, shared_store)
     assert [line.partition(":")[0] for line in said] == [
-        "this worker takes itself out",
+        "this worker stops claiming",
         "this worker is back",
     ]
 

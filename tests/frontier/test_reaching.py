@@ -83,7 +83,7 @@ def service() -> Iterator[Watched]:
 async def test_a_password_is_wanted_and_right_or_wrong(guarded: Process) -> None:
     at = f"127.0.0.1:{guarded.port}"
     await use(f"redis://:{SECRET}@{at}")
-    assert "it wants one" in await refused(f"redis://{at}")
+    assert "it requires one" in await refused(f"redis://{at}")
     for wrong in (f"redis://:{SECRET}x@{at}", f"redis://joe:{SECRET}@{at}"):
         assert "user/password refused" in await refused(wrong)
 

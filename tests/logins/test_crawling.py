@@ -331,7 +331,7 @@ async def test_robots_and_the_end_of_a_session_are_minded(tmp_path: Path) -> Non
     async with open_club(club) as server:
         ran = await crawl(tmp_path, site(tmp_path, server.url()))
         assert (ran.code, club.logins) == (4, {}), ran
-        assert "may not be asked for: robots" in ran.err
+        assert "must not be fetched: robots" in ran.err
         ran = await crawl(tmp_path, site(tmp_path, server.url(), more=", robots=False"), "--fresh")
         assert (ran.code, ran.summary["pages"]) == (0, 5), ran.err
         assert not [target for _, target in club.asked if target == "/logout"]

@@ -101,15 +101,15 @@ async def test_a_form_is_sent_with_all_that_is_in_it_and_redirects_are_followed(
 BAD: list[tuple[list[Page | Failure], str]] = [
     (
         [page(URL, FORM.format("https://evil.example/in"))],
-        "would go to evil.example, which is none of its hosts",
+        "would go to evil.example, which is not one of the site's hosts",
     ),
-    ([page(URL, FORM.format("http://club.example/in"))], "would go to http://club.example, for all to read"),
+    ([page(URL, FORM.format("http://club.example/in"))], "would go to http://club.example unencrypted"),
     (
         [
             page(URL, FORM.format("/in")),
             page("https://club.example/in", status=307, location="https://www.club.example/"),
         ],
-        "on to www",
+        "the form values to www",
     ),
     ([page(URL, "<form><input name=user></form><form></form>")], "there is no form that asks for a password"),
     ([page(URL, status=302, location=URL)] * 12, "more than 10 redirects"),
@@ -131,7 +131,7 @@ async def test_a_secret_in_a_url_is_in_no_attempt_and_goes_nowhere_else() -> Non
     done, _, told = await enter(Login(by_get, FIELDS), page("https://club.example/in", "hello"))
     assert done == Entered("", {}, "")
     assert [one.url for one in told] == ["https://club.example/in?q=***"]
-    with pytest.raises(ConfigError, match="none of its hosts"):
+    with pytest.raises(ConfigError, match="not one of the site's hosts"):
         await enter(Login(by_get, FIELDS), page("https://club.example/in"), domains=("other.example",))
 
 
@@ -154,7 +154,7 @@ async def test_what_may_pass_is_a_failure_for_now(came: Page | Failure, reason: 
 
 
 async def test_robots_txt_shuts_a_log_in_out() -> None:
-    with pytest.raises(ConfigError, match="may not be asked for: robots: line 2"):
+    with pytest.raises(ConfigError, match="must not be fetched: robots: line 2"):
         await enter(Login(URL, FIELDS), shut=Drop(skip="robots", detail="line 2"))
     done, _, told = await enter(Login(URL, FIELDS), shut=Drop(error="robots-unreachable"))
     assert isinstance(done, Failure)

@@ -89,7 +89,7 @@ def test_secrets_are_masked_and_the_rest_is_legible(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "it wants one, as in redis://USER:PASSWORD@HOST (it was not given)",
+        "it requires one, as in redis://USER:PASSWORD@HOST (it was not given)",
         "-o mongodb://h: write mongodb://USER@HOST/DATABASE",
         "postgresql://crawler:${env:PG_PASSWORD}@db/shop?table=x",
         "https+webhook://h/?secret=${env:HOOK}&batch=5",

@@ -64,7 +64,7 @@ TABLE: list[tuple[Request, Page | Failure, str | None, bool, Verdict]] = [
         page(302, location="file:"),
         None,
         False,
-        Drop(skip="filter", detail="redirected to what is no http(s) URL"),
+        Drop(skip="filter", detail="redirected to a URL that is not http(s)"),
     ),
     (Request(URL), page(429), None, False, Retry("rate-limited", "HTTP 429", 0.0)),
     (Request(URL), page(429, retry_after="7"), None, False, Retry("rate-limited", "HTTP 429", 7.0)),

@@ -76,7 +76,7 @@ def test_the_ending_chooses_and_a_format_forces(spec: str, path: str, form: str)
         ("x.warc", r"write x\.warc\.gz, or x\.warc/:warc"),
         ("X.Warc", r"write X\.warc\.gz"),
         ("x.warc.zst", r"write x\.warc\.gz"),
-        ("out.csv.xz", r"not packed, write out\.csv$"),
+        ("out.csv.xz", r"not compressed, write out\.csv$"),
         ("x.db", "did you mean sqlite"),
         ("x.ndjson", "did you mean jsonl"),
         ("..", "names no format"),

@@ -156,7 +156,7 @@ def test_parts_of_another_type_are_told_at_once(tmp_path: Path) -> None:
 def test_a_file_that_is_no_whole_warc_is_told_at_once(tmp_path: Path, there: bytes) -> None:
     path = tmp_path / "a.warc.gz"
     path.write_bytes(there)
-    with pytest.raises(SinkError, match="no WARC of whole gzip members"):
+    with pytest.raises(SinkError, match="not a WARC file of whole gzip members"):
         Warc(str(path)).prepare()
     assert path.read_bytes() == there
     sink = Warc(str(path), overwrite=True)

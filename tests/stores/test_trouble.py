@@ -203,7 +203,7 @@ def test_what_is_no_store() -> None:
         "kafka://h/t?x=1": "no parameter x",
         "valkey://h/0": "hash=NAME",
         "valkey://h/0?hash=a&list=b": "hash=NAME",
-        "https+webhook://h/": "what is sent is signed",
+        "https+webhook://h/": "rows are signed",
         "mongodb://h/": "write mongodb://USER@HOST/DATABASE",
         "s4://b/k": "no store s4",
     }.items():

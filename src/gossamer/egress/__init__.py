@@ -1,5 +1,5 @@
-"""The one door to the network: names are resolved here, every answer is checked, and the collector dials the
-checked address.
+"""The only way to the network: host names are resolved here, every address is checked, and the collector
+connects to the checked address.
 
-`addresses` says which addresses are forbidden (a pure table), `resolver` turns hosts into checked addresses.
+`addresses` decides which addresses are forbidden, and `resolver` turns host names into checked addresses.
 """

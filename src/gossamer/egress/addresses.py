@@ -1,9 +1,10 @@
-"""Which addresses a crawler must not reach unless it is told to: all that are not global, in every disguise.
+"""Decides which IP addresses a crawler must not reach without permission: all addresses that are not global,
+including IPv6 addresses that embed such an IPv4 address.
 
-`ipaddress.is_global` alone says yes to NAT64 and 6to4 forms of private addresses, to multicast and to some
-reserved blocks. Of IPv6 only global unicast (2000::/3) and NAT64 are ever dialled; forms that nobody routes
-any more are refused whatever they hold. 168.63.129.16 is a public address that in Azure's machines answers
-with their secrets (WireServer). Source: the IANA special-purpose address registries (RFC 6890), RFC 6052
+`ipaddress.is_global` alone accepts NAT64 and 6to4 forms of private addresses, multicast and some reserved
+blocks. Of IPv6, only global unicast (2000::/3) and NAT64 addresses are ever used. Forms that are no longer
+routed are refused whatever address they embed. 168.63.129.16 is a public address that returns the secrets of
+a machine inside Azure (WireServer). Sources: the IANA special-purpose address registries (RFC 6890), RFC 6052
 (NAT64), RFC 3056 (6to4), RFC 4380 (Teredo), RFC 5214 (ISATAP).
 """
 
@@ -60,8 +61,8 @@ _UNICAST = ipaddress.IPv6Network("2000::/3")
 
 
 def forbidden(address: str, allow: Sequence[Network] = ()) -> str | None:
-    """Why an IP address may not be reached, or None. `allow`: networks that may be, whatever they are. Never
-    raises.
+    """Returns why an IP address may not be reached, or None if it may. `allow`: networks that are always
+    allowed. Never raises.
 
     >>> forbidden("93.184.216.34"), forbidden("64:ff9b::a9fe:a9fe")
     (None, '64:ff9b::a9fe:a9fe stands for 169.254.169.254, which is in 169.254.0.0/16')
@@ -69,7 +70,7 @@ def forbidden(address: str, allow: Sequence[Network] = ()) -> str | None:
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
-        return f"{address} is no IP address"
+        return f"{address} is not an IP address"
     if _within(found, allow):
         return None
     if reason := _reason(found):
@@ -81,7 +82,8 @@ def forbidden(address: str, allow: Sequence[Network] = ()) -> str | None:
 
 
 def embedded(address: Address) -> Iterator[IPv4Address]:
-    """The IPv4 addresses that an IPv6 address stands for: mapped, compatible, NAT64, 6to4, Teredo, ISATAP."""
+    """Yields the IPv4 addresses that an IPv6 address embeds: mapped, compatible, NAT64, 6to4, Teredo and
+    ISATAP forms."""
     if not isinstance(address, IPv6Address):
         return
     number = int(address)
@@ -97,7 +99,7 @@ def embedded(address: Address) -> Iterator[IPv4Address]:
 
 
 def networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Networks of their CIDR forms. Raises ValueError naming the bad one.
+    """Parses networks in CIDR form. Raises ValueError with the faulty one.
 
     >>> networks(["10.1.0.0/16", "::1"])
     (IPv4Network('10.1.0.0/16'), IPv6Network('::1/128'))
@@ -108,14 +110,16 @@ def networks(texts: Iterable[str]) -> tuple[Network, ...]:
 def _reason(address: Address) -> str | None:
     mapped = getattr(address, "ipv4_mapped", None)
     if mapped is not None:
-        return None  # what counts is the address that is dialled: `embedded` has it
+        return None  # `embedded` yields the IPv4 address, and that address decides
     for block in _MORE:
         if address.version == block.version and address in block:
             return f"is in {block}"
     if isinstance(address, IPv6Address) and address not in _UNICAST and address not in _NAT64:
-        return "is no global unicast address"  # RFC 4291 section 2.4: the rest is not assigned, or not for us
+        # RFC 4291 section 2.4: other IPv6 addresses are unassigned or not for public use
+        return "is not a global unicast address"
     if isinstance(address, IPv6Address) and address.sixtofour is not None:
-        return None  # what counts is what it stands for; to Python before 3.11.4 none is global
+        # the embedded IPv4 address decides: before Python 3.11.4, `is_global` is False for all 6to4 addresses
+        return None
     return None if address.is_global else "is not a global address"
 
 

@@ -1,8 +1,8 @@
-"""From host names to checked addresses: resolved once a minute, refused when any answer is forbidden, handed
-out to be pinned.
+"""Resolves host names to checked addresses. Answers are cached for a minute, a host with any forbidden
+address is refused, and the collector connects only to the addresses returned here.
 
-The text of a host is never trusted: `2130706433`, `0x7f.1` and a name that points inside all show themselves
-once resolved.
+The text of a host name is never trusted. `2130706433`, `0x7f.1` and a name that points to an internal address
+are all recognized after they are resolved.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from gossamer.egress.addresses import forbidden, networks
 from gossamer.errors import OWN_LIMITS, own_limit
 
 TTL, TTL_FAILED = 60.0, 5.0
-"""Seconds that an answer holds; shorter for a name server that did not answer, so that a retry asks again."""
+"""Seconds for which an answer is cached. TTL_FAILED applies if no name server answered, so that a retry asks
+again."""
 PATIENCE = 20.0
 THREADS = 32
 ROOM = 50_000
@@ -32,31 +33,36 @@ Lookup = Callable[[str, int], Awaitable[list[str]]]
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """Addresses that may be dialled, in the order to try; never empty."""
+    """The addresses that may be connected to, in the order to try. Never empty."""
 
     addresses: tuple[str, ...]
     reason: str = ""
     detail: str = ""
     final: bool = False
     short: str = ""
-    """As of `Refused`."""
+    """Always '', so that both results have the field (see `Refused.short`)."""
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """Why a host cannot be dialled. `reason`: dns or private; `final`: asking again cannot help."""
+    """Why a host cannot be connected to. `reason`: dns or private. `final`: a later look-up cannot
+    succeed."""
 
     reason: str
     detail: str
     final: bool
     addresses: tuple[str, ...] = ()
     short: str = ""
-    """What of its own this process had too little of to ask (`errors.OWN_LIMITS`)."""
+    """The resource that this process was too short of to look up the host (`errors.OWN_LIMITS`), or ''."""
 
 
 class Resolver:
-    """Resolves and checks. `allow`: CIDRs that may be reached; `names`: hosts typed as seeds, `host[:port]`:
-    one of those whose host is an IP address or localhost is allowed for itself alone. `lookup` replaces
-    getaddrinfo in tests. Times in seconds: `ttl` an answer holds, `patience` a name server has.
+    """Resolves hosts and checks their addresses.
+
+    - `allow`: networks that may be reached, in CIDR form.
+    - `names`: hosts that the user typed as seeds, `host[:port]`. If the host is an IP address or localhost,
+      exactly that host and port is allowed, even if its address is forbidden.
+    - `lookup`: replaces getaddrinfo in tests.
+    - `ttl`: seconds for which an answer is cached. `patience`: seconds that a name server has to answer.
     """
 
     def __init__(
@@ -76,13 +82,13 @@ class Resolver:
         self._asking: dict[str, asyncio.Task[Resolved | Refused]] = {}
 
     def known(self, authority: str) -> Resolved | Refused | None:
-        """What is known of `host[:port]` for now, without waiting."""
+        """Returns the cached result for `host[:port]`, or None. Does not wait."""
         found = self._known.get(authority)
         return found[1] if found is not None and found[0] > time.monotonic() else None
 
     async def resolve(self, authority: str) -> Resolved | Refused:
-        """The checked addresses of `host[:port]`; one look-up at a time for each, which outlives whoever
-        waits for it."""
+        """Returns the checked addresses of `host[:port]`. Only one look-up per host runs at a time, and it
+        continues if a caller that waits for it is cancelled."""
         found = self.known(authority)
         if found is not None:
             return found
@@ -97,12 +103,13 @@ class Resolver:
             task = asyncio.current_task()
             if asking.cancelled() and not (
                 task is not None and task.cancelling()
-            ):  # by `close`, not whoever waits here
+            ):  # `close` cancelled the look-up, not the caller
                 return Refused("dns", "the resolver was closed", False)
             raise
 
     async def close(self) -> None:
-        """End the look-ups (who waits for one hears of a refusal that is not final) and let the threads go."""
+        """Cancels the look-ups and releases the threads. Callers that wait for a look-up get a refusal that
+        is not final."""
         for asking in list(self._asking.values()):
             asking.cancel()
         if self._threads is not None:
@@ -121,13 +128,13 @@ class Resolver:
             if short := own_limit(error) or (
                 OWN_LIMITS[errno.ENOMEM] if getattr(error, "errno", 0) == socket.EAI_MEMORY else ""
             ):
-                # of this moment: not remembered
+                # the shortage may be over soon, so it is not cached
                 return Refused("dns", f"short of {short}", False, short=short)
             if not isinstance(error, OSError):
                 raise
             found = _failed(host, error)
-        except (ValueError, OverflowError):  # labels of more than 63 bytes, NUL, ports beyond 65535
-            found = Refused("dns", f"{authority[:300]!r} is no host name", True)
+        except (ValueError, OverflowError):  # labels longer than 63 bytes, NUL characters, ports above 65535
+            found = Refused("dns", f"{authority[:300]!r} is not a host name", True)
         else:
             found = self._checked(authority, host, addresses)
         if len(self._known) >= ROOM:
@@ -153,7 +160,8 @@ class Resolver:
 
 
 def _look_up(host: str, port: int) -> list[Any]:
-    """getaddrinfo; where it failed for want of descriptors, which it does not say, OSError with EMFILE."""
+    """Calls getaddrinfo. If it failed because the process has no file descriptor left, which its error does
+    not show, raises OSError with EMFILE."""
     try:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except socket.gaierror:
@@ -163,8 +171,8 @@ def _look_up(host: str, port: int) -> list[Any]:
 
 
 class Single:
-    """One address of each host, known before it is dialled: the same for hosts that have the same ones.
-    Another after one failed."""
+    """Resolves each host to a single address, which is known before connecting. Hosts with the same addresses
+    get the same one. After an address fails, another one is used for TTL seconds."""
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
@@ -180,12 +188,12 @@ class Single:
         return self._one(await self._resolver.resolve(authority))
 
     async def address(self, authority: str) -> str | None:
-        """The address that will be dialled; None where there is none."""
+        """Returns the address that will be connected to, or None if the host is refused."""
         found = self.known(authority) or await self.resolve(authority)
         return found.addresses[0] if found.addresses else None
 
     def failed(self, address: str) -> None:
-        """Nobody answered there: hosts that have others dial those for a while."""
+        """Records that an address did not answer. Hosts with other addresses use those for TTL seconds."""
         if len(self._failed) >= ROOM:
             self._failed.clear()
         self._failed[address] = time.monotonic() + TTL
@@ -199,8 +207,8 @@ class Single:
 
 
 def split(authority: str) -> tuple[str, int]:
-    """Host (IPv6 without brackets) and port (0 when the scheme's own) of `host[:port]`. Raises ValueError for
-    a strange port.
+    """Splits `host[:port]` into host (IPv6 without brackets) and port (0 for the scheme's default). Raises
+    ValueError for a port that is not a number.
 
     >>> split("[::1]:8080")
     ('::1', 8080)
@@ -213,8 +221,8 @@ def split(authority: str) -> tuple[str, int]:
 
 
 def in_turn(addresses: list[str]) -> tuple[str, ...]:
-    """The system's order (RFC 6724) with families in turns (RFC 8305 section 4): the second try is of the
-    other family.
+    """Returns the addresses in the system's order (RFC 6724), with the families alternating (RFC 8305 section
+    4), so that the second attempt uses the other family.
 
     >>> in_turn(["2001:db8::1", "2001:db8::2", "192.0.2.1"])
     ('2001:db8::1', '192.0.2.1', '2001:db8::2')
@@ -227,7 +235,7 @@ def in_turn(addresses: list[str]) -> tuple[str, ...]:
 
 
 def _numeric(address: str) -> str:
-    """The form that sockets report, as the pin is compared with it."""
+    """Returns an address in the form that sockets report, because the peer's address is compared with it."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     return socket.inet_ntop(family, socket.inet_pton(family, address.partition("%")[0]))
 
@@ -249,14 +257,15 @@ def _is_localhost(host: str) -> bool:
 
 
 def _own(host: str, address: str) -> bool:
-    """Whether an address is what the person meant who typed the host: that address, or (localhost) this
-    machine."""
+    """Whether an address is the one that the user typed: the same IP address, or a loopback address for
+    localhost."""
     found, host = ip_address(address), _bare(host)
     return found.is_loopback if _is_localhost(host) else found == ip_address(host)
 
 
 def _failed(host: str, error: OSError) -> Refused:
-    """RFC 1035's "no such name" is final; a server that does not answer is not."""
+    """Returns the refusal for a failed look-up. "No such name" (RFC 1035) is final; a name server that does
+    not answer is not."""
     final = isinstance(error, socket.gaierror) and error.errno in (
         socket.EAI_NONAME,
         getattr(socket, "EAI_NODATA", -5),

@@ -1,9 +1,12 @@
-"""The frontier decides which URL is next. It consists of verbs, one Lua script each, and the Python code that
-calls them.
+"""The frontier decides which URL is fetched next. Each of its verbs (add, claim, settle, ...) is one Lua
+script that Python calls.
 
-`store.keys` names every key. `verbs` calls the scripts. `crawls` keeps the records of crawls and changes
-their state. `stats` only reads, for entry points. Scripts are assembled from shared parts: `prelude` (clock,
-slots of hosts), `queue` (levels of a host), `seen` (the seen set; `pages` and `filter` with `--seen bloom`),
-`later` (what is learned about a URL after it was added), `budget` (pages of discovered hosts), `links`
-(taking URLs in). The decisions behind it are in docs/decisions/.
+`verbs` calls the scripts for a worker. `crawls` keeps the records of crawls and changes their state. `stats`
+only reads, for entry points. `store.keys` lists every key.
+
+A script is assembled from shared Lua parts and its own file. The shared parts are `prelude` (the clock and
+common functions), `host` (the slots of a host), `queue` (the priority levels of a host), `seen` (the seen
+set; `pages` and `filter` implement it for `--seen bloom`), `depths` (the shortest distance of each URL),
+`budget` (page budgets of discovered hosts) and `links` (adding URLs). The decisions behind the frontier are
+in docs/decisions/.
 """

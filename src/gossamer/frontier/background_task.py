@@ -1,4 +1,4 @@
-"""Runs a background task for the duration of a context."""
+"""Runs a background task for the duration of an `async with` block."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 
 @contextlib.asynccontextmanager
 async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
-    """Runs `work` while the context is open and cancels it at the end. An exception of `work` ends the
-    context and is raised here."""
+    """Runs `work` as a task while the block runs, and cancels it when the block ends. Yields the task.
+
+    If `work` raises an exception, the block is cancelled and the exception is raised here.
+    """
     body = asyncio.current_task()
     assert body is not None
     task = asyncio.create_task(work)

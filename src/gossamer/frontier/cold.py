@@ -1,17 +1,17 @@
-"""The cold store keeps the tails of long queues on disk, and the spiller moves URLs there and back.
-`spill.lua` decides which URLs move.
+"""The cold store keeps the tails of long queues on disk, so that they do not fill the memory of the
+frontier's store. `spill.lua` decides which URLs become cold, and the spiller moves them there and back.
 
-A row belongs to one bucket, host and level. It contains some entries, each with its number, and is identified
-by the number of its last entry. Numbers increase, so a row that a kill caused to be written twice is read in
-order and its repeated entries are skipped. The frontier's store records which entries are cold and which came
-back. Rows that it does not know are ignored.
+A row holds several queue entries of one bucket, host and level. Each entry has a number, and the row is
+identified by the number of its last entry. Numbers only grow. If a kill causes a row to be written twice, the
+reader meets the entries in order and skips the repeated ones. The frontier's store records which entries are
+cold and which came back. Rows that it does not mention are ignored.
 
-The spiller empties the outbox and refills hosts that run low. Every worker of a crawl has a spiller, and a
-short lease decides which one works. The lease only avoids double work. All moves are guarded by numbers
-(`spilled.lua`, `refill.lua`), so a spiller that was stopped and continues later, or a kill between any two
-steps, neither loses nor repeats a URL. Rows are written to the cold store after the store's own disk has
-them, and deleted after the store's disk has recorded that they came back. After a power failure each URL is
-in one of the two.
+The spiller empties the outbox and refills hosts whose queue runs low. Every worker of a crawl has a spiller,
+and a short lease decides which one works. The lease only avoids duplicate work. Every move is checked against
+entry numbers (`spilled.lua`, `refill.lua`), so a paused spiller or a kill between two steps neither loses nor
+repeats a URL. Rows are written to the cold store after the frontier's store has them on disk, and deleted
+after the frontier's store has their return on disk. After a power failure, each URL is in at least one of the
+two.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ log = logging.getLogger("gossamer.worker")
 HOT = 512
 """Number of URLs per host and level that stay in the store's memory."""
 ROW = 256
-"""Number of entries in a row."""
+"""Maximum number of entries in a row."""
 T = TypeVar("T")
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[tuple[int, bytes]]).decode
 
 
 class ColdEntry(NamedTuple):
-    """Entries of one host and level, ordered by number."""
+    """One row: packed entries of one host and level. `last` is the number of its last entry."""
 
     host: str
     level: int
@@ -61,29 +61,32 @@ class Cold(Protocol):
     """The cold store of one crawl."""
 
     away: float | None
-    """The `time.monotonic()` since which it fails, or None."""
+    """The `time.monotonic()` at which the cold store began to fail; None while it works."""
 
     async def try_out(self) -> None:
         """Raises if the cold store accepts no rows."""
 
     async def write(self, bucket: int, rows: Sequence[ColdEntry]) -> None:
-        """Writes rows. They are on the disk on return, as far as the cold store guarantees that."""
+        """Stores rows. When this returns, they are as durable as the backend makes a finished write."""
 
     async def read(self, bucket: int, host: str, level: int, after: int, n: int) -> list[tuple[int, bytes]]:
-        """Returns the first n (number, entry) after a number, in order."""
+        """Returns the first `n` pairs (number, entry) whose number is greater than `after`, in ascending
+        order."""
 
     async def trim(self, bucket: int, upto: Sequence[tuple[str, int, int]]) -> None:
-        """Deletes rows that are no longer needed: (host, level, number of the last entry to delete)."""
+        """Deletes rows that are no longer needed. `upto` has (host, level, number), and every row up to that
+        number goes."""
 
     async def drop(self) -> None:
-        """Deletes everything."""
+        """Deletes all rows."""
 
     async def close(self) -> None:
         """Closes files or connections."""
 
 
 def rows(entries: Iterable[tuple[str, int, int, bytes]]) -> list[ColdEntry]:
-    """Groups (host, level, number, entry) into rows, in the order of the numbers."""
+    """Packs (host, level, number, entry) tuples into rows of at most ROW entries. The input is sorted by
+    number."""
     groups: dict[tuple[str, int], list[tuple[int, bytes]]] = {}
     for host, level, number, entry in entries:
         groups.setdefault((host, level), []).append((number, entry))
@@ -95,7 +98,8 @@ def rows(entries: Iterable[tuple[str, int, int, bytes]]) -> list[ColdEntry]:
 
 
 def unrolled(blobs: Iterable[bytes], after: int, n: int) -> list[tuple[int, bytes]]:
-    """Returns the first n entries after a number. `blobs` are ordered by the number of their last entry."""
+    """Returns the first `n` entries whose number is greater than `after`. `blobs` are sorted by their last
+    number."""
     found: list[tuple[int, bytes]] = []
     for blob in blobs:
         for number, entry in _decode(blob):
@@ -130,7 +134,7 @@ class ColdFiles:
         )
 
     async def read(self, bucket: int, host: str, level: int, after: int, n: int) -> list[tuple[int, bytes]]:
-        """Reads as many rows as n entries need."""
+        """Reads only as many rows as `n` entries need."""
         text = (
             "SELECT entries FROM cold WHERE bucket = ? AND host = ? AND level = ? AND last > ? ORDER BY last"
         )
@@ -197,7 +201,7 @@ class ColdServer:
         self._full = False
 
     async def try_out(self) -> None:
-        """Writes and deletes a test value."""
+        """Writes a test key that expires after 60 s."""
         await self._do(self.store.client.set(f"gossamer:cold:{self.crawl}:", "1", ex=60), writes=True)
 
     def key(self, bucket: int, host: str, level: int) -> str:
@@ -213,7 +217,7 @@ class ColdServer:
         await self._do(pipe.execute(), writes=True)
 
     async def read(self, bucket: int, host: str, level: int, after: int, n: int) -> list[tuple[int, bytes]]:
-        """Reads pages of rows until n entries are found."""
+        """Reads pages of rows until it has `n` entries."""
         found: list[tuple[int, bytes]] = []
         page, first = 4, after
         while len(found) < n:
@@ -249,8 +253,11 @@ class ColdServer:
                 return
 
     async def _do(self, call: Awaitable[Any], *, writes: bool = False) -> Any:
-        """Makes a call. The beginning and the end of an outage are logged once. A full server still answers
-        reads, so only writes show that it is full."""
+        """Awaits a call. Logs the beginning and the end of an outage once each.
+
+        A full server still answers reads, so only a successful write ends an outage that was caused by a full
+        server. Raises ColdError.
+        """
         try:
             found = await self.store.guard(call)
         except StoreError as error:
@@ -258,7 +265,7 @@ class ColdServer:
             self._full = isinstance(error, StoreFull)
             if self.away is None:
                 self.away = time.monotonic()
-                log.warning("%s; the URLs of crawl %s that are there wait", said, self.crawl)
+                log.warning("%s; the URLs of crawl %s in the cold store wait", said, self.crawl)
             raise said from error
         if self.away is not None and (writes or not self._full):
             log.warning("the cold store takes rows again after %.1f s", time.monotonic() - self.away)
@@ -271,24 +278,27 @@ class ColdServer:
 
 
 def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Cold | None, int]:
-    """Opens the cold store of a crawl. Returns it with the number of URLs per host and level that stay hot (0
-    without a cold store, when all stay hot). `setting`: None, `off`, or a URL. `folder`: the crawl's
-    folder, if its store is the embedded one. `?hot=N` sets the number."""
+    """Returns the cold store of a crawl and the number of URLs per host and level that stay hot. (None, 0)
+    means that there is no cold store and all URLs stay hot.
+
+    `setting` is None, `off` or a URL, in which `?hot=N` sets the number. `folder` is the folder of the crawl
+    if the embedded store is used, else None. Raises ConfigError.
+    """
     if setting == "off" or (setting is None and folder is None):
         return None, 0
     address, hot = parts(setting or "sqlite:")
     if address != "sqlite:":
-        parse(address, "cold")  # an error in the address is reported for this setting
+        parse(address, "cold")  # here, so that errors name the setting `cold`
         return ColdServer(connect(address), crawl), hot
     if folder is None:
         raise ConfigError(
-            "cold = sqlite: goes with the store of a data folder; workers of a shared store need a server: redis://HOST:PORT"
+            "cold = sqlite: works only with the embedded store of a data folder; workers of a shared store need a server: redis://HOST:PORT"
         )
     return ColdFiles(folder / "cold.sqlite"), hot
 
 
 def parts(setting: str) -> tuple[str, int]:
-    """Returns (address, hot) of a setting `cold`.
+    """Splits a `cold` setting into the address and the number of hot URLs.
 
     >>> parts("rediss://kv:6666?ca_file=ca.pem&hot=256"), parts("sqlite:")
     (('rediss://kv:6666?ca_file=ca.pem', 256), ('sqlite:', 512))
@@ -300,7 +310,7 @@ def parts(setting: str) -> tuple[str, int]:
 
 
 CHUNK, MOST = 5_000, 50_000
-"""Number of entries moved to the cold store in one step: per bucket, and in total."""
+"""Entries moved to the cold store in one step, per bucket (CHUNK) and in total (MOST)."""
 HOSTS = 200
 """Number of hosts of a bucket that are refilled in one step."""
 LEASE = 5_000
@@ -308,17 +318,19 @@ LEASE = 5_000
 BUSY, IDLE = 0.05, 0.1
 """Seconds between rounds while URLs are cold, and otherwise."""
 TRIM = 1.0
-"""Seconds after which rows that came back are deleted from the cold store, many in one step."""
+"""Seconds to wait before deleting cold rows that were brought back, so that many are deleted at once."""
 LOST = 10.0
 """Seconds after which URLs that are missing from the cold store are given up."""
 PATIENCE = 60.0
-"""Seconds for which the crawl's store may be away."""
+"""Seconds for which the crawl's store may be unreachable."""
 OUT = 20.0
-"""Seconds for which the cold store may be away. Meanwhile hosts use the URLs in memory."""
+"""Seconds for which the cold store may be unreachable. Meanwhile hosts use the URLs that they have in memory.
+"""
 
 
 class Tail(NamedTuple):
-    """The cold URLs of one host and level: their count, and the number of the last one that was brought back."""
+    """The cold URLs of one host and level: how many (`cold`), and the number of the last one brought back
+    (`cursor`)."""
 
     bucket: int
     host: str
@@ -326,8 +338,8 @@ class Tail(NamedTuple):
     cold: int
     cursor: int
     room: int
-    """`room`: free places in the host's queue of this level. `free`: free places in all queues of the host.
-    """
+    """Free places in the queue of the level. `free` is the number of free places in all queues of the host
+    together."""
     free: int
 
 
@@ -338,7 +350,7 @@ class SpillerLease:
         self.store, self._lease, self._mine = store, keys.turn(crawl, "spill"), secrets.token_hex(8)
 
     async def ours(self) -> bool:
-        """Returns whether this spiller holds the lease."""
+        """Takes or renews the lease. Returns whether this spiller has it."""
         client = self.store.client
         if await self.store.guard(client.set(self._lease, self._mine, nx=True, px=LEASE)):
             return True
@@ -397,7 +409,7 @@ class Spiller:
             await self._spill(buckets)
 
     async def tails(self, bucket: int, hosts: list[str]) -> list[Tail]:
-        """Returns the cold URLs of hosts that have any."""
+        """Returns the cold URLs of these hosts, for each level that has some."""
         crawl = f"{keys.tag(bucket)}{self.crawl}:"
         pipe = self.store.client.pipeline(transaction=False)
         for host in hosts:
@@ -410,7 +422,7 @@ class Spiller:
             room = 4 * self.hot - int(got[2 * j + 1] or 0)
             levels = sorted((int(k) for k in fields if k[0] != "c"), reverse=True)
             if len(levels) > 1:
-                levels.insert(1, levels.pop())  # the lowest level is always included
+                levels.insert(1, levels.pop())  # second, so that the lowest level always gets free places
             found += [Tail(bucket, host, n, fields[str(n)], fields[f"c{n}"], 0, room) for n in levels]
         pipe = self.store.client.pipeline(transaction=False)
         for tail in found:
@@ -461,8 +473,8 @@ class Spiller:
             left[tail.host] -= await self._refill(tail, max(0, min(tail.room, free, tail.cold)))
 
     async def _refill(self, tail: Tail, n: int) -> int:
-        """Brings up to n URLs back and returns how many. Returns None if it only checked whether the host
-        still needs URLs."""
+        """Brings up to `n` entries back and returns their number. With `n` = 0, only updates whether the host
+        still needs some."""
         where = tail.bucket, tail.host, tail.level
         got = await self.cold.read(*where, tail.cursor, n) if n else []
         lost = self._gone(tail) if n and not got else 0
@@ -481,14 +493,14 @@ class Spiller:
         return len(got)
 
     def spend(self, tail: Tail, last: int) -> None:
-        """Marks entries of a tail as no longer needed in the cold store."""
+        """Marks the entries up to `last` as no longer needed in the cold store."""
         if not self._spent:
             self._trim_at = time.monotonic() + TRIM
         self._spent.setdefault(tail.bucket, {})[tail.host, tail.level] = last
 
     def _gone(self, tail: Tail) -> int:
-        """Returns the number of URLs that have been missing from both the outbox and the cold store for a
-        while."""
+        """Returns how many URLs are in neither the outbox nor the cold store, once that has lasted for LOST
+        seconds; else 0."""
         where = tail.bucket, tail.host, tail.level
         count, cursor, since = self._missing.get(where, (-1, -1, 0.0))
         if (count, cursor) != (tail.cold, tail.cursor):
@@ -497,7 +509,7 @@ class Spiller:
         return tail.cold if time.monotonic() - since > LOST else 0
 
     async def _trim(self) -> None:
-        """Deletes entries that came back, once that is on the store's disk."""
+        """Deletes the cold rows that were brought back, after their return is on the store's disk."""
         spent, self._spent = self._spent, {}
         await self._turn.durably()
         for bucket, ends in spent.items():
@@ -511,7 +523,8 @@ def _entry(record: bytes) -> tuple[str, int, int, bytes]:
 
 @contextlib.asynccontextmanager
 async def spilling(store: Store, crawl: str, cold: Cold | None, hot: int) -> AsyncIterator[None]:
-    """Moves URLs to the cold store and back while the context is open. A permanent failure ends the context."""
+    """Moves URLs to the cold store and back while the block runs. A permanent failure cancels the block and
+    is raised."""
     if cold is None:
         yield
         return
@@ -521,15 +534,17 @@ async def spilling(store: Store, crawl: str, cold: Cold | None, hot: int) -> Asy
 
 
 async def bound(store: Store, crawl: str, hot: int) -> None:
-    """Sets how many URLs per host and level stay hot, for all workers of a crawl (0: all). Raises ConfigError
-    if some are cold."""
+    """Sets, for all workers of a crawl, how many URLs of a host and level stay hot. 0 means all of them.
+
+    Raises ConfigError if `hot` is 0 while some URLs are cold.
+    """
     pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
         pipe.hmget(f"{keys.tag(bucket)}{crawl}:g", ["hot", "out"])
     found = await store.guard(pipe.execute())
     if not hot and (cold := sum(int(out or 0) for _, out in found)):
         raise ConfigError(
-            f"{cold} URLs of crawl {crawl} wait in its cold store: give the setting cold as it was before"
+            f"{cold} URLs of crawl {crawl} wait in its cold store: give the same setting `cold` as before"
         )
     pipe = store.client.pipeline(transaction=False)
     for bucket, (was, _) in enumerate(found):

@@ -1,5 +1,8 @@
-"""Whether a process runs a crawl: its pid on this machine, the lock that it holds on the crawl's folder, and
-the files that it writes."""
+"""The lock that shows whether a process runs a crawl, and the output files that this process writes.
+
+The record of a crawl names the pid and the host of its process. The process also holds a lock on a file in
+the crawl's folder.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,16 @@ from gossamer.store.store import Store
 
 
 def living(record: Record, data: str | Path) -> bool:
-    """Returns False if the crawl ended or its process is gone. A process on another machine counts as living.
-    `data`: the data folder, if the crawl's record does not name it."""
+    """Returns whether the crawl still has a process that runs it.
+
+    False if the crawl ended or if its process is gone. A process on another machine counts as alive, because
+    it cannot be checked. `data` is the data folder, used if the record of the crawl does not name its folder.
+    """
     if record.state in ENDED:
         return False
     pid, host = record.door.get("pid"), record.door.get("host")
     if record.fleet:
-        return True  # a fleet's crawl is run by any worker
+        return True  # any worker of the fleet may run it
     if host != platform.node():
         return host is not None
     if not isinstance(pid, int) or not alive(pid):
@@ -68,8 +74,8 @@ async def writing(store: Store, files: Collection[str]) -> list[str]:
 
 @contextlib.contextmanager
 def held(folder: Path, crawl: str, files: Sequence[str] = ()) -> Iterator[None]:
-    """Holds the lock of a crawl that writes these files. Raises InUse with the name of the process that has
-    it."""
+    """Holds the lock of a crawl that writes `files`. Raises InUse with the pid of the process that already
+    holds it."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         make_folder(folder)
@@ -94,8 +100,8 @@ def held(folder: Path, crawl: str, files: Sequence[str] = ()) -> Iterator[None]:
 
 
 def spared(data: Path, path: str) -> None:
-    """Raises UsageError if a crawl of this data folder is writing a file. For commands that write without
-    being a crawl."""
+    """Raises UsageError if a crawl of this data folder is writing the file `path`. Commands that write files
+    outside of a crawl call this."""
     for lock in data.glob("*/lock"):
         pid, files = _said(lock)
         if os.path.realpath(path) in files and _held(lock):
@@ -111,7 +117,7 @@ def being_written(path: str, crawl: str, pid: object) -> str:
 
 
 def _said(lock: Path) -> tuple[str, list[str]]:
-    """Returns the process that holds or held a lock, and the files that it writes."""
+    """Returns the pid of the process that holds or last held a lock, and the files that it writes."""
     try:
         pid, _, files = lock.read_text().partition("\n")
         return pid or "?", json.loads(files or "[]")

@@ -1,5 +1,5 @@
-"""The crawls of a store: their records (specification, state, the process that runs them), commands that
-change their state, and the removal of crawls and queues. Used by entry points, never by workers."""
+"""The crawls of a store: their records (specification, state, the process that runs them), the operations
+that change a state, and the removal of crawls and queues. Workers never remove anything here."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def forget(store: Store, crawl: str, cold: Cold | None = None) -> None:
 
 
 async def drop_queue(store: Store, crawl: str, cold: Cold | None = None) -> int:
-    """Cancels a crawl's queue: waiting URLs are dropped and counted as failed with the reason `expired`.
+    """Drops the queue of a crawl that is being cancelled. Its URLs count as failed with the reason `expired`.
     Returns their number."""
     await _give_back(store, crawl)
     await _remove(store, crawl, lambda name: name.startswith(QUEUES) or name in LEASES)
@@ -83,7 +83,8 @@ async def reopen(store: Store, host: str) -> None:
 
 
 async def _give_back(store: Store, crawl: str) -> None:
-    """Requeues the claims of dead processes first, because they hold slots of hosts that other crawls share."""
+    """Requeues the claims of dead processes. They hold slots of hosts that other crawls share, so this must
+    come before the removal."""
     left = list(range(store.buckets))
     while left:
         replies = await store.run_all("sweep", [(bucket, (crawl, 1000, 1000, 1)) for bucket in left])
@@ -94,7 +95,8 @@ async def _give_back(store: Store, crawl: str) -> None:
 
 
 async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> None:
-    """Deletes those keys of a crawl that `which` selects by the part after the crawl's name, in pages."""
+    """Unlinks, page by page, the keys of a crawl for which `which` returns True. `which` gets the key without
+    the crawl's prefix."""
     async for found in store.scan(f"{{b:???}}{crawl}:*"):
         pipe = store.client.pipeline(transaction=False)
         for key in found:
@@ -106,7 +108,7 @@ async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> Non
 
 ENDED = ("finished", "limited", "stopped", "cancelled", "failed")
 UNDER_WAY = ("running", "paused", "stopping", "cancelling", "ending")
-"""States in which a crawl is being worked on or will be. `ending`: a fleet is closing its outputs."""
+"""States in which somebody works on a crawl, or will. `ending` means that a fleet is closing the outputs."""
 SUBMITTING = "it is being submitted; if that ended early, submit it again"
 """Why a fleet's crawl is paused before its first URL."""
 REMOVING = "removing"
@@ -117,12 +119,13 @@ _UPDATE = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 return redis.call('HSET', KEYS[1], unpack(ARGV))
 """
-"""Changes an existing record. It creates none, because the store may have been emptied."""
+"""Lua script that updates an existing record. It does not create one, because the store may have been
+emptied."""
 
 
 class Spec(msgspec.Struct, frozen=True):
-    """The specification of a crawl, which must be equal when the crawl is resumed (except for targets).
-    Limits, pace and outputs may change."""
+    """The settings that define a crawl. All except `targets` must be the same when the crawl is resumed.
+    Other settings (limits, pace, outputs) may change."""
 
     targets: list[str]
     scope: str = "host"
@@ -136,7 +139,7 @@ class Spec(msgspec.Struct, frozen=True):
 
 
 BOUNDS = tuple(name for name in Spec.__struct_fields__ if name != "targets")
-"""Fields that must be equal. Other targets of a crawl with the same name are additional seeds."""
+"""The fields that must not change on resume. New targets for an existing crawl become additional seeds."""
 
 OUTCOMES = {
     "pages": "--limit is reached",
@@ -162,15 +165,15 @@ class Record(msgspec.Struct):
     spent: float
     """Seconds of work, including the current run."""
     door: dict[str, Any]
-    """The process that runs the crawl: pid and host, its `folder`, and the `files` that it writes, as
-    absolute paths."""
+    """The `pid` and `host` of the process that runs the crawl, its `folder` and the `files` that it writes.
+    Paths are absolute."""
     outputs: list[str]
     seeded: bool
     """Whether all seeds are in the frontier."""
     sites: dict[str, str] = {}
     """Names and versions (a hash of the file) of the sites with which it runs."""
     limits: dict[str, Any] = {}
-    """The settings LIMITS of the last run."""
+    """The settings named in LIMITS, as they were in the last run."""
     idle: float = 0.0
     """Seconds since its start in which no process worked on it."""
     fleet: bool = False
@@ -178,10 +181,11 @@ class Record(msgspec.Struct):
     weight: int = 1
     """Its share of a fleet's work, relative to the other crawls."""
     refreshing: bool = False
-    """Whether it revisits URLs that it knew before."""
+    """Whether the crawl revisits pages that it knew before (`--refresh`)."""
 
     def at_work(self, now: float) -> float:
-        """Returns a clock in seconds that runs only while the crawl is worked on. `now`: the store's time."""
+        """Returns a clock in seconds that advances only while somebody works on the crawl. `now` is the
+        store's time."""
         return (self.ended_at or now) - self.idle
 
 
@@ -195,7 +199,7 @@ def check_name(name: str) -> None:
 
 
 class Crawls:
-    """The crawls of a store."""
+    """The records of all crawls in a store."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -208,7 +212,7 @@ class Crawls:
     async def get(self, name: str) -> Record | None:
         """Returns the record of a crawl, or None."""
         raw = await self._do(self.store.client.hgetall(keys.record(name)))
-        # no crawl, or a remainder in a store that was emptied
+        # no record, or an incomplete one in a store that was emptied
         if not raw.keys() >= {b"spec", b"state", b"started_at"}:
             return None
         f = {k.decode(): v.decode() for k, v in raw.items()}
@@ -232,7 +236,7 @@ class Crawls:
         )
 
     async def need(self, name: str) -> Record:
-        """Returns the record of a crawl. Raises UsageError with the names of existing crawls."""
+        """Returns the record of a crawl. Raises UsageError with the names of the existing crawls."""
         record = await self.get(name)
         if record is None:
             known = ", ".join(await self.names()) or "none yet"
@@ -249,8 +253,11 @@ class Crawls:
         state: str = "running",
         refreshing: bool = False,
     ) -> Record:
-        """Creates the crawl, or resumes an unfinished crawl with an equal specification. Raises ConfigError
-        if the specifications differ. `refreshing`: whether a created crawl revisits URLs that it knew."""
+        """Creates the crawl, or resumes an unfinished one that has the same specification.
+
+        Raises ConfigError if the specification differs, and InUse if the crawl is being removed or cancelled.
+        `refreshing` says whether a new crawl revisits the pages that it knew before.
+        """
         check_name(name)
         record = await self.get(name)
         if record is not None and record.state == REMOVING:
@@ -289,7 +296,7 @@ class Crawls:
         return await self.need(name)
 
     async def seeded(self, name: str) -> None:
-        """Records that all seeds are in."""
+        """Records that all seeds were added."""
         await self._do(self.store.client.hset(keys.record(name), "seeded", "1"))
 
     async def state(self, name: str) -> tuple[str, str]:
@@ -298,7 +305,7 @@ class Crawls:
         return (state or b"cancelled").decode(), (reason or b"").decode()
 
     async def set(self, name: str, state: str, reason: str = "") -> None:
-        """Changes the state."""
+        """Sets the state and the reason. An end state also sets `ended_at`."""
         fields = {"state": state, "reason": reason}
         if state in ENDED:
             fields["ended_at"] = repr(await clock(self.store))
@@ -306,11 +313,12 @@ class Crawls:
         await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), *flat))
 
     async def spend(self, name: str, seconds: float) -> None:
-        """Records how long all runs of the crawl took together."""
+        """Stores how many seconds the crawl was at work, summed over all its runs."""
         await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), "spent", repr(seconds)))
 
     async def anchor(self, name: str, source: str, target: str) -> None:
-        """Records that a seed was redirected, so that the target's host is also in scope."""
+        """Records that the seed `source` was redirected to `target`, which brings the host of `target` into
+        scope."""
         await self._do(self.store.client.sadd(keys.anchors(name), f"{source}\t{target}"))
 
     async def look(self, name: str) -> tuple[str, list[tuple[str, str]]]:
@@ -330,13 +338,14 @@ class Crawls:
 
 
 async def clock(store: Store) -> float:
-    """The store's clock, by which crawls of many machines are dated; seconds since the epoch."""
+    """Returns the store's time in seconds since the epoch. It dates crawls, because the clocks of the
+    machines differ."""
     whole, micro = await store.guard(cast(Awaitable[Any], store.client.time()))
     return int(whole) + int(micro) / 1e6
 
 
 def _idle(record: Record, now: float) -> float:
-    """Seconds that nobody was at work, of a crawl that is taken up again."""
+    """Returns the seconds in which nobody worked on a crawl that is being resumed."""
     if record.ended_at is not None:
         return record.idle + now - record.ended_at
     return record.idle if record.fleet else max(record.idle, now - record.started_at - record.spent)
@@ -344,4 +353,4 @@ def _idle(record: Record, now: float) -> float:
 
 def _difference(name: str, was: Spec, now: Spec, fields: list[str]) -> str:
     lines = "; ".join(f"{f}: it was {getattr(was, f)!r}, now it is {getattr(now, f)!r}" for f in fields)
-    return f"crawl {name} cannot go on with other bounds ({lines}): give the same, or use --fresh or another --name"
+    return f"crawl {name} cannot be resumed with other settings ({lines}): give the same ones, or use --fresh or another --name"

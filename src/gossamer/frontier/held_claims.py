@@ -1,8 +1,8 @@
-"""The claims that a process of a fleet holds, in a file that the process keeps locked. Whoever can lock the
-file knows that the process died, and requeues its claims at once.
+"""A file that lists the claims of one process, so that they are requeued at once if the process dies.
 
-The kernel releases the lock when the process ends in any way; a stopped process keeps it. Without the file
-(on another machine, after a restart of this machine, without Linux) leases expire after 30 s.
+The process keeps the file locked. The kernel releases the lock when the process ends in any way, but not
+while the process is only stopped. Another process that can lock the file therefore knows that its owner is
+dead. If there is no such file (another machine, an earlier boot, not Linux), the leases expire after 30 s.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from gossamer.config.data_files import open_file
 from gossamer.model.visit import Claim
 
 Name = tuple[int, int]
-"""Bucket and token of a claim."""
+"""The bucket and the token of a claim."""
 _ENTRY = struct.Struct("<QQ")
 FULL = 4096
 """Number of new entries after which the file is rewritten with the claims still held."""
 
 
 class Ledger:
-    """The claims that one process holds. `folder`: the crawl's data folder. `segment`: the name of the
-    process."""
+    """The file of the claims that one process holds. `folder` is the data folder of its crawl, `segment`
+    identifies the process."""
 
     def __init__(self, folder: Path, segment: str) -> None:
         self._folder, self._fd, self._entries = folder, -1, 0
@@ -34,8 +34,8 @@ class Ledger:
         self._path = folder / f"held-{boot}-{segment}" if boot and segment else None
 
     def open(self) -> None:
-        """Creates the file. It gets its name after it is locked, so no other process takes it for a dead
-        one's."""
+        """Creates the file. It is locked before it gets its name, so that nobody takes it for the file of a
+        dead process."""
         if self._path is not None and self._fd < 0:
             aside = self._path.with_name(f".{self._path.name}")
             self._fd = open_file(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
@@ -53,7 +53,7 @@ class Ledger:
             self.keep(held)
 
     def keep(self, held: Iterable[Name]) -> None:
-        """Reduces the file to these claims."""
+        """Rewrites the file so that it contains only the claims in `held`."""
         if self._fd >= 0:
             entries = b"".join(_ENTRY.pack(*name) for name in held)
             os.ftruncate(self._fd, 0)
@@ -61,7 +61,8 @@ class Ledger:
             self._entries = 0
 
     def close(self) -> None:
-        """Unlocks the file. Other processes requeue the claims that it still contains."""
+        """Closes the file and releases the lock. If the file still lists claims, it stays, and another
+        process requeues them."""
         if self._fd >= 0 and self._path is not None:
             if not os.fstat(self._fd).st_size:
                 self._path.unlink(missing_ok=True)
@@ -90,7 +91,8 @@ class Ledger:
 
 
 def _locked(path: Path) -> int:
-    """Returns the locked file of a dead process, or -1 if the process lives or another process took its file."""
+    """Locks the file of a dead process and returns its descriptor. Returns -1 if the owner is alive or if
+    another process has just taken the lock."""
     try:
         fd = open_file(path, os.O_RDWR)
     except OSError:

@@ -12,7 +12,7 @@ OF_A_HOST = ("host_bytes", "host_time")
 
 
 def larger(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Returns whether a host may have more than in the last run.
+    """Returns whether a limit per host is higher than in the last run. None means no limit.
 
     >>> larger({"host_bytes": 100}, {"host_bytes": None}), larger({}, {"host_bytes": 5})
     (True, False)

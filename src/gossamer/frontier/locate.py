@@ -1,4 +1,5 @@
-"""Finds where one URL is now: by its fingerprint in the seen set, then by a search through its host's queues."""
+"""Finds where a URL is in a crawl now. Checks the URL's fingerprint in the seen set, then searches the queues
+of its host."""
 
 from __future__ import annotations
 
@@ -20,16 +21,16 @@ PAGE = 1000
 
 
 class UrlState(msgspec.Struct):
-    """Where a URL is. `state`: unknown, pending, cold, leased, retrying, parked, dead or done. Other fields
-    are set if they apply."""
+    """Where a URL is. `state` is unknown, pending, cold, leased, retrying, parked, dead or done. The other
+    fields are set if they apply to that state."""
 
     state: str
     host: str
     level: int | None = None
-    """The level of a parked URL. Set only if its host reached its byte or time limit."""
+    """The priority level. For a parked URL, it is set only if the host reached its byte or time limit."""
     position: int | None = None
-    """The position from the front of its level, 0 for the next. For a cold URL it is approximate, None if the
-    cold store was not asked."""
+    """The position in its level, where 0 is the next URL. It is approximate for a cold URL, and None if the
+    cold store was not read."""
     token: int | None = None
     due: float | None = None
     """Seconds from now until the lease expires or the retry is due."""
@@ -42,7 +43,8 @@ class UrlState(msgspec.Struct):
 
 
 class Locator:
-    """Locates URLs of one crawl. `canonical`: returns the canonical URL, None for text that is not a URL."""
+    """Searches for URLs of one crawl. `canonical` returns the canonical form of a URL, which is the key for
+    deduplication, or None if the text is not a URL."""
 
     def __init__(
         self,
@@ -56,8 +58,8 @@ class Locator:
         self._frontier = Frontier(store, name, Policy(seen=spec.seen))
 
     async def locate(self, url: str, fingerprint: int) -> UrlState:
-        """Returns where the URL (in fetch form) is. `fingerprint`: of its canonical form, with the store's
-        seed."""
+        """Returns where a URL is. `url` is in the form that is fetched. `fingerprint` is that of its
+        canonical form, computed with the store's seed."""
         host = split(url)[1]
         bucket = keys.bucket_of(host, self.store.buckets)
         crawl = f"{keys.tag(bucket)}{self.name}:"
@@ -71,7 +73,7 @@ class Locator:
             request = unpack(where, entry, level)
             return request if request.url == url or self.canonical(request.url) == wanted else None
 
-        # in the order in which URLs move, and twice, so that a URL that moves meanwhile is found
+        # searches in the order in which URLs move, and twice, so that a URL that moves meanwhile is found
         for look in (self._queued, self._cold, self._leased, self._retrying, self._dead) * 2:
             place = await look(crawl, host, ours)
             if place is not None:
@@ -98,7 +100,7 @@ class Locator:
     async def _queued(self, crawl: str, host: str, ours: Any) -> UrlState | None:
         if found := await self._in_list(f"{crawl}p:{host}", host, 0, ours):
             return UrlState("parked", host, position=found[0], request=found[1])
-        # over the byte or time limit of its host
+        # parked because the host is over its byte or time limit
         if found := await self._in_list(f"{crawl}e:{host}", host, None, ours):
             position, request, attempt = found
             return UrlState("parked", host, request.priority, position, attempt=attempt, request=request)
@@ -110,8 +112,11 @@ class Locator:
         return None
 
     async def _cold(self, crawl: str, host: str, ours: Any) -> UrlState | None:
-        """Searches the cold store and the outbox. If the cold store cannot be asked, returns that the URL is
-        somewhere in it."""
+        """Searches the cold store and the outbox that leads to it.
+
+        If the cold store is not available, any URL that was not found elsewhere is reported as cold, without
+        a position.
+        """
         tails = {
             k.decode(): int(v)
             for k, v in (await self._do(self.store.client.hgetall(f"{crawl}k:{host}"))).items()
@@ -185,7 +190,8 @@ class Locator:
     async def _in_list(
         self, key: str, host: str, level: int | None, ours: Any
     ) -> tuple[int, Request, int] | None:
-        """Searches a list. `level`: None if each entry is preceded by its own level."""
+        """Searches a list. `level` is None if each entry is prefixed with its own level. Returns position,
+        request, attempt."""
         for first in range(0, MOST, PAGE):
             page = await self._do(self.store.client.lrange(key, first, first + PAGE - 1))
             for position, member in enumerate(page, first):

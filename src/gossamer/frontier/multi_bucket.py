@@ -1,16 +1,18 @@
-"""The frontier over many buckets of a store, where no script sees them all. Verbs make one call per server
-for reads, and one pipeline per server for scripts. No bucket waits for another: a bucket that fails for a
-moment is left out and included in the next round.
+"""The frontier over all buckets of a store. A script sees only its own bucket, so this module combines them.
 
-Limits of a crawl: claims take turns. A turn is a short lock in the first bucket, and each turn first sums up
-all buckets. Pages and bytes counted and claims in flight in other buckets are subtracted from what one bucket
-may claim, so the page limit is exact with any number of workers. The rate cap is kept in the first bucket.
-Crawls without such limits skip this.
+Reading all buckets takes one call per server. Scripts that change buckets are sent in one pipeline per
+server. No bucket waits for another: a bucket whose call fails because of an outage is skipped and called
+again in the next round.
 
-Budgets of discovered hosts are shares of the whole crawl. An add therefore sends what the other buckets hold:
-the pages fetched, and what discovered hosts took of their shares. The sums are read from time to time, and
-this client's own adds in between are counted at once. Crawls without discovered hosts and stores with one
-bucket skip this.
+Page, byte and rate limits of a crawl: workers take turns to claim. A turn is a short lock in the first
+bucket. The worker that has the turn sums the counts of all buckets. The pages, bytes and open claims of the
+other buckets are subtracted from what a bucket may claim, so the page limit is exact with any number of
+workers. The rate cap is kept in the first bucket. Crawls without such limits take no turns.
+
+Page budgets of discovered hosts are shares of the whole crawl. Each add therefore passes the sums of the
+other buckets to the script: the pages fetched, and the pages that discovered hosts already used. The sums are
+read again at intervals, and this client's own adds are counted immediately. Crawls without discovered hosts,
+and stores with one bucket, need no sums.
 """
 
 from __future__ import annotations
@@ -32,13 +34,13 @@ from gossamer.store.store import Store
 
 
 class AllBuckets(Protocol):
-    """The counts of a crawl in all buckets."""
+    """Reads the counts of a crawl in all buckets. `Everywhere` implements it."""
 
     async def counts(self, *names: str) -> list[list[int]]: ...
 
 
 class BucketSums(Protocol):
-    """What the other buckets hold."""
+    """Sums the counts of a crawl over all buckets except one. `Shares` implements it."""
 
     async def elsewhere(self, bucket: int) -> tuple[int, int, int]: ...
 
@@ -46,7 +48,7 @@ class BucketSums(Protocol):
 
 
 class BucketCalls(Protocol):
-    """The arguments and replies of one crawl's calls (`verbs.Frontier`)."""
+    """Builds the script arguments for one crawl and decodes the replies. `verbs.Frontier` implements it."""
 
     store: Store
     crawl: str
@@ -83,7 +85,7 @@ _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL',
 
 
 class Turns:
-    """The turns of one crawl. Only other workers' turns are waited for: an outage raises Away."""
+    """The turns of one crawl. They wait only for the turns of other workers. An outage raises Away."""
 
     def __init__(self, frontier: BucketCalls) -> None:
         self._frontier, self._store = frontier, frontier.store
@@ -91,8 +93,10 @@ class Turns:
         self._counts = f"{tag(0)}{frontier.crawl}:n"
 
     async def claim(self, asks: Sequence[tuple[int, int]]) -> list[Claimed]:
-        """Claims from several buckets (bucket, k), one after another, within the limits. Ends early if the
-        turn takes long."""
+        """Claims from several buckets, one after another, within the limits. `asks` has (bucket, k) pairs.
+
+        Stops early, without the remaining buckets, once the turn has lasted half of LONGEST.
+        """
         p, found = self._frontier.policy, list[Claimed]()
         async with self._turn() as began:
             counts = await self._frontier.everywhere.counts("pages", "bytes", "leases")
@@ -129,12 +133,13 @@ class Turns:
             raise reply
         one = self._frontier.claimed(bucket, reply.reply if isinstance(reply, Unsure) else reply)
         one.sure = not isinstance(reply, Unsure)
-        one.limit = ""  # claims in flight in other buckets may still fail
+        one.limit = ""  # not final: claims that are open in other buckets may still fail
         return one
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[float]:
-        """Waits for the turn, holds it, and returns it. Yields the time at which it began."""
+        """Waits for the turn, holds it during the block, and then releases it. Yields the monotonic time when
+        it began."""
         mine = secrets.token_hex(8)
         while True:
             began = time.monotonic()
@@ -147,8 +152,11 @@ class Turns:
             await self._store.once("EVAL", _LEAVE, 1, self._key, mine)
 
     async def _allowed(self, k: int, rate: float) -> tuple[int, float, int]:
-        """Returns the number of claims that the rate cap allows, its arrival time, and the store's time in
-        ms."""
+        """Returns the number of claims that the rate cap allows (at most `k`), the cap's arrival time in ms,
+        and the store's time in ms.
+
+        The arrival time is the time until which the cap is used up (generic cell rate algorithm).
+        """
         if rate <= 0:
             return k, 0.0, 0
         now, kept = await self._store.once("EVAL", _CLOCK, 1, self._counts)
@@ -166,7 +174,7 @@ _COUNTS = ("pages", "strangers", "singles")
 
 
 class Shares:
-    """What each bucket of one crawl holds, as far as this client knows."""
+    """The counts of each bucket of one crawl, as last read by this client."""
 
     def __init__(self, store: Store, everywhere: Everywhere) -> None:
         self._store, self._everywhere = store, everywhere
@@ -175,8 +183,9 @@ class Shares:
         self._read_at = 0.0
 
     async def elsewhere(self, bucket: int) -> tuple[int, int, int]:
-        """Returns, for the other buckets: pages, pages of hosts without a voucher, and pages of hosts with
-        one voucher."""
+        """Returns the counts of all buckets except `bucket`: pages fetched, pages of hosts without a voucher,
+        and pages of hosts with one voucher. A voucher is a registered domain in good standing that links to
+        the host."""
         if self._store.buckets == 1:
             return 0, 0, 0
         if not self._known or time.monotonic() - self._read_at > READ_INTERVAL_S:
@@ -187,7 +196,7 @@ class Shares:
         return pages, strangers, singles
 
     def took(self, bucket: int, strangers: int, singles: int) -> None:
-        """Counts an add of this client."""
+        """Counts the pages that an add of this client took in `bucket`."""
         if self._known:
             for j, n in ((1, strangers), (2, singles)):
                 self._known[bucket][j] += n
@@ -200,7 +209,7 @@ expired, and the number of buckets searched at once."""
 
 
 class Everywhere:
-    """One crawl's frontier in all buckets of its store."""
+    """The frontier of one crawl in all buckets of its store."""
 
     def __init__(self, frontier: BucketCalls) -> None:
         self._frontier, self._store, self._crawl = frontier, frontier.store, frontier.crawl
@@ -208,13 +217,13 @@ class Everywhere:
         self._looked, self._from, self._outages = 0.0, 0, 0
 
     async def due(self, buckets: Sequence[int] | None = None) -> dict[int, float]:
-        """Returns the seconds until a host may start, for those of the buckets (all by default) in which
-        hosts wait."""
+        """Returns the seconds until the next host may start, by bucket. Buckets in which no host waits are
+        left out. `buckets` is None for all."""
         return await self._heads(self._frontier.policy.heaps(self._frontier.waits), buckets)
 
     async def claim(self, asks: Sequence[tuple[int, int]]) -> list[Claimed]:
-        """Claims about k URLs of each bucket (bucket, k), in their order. Leaves out buckets that did not
-        answer."""
+        """Claims about `k` URLs from each (bucket, k), in that order. Buckets that could not be reached are
+        left out."""
         if self._store.buckets > 1 and self._frontier.policy.limited:
             try:
                 return await self._turns.claim(asks)
@@ -233,7 +242,8 @@ class Everywhere:
         return found
 
     async def sweep(self) -> None:
-        """Requeues claims whose lease expired."""
+        """Requeues expired claims of this crawl. Every LOOK_INTERVAL_S seconds, also requeues those of crawls
+        that nobody runs."""
         over = [bucket for bucket, wait in (await self._heads("l", None)).items() if wait <= 0]
         for reply in await self._store.run_all(
             "sweep", [(bucket, self._frontier.sweeping()) for bucket in over]
@@ -243,10 +253,12 @@ class Everywhere:
             await self._sweep_others()
 
     async def _sweep_others(self) -> None:
-        """Requeues claims of dead crawls. They hold slots of hosts that this crawl needs too, and no other
-        process would requeue them."""
+        """Requeues expired claims of crawls whose process died.
+
+        Such claims hold slots of hosts for which this crawl also waits, and nobody else would requeue them.
+        """
         self._looked, outages = time.monotonic(), self._frontier.patience.outages
-        if outages != self._outages:  # live workers renew first
+        if outages != self._outages:  # after an outage, let living workers renew their leases first
             self._outages = outages
             return
         buckets = [(self._from + j) % self._store.buckets for j in range(min(MOST, self._store.buckets))]
@@ -261,7 +273,8 @@ class Everywhere:
             self._came(reply)
 
     async def left(self) -> tuple[int, int]:
-        """Returns the number of open URLs (including producers that may add some), and of URLs ever added."""
+        """Returns the number of open URLs plus the number of producers that may add more, and the number of
+        URLs ever added."""
         counts = await self.counts("open", "added", "producers")
         return sum(one[0] + one[2] for one in counts), sum(one[1] for one in counts)
 
@@ -304,7 +317,8 @@ class Everywhere:
     async def _at_servers(
         self, verb: str, buckets: Sequence[int] | None, *args: Any
     ) -> list[tuple[list[int], Any]]:
-        """Calls a script once per server for all of its buckets. Returns (its buckets, its reply) for each."""
+        """Calls a script once per server for all of the server's buckets. Returns (buckets, reply) for each
+        server."""
         try:
             groups = await self._store.by_server(buckets)
         except Away as error:
@@ -313,8 +327,8 @@ class Everywhere:
         return list(zip(groups, await self._store.run_all(verb, calls), strict=True))
 
     def _came(self, reply: Any) -> bool:
-        """Returns whether there is a reply. Raises errors other than outages, and an outage if it is not
-        waited for."""
+        """Returns whether a reply arrived. Raises errors that are not an outage, and outages if the client
+        does not wait for them."""
         if isinstance(reply, GossamerError):
             self._store.note(reply)
             return False

@@ -22,7 +22,7 @@ PAGE = 1000
 
 
 class Steer:
-    """Changes a store with one script per step. Safe with any number of running workers."""
+    """Changes the contents of a store, one script call per step. It is safe while any number of workers run."""
 
     def __init__(self, store: Store, spiller: Spiller | None = None) -> None:
         self.store, self.spiller = store, spiller
@@ -37,12 +37,13 @@ class Steer:
         await self._hold(host, "p", "")
 
     async def rate(self, host: str, delay: float | None) -> None:
-        """Fixes the seconds between starts. None restores the learned delay. Crawl-delay stays the minimum."""
+        """Fixes the seconds between two request starts at the host. None restores the automatic delay. A
+        Crawl-delay in robots.txt remains the minimum."""
         await self._hold(host, "D", "" if delay is None else str(round(delay * 1000)))
 
     async def at_once(self, host: str, n: int | None) -> bool:
-        """Fixes the number of concurrent requests. None restores the default. Returns False if nothing
-        changed."""
+        """Fixes how many requests may run at the host at once. None restores the default. Returns False if
+        that changed nothing."""
         return await self._hold(host, "m", "" if n is None else str(n))
 
     async def letters(
@@ -81,7 +82,7 @@ class Steer:
         match: Searcher | None = None,
         dry_run: bool = False,
     ) -> int:
-        """Moves queued URLs of a crawl to another priority: those of a host, or those that match a pattern.
+        """Moves queued URLs of a crawl to the priority `to`: those of `host`, or those that `match` finds.
         Returns their number."""
         moved = 0
         if host is not None:
@@ -130,12 +131,13 @@ class Steer:
     async def _move_cold(
         self, name: str, bucket: int, host: str, to: int, match: Searcher | None, dry_run: bool
     ) -> int:
-        """Moves URLs that wait in the cold store. A level is taken out in order and put in again."""
+        """Moves cold URLs of a host to another priority. The entries of a level are read in order and added
+        again."""
         if await self._do(self.store.client.hget(f"{keys.tag(bucket)}{name}:h:{host}", "k")) is None:
             return 0
         if self.spiller is None:
             raise ConfigError(
-                f"URLs of {host} wait in the cold store of {name}: give the setting cold as the crawl has it"
+                f"URLs of {host} wait in the cold store of {name}: give the same setting `cold` as the crawl has"
             )
         await self.spiller.drain()
         moved = 0
@@ -145,7 +147,8 @@ class Steer:
         return moved
 
     async def _turn_over(self, tail: Tail, to: int, match: Searcher | None, dry_run: bool) -> int:
-        """Moves each URL of a cold tail to level `to`, or to the end of its own level."""
+        """Moves each URL of a cold tail to level `to` if it matches, else to the end of its own level.
+        Returns how many match."""
         assert self.spiller is not None
         moved, where = 0, (tail.bucket, tail.host, tail.level)
         end = int(

@@ -1,4 +1,4 @@
-"""The policy by which one crawl claims and adds: lanes, delays, limits, circuit breakers."""
+"""The policy by which a crawl claims and adds URLs: lanes, delays, limits, circuit breakers."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import msgspec
 from gossamer.model.visit import Settle
 
 FAULTS = ("f", "d")
-"""Values of `visit.Settle.health` that count toward opening a circuit breaker."""
+"""Values of `visit.Settle.health` that count as faults of the host and can open its circuit breaker."""
 
 
 class Policy(msgspec.Struct, frozen=True):
     """The policy of one crawl. All times in milliseconds."""
 
     lanes: tuple[str, ...] | None = None
-    """The ready heaps from which it claims, `LANE` or `LANE@REGION`. None: all."""
+    """The ready heaps to claim from, each `LANE` or `LANE@REGION`. None means all heaps."""
     faults: int = 10
     """Number of consecutive faults that opens a host's circuit breaker (`politeness.breaker`)."""
     open_first: int = 30_000
     open_longest: int = 900_000
-    """For how long a breaker opens at first, and at most."""
+    """How long the circuit breaker stays open the first time (`open_first`) and at most (`open_longest`)."""
     lease: int = 30_000
     delay: int = -1
     """Fixed delay between starts at one host. -1: the delay that was learned from the host's responses."""
@@ -34,20 +34,22 @@ class Policy(msgspec.Struct, frozen=True):
     rate: float = 0.0
     host_bytes: int = -1
     host_time: int = -1
-    """Maximum bytes of one host, and maximum time since its first claim. -1: no limit."""
+    """Maximum bytes per host (`host_bytes`), and maximum time since its first claim (`host_time`). -1 means
+    no limit."""
     idle: int = 0
-    """For how long no process worked on the crawl since it began. Host times do not run meanwhile."""
+    """How long nobody worked on the crawl since it began. The time limit of a host does not count this time.
+    """
     gate: int = 16
     seen: str = "default"
     sets: int = 4096
-    """Number of sets in the first generation of the seen set, over all buckets. With bloom: none, its pages
-    split."""
+    """Sets in the first generation of the seen set, over all buckets. The mode `bloom` ignores this, because
+    its pages split as they fill."""
     depths: bool = False
-    """Whether the depth of each URL is stored, so that a shorter path that is found late counts. Needed for
-    exact depth limits."""
+    """Whether to keep the depth of each URL, so that a shorter path that is found later counts. A low depth
+    limit needs this."""
     host_pages: int = 10_000
-    """Page limit of a discovered host. Negative: the limit applies to each at once, regardless of its
-    standing."""
+    """Maximum pages of a discovered host. A negative value gives every such host that many pages at once,
+    with or without vouchers."""
 
     @property
     def limited(self) -> bool:
@@ -56,7 +58,7 @@ class Policy(msgspec.Struct, frozen=True):
 
     @property
     def of_a_host(self) -> str:
-        """Returns the limits of one host in the form of `host_limits.lua`."""
+        """The limits per host, formatted for `host_limits.lua`."""
         return (
             f"{self.host_bytes} {self.host_time} {self.idle}"
             if max(self.host_bytes, self.host_time) >= 0
@@ -64,22 +66,23 @@ class Policy(msgspec.Struct, frozen=True):
         )
 
     def heaps(self, waits: tuple[int, int]) -> str:
-        """Returns the heaps to claim from in the form of `ready.lua`. `waits`: ms that easy and hard hosts
-        must have waited."""
+        """Returns the heaps to claim from, formatted for `ready.lua`. `waits` are the ms that easy and hard
+        hosts must have waited."""
         return f"{waits[0]} {waits[1]} {'*' if self.lanes is None else ' '.join(self.lanes)}"
 
     def ends(self, settle: Settle) -> str:
-        """Returns how a claim ends in the form of `settle.lua`."""
+        """Returns how a claim ends, formatted for `settle.lua`."""
         return settle.action + self.says(settle)
 
     def says(self, settle: Settle) -> str:
-        """Returns what a visit says about its host in the form of `breaker.lua`."""
+        """Returns what a visit shows about its host, formatted for `breaker.lua`."""
         said = settle.health
         return f"{said}{self.faults},{self.open_first},{self.open_longest}" if said in FAULTS else said
 
 
 def heaps(lanes: Sequence[str], region: str) -> tuple[str, ...]:
-    """Returns the ready heaps that a worker serves: its lanes, and the requests for its region.
+    """Returns the ready heaps that a worker serves: those of its lanes, and those for requests that need its
+    region.
 
     >>> heaps(["http"], "eu")
     ('http', 'http@eu')

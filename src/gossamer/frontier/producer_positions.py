@@ -1,4 +1,4 @@
-"""The positions of producers in their sources, and the leases of running producers."""
+"""The progress of producers (processes that add URLs to a crawl), and which of them are at work."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def positions(crawl: str) -> str:
 
 
 async def position_of(store: Store, crawl: str, name: str) -> dict[str, Any] | None:
-    """Returns a producer's position: `at` and `done`."""
+    """Returns the stored position of a producer: `at` and `done`. None if there is none."""
     raw = await store.guard(cast(Awaitable[Any], store.client.hget(positions(crawl), name)))
     found: dict[str, Any] | None = json.loads(raw) if raw else None
     return found
 
 
 async def unread(store: Store, crawl: str) -> list[str]:
-    """Returns the producers that started and did not finish, as readable names."""
+    """Returns the names of the producers that began and have not finished, with secrets masked."""
     kept = await store.guard(cast(Awaitable[Any], store.client.hgetall(positions(crawl))))
     return sorted(mask(name.decode()) for name, value in kept.items() if not json.loads(value)["done"])
 
 
 async def fed_now(store: Store, crawl: str) -> bool:
-    """Returns whether a producer is adding URLs to a crawl now, which its lease shows."""
+    """Returns whether a producer adds URLs to the crawl now, that is, holds an unexpired lease."""
     pipe = store.client.pipeline(transaction=False)
     pipe.time()
     pipe.zrange(leases(crawl), -1, -1, withscores=True)
@@ -44,5 +44,5 @@ async def fed_now(store: Store, crawl: str) -> bool:
 
 
 async def broken_off(store: Store, crawl: str) -> list[str]:
-    """Returns the unfinished producers that no process is running now."""
+    """Returns the unfinished producers, or none of them while some producer is at work."""
     return [] if await fed_now(store, crawl) else await unread(store, crawl)

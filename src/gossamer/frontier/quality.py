@@ -1,5 +1,8 @@
-"""Quality of what sites yield, kept in the store: the last good runs of each site, shared by all crawls of
-the site and used for drift; and the last pages of a crawl as all its processes saw them, used for gates."""
+"""Stored quality data: the last good runs of each site, and the last pages of each crawl.
+
+All crawls of a site share its good runs, against which drift is measured. All processes of a crawl share its
+last pages, which the quality gates check.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from gossamer.store.store import Store
 
 TTL = 400 * 86_400
 ENTRIES = 100
-"""Number of entries of a crawl's last pages that are kept. Each stands for two or more pages."""
+"""Entries in the stream of the last pages of a crawl. Each entry covers two pages or more unless the crawl is
+slow."""
 ENTRIES_TTL = 86_400
 TOLD_TTL = 3600
 
@@ -26,7 +30,8 @@ class Runs:
         self._store = store
 
     async def load(self, sites: Sequence[str]) -> dict[str, list[GoodRun]]:
-        """Returns the last good runs of each site, newest first. Runs in a newer format are left out."""
+        """Returns the last good runs of each site, newest first. Skips runs in a format that this version
+        cannot read."""
         pipe = self._store.client.pipeline(transaction=False)
         for site in sites:
             pipe.lrange(keys.quality(site), 0, KEPT - 1)
@@ -37,7 +42,7 @@ class Runs:
         }
 
     async def keep(self, site: str, run: GoodRun) -> None:
-        """Stores a run. The same run of a crawl is stored once."""
+        """Stores a run. Storing the same run of a crawl again has no effect."""
         last = (await self.load([site]))[site]
         if any((run.crawl, run.at) == (one.crawl, one.at) for one in last):
             return
@@ -51,8 +56,11 @@ class Runs:
 
 
 class HeldRows:
-    """Encoded item rows that lack usual values. They are kept with the crawl until its run is judged, at
-    least once each."""
+    """Packed item rows that lack values which good runs have.
+
+    The store keeps the rows until the run is judged. Each row is stored at least once, so there may be
+    repeats.
+    """
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._key = store, f"{keys.tag(0)}{crawl}:hd"
@@ -74,22 +82,24 @@ class HeldRows:
 
 
 class Lately:
-    """The last pages of a crawl. Each process publishes what it saw and reads what all processes saw."""
+    """A stream of the last pages of a crawl. Each process appends what it saw and reads what all processes
+    saw."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl, self._key = store, crawl, keys.lately(crawl)
         self._at = b"0-0"
 
     async def begin(self, anew: bool = False) -> None:
-        """Starts reading from now. `anew`: forgets which messages were already given."""
+        """Starts reading at the current end of the stream. `anew` also forgets which warnings were already
+        given."""
         if anew:
             await self._store.guard(self._store.client.delete(keys.told(self._crawl)))
         last = await self._store.guard(self._store.client.xrevrange(self._key, count=1))
         self._at = last[0][0] if last else b"0-0"
 
     async def share(self, part: SitePart) -> list[SitePart]:
-        """Publishes what this process saw. Returns what all processes published since the last call,
-        including `part`. If a reply is lost, a part may be published twice."""
+        """Appends one entry, and returns all entries since the last call, including this one. If a reply is
+        lost, the entry may be appended twice."""
         pipe = self._store.client.pipeline(transaction=False)
         told: dict[Any, Any] = {"w": part.who, "p": part.pages, "n": msgspec.json.encode(part.counts)}
         pipe.xadd(self._key, told, maxlen=ENTRIES, approximate=False)
@@ -102,7 +112,8 @@ class Lately:
         ]
 
     async def first(self, what: str) -> bool:
-        """Returns whether no message of this kind was given within the last hour."""
+        """Returns whether `what` was not yet reported. All reports are forgotten TOLD_TTL seconds after the
+        last call."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.sadd(keys.told(self._crawl), what)
         pipe.expire(keys.told(self._crawl), TOLD_TTL)

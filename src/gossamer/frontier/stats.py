@@ -1,4 +1,5 @@
-"""Read-only queries about a frontier for entry points. Scans in pages, never KEYS."""
+"""Reads what the frontier holds, for commands and the web interface, without changing it. Uses SCAN in pages,
+never KEYS."""
 
 from __future__ import annotations
 
@@ -23,16 +24,16 @@ from gossamer.store.store import Store
 SORTS = ("waiting", "delay", "next", "host", "in_flight")
 PAGE = 500
 SHORT = 0.005
-"""Seconds. A scan that takes no longer may be made at any time."""
+"""Seconds. The result of a scan that took no longer is not cached."""
 
 
 class HostLine(NamedTuple):
-    """One host of a crawl. Times in seconds; `next` is relative to now."""
+    """One host of a crawl. Times are in seconds, and `next` counts from now."""
 
     host: str
     state: str
-    """One of paused, open (its circuit breaker), closed (by robots.txt), robots (robots.txt is being
-    fetched), busy, waiting (for its time), ready, idle."""
+    """The state of the host: paused; open (its circuit breaker is open); closed (robots.txt could not be
+    read); robots (robots.txt is being fetched); busy; waiting (for its next start); ready; or idle."""
     waiting: int
     in_flight: int
     delay: float | None
@@ -44,23 +45,25 @@ class Queued(msgspec.Struct):
 
     crawl: str
     heap: str
-    """The ready heap in which it waits: LANE or LANE@REGION, with `!` after the lane if the host is hard."""
+    """The ready heap that the host waits in: LANE or LANE@REGION, with `!` after the lane for a hard host."""
     levels: dict[int, int]
     cold: int
     """Number of URLs in the cold store."""
     retrying: int
     parked: int
     accepted: int
-    """Number of accepted pages, counted for hosts that are not a seed's."""
+    """Pages accepted. Counted only for discovered hosts."""
     vouchers: int
     bytes: int
-    """Bytes received, counted if hosts have a byte limit."""
+    """Bytes received so far. Counted only if hosts have a byte limit."""
     seconds: float | None
-    """Seconds of the crawl's work since the host's first claim, counted if hosts have a time limit."""
+    """Working time of the crawl since the host's first claim, in seconds. Counted only if hosts have a time
+    limit."""
 
 
 class HostView(msgspec.Struct):
-    """The complete state of a host. Times in seconds; `next`, `paused` and expiries are relative to now."""
+    """All stored data about a host. Times are in seconds; `next`, `paused` and the expiry times count from
+    now."""
 
     host: str
     bucket: int
@@ -70,21 +73,22 @@ class HostView(msgspec.Struct):
     next: float
     delay: float | None
     fixed_delay: float | None
-    """Set by an operator (`host rate`)."""
+    """The delay that an operator set (`host rate`)."""
     pace: str
     crawl_delay: float
     paused: float
     robots: dict[str, dict[str, float]]
-    """By scheme: version (negative if closed), expires, attempts."""
+    """By scheme: `version` (negative if closed), `expires`, `attempts`."""
     crawls: list[Queued]
     trouble: str
-    """The state of its circuit breaker as `breaker.lua` stores it, '' without recent failures."""
+    """The state of the circuit breaker in the format of `breaker.lua`; '' if the host did not fail recently.
+    """
     now: float
     """The store's time in seconds since the epoch."""
 
 
 class Letter(msgspec.Struct):
-    """A dead letter. `at` in seconds since the epoch."""
+    """A dead letter. `at` is in seconds since the epoch."""
 
     id: int
     bucket: int
@@ -99,7 +103,7 @@ class Letter(msgspec.Struct):
 
 
 class Census:
-    """Reads one store."""
+    """Reads the frontier in one store."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -113,7 +117,7 @@ class Census:
         )
 
     async def hosts(self, name: str, limit: int = 20, sort: str = "waiting") -> list[HostLine]:
-        """Returns the crawl's first hosts in the order `sort` (one of SORTS)."""
+        """Returns the first `limit` hosts of the crawl in the order `sort` (one of SORTS)."""
         found: list[HostLine] = await self._now_and_then(
             (name, limit, sort), lambda: self._hosts(name, limit, sort)
         )
@@ -188,7 +192,8 @@ class Census:
         since: float = 0.0,
         page: int = PAGE,
     ) -> AsyncIterator[Letter]:
-        """Yields dead letters by bucket, in the order of their death. `since` in seconds since the epoch."""
+        """Yields dead letters bucket by bucket, oldest first within a bucket. `since` is in seconds since the
+        epoch."""
         buckets = [keys.bucket_of(host, self.store.buckets)] if host else range(self.store.buckets)
         for bucket in buckets:
             crawl = f"{keys.tag(bucket)}{name}:"
@@ -228,8 +233,8 @@ class Census:
         return int(whole) + int(micro) / 1e6
 
     async def _now_and_then(self, what: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
-        """Caches the result of a long scan for a hundred times as long as it took, so that a live view costs
-        the store 1 %."""
+        """Caches the result of a slow scan for 100 times as long as the scan took, so that a live view costs
+        the store at most 1% of its time."""
         again, found = self._kept.get(what, (0.0, None))
         began = time.monotonic()
         if began >= again:

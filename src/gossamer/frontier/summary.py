@@ -22,8 +22,8 @@ from gossamer.store.store import Store
 
 @contextlib.asynccontextmanager
 async def timed(store: Store, record: Record) -> AsyncIterator[None]:
-    """Counts the crawl's working time while the context is open. The seconds are stored regularly, so that a
-    kill loses at most one."""
+    """Counts the time of the block as working time of the crawl. Stores it every second, so that a kill loses
+    at most one second."""
     began = time.monotonic() - record.spent
 
     async def note() -> None:
@@ -90,8 +90,11 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
 
 
 def _fates(n: Counter[str]) -> dict[str, Any]:
-    """Returns the counts of new, changed, unchanged, gone and refused rows. `fate:` counts are set when a run
-    ends, by a store that keeps items."""
+    """Returns the counts of new, changed, unchanged and gone items, and of rows that a sink refused.
+
+    The `fate:` counts are set at the end of a run by a sink that keeps the history of items. They take
+    precedence.
+    """
     refused, written = Counter[str](), Counter[str]()
     for name, count in n.items():
         if name.startswith("out|"):
@@ -127,12 +130,13 @@ async def counts(store: Store, name: str) -> Counter[str]:
 
 
 async def hosts_met(store: Store, name: str) -> int:
-    """Returns the number of hosts of the crawl, by a scan. Costly; for entry points only."""
+    """Returns how many hosts the crawl met. This scans all keys, so it should be called rarely and only by
+    commands."""
     return sum([len(found) async for found in scan(store, f"{{b:???}}{name}:h:*")])
 
 
 async def expected_lost(store: Store, name: str) -> float:
-    """Returns the expected number of new URLs that the crawl's seen set took for known ones."""
+    """Returns the expected number of new URLs that the crawl's seen set wrongly took for known ones so far."""
     pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
         pipe.hget(f"{keys.tag(bucket)}{name}:g", "lost")

@@ -1,10 +1,11 @@
-"""The verbs of the frontier (add, claim, settle, renew, sweep) as a worker calls them: values in, one script,
-values out. Settles and adds work on many buckets at once and are exact even if a reply is lost.
+"""The verbs of the frontier (add, claim, settle, renew, sweep) for a worker. Each method converts its
+arguments, calls one Lua script and decodes the reply.
 
-A reply may be lost, and a server may be replaced by a replica that has not received a call. Therefore a call
-is repeated until its reply arrived and, if there are replicas, one of them has what it wrote. A repeated
-settle recognizes that it succeeded the first time: the file already has the length that the settle was to
-set, or its tokens are ended.
+Settles and adds work on many buckets at once, and take effect exactly once even if a reply is lost. A reply
+may be lost, and a failover may promote a replica that lacks the last writes. Therefore a call is repeated
+until its reply arrived and, if there are replicas, one of them has what the call wrote. A repeated settle
+recognizes that the first call succeeded: the file already has the new length, or the tokens are already
+settled.
 """
 
 from __future__ import annotations
@@ -30,14 +31,13 @@ from gossamer.store.store_check import durably
 CHUNK = 500
 """Number of URLs in one call of a script, which keeps the call under a few milliseconds."""
 UNFOLLOWED = 60
-"""Maximum number of times that a call is repeated because no replica has its writes, if outages are not
-waited for."""
+"""How often a call is repeated because no replica confirmed it, if the caller does not wait for outages."""
 Outcome = tuple[int, int, int] | Stale | Moved
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class Settling:
-    """The settles and adds of one frontier."""
+    """Sends the settles and adds of one frontier."""
 
     def __init__(self, frontier: BucketCalls) -> None:
         self._frontier, self._store, self._crawl = frontier, frontier.store, frontier.crawl
@@ -47,9 +47,11 @@ class Settling:
         return await self._add(_chunks(adds), adds)
 
     async def settle(self, commits: Sequence[Commit]) -> list[Outcome]:
-        """Settles each commit completely or not at all, and returns the outcome of each. Commits on one
-        server are settled together: if one fails, none is settled, and the others are Stale without
-        tokens."""
+        """Settles each commit completely or not at all, and returns the outcome of each.
+
+        Commits on one server are settled in one call. If one of them fails, none is settled, and the others
+        get Stale without tokens.
+        """
         before: list[tuple[int, list[Any]]] = []
         blocks: list[tuple[Any, ...]] = []
         merged: Adds = {}
@@ -93,8 +95,8 @@ class Settling:
         return [outcomes[j] for j in range(len(commits))]
 
     async def _add(self, chunks: Sequence[tuple[int, list[Any]]], adds: Adds) -> tuple[int, int, int]:
-        """Adds chunks concurrently, or one after another if discovered hosts have shares of the whole crawl
-        (`shares`)."""
+        """Adds the chunks in parallel. Chunks with links to discovered hosts are added one after another if
+        there are several buckets, because their budgets are shares of the whole crawl (`shares`)."""
         total = [0, 0, 0]
         discovered = self._store.buckets > 1 and any("o" not in flags for _, _, _, _, flags, _ in adds)
         for part in ([chunk] for chunk in chunks) if discovered else [chunks]:
@@ -108,8 +110,8 @@ class Settling:
         return total[0], total[1], total[2]
 
     def _ends(self, commit: Commit) -> list[Any]:
-        """Returns the arguments that end claims: files, counts, bytes of hosts, tokens, URLs visited."""
-        # a field that no item has must be listed too: `gossamer.model.quality`
+        """Returns the arguments that settle claims: files, counts, bytes per host, tokens, visited URLs."""
+        # a count of 0 is sent too, because a field that no item has must be known: `gossamer.model.quality`
         changes = [x for pair in commit.counts.items() if pair[1] or pair[0][:2] == "q|" for x in pair]
         hosts = commit.hosts.items() if self._frontier.policy.host_bytes >= 0 else ()
         ends: list[Any] = []
@@ -151,10 +153,12 @@ class Settling:
 async def surely(
     store: Store, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], buckets: Sequence[Sequence[int]] = ()
 ) -> list[tuple[Any, bool]]:
-    """Calls a script on buckets until each reply is certain. Returns (reply, whether the call was repeated)
-    for each. Raises errors that waiting does not mend, and Away if outages are not waited for. `buckets`:
-    the buckets that each call concerns. If they move to different servers, the call ends as Stale without
-    tokens."""
+    """Calls a script until each reply is confirmed. Returns (reply, whether it was called more than once) for
+    each call.
+
+    Raises errors that waiting cannot fix, and Away if the caller does not wait for outages. `buckets` lists
+    the buckets of each call. If a failover puts them on several servers, the reply is `stale` without tokens.
+    """
     out: list[tuple[Any, bool]] = [(None, False)] * len(calls)
     left, turn = list(range(len(calls))), 0
     while left:
@@ -176,15 +180,15 @@ async def surely(
                 again = [j for j in again if j not in apart]
         elif again:
             if turn >= UNFOLLOWED and not store.patient:
-                raise Away("no replica of the store takes up what is written: see its log")
+                raise Away("no replica of the store confirms its writes: see its log")
             await asyncio.sleep(min(0.05 * 2**turn, 1.0))
         left, turn = again, turn + 1
     return out
 
 
 async def grouped(store: Store, buckets: Sequence[int]) -> list[list[int]]:
-    """Groups buckets by server. Waits until all of them are served. Raises Away if outages are not waited
-    for."""
+    """Groups buckets by the server that holds them. Waits until all buckets are served. Raises Away if the
+    caller does not wait for outages."""
     while True:
         try:
             return await store.by_server(buckets)
@@ -197,7 +201,8 @@ def _line(detail: str) -> str:
 
 
 def _chunks(adds: Adds) -> list[tuple[int, list[Any]]]:
-    """Returns the arguments of the add groups (as in `links.lua`) by bucket, at most CHUNK URLs per call."""
+    """Returns the script arguments that add links (as in `links.lua`), by bucket, with at most CHUNK URLs per
+    call."""
     out: list[tuple[int, list[Any]]] = []
     room: dict[int, tuple[int, list[Any]]] = {}
     for (bucket, host, level, lane, flags, voucher), flat in adds.items():
@@ -221,7 +226,7 @@ DEPTHS = 16_384
 
 
 class Frontier:
-    """One crawl's frontier in a store."""
+    """The frontier of one crawl in a store."""
 
     def __init__(self, store: Store, crawl: str, policy: Policy | None = None) -> None:
         self.store = store
@@ -235,7 +240,7 @@ class Frontier:
         self._settling = Settling(self)
 
     def remainder(self, fingerprint: int) -> tuple[int, int]:
-        """Returns the two halves of a fingerprint for the seen set: which set, and which member."""
+        """Splits a fingerprint for the seen set: the part that selects the set, and the member of the set."""
         if self.policy.seen == "exact":
             return fingerprint >> 32, fingerprint - (1 << 64) if fingerprint >> 63 else fingerprint
         low = fingerprint & 0xFFFFFFFF
@@ -243,32 +248,32 @@ class Frontier:
 
     @property
     def patience(self) -> Patience:
-        """How outages of the store are waited for."""
+        """How long the client waits for an outage of the store to end."""
         return self.store.client.patience
 
     async def check_same(self) -> None:
-        """Raises StoreChanged if the store is not the one of before."""
+        """Raises StoreChanged if the store is not the one that was opened."""
         await self.store.check_same()
 
     async def together(self, buckets: Sequence[int]) -> list[list[int]]:
-        """Groups buckets whose commits can settle all or nothing: those on one server."""
+        """Groups buckets by server. The commits of a group are settled together or not at all."""
         return await grouped(self.store, buckets)
 
     @property
     def _depths(self) -> int:
-        """Number of hashes of a bucket that store depths."""
+        """Hashes per bucket that keep depths; 0 if depths are not kept."""
         return max(1, DEPTHS // self.store.buckets) if self.policy.depths else 0
 
     async def adding(self, bucket: int, adds: Adds) -> tuple[str | int, ...]:
-        """Returns how URLs are taken in: the first arguments of add, settle and admit."""
+        """Returns the first arguments of `add`, `settle` and `admit`, which say how URLs are added."""
         p = self.policy
         discovered = p.host_pages >= 0 and any("o" not in flags for _, _, _, _, flags, _ in adds)
         elsewhere = await self.shares.elsewhere(bucket) if discovered else (0, 0, 0)
         return p.seen, max(1, p.sets // self.store.buckets), p.host_pages, self._depths, *elsewhere
 
     async def admit(self, bucket: int, host: str) -> int:
-        """Takes the links to a host that were refused before, because a seed was redirected to it. Returns
-        their number."""
+        """Adds the links to `host` that were out of scope before, because a seed was redirected to it.
+        Returns their number."""
         return int(await self.store.run("admit", bucket, self.crawl, *await self.adding(bucket, {}), host))
 
     async def unanswered(self) -> bool:
@@ -276,24 +281,26 @@ class Frontier:
         return sum(one[0] for one in await self.everywhere.counts("seeds")) > 0
 
     async def nearest(self, bucket: int, fingerprint: int) -> int | None:
-        """Returns the minimum depth at which a URL was found so far, if depths are kept."""
+        """Returns the smallest depth at which a URL was found so far; None if it is not stored. Needs
+        `Policy.depths`."""
         high, low = self.remainder(fingerprint)
         key = f"{tag(bucket)}{self.crawl}:d:{high * self._depths >> 32}"
         found = await self.store.guard(cast(Any, self.store.client.hget(key, str(low))))
         return None if found is None else int(found) % 100
 
     async def add(self, adds: Adds) -> tuple[int, int, int]:
-        """Adds links, durably if the store has replicas. Returns the numbers of new, known and parked URLs."""
+        """Adds links, durably if the store has replicas. Returns how many are new, already known, and parked."""
         return await self._settling.add(adds)
 
     async def known(self, bucket: int, fingerprint: int) -> bool:
-        """Returns whether the seen set contains this fingerprint. The URL's host must belong to the bucket."""
+        """Returns whether the seen set of the bucket contains this fingerprint. The bucket must be that of
+        the URL's host."""
         return bool(
             await self.store.run("known", bucket, self.crawl, self.policy.seen, *self.remainder(fingerprint))
         )
 
     async def claim(self, bucket: int, k: int) -> Claimed:
-        """Claims about k URLs of hosts that are ready in this bucket. A gate may add more."""
+        """Claims about `k` URLs of hosts that are ready in this bucket. A gate may bring more than `k`."""
         p = self.policy
         if self.store.buckets > 1 and p.limited:
             return (await self.everywhere.claim([(bucket, k)]))[0]
@@ -322,7 +329,7 @@ class Frontier:
         )
 
     def claimed(self, bucket: int, got: Any) -> Claimed:
-        """Parses the reply of a claim."""
+        """Decodes the reply of `claim`."""
         claims = [_claim(bucket, *got[j : j + 12]) for j in range(3, len(got), 12)]
         return Claimed(got[0], got[1], got[2].decode(), claims, bucket)
 
@@ -334,9 +341,12 @@ class Frontier:
         adds: Adds,
         files: Iterable[tuple[str, int, int]] = (),
     ) -> tuple[int, int, int]:
-        """Ends claims of one bucket with their counts, links and file lengths (path, committed, new),
-        completely or not at all. Links of other buckets and beyond one chunk are added before. Raises
-        Stale or Moved if nothing was settled."""
+        """Settles claims of one bucket with their counts, links and file lengths (path, committed, new),
+        completely or not at all.
+
+        Links to other buckets, and those beyond the first chunk, are added before the settle. Returns how
+        many links are new, already known, and parked. Raises Stale or Moved, with nothing settled.
+        """
         (outcome,) = await self.settle_all([Commit(bucket, settles, counts, adds, tuple(files))])
         if isinstance(outcome, Exception):
             raise outcome
@@ -348,7 +358,8 @@ class Frontier:
         return await self._settling.settle(commits)
 
     async def landed(self, bucket: int, settles: Sequence[Settle]) -> int:
-        """Frees the slots of finished requests whose rows are not durable yet."""
+        """Frees the slots of finished requests whose rows are not durable yet. Returns how many claims were
+        still leased."""
         return int(await self.store.run("landed", bucket, *self.landing(settles)))
 
     def landing(self, settles: Sequence[Settle]) -> Any:
@@ -367,8 +378,13 @@ class Frontier:
     async def sweep(
         self, bucket: int, limit: int = 1000, nobody_lives: bool = False, blamed: Iterable[int] = ()
     ) -> tuple[int, int, int, int]:
-        """Requeues claims whose lease expired. Returns (requeued, open, added, infrastructure). `blamed`:
-        tokens whose pages killed their process."""
+        """Requeues expired claims. Returns the number of claims requeued, of open URLs plus active producers,
+        of URLs ever added, and of open infrastructure requests.
+
+        An infrastructure request is for a sitemap or feed, or reads a page again. `nobody_lives` requeues
+        every claim, expired or not, and counts a crash only for the tokens in `blamed`, whose pages were
+        being parsed when their worker died.
+        """
         got = await self.store.run("sweep", bucket, *self.sweeping(limit, nobody_lives), *blamed)
         return got[0], got[1], got[2], got[3]
 
@@ -378,13 +394,14 @@ class Frontier:
         return self.crawl, limit, hold, int(nobody_lives)
 
     async def handover(self, bucket: int, host: str, lane: str) -> bool:
-        """Moves a host to the workers of this lane. Returns False if it was there already."""
+        """Makes a host wait for workers of another lane from now on. Returns False if the host already did."""
         return bool(await self.store.run("handover", bucket, self.crawl, host, lane))
 
     async def robots(
         self, claim: Claim, *, version: int, holds: int, crawl_delay: int, settle: Settle, rules: bytes = b""
     ) -> bool:
-        """Stores the outcome of a robots claim. Returns False if the claim was lost. Times in milliseconds."""
+        """Stores the outcome of a robots claim. Returns False if the lease was already lost. Times are in
+        milliseconds."""
         scheme = "s" if claim.request.url.startswith("https:") else "h"
         return bool(
             await self.store.run(
@@ -412,8 +429,8 @@ class Frontier:
         return found if isinstance(found, bytes) else None
 
     async def lengths(self, files: Sequence[str]) -> list[int | None]:
-        """Returns the committed length of each file in bytes, None if none was committed: the largest in any
-        bucket."""
+        """Returns the committed length of each file in bytes, which is the largest that any bucket has. None
+        if nothing was committed."""
         pipe = self.store.client.pipeline(transaction=False)
         for bucket in range(self.store.buckets):
             pipe.hmget(f"{tag(bucket)}{self.crawl}:f", list(files))
@@ -435,7 +452,7 @@ class Frontier:
         return lengths
 
     async def renamed(self, was: str, file: str, length: int) -> None:
-        """Moves the committed length of an output that was moved."""
+        """Moves the committed length of an output from its old path to its new path."""
         await self.base(file, length)
         pipe = self.store.client.pipeline(transaction=False)
         for bucket in range(self.store.buckets):
@@ -443,7 +460,7 @@ class Frontier:
         await self.store.guard(pipe.execute())
 
     async def count(self, changes: dict[str, int], bucket: int = 0) -> None:
-        """Changes counts outside a settle, for refused seeds."""
+        """Changes counts outside a settle, for example for refused seeds."""
         pipe = self.store.client.pipeline()
         for field, by in changes.items():
             if by:
@@ -451,9 +468,12 @@ class Frontier:
         await self.store.guard(pipe.execute())
 
     async def base(self, file: str, length: int) -> None:
-        """Commits the first length of a file in bytes before it contains rows of this crawl. The length is
-        durable on return. If a power cut undid it, the rows would be taken for foreign ones, kept, and
-        written again."""
+        """Commits the initial length of a file in bytes, before this crawl writes a row to it. The length is
+        durable on return.
+
+        If a power failure undid this commit, the rows of this crawl would look like content from elsewhere.
+        They would be kept and then written again.
+        """
         await durably(self.store, "HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
 
 

@@ -1,1 +1,1 @@
-"""What a crawl tells about itself: the log of attempts, one line a request made."""
+"""The logs that a crawl writes about itself: one line per request in the attempts log."""

@@ -1,9 +1,9 @@
-"""The logs of a crawl, shared by all of its processes: of attempts, one JSON line for each request made, and
-of known pages.
+"""The attempts log (one JSON line per request) and the log of known pages. All processes of a crawl share
+these files.
 
-It is written before the claims are settled, so after a kill a request may stand there twice: at least once.
-It survives a kill of any process; after a power cut the last lines may be gone (it is not synced to the
-disk).
+Lines are written before the claims are settled. So they are written at least once: after a kill, a request
+may have two lines. The file survives a kill of any process. After a power failure the last lines may be
+missing, because the file is not synced to disk.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _STEP = 64 * 1024
 
 
 class AttemptsLog:
-    """Appends to `path`, whole lines only. One file may be open in several processes."""
+    """Appends whole lines to `path`. Several processes may have the same file open. `mode`: permission bits
+    of a new file."""
 
     def __init__(self, path: str | os.PathLike[str], mode: int = 0o666) -> None:
         self.path, self._mode = Path(path), mode
@@ -33,8 +34,8 @@ class AttemptsLog:
         self._lines = msgspec.json.Encoder().encode_lines
 
     def write(self, lines: Sequence[Attempt] | Sequence[KnownLine]) -> None:
-        """Append a batch in one write. Raises DiskFull, then no line of the batch stands in the file;
-        SinkAway, likewise; SinkError."""
+        """Appends a batch. Raises DiskFull or SinkAway, after which the file contains no line of the batch,
+        and SinkError."""
         if not lines:
             return
         data = self._lines(lines)
@@ -56,7 +57,7 @@ class AttemptsLog:
             raise SinkError(f"cannot write {self.path}: {error.strerror}") from error
 
     def close(self) -> None:
-        """Let the file go."""
+        """Closes the file."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -73,7 +74,8 @@ class AttemptsLog:
 
 
 def _whole(fd: int, size: int) -> int:
-    """Cut the broken last line that a killed process may have left; the length that stays."""
+    """Cuts an incomplete last line that a killed process may have left. Returns the remaining length in
+    bytes."""
     if not size or os.pread(fd, 1, size - 1) == b"\n":
         return size
     start = size

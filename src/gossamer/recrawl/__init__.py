@@ -1,2 +1,2 @@
-"""When something is due again: cron lines, and what becomes of the times that they name. Pure functions of
-values."""
+"""Recrawls and schedules: cron expressions, decisions about due times, and the log of known pages that a
+recrawl reads."""

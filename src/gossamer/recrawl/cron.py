@@ -1,9 +1,9 @@
-"""Cron lines: five fields and a time zone -> the moments they name.
+"""Cron expressions: five fields and a time zone give points in time.
 
-A line whose hour field is `*` goes by the clock that never jumps: every hour there is, also the one that
-comes twice. All other lines go by the clock on the wall: a time that is skipped in spring is due at the first
-moment after the gap, a time that comes twice in autumn is due the first time, and times that fall on one
-moment are due once.
+A line whose hour field is `*` is evaluated on elapsed time: every hour counts, including the one that occurs
+twice in autumn. All other lines are evaluated on local clock time: a time that is skipped in spring is due at
+the first moment after the gap, a time that occurs twice in autumn is due the first time, and several times
+that map to the same moment are due once.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _START = datetime(2000, 1, 1)
 
 
 class Cron:
-    """One line in one zone. Raises ValueError that names the field and what it may hold.
+    """A cron line in a time zone. Raises ValueError with the faulty field and the values that it allows.
 
     >>> cron = Cron("30 2 * * *", "Europe/Berlin")
     >>> datetime.fromtimestamp(cron.after(datetime(2026, 3, 28, 12, tzinfo=UTC).timestamp()), UTC).isoformat()
@@ -60,26 +60,27 @@ class Cron:
         except CronSimError:
             found = None
         if found is None:
-            raise ValueError(f"cron line {line!r}: there is no such day of month in any month that it names")
+            raise ValueError(f"cron line {line!r}: there is no such day in any of its months")
 
     def after(self, moment: float) -> float | None:
-        """The first moment it names after another, both in seconds since the epoch; None when there is none
-        in 50 years."""
+        """Returns the first due time after `moment`, both in seconds since the epoch. Returns None if there
+        is none within 50 years."""
         return next(self.all_after(moment), None)
 
     def all_after(self, moment: float) -> Iterator[float]:
-        """All moments after another, in order."""
+        """Yields all due times after `moment`, in order, in seconds since the epoch."""
         local = datetime.fromtimestamp(moment, self.zone)
         last = moment
         for found in CronSim(self.text, local if self._steady else local.replace(tzinfo=None)):
             at = found.timestamp() if self._steady else _moment(found, self.zone)
-            if at > last:  # times within a gap fall on one moment
+            if at > last:  # all times within a gap map to the same moment
                 yield at
                 last = at
 
 
 def _moment(wall: datetime, zone: zoneinfo.ZoneInfo) -> float:
-    """When a clock on the wall shows this for the first time; for a time that it skips, the end of the gap."""
+    """Returns the time at which a local clock first shows `wall`, in seconds since the epoch. For a time that
+    the clock skips, returns the end of the gap."""
     at = wall.replace(tzinfo=zone)
     while at.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != wall:
         wall += timedelta(minutes=1)
@@ -88,11 +89,14 @@ def _moment(wall: datetime, zone: zoneinfo.ZoneInfo) -> float:
 
 
 def _checked(line: str) -> str:
-    """The five fields. Raises ValueError."""
+    """Returns the five fields of a line in upper case, with macros such as `@daily` expanded. Raises
+    ValueError."""
     text = " ".join(line.split())
     if text.startswith("@"):
         if text.lower() not in MACROS:
-            raise ValueError(f"cron line {text[:_MOST]!r}: of words there are {', '.join(MACROS)}")
+            raise ValueError(
+                f"cron line {text[:_MOST]!r}: the words that can replace the five fields are {', '.join(MACROS)}"
+            )
         return MACROS[text.lower()]
     fields = text.split()
     if len(fields) != len(FIELDS):
@@ -106,8 +110,9 @@ def _checked(line: str) -> str:
 
 
 def _wrong(number: int, field: str) -> str | None:
-    """What is wrong with one field, and what is allowed; None when it is right."""
-    allowed = f"is none; it is {_ALLOWED[number]}; {_COMMON}"
+    """Returns the end of a message about a faulty field and the values that it allows, or None if the field
+    is valid."""
+    allowed = f"is not valid; allowed: {_ALLOWED[number]}; {_COMMON}"
     if len(field) > _MOST or not field.isascii():
         return allowed
     for step in re.findall(r"/([^,]*)", field):
@@ -119,13 +124,13 @@ def _wrong(number: int, field: str) -> str | None:
     ) is not None:
         near = difflib.get_close_matches(unknown[:3], words.split(), 1)
         hint = f" (did you mean {near[0]}?)" if near else ""
-        return f"holds {unknown!r}{hint}; it is {_ALLOWED[number]}; {_COMMON}"
+        return f"contains {unknown!r}{hint}; allowed: {_ALLOWED[number]}; {_COMMON}"
     ends = re.findall(r"(\d+|[a-z]{3})-(\d+|[a-z]{3})", field.lower())
     place = {word: at for at, word in enumerate(words.split(), number == 3)}
     if (
         back := next((r for r in ends if int(place.get(r[0], r[0])) > int(place.get(r[1], r[1]))), None)
     ) is not None:
-        return f"holds the range {'-'.join(back)}, which runs backwards: write it as two, joined by a comma"
+        return f"contains the range {'-'.join(back)}, which runs backwards: write it as two ranges, joined by a comma"
     others = list(_ANY)
     others[number] = field.upper()
     try:
@@ -136,7 +141,7 @@ def _wrong(number: int, field: str) -> str | None:
 
 
 def _zone(name: str) -> zoneinfo.ZoneInfo:
-    """A time zone by its IANA name. Raises ValueError naming the nearest."""
+    """Returns a time zone by its IANA name. Raises ValueError with the most similar name."""
     if name not in _zones():
         known = {one.lower(): one for one in _zones()}
         ends = {one.rpartition("/")[2]: one for one in known}
@@ -150,7 +155,7 @@ def _zone(name: str) -> zoneinfo.ZoneInfo:
         )
         hint = f" (did you mean {known[near[0]]}?)" if near else ""
         raise ValueError(
-            f"time zone {name[:80]!r} is none{hint}; it is a name such as Europe/Berlin, America/New_York or UTC"
+            f"time zone {name[:80]!r} is unknown{hint}; write a name such as Europe/Berlin, America/New_York or UTC"
         )
     return zoneinfo.ZoneInfo(name)
 

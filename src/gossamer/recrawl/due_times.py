@@ -1,5 +1,4 @@
-"""What becomes of the times that a cron line named since somebody looked last: run, made up for, or missed;
-and when each run begins."""
+"""Decides which due times of a cron line are run, run late or missed, and when each run starts."""
 
 from __future__ import annotations
 
@@ -12,25 +11,26 @@ from gossamer.recrawl.cron import Cron
 MISSED = ("run", "skip", "all")
 OVERLAP = ("skip", "queue")
 LATE = 60.0
-"""Seconds after which a due time counts as missed; a scheduler that takes over needs a few."""
+"""Seconds after which a due time counts as missed. Taking over from another scheduler needs a few seconds."""
 MOST = 10_000
-"""Due times looked at in one go."""
+"""Maximum number of due times that are decided in one call."""
 
 
 class Due(NamedTuple):
-    """Times in seconds since the epoch."""
+    """The decision about due times. All times are in seconds since the epoch."""
 
     mark: float
-    """All times up to here are decided."""
+    """All due times up to this time are decided."""
     made_up: list[float]
-    """Missed, and to be run now."""
+    """Missed due times that are run now."""
     on_time: list[float]
     missed: list[float]
-    """Let go."""
+    """Missed due times that are not run."""
 
 
 def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int = 10) -> Due:
-    """What to do about the times after `mark` up to `now`; `missed` is one of MISSED, `most` bounds `all`.
+    """Decides the due times after `mark`, up to `now`. `missed` is one of MISSED. `most`: how many missed
+    times `all` runs.
 
     >>> decide(Cron("0 * * * *"), 0, 4 * 3600 + 5)
     Due(mark=14400.0, made_up=[], on_time=[14400.0], missed=[3600.0, 7200.0, 10800.0])
@@ -42,7 +42,7 @@ def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int =
         if at > now:
             break
         times.append(at)
-    else:  # more than we look at in one go: the rest of these stays for the next look
+    else:  # too many due times for one call: the next call decides the rest
         times = times[:MOST]
         return Due(times[-1], [], [], times)
     late = [at for at in times if now - at > LATE]
@@ -53,9 +53,10 @@ def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int =
 
 
 def starts(name: str, due: float, parts: int, jitter: float, spread: float) -> list[float]:
-    """When each part of a run begins: spread evenly over a window, all of them later by the same jitter.
+    """Returns the start time of each part of a run. The parts are spread evenly over `spread` seconds, and
+    all of them are delayed by the same random part of `jitter` seconds.
 
-    The jitter follows from name and due time alone, so that all schedulers agree.
+    The delay is derived only from the name and the due time, so all schedulers compute the same one.
 
     >>> starts("nightly", 0.0, 4, 0, 7200)
     [0.0, 1800.0, 3600.0, 5400.0]

@@ -1,8 +1,8 @@
-"""What a crawl knows of its pages, for a pass that visits them again: its log, one line a visit, read back.
+"""The log of known pages: one line per visit, which a later recrawl reads to revisit the pages.
 
-The log is written as the attempts log is: before the claims are settled, so at least once; the last line of a
-URL counts. On a fleet each process writes a part of its own into a folder that all reach; they become one
-when a pass begins.
+Lines are written like those of the attempts log: before the claims are settled, so at least once. The last
+line of a URL counts. On a fleet each process writes its own part into a shared folder, and the parts are
+merged when a recrawl starts.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from gossamer.model.visit import KnownLine
 
 NAME = "known.jsonl"
 MODE = 0o600
-"""Requests stand there with their headers, which may be secrets."""
+"""File mode. The log contains request headers, which may include secrets."""
 BATCH = 5000
 _decode = msgspec.json.Decoder(KnownLine).decode
 
 
 def name_of(segment: str) -> str:
-    """The log's name, or that of one process's part of it."""
+    """Returns the file name of the log, or of the part that the process `segment` writes."""
     return f"known-{segment}.jsonl" if segment else NAME
 
 
 def forget(folder: Path) -> None:
-    """Remove the log and its parts. Raises OSError."""
+    """Removes the log and its parts. Raises OSError."""
     for path in _logs(folder):
         path.unlink(missing_ok=True)
 
 
 def _logs(folder: Path) -> list[Path]:
-    """The log, then its parts."""
+    """Returns the existing files: the log, then its parts."""
     return [path for path in (folder / NAME, *sorted(folder.glob("known-*.jsonl"))) if path.exists()]
 
 
 def settle(folder: Path) -> int:
-    """Leave one log, and in it one line a URL, its last; how many there are. A kill loses no line. Raises
-    OSError.
+    """Merges the log and its parts into one log with only the last line of each URL. Returns the number of
+    lines. A kill during the merge loses no line. Raises OSError.
 
-    Memory is bounded by SQLite's cache, whatever the length of the log.
+    Memory is limited to SQLite's cache, whatever the length of the log.
     """
     logs, path, table = _logs(folder), folder / NAME, folder / "known.sqlite"
     if not logs:
@@ -89,7 +89,7 @@ def settle(folder: Path) -> int:
 
 
 def requests(folder: Path) -> Iterator[list[Request]]:
-    """What is to be visited again, in batches. Raises OSError."""
+    """Yields the requests to repeat, in batches of at most BATCH. Raises OSError."""
     batch = []
     for _, seen in _lines(folder / NAME):
         needs = {name: value for name, value in seen.needs.items() if name in Request.__struct_fields__}
@@ -102,7 +102,7 @@ def requests(folder: Path) -> Iterator[list[Request]]:
 
 
 def _lines(path: Path) -> Iterator[tuple[bytes, KnownLine]]:
-    """The lines of a log; a torn one is none."""
+    """Yields each line of a log, raw and decoded. Incomplete lines are skipped."""
     with open(path, "rb") as file:
         for line in file:
             with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):

@@ -1,5 +1,6 @@
-"""The scheduler: one loop that leads or stands by, decides due times, begins crawls and sees them to their
-end.
+"""The scheduler runs crawls on schedules. One scheduler leads and any others stand by. The leader decides due
+times, starts crawls and watches them until they end.
 
-`making` turns what a schedule holds into a job, `conducting` sees one run through, `loop` leads.
+`jobs` turns a schedule into jobs, `runs` sees one run through, and `loop` elects the leader and decides due
+times.
 """

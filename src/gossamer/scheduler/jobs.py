@@ -1,4 +1,4 @@
-"""From what a schedule holds to the jobs of its runs: names, parts, placeholders of outputs."""
+"""Turns a schedule into the jobs of its runs: names, parts, and placeholders in outputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _PLACES = re.compile(r"\{([^{}]*)\}")
 
 
 def check(schedule: Schedule) -> Cron:
-    """The schedule's cron line; raises UsageError or ConfigError for whatever a run of it would stumble over."""
+    """Validates a schedule and returns its cron line. Raises UsageError or ConfigError for anything that
+    would make a run of the schedule fail."""
     check_name(schedule.name)
     try:
         cron = Cron(schedule.cron, schedule.zone)
@@ -45,7 +46,7 @@ def check(schedule: Schedule) -> Cron:
     )
     if endless and job.settings.time_limit is None:
         raise UsageError(
-            "a watched sitemap or a topic has no end, so its run would have none: give --time-limit, or crawl it without a schedule"
+            "a watched sitemap or a topic never ends, so its run would never end: give --time-limit, or crawl it without a schedule"
         )
     site_files.load_all(job.targets, job.args)
     return cron
@@ -67,7 +68,8 @@ def _check_output(spec: str, several: bool) -> None:
 
 
 def runs(schedule: Schedule, due: float, *, late: bool, now: float) -> list[ScheduledRun]:
-    """The run of a due time, in parts where it is spread. A run that is made up for begins now."""
+    """Returns the run of a due time, or one run per target if the schedule spreads its targets. `late`: the
+    due time was missed, so the run starts at `now` instead. Times are in seconds since the epoch."""
     task = schedule.task
     parts = len(task.targets) if schedule.spread > 0 else 1
     times = starts(schedule.name, due, parts, schedule.jitter, schedule.spread)
@@ -81,7 +83,8 @@ def runs(schedule: Schedule, due: float, *, late: bool, now: float) -> list[Sche
 
 
 def by_hand(schedule: Schedule, now: float, at: float) -> ScheduledRun:
-    """The run that a person asks for: all targets in one crawl. The scheduler leaves it alone until `at`."""
+    """Returns the run that a user starts by hand: all targets in one crawl. The scheduler does not touch the
+    run before the time `at`."""
     run = made(schedule, schedule.task, float(int(now)), at, 0, seconds=True)
     return msgspec.structs.replace(run, by_hand=True, state="launched", begun=now)
 
@@ -89,8 +92,9 @@ def by_hand(schedule: Schedule, now: float, at: float) -> ScheduledRun:
 def made(
     schedule: Schedule, task: ScheduledTask, due: float, at: float, part: int, *, seconds: bool = False
 ) -> ScheduledRun:
-    """One run, with its crawl's name: the schedule's and the due time in UTC, so that each has its own also
-    when clocks change."""
+    """Returns one run. The name of its crawl consists of the schedule's name and the due time in UTC, so
+    names stay unique when clocks change. `part`: number of the target, 0 if the run has all targets.
+    `seconds`: the name includes the seconds."""
     moment = datetime.fromtimestamp(due, UTC).strftime("%Y%m%dT%H%M%S" if seconds else "%Y%m%dT%H%M") + (
         f"-{part}" if part else ""
     )
@@ -109,7 +113,8 @@ def made(
 
 
 def job_of(task: ScheduledTask, settings: Settings, crawl: str) -> Job:
-    """The job of a run, in the store and data folder of `settings`. Raises UsageError, ConfigError."""
+    """Returns the job of a run, with the store and the data folder of `settings`. Raises UsageError and
+    ConfigError."""
     job = job_of_options(task.targets, task.options, task.folder)
     own = msgspec.structs.replace(job.settings, store=settings.store, data=settings.data)
     outputs = [JobOutput(spec, overwrite) for spec, overwrite in task.outputs]

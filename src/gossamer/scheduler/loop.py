@@ -1,7 +1,7 @@
-"""The loop: lead or stand by, hear of changes, decide due times, begin runs. Any number of schedulers may
-run; one leads.
+"""The scheduler's loop: elects the leader, reads changed schedules, decides due times and starts runs.
+Several schedulers may run, and one of them leads.
 
-All decisions are made by the store's clock: a machine whose own clock is wrong does no harm.
+All decisions use the store's clock, so a machine with a wrong clock does no harm.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store
 
 BEAT, HOLD = 1.0, 7.0
-"""Seconds between beats; how long the lead holds without one. A standby takes over within the sum."""
+"""Seconds between two beats, and seconds until a leader that stops renewing loses the lead. Another scheduler
+takes over within the sum of both."""
 GRACE = 9.0
-"""Seconds that crawls have to stop."""
+"""Seconds that crawls get to stop gracefully."""
 QUEUED = 100
-"""Runs of one schedule that may wait for the last one."""
+"""Maximum number of runs of one schedule that may wait for the previous run to end."""
 
 Chore = Callable[[float], Awaitable[None]]
-"""What the leader does beside, asked at each beat with the store's time; it decides itself whether its time
-has come."""
+"""A background task of the leader, called at each beat with the store's time. The task itself decides whether
+it is due."""
 
 
 class Plan(NamedTuple):
-    """A schedule made ready. `next`: its next due time, None when there is none."""
+    """A schedule with its parsed cron line. `next`: its next due time in seconds since the epoch, or None."""
 
     entry: StoredSchedule
     cron: Cron
@@ -46,7 +47,14 @@ class Plan(NamedTuple):
 
 
 class Scheduler:
-    """One scheduler; `run` returns after `stop` is set."""
+    """One scheduler process.
+
+    - `embedded`: the embedded store; None for a shared store.
+    - `crawler`: runs the crawls, in this process or on a fleet.
+    - `say`: logs an event. `judge`: returns the gates that a finished crawl does not meet.
+    - `stop`: when set, `run` stops the crawls and returns.
+    - `chore`: a background task for the leader.
+    """
 
     def __init__(
         self,
@@ -74,7 +82,7 @@ class Scheduler:
         self._side: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Beat until we are to stop; then let crawls end, and the lead go."""
+        """Beats until `stop` is set. Then stops the crawls and gives up the lead."""
         while not self._stop.is_set():
             try:
                 await self._beat()
@@ -105,7 +113,7 @@ class Scheduler:
             self._side = asyncio.create_task(self._chored(self._chore, lead.now))
 
     def _hear(self, lead: Lead) -> None:
-        """Say when another one leads than before; a new lead begins with reading all."""
+        """Logs a change of the leader. A new leader starts by reading all schedules."""
         if lead.token != self._lead.token or lead.leader != self._lead.leader:
             if lead.token:
                 self._say("leads", scheduler=self.owner)
@@ -115,7 +123,8 @@ class Scheduler:
         self._lead, self._conductor.token = lead, lead.token
 
     async def _read_all(self, lead: Lead) -> None:
-        """Read all schedules and their open runs; the number of the change was read before them."""
+        """Reads all schedules and their open runs. The change number in `lead` was read before them, so a
+        later change is not missed."""
         found = await self._schedules.all()
         unread = {one for one in found if isinstance(one, Unread)}
         plans: dict[str, Plan] = {}
@@ -125,7 +134,7 @@ class Scheduler:
             old = self._plans.get(entry.schedule.name)
             try:
                 plans[entry.schedule.name] = old if old is not None and old.entry == entry else planned(entry)
-            except ValueError as error:  # a zone that this machine does not know
+            except ValueError as error:  # this machine does not have the schedule's time zone
                 unread.add(Unread(entry.schedule.name, str(error)))
         for one in unread - self._unread:
             self._say("cannot be read", schedule=one.name, reason=one.why)
@@ -138,7 +147,7 @@ class Scheduler:
         self._seen = lead.changes
 
     def _tell(self, plans: dict[str, Plan]) -> None:
-        """Say what is new since the last reading."""
+        """Logs which schedules were added, changed or removed since the last read."""
         for name, plan in plans.items():
             old = self._plans.get(name)
             if old is None or old.entry.revision != plan.entry.revision:
@@ -148,7 +157,7 @@ class Scheduler:
             self._say("removed", schedule=name)
 
     async def _decide(self, plan: Plan, lead: Lead) -> None:
-        """Turn due times into runs, skips and misses, in one step of the store."""
+        """Turns the due times of a schedule into runs, skips and misses, in one atomic step of the store."""
         entry, schedule = plan.entry, plan.entry.schedule
         due = decide(plan.cron, entry.mark, lead.now, schedule.missed, schedule.most)
         going = [run for (name, _), run in self._conductor.open.items() if name == schedule.name]
@@ -175,7 +184,7 @@ class Scheduler:
         counts = {"skipped": len(wanted[room:]), "missed": len(due.missed)}
         done = await self._schedules.due(lead.token, entry, due.mark, begun, over, counts)
         if done != 1:
-            self._seen = -1  # somebody changed it: read again
+            self._seen = -1  # the schedule was changed meanwhile, so all schedules are read again
             return
         self._plans[schedule.name] = planned(entry._replace(mark=due.mark), plan.cron)
         self._conductor.open |= {(schedule.name, run.field): run for run in begun}
@@ -183,8 +192,8 @@ class Scheduler:
             self._say(run.state, schedule=schedule.name, due=run.due, times=run.times, reason=run.reason)
 
     def _begin(self, now: float) -> None:
-        """Begin what is to begin: of each schedule its earliest run, all of them together no more than the
-        crawler takes."""
+        """Starts runs that are due: of each schedule only the earliest run, and in total at most as many as
+        the crawler allows."""
         self._tasks = {key: task for key, task in self._tasks.items() if not task.done()}
         first: dict[str, float] = {}
         for (name, _), run in self._conductor.open.items():
@@ -204,7 +213,8 @@ class Scheduler:
             self._say("not cleaned", reason=str(error))
 
     async def _store_away(self, error: GossamerError) -> None:
-        """Say so once; an embedded store is started again, another one is waited for."""
+        """Logs an outage of the store once. An embedded store is restarted; a shared one is retried at the
+        next beat."""
         if not self._away:
             self._away = True
             self._say("store is away", reason=str(error))
@@ -216,7 +226,7 @@ class Scheduler:
                 self._store.client, self._store.url = fresh.client, url
 
     async def _end(self) -> None:
-        """Crawls that run here end gracefully; the lead is kept meanwhile, then given up."""
+        """Stops the crawls that run here, keeps the lead until they have ended, then gives it up."""
         self._say("stops", crawls=len(self._tasks))
         tasks = list(self._tasks.values()) + ([self._side] if self._side is not None else [])
         if self._side is not None:
@@ -234,13 +244,13 @@ class Scheduler:
 
 
 def planned(entry: StoredSchedule, cron: Cron | None = None) -> Plan:
-    """A schedule made ready. Raises ValueError."""
+    """Returns the plan of a schedule. Raises ValueError for a cron line or a time zone that is not valid."""
     cron = cron or Cron(entry.schedule.cron, entry.schedule.zone)
     return Plan(entry, cron, None if entry.schedule.paused else cron.after(entry.mark))
 
 
 def stamp(moment: float) -> str:
-    """A moment, UTC."""
+    """Formats seconds since the epoch as RFC 3339 in UTC."""
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,8 +1,8 @@
-"""One run from its time to its end: taken in hand, launched, confirmed, watched, ended; each step compared
-and set in the store.
+"""Sees one run of a schedule through: launching, launched, watched, ended. Each step is a compare-and-set in
+the store.
 
-A launch that was not confirmed is made again by whoever leads then: the crawl of a run has one name, and
-launching a crawl that is there goes on with it.
+A launch that was not confirmed is repeated by the scheduler that leads then. This is safe because the crawl
+of a run has a fixed name, and launching an existing crawl continues it.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ from gossamer.state.schedules import ScheduledRun, Schedules
 from gossamer.store.store import Store
 
 LOOK, AGAIN = 1.0, 5.0
-"""Seconds between looks at a crawl that runs elsewhere; before a store that failed is asked again."""
+"""Seconds between two checks of a crawl that runs elsewhere, and seconds before a failed store is tried
+again."""
 
 Say = Callable[..., None]
-"""Says an event: its name, then facts by name."""
+"""Logs an event: its name, then its facts as keyword arguments."""
 Judge = Callable[[list[str], Summary], list[str]]
-"""The gates of `--fail-on` that a summary does not meet."""
+"""Returns the gates of `--fail-on` that a summary does not meet."""
 
 
 class RunOutcome(NamedTuple):
-    """How a crawl ended: its state, why, and its summary when it has one."""
+    """The outcome of a crawl: its final state, the reason, and its summary if it has one."""
 
     state: str
     reason: str = ""
@@ -46,23 +47,23 @@ class RunOutcome(NamedTuple):
 
 
 class Crawler(Protocol):
-    """Where crawls run. `most`: how many at once."""
+    """Runs crawls. `most`: how many at once."""
 
     most: int
 
     async def crawl(self, job: Job, confirm: Callable[[], Awaitable[None]]) -> RunOutcome | None:
-        """See a crawl through, begun before or not; `confirm` is called once it is under way. None: we are to
-        stop."""
+        """Runs a crawl to its end, or continues one that was started before. `confirm` is called once the
+        crawl is running. Returns None if the scheduler is stopping."""
 
 
 class Here:
-    """Crawls run in this process."""
+    """Runs crawls in this process."""
 
     def __init__(self, store: Store, stop: asyncio.Event, most: int) -> None:
         self._store, self._stop, self.most = store, stop, most
 
     async def crawl(self, job: Job, confirm: Callable[[], Awaitable[None]]) -> RunOutcome | None:
-        """Run it; when another process does so already, wait for its end."""
+        """Runs the crawl. If another process already runs it, waits for its end."""
         while not self._stop.is_set():
             await confirm()
             try:
@@ -74,13 +75,13 @@ class Here:
                     return over
                 continue
             if self._stop.is_set() and summary.state == "stopped":
-                return None  # it goes on with the next scheduler
+                return None  # the next scheduler continues the crawl
             return RunOutcome(summary.state, summary.reason or "", summary)
         return None
 
 
 class Fleet:
-    """Crawls are launched on a fleet and watched. `launch` may be called again for a crawl that is there."""
+    """Launches crawls on a fleet and watches them. `launch` may be called again for a crawl that exists."""
 
     most = 1_000_000
 
@@ -88,8 +89,8 @@ class Fleet:
         self._store, self._stop, self._launch = store, stop, launch
 
     async def crawl(self, job: Job, confirm: Callable[[], Awaitable[None]]) -> RunOutcome | None:
-        """Launch it unless it is there with all its seeds, and watch it; a list that its door did not read to
-        the end is gone on with."""
+        """Launches the crawl unless it exists with all its seeds, and watches it. If reading its list of
+        seeds was interrupted, the crawl is launched again to continue the list."""
         name = job.name or ""
         record = await Crawls(self._store).get(name)
         if record is None or (not record.seeded and record.state not in ENDED):
@@ -108,7 +109,8 @@ class Fleet:
         return None
 
     async def _put(self, job: Job) -> None:
-        """Until all that it holds is in, or we are to stop: then the next scheduler goes on with it."""
+        """Launches the crawl, and returns when all its seeds are in the frontier or the scheduler is
+        stopping. In the latter case the next scheduler continues."""
         work, end = asyncio.ensure_future(self._launch(job)), asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait((work, end), return_when=asyncio.FIRST_COMPLETED)
@@ -121,7 +123,7 @@ class Fleet:
 
 
 async def ended(store: Store, name: str) -> RunOutcome | None:
-    """How a crawl ended, None while it goes on or has not begun."""
+    """Returns the outcome of a crawl, or None if it is running or has not started."""
     record = await Crawls(store).get(name)
     if record is None or record.state not in ENDED:
         return None
@@ -129,14 +131,17 @@ async def ended(store: Store, name: str) -> RunOutcome | None:
 
 
 async def pause(stop: asyncio.Event, seconds: float) -> None:
-    """Sleep, but wake up when we are to stop."""
+    """Sleeps for `seconds`, or until `stop` is set."""
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(stop.wait(), seconds)
 
 
 class Conductor:
-    """Sees runs through. `token` and `now` are kept by the loop; `open` are the runs that have not ended, as
-    the store has them."""
+    """Sees the runs of all schedules through.
+
+    The loop keeps `token` (the fencing token of the lead) and the store's clock up to date. `open`: the runs
+    that have not ended, as stored, by schedule and field.
+    """
 
     def __init__(
         self,
@@ -154,16 +159,17 @@ class Conductor:
         self._heard = (0.0, 0.0)
 
     def hear(self, now: float) -> None:
-        """The store's clock, just read."""
+        """Sets the store's clock to a time that was just read."""
         self._heard = (now, time.monotonic())
 
     def now(self) -> float:
-        """The store's clock."""
+        """Returns the store's time in seconds since the epoch."""
         then, at = self._heard
         return then + time.monotonic() - at
 
     async def conduct(self, name: str, run: ScheduledRun) -> None:
-        """See a run to its end; left as it is when the lead is lost or we are to stop."""
+        """Sees a run through to its end. The run keeps its state if the lead is lost or the scheduler is
+        stopping."""
         again = run.state != "waiting"
         taken = await self._turn(name, run, state="launching", begun=run.begun or self.now())
         if taken is None:
@@ -191,8 +197,9 @@ class Conductor:
                 )
 
     async def _crawl(self, name: str, field: str, run: ScheduledRun) -> RunOutcome | None:
-        """The crawl of a run; what goes wrong with it is its outcome, only a store that is away is asked
-        again."""
+        """Runs the crawl of a run and returns its outcome. An error becomes the outcome `failed`, except an
+        outage of the store, after which the crawl is tried again. Returns None if the scheduler is
+        stopping."""
 
         async def confirm() -> None:
             was = self.open.get((name, field))
@@ -222,14 +229,15 @@ class Conductor:
         return None
 
     async def _turn(self, name: str, was: ScheduledRun, **facts: object) -> ScheduledRun | None:
-        """One step; None when somebody else made another, or the lead is lost. Waits for a store that is
-        away."""
+        """Makes one step: replaces the stored run `was` by a copy with these facts. Waits if the store is
+        away. Returns None if another scheduler changed the run, the lead was lost, or the scheduler is
+        stopping."""
         now = msgspec.structs.replace(was, **facts)
         while True:
             try:
                 done = await self.schedules.turn(self.token, name, was, now)
                 break
-            except GossamerError:  # it is away, or its disk is full: the loop says so
+            except GossamerError:  # the store is away or its disk is full, which the loop logs
                 if self.stop.is_set():
                     return None
                 await pause(self.stop, LOOK)

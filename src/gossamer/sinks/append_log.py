@@ -1,9 +1,10 @@
-"""The log of all appends to a crawl's plain files: it proves which bytes of an output this crawl wrote.
+"""The log of all appends to a crawl's plain files. It proves which bytes of an output this crawl wrote.
 
-The store knows each file's committed length. Bytes beyond that length may be cut only when this crawl wrote
-them, so each append is logged here before it is made: path, first and last byte, checksums. The log lies in
-the crawl's folder and is not synced (it survives a kill, not a power cut). It also recognises an output that
-was moved, and one that the store has forgotten. docs/decisions/0036.
+The store keeps the committed length of each file. Bytes beyond that length may be cut only if this crawl
+wrote them. Therefore each append is logged before it is made: path, first and last byte, checksums. The log
+is in the crawl's folder and is not synced, so it survives a kill but not a power failure. The log also
+recognizes an output that was moved, and an output whose crawl the store has forgotten. See
+docs/decisions/0036.
 """
 
 from __future__ import annotations
@@ -21,35 +22,42 @@ from isal import isal_zlib
 from gossamer.errors import ConfigError, SinkError, of_data
 
 PAGE = 4096
+"""The page size in bytes. A killed write ends at a multiple of it."""
 MAX_SUMS = 64
+"""The maximum number of page checksums of one append. A larger append has one checksum for several pages."""
 MAX_BYTES = 4 << 20
-"""Size from which on the log is shortened."""
+"""The size in bytes above which the log is shortened."""
 KEPT_BYTES = 1 << 20
-"""Bytes of the newest entries that a shortened log keeps."""
+"""How many bytes of its newest entries a shortened log keeps."""
 MAX_LOST_S = 60.0
-"""A store that lost commits of a longer time than this was not killed or cut off: it was restored from a copy
-or damaged."""
+"""The longest time span of appends, in seconds, that a kill or an outage can leave uncommitted. A longer span
+means that the store was restored from a copy or damaged."""
 REPAIR = "gossamer doctor --repair"
 
 
 MAX_LINES = 1000
-"""Lines of an append whose ends are noted."""
+"""The maximum number of lines in an append for which a checksum per line is logged."""
 
 
 class LogEntry(msgspec.Struct, omit_defaults=True):
-    """One line of the log: an append (`sums`), the first use of an output by a crawl (`owner`), or a move
-    (`was`)."""
+    """One line of the log: an append (has `sums`), a crawl's first use of an output or a process resuming it
+    (has `owner`), or a move (has `was`).
+
+    `start` and `end` are byte offsets in the file. `step` is the number of bytes per checksum. `at` is the
+    time in seconds since the epoch. `boot` identifies the machine and its boot. `begun` is set for a crawl's
+    first use.
+    """
 
     path: str
     start: int = 0
     end: int = 0
     step: int = PAGE
     sums: list[int] = []
-    """CRC-32 of each `step` bytes, counted from multiples of `step` in the file: a killed write ends at a
-    page."""
+    """The CRC-32 of each `step` bytes, aligned to multiples of `step` in the file, because a killed write
+    ends at a page boundary."""
     rows: list[int] = []
-    """CRC-32 of all bytes up to the end of each line, where the append is lines: a write may also be cut off
-    between two of them."""
+    """If the append consists of lines: for each line, the CRC-32 of all bytes from the start of the append to
+    the end of that line. A write may also be cut off between two lines."""
     at: float = 0.0
     owner: str = ""
     store: str = ""
@@ -63,8 +71,11 @@ _decode = msgspec.json.Decoder(LogEntry).decode
 
 
 class AppendLog:
-    """The log of one crawl in one data folder. `store`: the identity of its store; `fresh`: the person wants
-    to forget what was before; `finished`: whether the crawl has finished when its outputs are closed."""
+    """The log of one crawl in one data folder.
+
+    `store` is the identity of the crawl's store. `fresh`: the user asked to discard earlier state
+    (`--fresh`). `finished` returns whether the crawl has finished; it is called when an output is closed.
+    """
 
     def __init__(
         self,
@@ -79,7 +90,7 @@ class AppendLog:
         self.path, self.owner, self.store, self.fresh = Path(path), owner, store, fresh
 
     def appending(self, path: str, start: int, data: bytes) -> None:
-        """Log an append before it is made."""
+        """Logs an append before it is made. `start` is the offset of `data` in the file."""
         end = start + len(data)
         step = PAGE
         while len(data) > step * MAX_SUMS:
@@ -97,7 +108,7 @@ class AppendLog:
         )
 
     def begin(self, path: str, base: int) -> None:
-        """Log that this crawl begins to write an output that has `base` bytes."""
+        """Logs that this crawl begins to write an output that has `base` bytes."""
         self._write(
             LogEntry(
                 path, base, base, at=time.time(), owner=self.owner, store=self.store, boot=_boot(), begun=True
@@ -105,30 +116,30 @@ class AppendLog:
         )
 
     def resume(self, path: str) -> None:
-        """Log that a process goes on with an output, when the machine was started anew since."""
+        """Logs that a process resumes an output, if the machine was rebooted since the last entry."""
         if self._boot_of(path) != _boot():
             self._write(LogEntry(path, at=time.time(), owner=self.owner, store=self.store, boot=_boot()))
 
     def moved(self, path: str, was: str) -> None:
-        """Log that an output has another path now."""
+        """Logs that the output that was at `was` is now at `path`."""
         self._write(LogEntry(path, at=time.time(), owner=self.owner, store=self.store, boot=_boot(), was=was))
 
     def knows(self, path: str) -> bool:
-        """Whether the log has entries of an output."""
+        """Returns whether the log has entries for an output."""
         return bool(self._of(path))
 
     def restarted(self, path: str) -> bool:
-        """Whether this machine was started anew since the last process went on with an output: then the log
-        may lack its last lines."""
+        """Returns whether this machine was rebooted since a process last resumed an output. The log may then
+        lack its last lines, because it is not synced."""
         boot = self._boot_of(path)
         return bool(boot) and boot != _boot() and boot.partition(" ")[0] == _boot().partition(" ")[0]
 
     def forgotten_by_store(self, path: str, *, rows: bool = True) -> str:
-        """The owner under which another store, which is gone or was emptied, let this crawl write an output;
-        "" when there is none.
+        """Returns the owner under which this crawl wrote an output with another store that is gone or was
+        emptied, or "" if there is none.
 
-        A store that forgot a crawl because it was asked to still has its identity. `rows`: only when the log
-        has rows of it.
+        A store that dropped the crawl on request still has its identity, so the result is "" then. `rows`:
+        returns an owner only if the log contains appends to the output.
         """
         begun = [one for one in self._of(path) if one.owner]
         rows = not rows or any(one.sums for one in self._of(path))
@@ -142,8 +153,8 @@ class AppendLog:
         return last.owner if last is not None and rows and lost else ""
 
     def proves(self, fd: int, path: str, committed: int, size: int) -> float | None:
-        """Whether this crawl wrote bytes `committed` to `size`: then the seconds over which it did, else
-        None."""
+        """Returns None if the log does not prove that this crawl wrote the bytes from `committed` to `size`.
+        Otherwise returns the seconds between the first and the last append of them."""
         entries = [one for one in self._of(path) if one.sums]
         at, first, last = committed, 0.0, max((one.at for one in entries), default=0.0)
         while at < size:
@@ -159,15 +170,16 @@ class AppendLog:
         return last - first if first else 0.0
 
     def ends(self, fd: int, path: str, committed: int) -> bool | None:
-        """Whether the bytes before `committed` are those that were appended; None when no entry ends there."""
+        """Returns whether the bytes before `committed` match the append that ended there, or None if no
+        logged append ended there."""
         found = [one for one in self._of(path) if one.sums and one.end == committed]
         return any(_matches(fd, one, committed) for one in found) if found else None
 
     def original(self, fd: int, path: str, size: int, lengths: Mapping[str, int]) -> str | None:
-        """The path of `lengths` under which the log knows the file that is now at `path`; None when it is
-        another file.
+        """Returns the path in `lengths` at which the log knows the file that is now at `path`, or None if it
+        is another file. `lengths` maps paths to committed lengths.
 
-        Raises SinkError when it is an older or a changed copy.
+        Raises SinkError if the file is an older or a changed copy.
         """
         for was, committed in lengths.items():
             entries = [one for one in self._of(was) if one.sums]
@@ -186,7 +198,8 @@ class AppendLog:
         return None
 
     def keep_aside(self, fd: int, path: str, start: int, size: int) -> Path:
-        """Copy bytes that are about to be cut, and that nothing proves to be ours, into the crawl's folder."""
+        """Copies bytes to a file in the crawl's folder, and returns its path. Called before bytes are cut
+        that the log does not prove to be this crawl's."""
         day = time.strftime("%Y%m%dT%H%M%S")
         to = self.path.parent / f"cut-{os.path.basename(path)}-{start}-{day}"
         with open(to, "xb") as file:
@@ -198,7 +211,7 @@ class AppendLog:
         return to
 
     def paths(self) -> list[str]:
-        """The outputs of the log, as they were called last."""
+        """Returns the current paths of the outputs in the log."""
         moved = {one.was for one in self._entries() if one.was}
         return [path for path in dict.fromkeys(one.path for one in self._entries()) if path not in moved]
 
@@ -206,7 +219,8 @@ class AppendLog:
         return next((one.boot for one in reversed(self._of(path)) if one.boot), "")
 
     def _of(self, path: str) -> list[LogEntry]:
-        """The entries of an output since a crawl began to write it, those under its earlier paths included."""
+        """Returns the entries of an output since a crawl began to write it, including those under its earlier
+        paths."""
         found: list[LogEntry] = []
         names = {path}
         for one in reversed(self._entries()):
@@ -230,7 +244,7 @@ class AppendLog:
             raise of_data(self.path.parent, error) from error
         with open(fd, "rb") as file:
             for line in file:
-                with contextlib.suppress(msgspec.DecodeError):  # a line that a kill cut off
+                with contextlib.suppress(msgspec.DecodeError):  # a kill cut this line off
                     yield _decode(line)
 
     def _write(self, *entries: LogEntry) -> None:
@@ -250,7 +264,8 @@ class AppendLog:
             raise of_data(self.path.parent, error) from error
 
     def _shorten(self) -> None:
-        """Keep what tells of beginnings and moves, the first append of each output, and the newest entries."""
+        """Rewrites the log with the entries about owners and moves, the first append of each output, and the
+        newest entries."""
         lines = self._entries()
         size, newest = 0, len(lines)
         while newest and size < KEPT_BYTES:
@@ -274,12 +289,12 @@ class AppendLog:
 
 
 def log_path(folder: str | os.PathLike[str], segment: str = "") -> Path:
-    """The log of a crawl's folder, or that of one process of a fleet."""
+    """Returns the path of the log of a crawl's folder, or of one process of a fleet (`segment`)."""
     return Path(folder) / (f"appends-{segment}.jsonl" if segment else "appends.jsonl")
 
 
 def unknown_to_store(path: str, owner: str) -> SinkError:
-    """An output has rows of a crawl that its store does not know any more."""
+    """Returns the error for an output with rows of a crawl that its store does not know."""
     name = owner.partition("@")[0]
     return SinkError(
         f"{path} has rows of crawl {name} that the store does not know: it was emptied, or another one is used. "
@@ -306,13 +321,13 @@ def _sums(data: bytes | memoryview, start: int, step: int) -> Iterator[int]:
 
 
 def _page_after(entry: LogEntry) -> int:
-    """The end of the first bytes that have a checksum of their own."""
+    """Returns the end offset of the first bytes that have a checksum of their own."""
     return entry.start + entry.step - entry.start % entry.step
 
 
 def _matches(fd: int, entry: LogEntry, size: int) -> bool:
-    """Whether a file that has `size` bytes holds the append, as far as it goes. Of its last, broken part only
-    the length is known."""
+    """Returns whether a file of `size` bytes contains the append, as far as the file reaches. The last
+    partial page has no checksum of its own and is not compared."""
     upto = min(entry.end, size)
     if upto <= entry.start:
         return False
@@ -324,7 +339,8 @@ def _matches(fd: int, entry: LogEntry, size: int) -> bool:
         return sums == entry.sums
     if upto % entry.step == 0:
         return sums == entry.sums[: len(sums)]
-    # a write that was cut off within a page: no whole row of somebody else may stand at its end
+    # The write was cut off within a page. A complete row at its end must match too, because another program
+    # may have written it.
     if sums[:-1] != entry.sums[: len(sums) - 1]:
         return False
     return isal_zlib.crc32(data) in entry.rows if data.endswith(b"\n") else True
@@ -334,7 +350,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def _boot() -> str:
-    """This machine and when it was started."""
+    """Returns an identifier of this machine and its current boot."""
     with contextlib.suppress(OSError):
         return f"{platform.node().replace(' ', '_')} {_BOOT.read_text().strip()}"
     return ""

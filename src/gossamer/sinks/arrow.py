@@ -1,5 +1,5 @@
-"""Rows as Arrow batches, and a journal of lines and batches into one Parquet file. The only file that imports
-pyarrow."""
+"""Conversion of rows to Arrow batches, and of a Parquet journal (lines and batches) to a Parquet file. The
+only file that imports pyarrow."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from gossamer.sinks.rows import frames, mended, refitted
 from gossamer.sinks.shapes import FieldType, decoded
 
 _CHUNK = 256 << 10
-"""Bytes of a journal that are read at once."""
+"""The number of journal bytes that are parsed at once."""
 _GROUP = 4 << 20
-"""Journal bytes of a row group, the last of them apart."""
+"""The number of journal bytes per row group. The last row group may be smaller."""
 _TYPES = {
     "str": pa.string(),
     "json": pa.string(),
@@ -42,14 +42,14 @@ _TYPES = {
     "uuid": pa.string(),
 }
 _MADE = ("date", "clock", "bytes")
-"""Column types that are text in the journal, and made of it when a part is written."""
+"""Column types that the journal contains as text, and that are converted when a part is written."""
 
 
 def batch(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
-    """Rows of one struct as an Arrow IPC stream of one batch; empty where some value does not fit its column
-    as it is.
+    """Returns rows of one struct type as an Arrow IPC stream of one batch. Returns b"" if a value does not
+    fit its column unchanged.
 
-    To make it and to read it again takes half of what JSON lines take, where there are hundreds of rows.
+    For hundreds of rows, writing and reading a batch takes half the time of JSON lines.
     """
     if any(map(_rich, columns)):
         return b""
@@ -76,10 +76,11 @@ def batch(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
 def convert(
     journal: str, length: int, part: str, columns: Sequence[Column], *, foreign: bool = False
 ) -> None:
-    """Write the first `length` bytes of `journal` as the Parquet file `part`, synced. Memory: a few times 4
-    MiB.
+    """Writes the first `length` bytes of `journal` as the Parquet file `part`, synced. Uses a few times 4 MiB
+    of memory. Raises SinkError, DiskFull.
 
-    `foreign`: the journal may have been written with other columns; what has none now goes to `_extra`.
+    `foreign`: the journal may have been written with other columns. Fields without a current column go to
+    `_extra`.
     """
     schema = _schema(columns)
     try:
@@ -104,8 +105,8 @@ def convert(
 
 
 def clash(part: str, columns: Sequence[Column]) -> str:
-    """What a part holds otherwise than the columns say: such a folder cannot be read as one table. '' when
-    nothing."""
+    """Returns how the column types of a part differ from `columns`, in words, or "" if they do not. A folder
+    of parts with different types cannot be read as one table."""
     try:
         there = pyarrow.parquet.read_schema(part)
     except (OSError, pa.ArrowInvalid) as error:
@@ -119,8 +120,8 @@ def clash(part: str, columns: Sequence[Column]) -> str:
 
 
 def as_written(part: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """The columns with the types of a part: text where an earlier gossamer wrote text, and the digits of its
-    decimals."""
+    """Returns the columns with the types of an existing part. A column stays text if an earlier version of
+    gossamer wrote text, and a decimal keeps its precision and scale."""
     try:
         there = pyarrow.parquet.read_schema(part)
     except (OSError, pa.ArrowInvalid):
@@ -141,7 +142,7 @@ def as_written(part: str, columns: Sequence[Column]) -> tuple[Column, ...]:
 
 
 def _rich(column: Column) -> bool:
-    """Whether a column was text in an earlier gossamer."""
+    """Returns whether earlier versions of gossamer wrote the column as text."""
     return column.type in _MADE or (column.shape is not None and column.type == "json")
 
 
@@ -166,13 +167,13 @@ def _of_shape(shape: FieldType) -> Any:
 
 
 def _wire(columns: Sequence[Column]) -> Any:
-    """The schema of the journal's lines: rich columns are text."""
+    """Returns the schema of the journal's lines, in which rich columns are text."""
     return pa.schema([(one.name, pa.string() if _rich(one) else _type(one)) for one in columns])
 
 
 def _natural(table: Any, columns: Sequence[Column]) -> Any:
-    """A table of the journal's lines with the types of its columns. Raises ArrowInvalid for a value that does
-    not fit."""
+    """Converts a table of journal lines to the types of its columns. Raises ArrowInvalid for a value that
+    does not fit."""
     for at, column in enumerate(columns):
         if _rich(column):
             shape = column.shape or FieldType(column.type)
@@ -187,20 +188,21 @@ def _natural(table: Any, columns: Sequence[Column]) -> Any:
 
 
 def _array(values: Sequence[Any] | None, kind: Any, optional: bool, rows: int) -> Any:
-    """One column of a batch; None: no row has it. Raises ArrowException, ValueError, TypeError,
-    OverflowError."""
+    """Returns one column of a batch. `values` is None if no row has the field. Raises ArrowException,
+    ValueError, TypeError, OverflowError."""
     if values is None:
         return pa.nulls(rows, kind)
     if optional:
         values = [None if value is msgspec.UNSET else value for value in values]
-    if pa.types.is_timestamp(kind):  # (a cast would load all of pyarrow.compute)
+    # A cast would load all of pyarrow.compute.
+    if pa.types.is_timestamp(kind):
         values = [value and datetime.fromisoformat(value) for value in values]
-    return pa.array(values, kind, from_pandas=True)  # what is no number is null
+    return pa.array(values, kind, from_pandas=True)  # NaN becomes null
 
 
 def _blocks(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool]]:
-    """The first `length` bytes of a journal, in order: lines, some 256 KiB of them at once, and batches
-    (True)."""
+    """Yields the first `length` bytes of a journal in order, as (data, whether it is an Arrow batch). Lines
+    are joined to blocks of about 256 KiB."""
     lines: list[bytes] = []
     size = 0
     for data, packed, took in frames(source, length):
@@ -220,7 +222,8 @@ def _blocks(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool]]:
 
 
 def _unpacked(journal: str, data: bytes, schema: Any, columns: Sequence[Column]) -> Any:
-    """A batch of a journal as a table, also one that was made with other columns. Raises SinkError."""
+    """Decodes a batch of a journal to a table, even if it was written with other columns. Raises
+    SinkError."""
     try:
         table = pa.ipc.open_stream(data).read_all()
         table.validate(full=True)
@@ -235,7 +238,7 @@ def _table(data: bytes, columns: Sequence[Column], foreign: bool) -> Any:
     if not foreign:
         try:
             return _read(data, columns)
-        except pa.ArrowInvalid:  # a value that Arrow cannot take: look at each
+        except pa.ArrowInvalid:  # some value does not fit: convert line by line below
             pass
     return _read(b"".join(mended(columns, line) for line in data.splitlines()), columns)
 

@@ -1,4 +1,5 @@
-"""Attempts as rows of an output: the log's lines, each once by its key where the output is a table."""
+"""Attempts as rows of an output (`--attempts`): the lines of the attempt log. A table contains each line
+once, by its key."""
 
 from __future__ import annotations
 
@@ -14,25 +15,27 @@ _KEY = ("ts", "url", "attempt", "outcome", "worker", "rung", "proxy")
 _encode = msgspec.json.Encoder().encode
 TABLE = "attempt"
 RECORDS = ("page", TABLE, LINK)
-"""Kinds of rows that are no items: nothing is kept of what they were before."""
+"""Kinds of rows that are not items. They have no history."""
 
 
 def files(form: str) -> bool:
-    """Whether rows of one kind have files of their own."""
+    """Returns whether rows of one kind are in a file of their own in this format."""
     return form in ("jsonl", "csv", "parquet", "stdout")
 
 
 def kind(form: str) -> str:
-    """Their kind: a database's table has a name, a file takes nothing else."""
+    """Returns the kind of attempt rows: the name of their table in a database, "" in a file, which contains
+    nothing else."""
     return "" if files(form) else TABLE
 
 
 def attempt_columns(form: str) -> Columns:
-    """The columns of an output of attempts in this format."""
+    """Returns the columns of an output of attempts in this format."""
     return {kind(form): struct_columns(Attempt)}
 
 
 def attempt_row(data: dict[str, Any], form: str) -> Row:
-    """A line of the log as a row; one that stands there twice is one row."""
+    """Converts a line of the log to a row. The key is a hash of the line, so a repeated line is the same
+    row."""
     key = xxhash.xxh3_64_hexdigest(_encode([data.get(name) for name in _KEY]))
     return Row(kind(form), key, data)

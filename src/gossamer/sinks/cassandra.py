@@ -1,10 +1,13 @@
-"""Cassandra and what speaks its protocol: one table a kind, keyed by `_key`; with the extra `cassandra`.
+"""Cassandra and databases with its protocol: one table per kind, keyed by `_key`. Needs the extra
+`cassandra`.
 
-Rows are single upserts at LOCAL_QUORUM, many at once; there is no transaction: the past is written before the
-row, and saying a batch twice changes nothing. A lone node whose `commitlog_sync` is `periodic` forgets the
-last seconds when it is killed: `batch` or `group`, or several replicas, keep them; a line on stderr says so.
-`?table=NAME` names the table, `{kind}` in it is the kind. What is gone is not marked here: that would need a
-search by page, which Cassandra does not do well.
+Rows are single upserts at LOCAL_QUORUM, many in parallel. There are no transactions: the history is written
+before the row, and writing a batch twice changes nothing. A single node with `commitlog_sync: periodic` loses
+its last seconds when it is killed, and a warning on stderr points that out. `batch`, `group` or several
+replicas prevent the loss.
+
+`?table=NAME` sets the name of the table, in which `{kind}` stands for the kind. Deleted items are not marked
+here, because that needs a search by page, which Cassandra does slowly.
 """
 
 from __future__ import annotations
@@ -48,15 +51,16 @@ _TYPES = {
     "uuid": "uuid",
 }
 _FITS = FITS | {"decimal": number_within(10_000, 10_000), "time": time_in_milliseconds, "bytes": binary}
-"""What the types hold; a decimal of Cassandra could have more digits, which its own tools cannot show."""
+"""How values fit Cassandra's types. A Cassandra decimal could have more digits, but Cassandra's own tools
+cannot show them."""
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 MOST = 15 << 20
-"""Bytes of a row: half a segment of the commit log, as servers have it by default, less some."""
+"""The maximum size of a row in bytes: a little less than half of a commit log segment of the default size."""
 _AT_ONCE = 64
 
 
 def cassandra(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> Upserts:
-    """The TableSink of a `cassandra://`. Raises ConfigError without a driver."""
+    """Returns the TableSink of a `cassandra://` URL. Raises ConfigError if the driver is not installed."""
     try:
         import cassandra.cluster  # noqa: F401
     except ImportError:
@@ -65,7 +69,7 @@ def cassandra(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bo
 
 
 class Cassandra:
-    """The Driver; the session keeps the connections."""
+    """The Driver for Cassandra. The session manages the connections."""
 
     def __init__(self, place: SinkUrl, columns: Columns, *, overwrite: bool = False) -> None:
         self.where, self._place, self._columns, self._overwrite = place.where, place, columns, overwrite
@@ -74,14 +78,15 @@ class Cassandra:
         self._cluster: Any = None
         self._session: Any = None
         self._tables: dict[str, tuple[TableColumns, Any, Any, int]] = {}
-        """By kind: columns, prepared INSERT and SELECT, how many columns are there that rows once had."""
+        """By kind: the columns, the prepared INSERT and SELECT, and the number of former columns, which are
+        in the table but not in the item class."""
         self._there: set[Name] = set()
-        """Items of the batch that have a row."""
+        """The items of the current batch that have a row."""
         self._past: Any = None
-        logging.getLogger("cassandra").setLevel(logging.CRITICAL)  # we say what goes wrong
+        logging.getLogger("cassandra").setLevel(logging.CRITICAL)  # this module reports the errors itself
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """See `upserting.Driver`; overwrite: the tables of these kinds are dropped first. Their history
+        """See `upserting.Driver`. With overwrite, the tables of these kinds are dropped first. Their history
         stays."""
         with self.begin():
             self._warn()
@@ -93,7 +98,7 @@ class Cassandra:
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[None]:
-        """No transaction; connects."""
+        """Connects if necessary, and converts the driver's errors. There is no transaction."""
         import cassandra as words
         from cassandra.cluster import NoHostAvailable
         from cassandra.protocol import ErrorMessage, RequestValidationException
@@ -113,7 +118,7 @@ class Cassandra:
             if "unconfigured table" in str(error) or "eyspace" in str(error):
                 raise SinkError(f"{self.where}: {_line(error)}") from error
             raise Unfit(_line(error)) from error
-        except RequestValidationException as error:  # a statement or an option that this server does not have
+        except RequestValidationException as error:  # the server lacks a statement or option
             raise SinkError(f"{self.where}: {_line(error)}") from error
         except (UnicodeError, TypeError, OverflowError) as error:
             raise Unfit(_line(error)) from error
@@ -157,7 +162,8 @@ class Cassandra:
                 raise Unfit(f"a row may have {MOST} bytes")
             if not 0 < len(values[0].encode()) < 65_536:
                 raise Unfit("a key may have 65,535 bytes, and at least one")
-            new = state is not None and (kind, row.key) not in self._there  # then nothing is to be erased
+            # A new row has no old values to erase.
+            new = state is not None and (kind, row.key) not in self._there
             given.append(
                 [
                     UNSET_VALUE if new and value is None else _FIT[column.type](value)
@@ -175,8 +181,8 @@ class Cassandra:
             cluster.shutdown()
 
     def _all(self, statement: Any, given: Sequence[Sequence[Any]]) -> list[list[Any]]:
-        """Run a statement many times, many at once; the rows of each. The first error is raised when all have
-        ended."""
+        """Runs a statement once per list of arguments, many in parallel, and returns the rows of each. Raises
+        the first error after all statements have ended."""
         from cassandra.concurrent import execute_concurrent_with_args
 
         found = execute_concurrent_with_args(
@@ -218,7 +224,7 @@ class Cassandra:
         self._past = self._session.prepare(_insert(f'"{HISTORY}"', HISTORY_COLUMNS))
 
     def _warn(self) -> None:
-        """Say when the server acknowledges what it has not on its disk."""
+        """Warns on stderr if the server acknowledges writes that are not on its disk yet."""
         import cassandra as words
 
         with contextlib.suppress(words.InvalidRequest, words.Unauthorized):  # a server without that table
@@ -227,7 +233,7 @@ class Cassandra:
             ).one()
             if found and found[0] == "periodic":
                 print(
-                    f"gossamer: {self.where}: commitlog_sync is periodic: a node that is killed alone forgets its last seconds",
+                    f"gossamer: {self.where}: commitlog_sync is periodic: a killed node without replicas loses its last seconds",
                     file=sys.stderr,
                 )
 
@@ -240,7 +246,7 @@ class Cassandra:
         return ssl.create_default_context(cafile=given.get("ca_file"))
 
     def _table(self, kind: str) -> tuple[TableColumns, Any, Any, int]:
-        """Make or widen the table of a kind, where it is not as it should be."""
+        """Returns the table of a kind. Creates the table, or adds the columns that it lacks."""
         if kind not in self._tables:
             table, called = TableColumns(kind, self._columns, _FITS, self.misfits), self._name(kind)
             bare = called.strip('"')
@@ -255,8 +261,8 @@ class Cassandra:
         return self._tables[kind]
 
     def _as_made(self, called: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-        """The columns of a table, as texts where it is of an earlier gossamer, which had no other types for
-        them."""
+        """Returns the columns of a table. A column that an earlier version of gossamer created as text,
+        because it had no other type, stays text."""
         there = self._there_are(called)
         earlier = ("date", "bytes", "uuid")
         return tuple(
@@ -265,7 +271,7 @@ class Cassandra:
         )
 
     def _there_are(self, called: str) -> dict[str, str]:
-        """The columns of a table and their types."""
+        """Returns the columns of a table with their types."""
         return dict(
             self._session.execute(
                 "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s",
@@ -274,7 +280,8 @@ class Cassandra:
         )
 
     def _make(self, called: str, columns: Sequence[Column], key: str) -> list[str]:
-        """See that a table is there and has these columns; which else it has."""
+        """Creates a table, or adds the columns that it lacks. Returns the names of its other columns. Raises
+        SinkError if the table or a column does not fit."""
         known = self._there_are(called)
         if not known:
             body = ", ".join(f'"{column.name}" {_TYPES[column.type]}' for column in columns)
@@ -294,17 +301,17 @@ class Cassandra:
         return [column for column in known if column not in names]
 
     def _forget(self, called: str) -> None:
-        """A table was dropped."""
+        """Deletes the entries for a dropped table from the table COLUMNS."""
         import cassandra as words
 
         with contextlib.suppress(
             words.InvalidRequest, words.Unauthorized
-        ):  # the table of notes is not there, or not for us
+        ):  # COLUMNS does not exist, or is not accessible
             self._session.execute(f'DELETE FROM "{COLUMNS}" WHERE "_table" = %s', (called,))
 
     def _lost(self, called: str, names: Sequence[str], others: Sequence[str]) -> list[str]:
-        """Note that these columns of a table are ours; which of the others are, too. None where that may not
-        be kept."""
+        """Records in the table COLUMNS that gossamer created these columns of a table. Returns which of the
+        other columns gossamer also created, or [] if the user may not access COLUMNS."""
         import cassandra as words
 
         try:
@@ -319,7 +326,7 @@ class Cassandra:
         return [column for column in others if column in ours]
 
     def _name(self, kind: str) -> str:
-        """The quoted name of a kind's table: letters, digits and _, 48 at most."""
+        """Returns the quoted table name of a kind: letters, digits and _, at most 48 characters."""
         called = name(self._place.given.get("table"), kind, next(iter(self._columns), kind))
         safe = re.sub(r"\W", "_", called, flags=re.ASCII)
         if safe != called or len(safe) > 48:

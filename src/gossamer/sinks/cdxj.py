@@ -1,9 +1,9 @@
-"""The CDXJ index of a WARC: one sorted line a record, `com,example)/path 20260102030405 {"url": ...,
+"""The CDXJ index of a WARC file: one sorted line per record, `com,example)/path 20260102030405 {"url": ...,
 "offset": ...}`.
 
-While a part grows, its lines are kept in `.NAME.index`, in the order written; `@N` says that what follows
-lies from byte N on, so that lines of bytes that were cut are passed over, `=M C` that these were the C lines
-of the bytes up to M.
+While a part grows, its index lines are in the journal `.NAME.index`, in the order of writing. A line `@N`
+means that the records of the following lines begin at byte N or later, so that a reader drops earlier lines
+of bytes that were cut. A line `=M C` means that the C lines before it describe all records up to byte M.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from gossamer.sinks.exact import failure, sync, sync_folder
 _encode = msgspec.json.Encoder().encode
 _asked = msgspec.json.Decoder(RequestContext).decode
 _BEGIN, _END = re.compile(rb"@(\d+)\n"), re.compile(rb"=(\d+) (\d+)\n")
-_TORN = cast(type[Exception], isal_zlib.error)  # its stub calls it an instance
+_TORN = cast(type[Exception], isal_zlib.error)  # its stub declares it as an instance
 ENDING = ".warc.gz"
 HEAD = 256 << 10
-"""Bytes within which a record's header and its answer's head lie."""
+"""The number of decompressed bytes of a record that are searched for its header and the head of its
+response."""
 
 
 class IndexPosition(msgspec.Struct):
-    """Where a record lies, as CDXJ has it: numbers are texts there."""
+    """The position of a record, with the fields of a CDXJ line. CDXJ writes numbers as strings."""
 
     url: str
     mime: str
@@ -49,14 +50,14 @@ _decode = msgspec.json.Decoder(IndexPosition).decode
 
 
 class IndexLine(NamedTuple):
-    """A line, and where its record begins."""
+    """An index line and the offset of its record in the part."""
 
     offset: int
     text: bytes
 
 
 def surt(url: str) -> str:
-    """The form of a URL that sorts by site.
+    """Returns the form of a URL that sorts by site (SURT).
 
     >>> surt("https://www.Example.com:443/A?b=2&a=1"), surt("http://example.com:8080/")
     ('com,example)/a?a=1&b=2', 'com,example:8080)/')
@@ -79,28 +80,34 @@ def _site(scheme: str, host: str) -> str:
 
 
 def line(key: str, moment: str, place: IndexPosition) -> IndexLine:
-    """`moment`: the record's date, 14 digits."""
+    """Returns the index line of a record. `key` is the URL's SURT, `moment` the record's date as 14
+    digits."""
     return IndexLine(
         int(place.offset), b"%b %b %b\n" % (key.encode("utf-8", "replace"), moment.encode(), _encode(place))
     )
 
 
 def journal(path: str) -> str:
-    """The journal of a part."""
+    """Returns the path of the index journal of a part."""
     folder, name = os.path.split(path)
     return f"{folder}/.{name}.index"
 
 
 def index(path: str) -> str:
-    """The finished index of a part."""
+    """Returns the path of the finished index of a part."""
     return f"{path.removesuffix(ENDING)}.cdxj"
 
 
 def note(path: str, begin: int, end: int, lines: Sequence[IndexLine]) -> None:
-    """Add the lines of what is about to be written to a part from byte `begin` to `end`. Durable is only that
-    there is a journal, and what it began with: see `finish`."""
+    """Adds index lines to the journal, for records that are about to be written to a part from byte `begin`
+    to `end`.
+
+    Only the creation of the journal and its first lines are synced. `finish` restores other lines that a
+    power failure lost.
+    """
     where = journal(path)
-    data = b"\n@%d\n" % begin + _counted(lines, end)  # a line end first: the last line may be torn
+    # The data starts with a line feed, because the last line of the file may be torn.
+    data = b"\n@%d\n" % begin + _counted(lines, end)
     try:
         fd = os.open(where, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
@@ -125,8 +132,8 @@ def _counted(lines: Sequence[IndexLine], end: int) -> bytes:
 
 
 def finish(path: str, end: int) -> None:
-    """Write the index of a part whose length is `end`; the journal is gone then. What the journal lacks, as
-    it may where the machine lost its power, is read out of the part."""
+    """Writes the index of a part whose length is `end`, and removes the journal. Index lines that the journal
+    lacks, for example after a power failure, are read from the part. Raises SinkError, DiskFull."""
     where = journal(path)
     if not os.path.exists(where):
         return
@@ -149,8 +156,8 @@ def finish(path: str, end: int) -> None:
 
 
 def check(path: str, size: int) -> None:
-    """That what stands in a part is whole, where no index says so: nothing could be read behind a torn
-    record. Raises SinkError."""
+    """Checks that the part consists of whole gzip members. Only bytes that no index covers are read. Nothing
+    after a torn record could be read later. Raises SinkError."""
     end = size if os.path.exists(index(path)) else min(size, read(journal(path))[1])
     try:
         with open(path, "rb") as file:
@@ -165,19 +172,21 @@ def check(path: str, size: int) -> None:
 
 
 def _broken(path: str) -> str:
-    return f"{path} is no WARC of whole gzip members: give another file with -o, or overwrite it with -O"
+    return (
+        f"{path} is not a WARC file of whole gzip members: give another file with -o, or overwrite it with -O"
+    )
 
 
 def forget(path: str) -> None:
-    """Remove index and journal of a part that is no more."""
+    """Removes the index and the journal of a part that no longer exists."""
     for file in (index(path), journal(path)):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(file)
 
 
 def read(path: str) -> tuple[list[IndexLine], int]:
-    """The lines of an index or a journal without those of bytes that were cut, and the byte up to which a
-    journal has all; none where there is no file."""
+    """Returns the lines of an index or a journal without those of bytes that were cut, and the offset up to
+    which a journal is complete. Returns ([], 0) if there is no file."""
     found: list[IndexLine] = []
     whole = begin = since = 0
     try:
@@ -198,7 +207,7 @@ def read(path: str) -> tuple[list[IndexLine], int]:
 
 
 def records(path: str, begin: int, end: int) -> Iterator[IndexLine]:
-    """The lines of the answers between two bytes of a part, out of the part itself."""
+    """Yields the index lines of the responses between two offsets, read from the part itself."""
     name = os.path.basename(path)
     with open(path, "rb") as file:
         for at, size, text in _members(file, begin, end):
@@ -226,7 +235,7 @@ def records(path: str, begin: int, end: int) -> Iterator[IndexLine]:
 
 
 def _fields(head: bytes) -> dict[str, str]:
-    """The first value of each field behind the first line, names in lower case."""
+    """Returns the first value of each header after the first line, by name in lower case."""
     found: dict[str, str] = {}
     for text in head.decode("utf-8", "replace").split("\r\n")[1:]:
         name, _, value = text.partition(":")
@@ -235,7 +244,8 @@ def _fields(head: bytes) -> dict[str, str]:
 
 
 def _members(file: BinaryIO, at: int, end: int) -> Iterator[tuple[int, int, bytes]]:
-    """Where each gzip member begins, its size, and its first HEAD bytes unpacked."""
+    """Yields the offset, the size, and the first HEAD decompressed bytes of each gzip member between two
+    offsets."""
     file.seek(at)
     data = b""
     while at < end:
@@ -252,7 +262,7 @@ def _members(file: BinaryIO, at: int, end: int) -> Iterator[tuple[int, int, byte
 
 
 def place_of(text: bytes) -> IndexPosition | None:
-    """What a line says; None for what is none."""
+    """Decodes an index line, or returns None if the line is not valid."""
     if not text.endswith(b"\n") or text.count(b" ") < 2:
         return None
     try:

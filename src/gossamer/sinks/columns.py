@@ -1,4 +1,5 @@
-"""Columns of a kind: names and types known before the first row, so that a header is fixed from the start."""
+"""The columns of each kind of row: names and types, known before the first row, so that a header is fixed
+from the start."""
 
 from __future__ import annotations
 
@@ -22,21 +23,21 @@ from gossamer.sinks.jsonl import text
 from gossamer.sinks.shapes import FieldType, hints_of, shape_of
 
 EXTRA = "_extra"
-"""The last column of tables: fields that no column is declared for, or that do not fit theirs, as one JSON
-object."""
+"""The last column of tables. It contains, as one JSON object, fields without a declared column and values
+that do not fit their column."""
 
 
 MOST = 100
-"""Columns of a kind of untyped dicts."""
+"""The maximum number of columns of a kind of untyped dicts."""
 _NAME = re.compile(r"[^\W\d][\w .-]{0,59}")
 
 
 class Column(NamedTuple):
     """One column. `type` is one of: str int float bool decimal time date clock span bytes uuid strings json;
-    any is of untyped dicts.
+    columns of untyped dicts have the type any.
 
-    `shape`: what the annotation says beyond that: the digits of a decimal, the types inside of what is else
-    JSON.
+    `shape` is the exact type if `type` does not express it: the digits of a decimal, or the element types of
+    a value that is otherwise JSON.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Column(NamedTuple):
 
 
 Columns = Mapping[str, Sequence[Column]]
-"""Columns by kind. A kind that is not in it holds untyped dicts: their columns are found as they come
+"""Columns by kind. A kind that is missing contains untyped dicts, whose columns are found in the rows
 (`loose_names`)."""
 
 OURS = (
@@ -57,7 +58,7 @@ OURS = (
     Column("_version"),
     Column("_hash"),
 )
-"""What each item row has besides its own fields."""
+"""The columns that each item row has besides its own fields."""
 
 _PAGE: tuple[Column, ...] = (
     Column("url"),
@@ -99,8 +100,8 @@ _GROUP = (Column("group_id"), Column("copy"), Column("likeness", "float"))
 
 
 def page_columns(text: bool = False, links: bool = False, duplicates: bool = False) -> tuple[Column, ...]:
-    """Columns of the kind "page"; `text` and `links` as the options `--text` and `--links`, `duplicates`:
-    they are compared."""
+    """Returns the columns of the kind "page". `text` and `links` are the options `--text` and `--links`.
+    `duplicates`: pages are compared with each other, so each row names its group."""
     columns = _PAGE + (_GROUP if duplicates else ())
     if text:
         columns += (Column("text"),)
@@ -110,9 +111,10 @@ def page_columns(text: bool = False, links: bool = False, duplicates: bool = Fal
 
 
 def item_columns(items: Iterable[type], compared: bool = False) -> dict[str, tuple[Column, ...]]:
-    """Columns by kind from the fields of item classes; classes of one kind share the union of their fields.
+    """Returns the columns by kind from the fields of item classes. Classes of one kind share the union of
+    their fields.
 
-    `compared`: a step of their site marks those that say the same.
+    `compared`: a step of the site marks equal and nearly equal items, so each row names its group.
     """
     more = tuple(Column(f"_{one.name}", one.type) for one in _GROUP) if compared else ()
     kinds: dict[str, dict[str, Column]] = {}
@@ -132,7 +134,7 @@ def _column(name: str, annotation: Any) -> Column:
 
 
 def struct_columns(struct: type[msgspec.Struct]) -> tuple[Column, ...]:
-    """The columns of a struct's fields; a field `ts` or `seen_at` is a moment."""
+    """Returns the columns of a struct's fields. The fields `ts` and `seen_at` are times."""
     hints = typing.get_type_hints(struct)
     return tuple(
         Column(name, "time" if name in ("ts", "seen_at") else column_type(hints[name]))
@@ -141,7 +143,7 @@ def struct_columns(struct: type[msgspec.Struct]) -> tuple[Column, ...]:
 
 
 def column_type(annotation: Any) -> str:
-    """The column type of a field's annotation.
+    """Returns the column type of a field's annotation.
 
     >>> column_type(int | None), column_type(list[str]), column_type(dict[str, int])
     ('int', 'strings', 'json')
@@ -166,10 +168,10 @@ def column_type(annotation: Any) -> str:
 
 
 def cell(value: Any) -> Any:
-    """A value for one cell: None, text, numbers and bools as they are, all else as text (JSON for lists and
-    dicts).
+    """Converts a value to the content of one cell. None, text, numbers and bools stay. Other values become
+    text, which is JSON for lists and dicts.
 
-    What is no number (NaN, infinity) is None, as it is null in JSON.
+    NaN and infinity become None, as they are null in JSON.
     """
     if type(value) is float and not math.isfinite(value):
         return None
@@ -177,7 +179,7 @@ def cell(value: Any) -> Any:
         return value
     if value is msgspec.UNSET:
         return None
-    if value == []:  # most pages had no redirect
+    if value == []:  # most pages have no redirects
         return "[]"
     if isinstance(value, Decimal):
         return str(value) if value.is_finite() else None
@@ -190,8 +192,8 @@ def cell(value: Any) -> Any:
 
 
 def loose_names(rows: Iterable[Row]) -> list[str]:
-    """The fields of untyped dicts that are fit for columns, in the order met; what else they have goes to
-    `_extra`."""
+    """Returns the fields of untyped dicts that can be columns, in the order in which they appear. Other
+    fields go to `_extra`."""
     found: dict[str, str] = {}
     for row in rows:
         for name in row.data if type(row.data) is dict else ():
@@ -201,7 +203,7 @@ def loose_names(rows: Iterable[Row]) -> list[str]:
 
 
 def undeclared(row: Row, names: frozenset[str]) -> dict[str, Any] | None:
-    """The fields of a row that have no column, or None."""
+    """Returns the fields of a row that have no column, or None."""
     data = row.data
     if type(data) is not dict or (data.keys() <= names and EXTRA not in data):
         return None

@@ -1,8 +1,8 @@
-"""CSV: one file a kind, UTF-8, RFC 4180, the header once.
+"""CSV files: one file per kind, UTF-8, RFC 4180, one header line.
 
-Text that a spreadsheet would run as a formula gets a `'`, except numbers and telephone numbers (`-5`, `+49 30
-123`, `+1 (555) 123`): they hold nothing that a formula could call. `FILE.csv?guard=no` writes all text as it
-is.
+Text that a spreadsheet would run as a formula is prefixed with `'`. Numbers and telephone numbers (`-5`, `+49
+30 123`, `+1 (555) 123`) are not prefixed, because they contain nothing that a formula could call.
+`FILE.csv?guard=no` writes all text unchanged.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from gossamer.sinks.exact import ExactFile
 from gossamer.sinks.jsonl import text, whole
 
 FORMULA = frozenset("=+-@\t\r\n\0＝＋－＠")
-"""First characters after which a spreadsheet takes text for a formula (OWASP ASVS 1.2.10, with their wide
-forms)."""
+"""First characters that make a spreadsheet read text as a formula (OWASP ASVS 1.2.10), with their full-width
+forms."""
 _FIRST = FORMULA | {"'"}
 _NUMBER = re.compile(
     r"[+-][ \xa0\d().,:/%-]*\d[ \xa0\d().,:/%-]*|[+-](\d+[.]?\d*|[.]\d+)[eE][+-]?\d+", re.ASCII
 )
-"""Numbers and telephone numbers: a sign, then digits and what stands between digits."""
+"""Matches numbers and telephone numbers: a sign, then digits and separators between digits."""
 _KEPT = frozenset((int, type(None)))
 _OURS = frozenset(column.name for column in OURS)
 _RECORD = frozenset(PageRecord.__struct_fields__)
 
 
 def field(value: Any) -> Any:
-    """A value as it goes into a CSV field: numbers stay, text is guarded, lists and dicts are JSON, None is
-    empty.
+    """Converts a value to a CSV field. Numbers stay, text is guarded against formulas, lists and dicts become
+    JSON, None stays None (an empty field).
 
     >>> field("=1+2"), field("+49 30"), field(-5), field(True), field(["a"])
     ("'=1+2", '+49 30', -5, 'true', '["a"]')
@@ -55,7 +55,7 @@ def field(value: Any) -> Any:
 
 
 def unguarded_field(value: Any) -> Any:
-    """A value as it goes into a field of a file that is not guarded."""
+    """Converts a value to a field of a file that is not guarded against formulas."""
     if type(value) is str:
         return value
     found = cell(value)
@@ -63,9 +63,12 @@ def unguarded_field(value: Any) -> Any:
 
 
 class Csv:
-    """The FileSink of one kind's `.csv`. The header is fixed by the first rows of the file: a later run
-    writes in its order, and a column that the file lacks is a SinkError. `columns` None: a kind of untyped
-    dicts, whose first rows say the columns; what comes later goes to `_extra`."""
+    """The FileSink of one kind's `.csv` file.
+
+    The first rows of the file fix the header. A later run writes the fields in that order, and raises
+    SinkError if the file lacks a column. `columns` is None for a kind of untyped dicts. Its first rows
+    determine the columns, and later fields go to `_extra`.
+    """
 
     def __init__(
         self,
@@ -88,17 +91,17 @@ class Csv:
         self.find, self.adopt = self._file.find, self._file.adopt
 
     def prepare(self) -> int:
-        """See `parts.FileSink`; the header of a file that stays is checked, too."""
+        """See `interfaces.FileSink`. Also checks the header of an existing file."""
         length = self._file.prepare()
         if length:
             self._order = self._header()
         return length
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
-        """See `parts.FileSink`."""
+        """See `interfaces.FileSink`."""
         if not committed:
             self._order = (*loose_names(rows), *self._names) if self._loose else self._names
-        # another process may have begun the file anew, with columns of its own
+        # another process may have created the file again, with its own columns
         elif self._loose or not self._order:
             self._order = self._header()
         head = [self._order] if rows and not committed else []
@@ -130,7 +133,7 @@ class Csv:
 
 
 def unguarded(field: str) -> str:
-    """A field as it was before it was guarded.
+    """Returns a field as it was before `field` guarded it.
 
     >>> unguarded("'=1+2"), unguarded("'s"), unguarded(field("'=1"))
     ('=1+2', "'s", "'=1")
@@ -139,12 +142,12 @@ def unguarded(field: str) -> str:
 
 
 def _runs(text: str) -> bool:
-    """Whether a spreadsheet would run it, or it looks as if it had been guarded from that."""
+    """Returns whether a spreadsheet would run the text, or the text looks as if it had been guarded."""
     return text.lstrip("'")[:1] in FORMULA
 
 
 def records(rows: Sequence[Sequence[Any]]) -> bytes:
-    """Rows of fields as CSV records, lines ending in CR LF."""
+    """Encodes rows of fields as CSV records, which end in CR LF."""
     out = io.StringIO(newline="")
     csv.writer(out).writerows(rows)
     try:

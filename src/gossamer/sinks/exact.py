@@ -1,10 +1,12 @@
 """A plain file that is exact across any kill: bytes beyond the committed length never count.
 
-The store keeps the committed length; the file is cut to it before each append. So that no cut hits foreign
-bytes, each append is logged first (`append_log`): bytes that the log does not prove to be ours are kept, and
-are a SinkError. The file also carries a mark (an extended attribute, where the file system has them): which
-crawl writes it, what stood there before, and where it ended. A file that another crawl wrote to since, that
-grew after the end, shrank, vanished or was replaced is a SinkError.
+The store keeps the committed length, and the file is cut to it before each append. So that no cut removes the
+data of other programs, each append is logged first (`append_log`). Bytes that this crawl did not write,
+according to the log, are kept and cause a SinkError.
+
+The file also carries a mark (an extended attribute, if the file system supports them): which crawl writes the
+file, its length before the crawl, and its length when the crawl ended. A SinkError is raised if another crawl
+wrote to the file since, or if the file grew after the end, shrank, vanished or was replaced.
 """
 
 from __future__ import annotations
@@ -28,11 +30,11 @@ _MARK = "user.gossamer"
 _CUT = "user.gossamer.cut"
 _STORE = "user.gossamer.store"
 TAIL = 64
-"""Bytes by which the end of what was written is known again."""
+"""The number of last bytes that are compared to check that the written data is unchanged."""
 
 
 def failure(path: str, error: OSError) -> GossamerError:
-    """What an OSError on an output means to a person."""
+    """Converts an OSError on an output to an error with advice for the user."""
     if error.errno in _FULL:
         return DiskFull(f"no space left for {path}: free some, then run the same command again")
     if short := own_limit(error):
@@ -41,12 +43,12 @@ def failure(path: str, error: OSError) -> GossamerError:
 
 
 def sync(fd: int) -> None:
-    """Make the data of a file durable."""
+    """Makes the data of a file durable."""
     getattr(os, "fdatasync", os.fsync)(fd)
 
 
 def sync_folder(path: str) -> None:
-    """Make the names in a folder durable."""
+    """Makes the names in a folder durable."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -55,7 +57,7 @@ def sync_folder(path: str) -> None:
 
 
 def write_at(fd: int, offset: int, data: bytes) -> None:
-    """Write all of `data` at `offset`."""
+    """Writes all of `data` at `offset`."""
     rest = memoryview(data)
     while rest:
         done = os.pwrite(fd, rest, offset)
@@ -63,8 +65,12 @@ def write_at(fd: int, offset: int, data: bytes) -> None:
 
 
 class Mark(NamedTuple):
-    """Whose an output is. `base`: bytes that stood there before the crawl; `end`: its length when the last
-    run ended; `more`: that run was stopped, and the crawl has not finished."""
+    """The mark that says which crawl an output belongs to.
+
+    `owner` is the crawl. `base` is the length of the output before the crawl. `end` is its length when the
+    last run ended, None while a run writes. `more` is set if that run was stopped before the crawl finished.
+    Lengths are in bytes.
+    """
 
     owner: str
     base: int = 0
@@ -73,7 +79,8 @@ class Mark(NamedTuple):
 
 
 def read_mark(fd: int) -> Mark | None:
-    """The mark of a file or folder (owner "" when it has none); None where the file system has no marks."""
+    """Returns the mark of a file or folder, with the owner "" if it has none. Returns None if the file system
+    does not support marks."""
     try:
         words = os.getxattr(fd, _MARK).decode("utf-8", "replace").split(" ")
         return Mark(
@@ -83,23 +90,23 @@ def read_mark(fd: int) -> Mark | None:
         return Mark("")
     except OSError as error:
         return Mark("") if error.errno == errno.ENODATA else None
-    except AttributeError:  # macOS: Python has no call for them there
+    except AttributeError:  # Python on macOS has no such call
         return None
 
 
 def write_mark(fd: int, mark: Mark) -> None:
-    """Set the mark, where the file system can."""
+    """Sets the mark if the file system supports it."""
     try:
         os.setxattr(fd, _MARK, " ".join(str(part) for part in mark if part is not None).encode())
-    # best effort: without it foreign bytes cannot be told from an uncommitted tail
+    # Best effort: without a mark, the data of others cannot be distinguished from an uncommitted tail.
     except (OSError, AttributeError):
         return
     os.fsync(fd)
 
 
 def _cut(fd: int) -> bytes:
-    """What tells one cut of a file from the next, by whichever process of the crawl: the store forgot what
-    was written there."""
+    """Returns the random token of the file's last cut, by whichever process of the crawl. A new token shows
+    that the file was cut because the store lost a commit."""
     try:
         return os.getxattr(fd, _CUT)
     except (OSError, AttributeError):
@@ -107,11 +114,11 @@ def _cut(fd: int) -> bytes:
 
 
 def own(path: str, fd: int, owner: str, committed: int, size: int) -> None:
-    """Make sure that bytes beyond `committed` are this crawl's to cut, and mark the output as being written
-    by it.
+    """Checks that this crawl may cut the bytes beyond `committed`, and marks the output as being written by
+    it.
 
-    Raises SinkError when another crawl wrote to it, when it grew after the crawl's end, and when bytes from
-    before the crawl would be cut.
+    Raises SinkError if another crawl wrote to the output, if the output grew after the crawl's end, or if
+    bytes from before the crawl would be cut.
     """
     mark = read_mark(fd) if owner else None
     if mark is None:
@@ -132,8 +139,12 @@ def own(path: str, fd: int, owner: str, committed: int, size: int) -> None:
 
 
 def belongs(path: str, fd: int, log: AppendLog, committed: int, size: int) -> None:
-    """Make sure by the log that bytes beyond `committed` are ours to cut. Raises SinkError, having changed
-    nothing."""
+    """Checks with the log that this crawl wrote the bytes beyond `committed`, so that they may be cut. Raises
+    SinkError if it did not, and changes nothing then.
+
+    If the machine was rebooted, the log may be incomplete. The bytes are then copied to the crawl's folder
+    instead of an error.
+    """
     seconds = log.proves(fd, path, committed, size)
     if seconds is None and log.restarted(path):
         aside = log.keep_aside(fd, path, committed, size)
@@ -154,15 +165,15 @@ def belongs(path: str, fd: int, log: AppendLog, committed: int, size: int) -> No
 
 
 def unlike(path: str, committed: int) -> SinkError:
-    """Somebody changed the rows before the committed length."""
+    """Returns the error for a file whose rows before the committed length were changed by another program."""
     return SinkError(
         f"{path} was changed by somebody else before byte {committed}: put back what was there, run {REPAIR}, or give another -o"
     )
 
 
 def forgotten(fd: int, owner: str, log: AppendLog) -> str:
-    """The owner that a file's mark names, where that is an unfinished crawl of this name which another store
-    knew."""
+    """Returns the owner in a file's mark if it is an unfinished crawl of the same name that another store
+    knew, otherwise ""."""
     mark = read_mark(fd)
     if mark is None or not mark.owner or mark.owner == owner or (mark.end is not None and not mark.more):
         return ""
@@ -174,15 +185,15 @@ def forgotten(fd: int, owner: str, log: AppendLog) -> str:
 
 
 def mark_store(fd: int, log: AppendLog | None) -> None:
-    """Note in a file's mark which store knows its crawl."""
+    """Records in an attribute of the file which store knows its crawl."""
     if log is not None and log.store:
         with contextlib.suppress(OSError, AttributeError):
             os.setxattr(fd, _STORE, log.store.encode())
 
 
 def mark_end(fd: int, owner: str, committed: int, log: AppendLog | None) -> None:
-    """Note that the run ended with this length, and whether the crawl finished: any growth from here on is
-    somebody else's."""
+    """Records in the file's mark the length at which the run ended, and whether the crawl finished. Any later
+    growth is by another program."""
     mark = read_mark(fd) if owner else None
     if mark is not None:
         write_mark(
@@ -191,8 +202,10 @@ def mark_end(fd: int, owner: str, committed: int, log: AppendLog | None) -> None
 
 
 class ExactFile:
-    """One plain file, in which each row ends with `ends`. All calls are made under the crawl's output lock; a
-    lock on the file keeps other crawls out."""
+    """One plain file, in which each row ends with `ends`.
+
+    All calls are made under the crawl's output lock. A lock on the file keeps other crawls out.
+    """
 
     def __init__(
         self,
@@ -210,16 +223,16 @@ class ExactFile:
         self._ends = ends
         self._fd, self._inode = -1, (0, 0)
         self._last, self._cut = (0, b""), b""
-        """Length after our last append, and the bytes that then stood before it; what told of the last cut.
-        """
+        """The length after this process's last append with the bytes before that length, and the token of the
+        last cut."""
 
     def target(self) -> str:
-        """Absolute path of the file."""
+        """Returns the absolute path of the file."""
         return self.path
 
     def prepare(self) -> int:
-        """Create the file, empty it (overwrite) or end its broken last line; its length: the first committed
-        one."""
+        """Creates the file, empties it (overwrite) or terminates its torn last line. Returns its length in
+        bytes, which is the first committed length. Raises UsageError, SinkError, DiskFull."""
         folder = os.path.dirname(self.path)
         if not os.path.isdir(folder):
             raise UsageError(f"{self.path}: there is no folder {folder}; make it first")
@@ -244,31 +257,31 @@ class ExactFile:
             return size
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
-        """Which output of `lengths` (path, committed length) the file is, when it was moved here. Raises
-        SinkError for an older copy."""
+        """Returns which output of `lengths` (path, committed length) the file is if it was moved here,
+        otherwise None. Raises SinkError for an older copy."""
         if self._log is None or self._overwrite or not os.path.isfile(self.path):
             return None
         with self._locked(create=False) as fd:
             return self._log.original(fd, self.path, os.fstat(fd).st_size, lengths)
 
     def adopt(self, was: str) -> None:
-        """Take the file as the output that was at `was`."""
+        """Takes over the file as the output that was at `was`."""
         assert self._log is not None
         self._log.moved(self.path, was)
 
     def append(self, committed: int, data: bytes) -> int:
-        """Cut to `committed`, append, fdatasync; the new length. Raises SinkError (somebody changed it),
-        DiskFull."""
+        """Cuts the file to `committed` bytes, appends `data`, calls fdatasync, and returns the new length.
+        Raises SinkError if another program changed the file, DiskFull."""
         with self._locked(create=not committed) as fd:
             return self._write(fd, committed, data, self._check(fd, committed))
 
     def head(self, size: int = 65536) -> bytes:
-        """The first bytes of the file."""
+        """Returns the first bytes of the file."""
         with self._locked(create=False) as fd:
             return os.pread(fd, size, 0)
 
     def close(self, committed: int) -> None:
-        """Cut an uncommitted tail, mark the end, let the file go."""
+        """Cuts an uncommitted tail, marks the end of the run, and closes the file."""
         if self._fd < 0 and not os.path.exists(self.path) and not committed:
             return
         with self._locked(create=False) as fd:
@@ -303,8 +316,8 @@ class ExactFile:
             raise failure(self.path, error) from error
 
     def _made_anew(self, create: bool) -> bool:
-        """Whether another process of the crawl removed the file and maybe made it again: the store forgot a
-        commit of ours."""
+        """Returns whether another process of the crawl removed the file, and perhaps created it again,
+        because the store lost a commit of this process."""
         try:
             there = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:
@@ -317,7 +330,8 @@ class ExactFile:
             os.close(there)
 
     def _check(self, fd: int, committed: int) -> int:
-        """The size of the file, which is ours up to `committed`."""
+        """Returns the size of the file after checking that its first `committed` bytes are unchanged. Raises
+        SinkError."""
         seen = os.stat(self.path)
         if (seen.st_dev, seen.st_ino) != self._inode:
             raise SinkError(
@@ -340,8 +354,8 @@ class ExactFile:
         return size
 
     def _by_log(self, fd: int, log: AppendLog, committed: int, size: int) -> None:
-        """What the log of appends says: once a process of all that is committed, each time of bytes beyond
-        it."""
+        """Checks the file with the log of appends: the committed part once per process, bytes beyond it each
+        time. Raises SinkError."""
         if self._looked and size == committed:
             return
         if log.knows(self.path):
@@ -354,7 +368,7 @@ class ExactFile:
         self._looked = True
 
     def _known(self, fd: int, log: AppendLog) -> None:
-        """Raises SinkError for a file with rows of this crawl, when the store forgot the crawl."""
+        """Raises SinkError if the file contains rows of this crawl and the store has forgotten the crawl."""
         names = dict.fromkeys([self.path, *log.paths()], 0)
         was = log.original(fd, self.path, os.fstat(fd).st_size, names)
         if owner := (was and log.forgotten_by_store(was)) or forgotten(fd, self._owner, log):
@@ -370,13 +384,14 @@ class ExactFile:
         if data and self._log is not None:
             self._log.appending(self.path, committed, data)
         try:
-            write_at(
-                fd, committed, data
-            )  # O_APPEND: Linux writes at the end, also when another program wrote there meanwhile
+            # Because of O_APPEND, Linux writes at the end of the file even if another program has written
+            # there meanwhile.
+            write_at(fd, committed, data)
             sync(fd)
         except OSError:
             if os.fstat(fd).st_size <= length:
-                os.ftruncate(fd, committed)  # gives back the room; the next append would cut it, too
+                # Frees the space. The next append would cut these bytes too.
+                os.ftruncate(fd, committed)
             raise
         if os.fstat(fd).st_size != length:
             raise SinkError(

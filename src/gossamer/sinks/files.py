@@ -1,8 +1,8 @@
-"""Files of items by the hash of their content, `ab/SHA256`, in a folder or a store of objects (`--files`):
-each content once.
+"""The store for the files that items refer to (`--files`), in a folder or an object store. Each file is named
+by the hash of its content, `ab/SHA256`, so equal files are stored once.
 
-A file is durable before the row that names it is written; one that no row names (a kill came between) does no
-harm.
+A file is durable before the row that names it is written. A file that no row names, because a kill came in
+between, does no harm.
 """
 
 from __future__ import annotations
@@ -19,31 +19,32 @@ from gossamer.sinks.object_store import ObjectFolder
 from gossamer.sinks.sink_url import AWAY
 
 OFF = "off"
-"""What stands for a place where files are not to be fetched."""
+"""The value of `--files` that disables the download of files."""
 PIECE = 1 << 20
 
 
 def place(spec: str) -> str:
-    """What stands after `--files`: a folder made absolute, a URL as it is. Raises UsageError."""
+    """Parses the value of `--files`: a folder becomes absolute, a URL or `off` stays. Raises UsageError."""
     scheme, colon, rest = spec.partition("://")
     if colon and (scheme.lower() not in AWAY or not rest.strip("/") or rest.startswith("/")):
         raise UsageError(
-            f"--files {spec}: a folder, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, hdfs://HOST:PORT/FOLDER, or {OFF}"
+            f"--files {spec}: write a folder, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, hdfs://HOST:PORT/FOLDER, or {OFF}"
         )
     return f"{scheme.lower()}://{rest}" if colon else spec if spec == OFF else os.path.abspath(spec)
 
 
 class FilePlace:
-    """One place. Its methods are called from several threads at once."""
+    """One place for files. Its methods are called from several threads at once."""
 
     def __init__(self, where: str) -> None:
-        """`where`: as `place` says. Raises UsageError, ConfigError."""
+        """`where` is a result of `place`. Raises UsageError, ConfigError."""
         self._away = ObjectFolder(where) if "://" in where else None
         self._folder = where
         self._known: set[str] = set()
 
     def prepare(self) -> None:
-        """See whether files can be kept there. Raises SinkError, DiskFull; SinkAway, then it is called again."""
+        """Checks that files can be stored. Raises SinkError, DiskFull, or SinkAway, after which it is called
+        again."""
         if self._away is not None:
             try:
                 self._away.check()
@@ -56,8 +57,9 @@ class FilePlace:
             raise failure(self._folder, error) from error
 
     def keep(self, file: BinaryIO, size: int, name: str) -> str:
-        """Have a file there under the hash of its content; its path within the place. Raises SinkError,
-        DiskFull; SinkAway, then it is called again."""
+        """Stores a file of `size` bytes unless it is already stored, and returns its path within the place.
+        `name` is the SHA-256 of its content. Raises SinkError, DiskFull, or SinkAway, after which it is
+        called again."""
         path = f"{name[:2]}/{name}"
         if name not in self._known:
             try:
@@ -75,7 +77,7 @@ class FilePlace:
         return path
 
     def _put(self, path: str, file: BinaryIO, size: int) -> None:
-        """Write it beside its place and move it there."""
+        """Writes the file under a temporary name and renames it."""
         target, folder = f"{self._folder}/{path}", f"{self._folder}/{path[:2]}"
         with contextlib.suppress(FileNotFoundError):
             if os.stat(target).st_size == size:

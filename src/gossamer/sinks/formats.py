@@ -1,5 +1,5 @@
-"""From what stands after `-o` to the sinks: the ending chooses the format, `FILE:FORMAT` forces it, `-` is
-stdout."""
+"""Parses the value of `-o` and opens its sinks. The file name extension chooses the format, `FILE:FORMAT`
+forces it, and `-` is the standard output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gossamer.sinks.sink_url import AWAY, FORMS, SCHEMES, SinkUrl, check, place
 
 FORMATS = ("jsonl", "csv", "parquet", "sqlite", "warc")
 WHOLE = ("warc", "objects")
-"""Formats that keep answers whole, and take nothing else."""
+"""Formats that contain whole responses and nothing else."""
 _NAMES = ".jsonl .csv .parquet .sqlite .warc.gz"
 _OBJECTS = "s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or hdfs://HOST:PORT/FOLDER"
 _PACKED = ("gz", "bz2", "xz", "zst", "zip")
@@ -33,19 +33,23 @@ _MEANT = {
     "tsv": "csv",
     "xlsx": "csv",
 }
-"""Endings that others have for what we have, or for its like."""
+"""Common extensions and names of other formats, with the format that is suggested instead."""
 
 
 class OutputSpec(NamedTuple):
-    """What an `-o` names: a path and one of FORMATS, `-` and `stdout`, or the URL of a store and its kind
-    (`place.FORMS`), or of one of objects and a format of WHOLE."""
+    """The parsed value of `-o`.
+
+    For a file: its path and one of FORMATS. For the standard output: `-` and `stdout`. For a store of rows:
+    its URL and its kind (`sink_url.FORMS`). For an object store: its URL and one of WHOLE. For a folder of
+    objects: its path and `objects`.
+    """
 
     path: str
     format: str
 
 
 def parse(spec: str) -> OutputSpec:
-    """Read what stands after `-o`. Raises UsageError, naming what exists.
+    """Parses the value of `-o`. Raises UsageError, which lists the valid values.
 
     >>> parse("books.jsonl"), parse("data:csv"), parse("-")
     (OutputSpec(path='books.jsonl', format='jsonl'), OutputSpec(path='data', format='csv'), OutputSpec(path='-', format='stdout'))
@@ -87,7 +91,8 @@ def parse(spec: str) -> OutputSpec:
 
 
 def guarded(spec: str) -> bool:
-    """Whether text in a CSV file is guarded from spreadsheets: `FILE.csv?guard=no` says no.
+    """Returns whether text in a CSV file is guarded against spreadsheet formulas, which `FILE.csv?guard=no`
+    disables.
 
     >>> guarded("a.csv"), guarded("a.csv?guard=no")
     (True, False)
@@ -96,37 +101,40 @@ def guarded(spec: str) -> bool:
 
 
 def _parameters(spec: str) -> tuple[str, str]:
-    """A CSV file without its parameter, and the word behind `guard=`. Raises UsageError."""
+    """Splits a CSV file from its parameter. Returns the path and the value of `guard` ("" if absent). Raises
+    UsageError."""
     path, mark, query = spec.rpartition("?")
     if not mark or "://" in spec or not path.lower().endswith((".csv", ":csv")):
         return spec, ""
     if query not in ("guard=yes", "guard=no"):
-        raise UsageError(f"-o {_shown(spec)}: a CSV file has the parameter guard=no (or yes) alone")
+        raise UsageError(f"-o {_shown(spec)}: the only parameter of a CSV file is guard=no (or guard=yes)")
     return path, query.removeprefix("guard=")
 
 
 def away(url: str) -> str:
-    """A URL of a store of objects: `s3://BUCKET/PREFIX`. Raises UsageError."""
+    """Returns the URL of an object store, `s3://BUCKET/PREFIX`, with its scheme in lower case. Raises
+    UsageError."""
     scheme, _, rest = url.partition("://")
     bucket = rest.partition("?")[0].rstrip("/")
     if scheme.lower() not in AWAY or not bucket or bucket.startswith("/"):
         raise UsageError(f"-o {mask(url)}: write {_OBJECTS}")
     if bucket.lower().endswith(tuple(f".{one}" for one in FORMATS if one not in WHOLE)):
-        raise UsageError(f"-o {mask(url)}: a store of objects takes whole pages alone; write rows to a file")
+        raise UsageError(f"-o {mask(url)}: an object store takes only whole pages; write rows to a file")
     return f"{scheme.lower()}://{rest}"
 
 
 def whole(specs: Sequence[str]) -> bool:
-    """Whether one of the outputs keeps answers whole."""
+    """Returns whether one of the outputs contains whole responses."""
     return any(parse(spec).format in WHOLE for spec in specs)
 
 
 class OpenedOutput:
-    """A file output: one exact file for all kinds, or one a kind (CSV, Parquet), opened when its first row
-    comes."""
+    """A file output: one exact file for all kinds, or one file per kind (CSV, Parquet), which is opened for
+    the first row of its kind."""
 
     def __init__(self, path: str, make: Callable[[str, str], FileSink], kinds: Sequence[str] | None) -> None:
-        """`make(path, kind)` opens a sink; `kinds` are those known beforehand, None when all share one file."""
+        """`make(path, kind)` opens a sink. `kinds` lists the kinds that are known in advance, None if all
+        kinds share one file."""
         self.path = path
         self._make = make
         self._split = kinds is not None
@@ -135,18 +143,18 @@ class OpenedOutput:
             self.sink(kind)
 
     def sink(self, kind: str) -> FileSink:
-        """The file that takes rows of this kind."""
+        """Returns the file for rows of this kind."""
         name = kind if self._split else ""
         if name not in self._sinks:
             self._sinks[name] = self._make(kind_path(self.path, name), name)
         return self._sinks[name]
 
     def sinks(self) -> list[FileSink]:
-        """All files so far; those of the declared kinds from the start."""
+        """Returns all files that are open so far, which include those of the declared kinds."""
         return list(self._sinks.values())
 
     def route(self, rows: Sequence[Row]) -> list[tuple[FileSink, Sequence[Row]]]:
-        """The rows by file, in their order."""
+        """Groups the rows by file, in their order."""
         if not self._split:
             return [(self.sink(""), rows)] if rows else []
         kinds: dict[str, list[Row]] = {}
@@ -156,7 +164,7 @@ class OpenedOutput:
 
 
 def kind_path(path: str, kind: str) -> str:
-    """The path of a kind's own file; page records have the path itself.
+    """Returns the path of a kind's own file. Page records use the path itself.
 
     >>> kind_path("out/all.csv", "book"), kind_path("out/all.csv", "page")
     ('out/all.book.csv', 'out/all.csv')
@@ -166,7 +174,7 @@ def kind_path(path: str, kind: str) -> str:
     folder, name = os.path.split(path)
     stem, dot, ending = name.rpartition(".")
     safe = re.sub(r"[^a-z0-9_-]", "_", kind.lower())[:60]
-    if safe != kind:  # what was replaced must not make two kinds share one file
+    if safe != kind:  # Two kinds must not share a file because the same characters were replaced.
         safe += "-" + hashlib.blake2b(kind.encode("utf-8", "replace"), digest_size=4).hexdigest()
     return os.path.join(folder, f"{stem}.{safe}.{ending}" if dot and stem else f"{name}.{safe}")
 
@@ -180,11 +188,12 @@ def open_output(
     folder: str = ".",
     log: AppendLog | None = None,
 ) -> OpenedOutput | TableSink:
-    """The sinks of one `-o` (append) or `-O` (overwrite). `columns`: the declared kinds
-    (`columns.page_columns`, `columns.item_columns`); `owner`: a name of the crawl that no other crawl has;
-    `folder`: the crawl's own; `log`: of its appends. Nothing is touched before `prepare`.
+    """Returns the sinks of one `-o` (append) or `-O` (overwrite). Nothing is written before `prepare`.
 
-    Raises UsageError for a spec that is off, ConfigError when a format's or store's library is missing.
+    `columns`: the declared kinds (`columns.page_columns`, `columns.item_columns`). `owner`: a name of the
+    crawl that no other crawl has. `folder`: the crawl's own folder. `log`: the log of the crawl's appends.
+
+    Raises UsageError for an invalid spec, and ConfigError if the library of a format or store is missing.
     """
     path, form = parse(spec)
     if form in FORMS:
@@ -238,7 +247,7 @@ def open_output(
 def open_store(
     at: SinkUrl, columns: Columns, *, overwrite: bool, owner: str, folder: str
 ) -> OpenedOutput | TableSink:
-    """The sink of a store of rows."""
+    """Returns the sink of a store of rows. Raises UsageError, ConfigError."""
     from gossamer.sinks.rejects import Aside
 
     refuse = Aside(folder).refuse
@@ -264,7 +273,7 @@ def open_store(
 
 
 def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str, log: AppendLog | None) -> FileSink:
-    """The sink of whole answers."""
+    """Returns the sink of whole responses."""
     if "://" in path:
         from gossamer.sinks.object_archive import Archived
 
@@ -281,7 +290,7 @@ def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str, log: 
 
 
 def _slip(spec: str) -> None:
-    """Raises UsageError where a store or a format stands before a colon, as if the rest were its path."""
+    """Raises UsageError if a store or a format is written before a colon, as if the rest were its path."""
     word, colon, rest = spec.partition(":")
     named, kind = word.lower(), SCHEMES.get(word.lower())
     if named == "objects" and colon:
@@ -303,13 +312,13 @@ def _slip(spec: str) -> None:
 
 
 def _instead(stem: str, ending: str) -> str:
-    """What to write instead of an ending that is none."""
+    """Returns a suggestion for a file name whose extension is not a format."""
     inner = stem.rpartition(".")[2].lower()
     if ending.lower() == "warc" or inner == "warc":
         name = stem if inner == "warc" else f"{stem}.warc"
-        return f": it is packed, write {_shown(name)}.gz, or {_shown(name)}/:warc for a folder of parts"
+        return f": a WARC file is compressed, write {_shown(name)}.gz, or {_shown(name)}/:warc for a folder of parts"
     if ending.lower() in _PACKED and inner in FORMATS:
-        return f": rows are not packed, write {_shown(stem)}"
+        return f": files of rows are not compressed, write {_shown(stem)}"
     return f"{_nearest(ending)}; endings are {_NAMES}, or write FILE:FORMAT"
 
 

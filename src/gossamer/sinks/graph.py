@@ -1,4 +1,4 @@
-"""Links of pages as rows of an output: which page names which address."""
+"""Links of pages as rows of an output (`--graph`): one row per link from a page to a URL."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from gossamer.sinks.columns import Columns, struct_columns
 
 
 def kind(form: str) -> str:
-    """Their kind: a database's table has a name, a file takes nothing else."""
+    """Returns the kind of link rows: the name of their table in a database, or LINKS in a file, which
+    contains nothing else."""
     return LINKS if files(form) else LINK
 
 
 def graph_columns(form: str) -> Columns:
-    """The columns of an output of links in this format."""
+    """Returns the columns of an output of links in this format."""
     return {kind(form): struct_columns(Edge)}

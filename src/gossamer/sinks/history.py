@@ -1,21 +1,21 @@
-"""Upsert and history: what becomes of an item that a store may hold already. Pure; every store that keeps
-items does what it says.
+"""Upsert and history: what is written when an item arrives that a store may already have. The functions have
+no side effects, and every store that keeps items follows them.
 
-A store keeps one row for each (kind, key): the fields, what every item row has (`columns.OURS`, `_hash` among
-it), and STORED. What a row was before goes to one table, HISTORY.
+A store keeps one row for each (kind, key): the fields, the columns of every item row (`columns.OURS`,
+including `_hash`), and STORED. Earlier states of a row go to one table, HISTORY.
 
-| what comes | what is written |
+| event | what is written |
 | --- | --- |
-| an item with a new key | its row |
-| the same content (`_hash`) as the row has | nothing |
-| another content | its row; what the row was goes to the history |
-| an item whose row is marked as deleted | its row, no longer deleted; what it was, until it was deleted, goes to the history |
-| what is older than the row (`_seen_at`) | nothing |
-| its page (`_url`) answers 404 or 410 | `_deleted_at` of the row |
-| a whole crawl of a site with `complete=True` did not meet it | `_deleted_at` of the row |
+| an item with a new key arrives | its row |
+| an item with the same content (`_hash`) as the row arrives | nothing |
+| an item with other content arrives | its row; the old row goes to the history |
+| an item arrives whose row is marked as deleted | its row, unmarked; the old row goes to the history |
+| an item arrives that is older than the row (`_seen_at`) | nothing |
+| the item's page (`_url`) answers 404 or 410 | `_deleted_at` of the row |
+| a whole crawl of a site with `complete=True` did not see the item | `_deleted_at` of the row |
 
-Saying a thing twice changes nothing, so a store may be written at least once. Page records have no history:
-they are replaced.
+Writing the same item twice changes nothing, so a store may receive items more than once. Page records have no
+history. A new record replaces the old one.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from gossamer.model.visit import Row
 from gossamer.sinks.columns import Column
 
 STORED = (Column("_first_seen_at", "time"), Column("_changed_at", "time"), Column("_deleted_at", "time"))
-"""What a stored item has besides: when its key was first seen; since when its content is what it is; since
-when it is gone, or null."""
+"""Additional columns of a stored item: when its key was first seen, when its content last changed, and when
+it was deleted (or null)."""
 
 HISTORY = "_history"
 HISTORY_COLUMNS = (
@@ -39,28 +39,30 @@ HISTORY_COLUMNS = (
     Column("_hash"),
     Column("_data", "json"),
 )
-"""States that ended, one row each; its key is (`_kind`, `_key`, `_from`): one that is there already is left
-as it is. `_data`: the row as it was, a JSON object."""
+"""The columns of HISTORY: one row per state that ended, with the key (`_kind`, `_key`, `_from`). A row that
+already exists is not changed. `_data` is the former row as a JSON object."""
 
 SIGHTINGS = "_sightings"
 SIGHTINGS_COLUMNS = (Column("_kind"), Column("_key"), Column("_run"))
-"""Which run saw an item last, for rows that have a `run`; its key is (`_kind`, `_key`)."""
+"""The columns of SIGHTINGS: which run saw an item last, for rows with a `run`. The key is (`_kind`,
+`_key`)."""
 
 COLUMNS = "_columns"
 COLUMNS_COLUMNS = (Column("_table"), Column("_column"))
-"""Which columns of our tables are ours: a row that is written again has null in those that its class lost,
-and others' columns stay as they are. In MongoDB and in hashes one text each: table, blank, field."""
+"""The columns of COLUMNS: which columns of a table gossamer created. When a row is written again, columns
+that its item class has lost become null, and columns of other programs stay. In MongoDB and in hashes, each
+entry is one string: table, space, field."""
 
 TAKEN = (HISTORY, SIGHTINGS, COLUMNS)
-"""Names that no kind's own table has."""
+"""Table names that are not available for kinds."""
 
 Name = tuple[str, str]
-"""Kind and key."""
+"""The kind and key of an item."""
 
 
 class ItemState(NamedTuple):
-    """What a store knows of an item. Times are texts as in `_seen_at` (RFC 3339, UTC, milliseconds), so they
-    order as texts."""
+    """The state of an item in a store. Times are texts as in `_seen_at` (RFC 3339, UTC, milliseconds), so
+    they sort as texts."""
 
     hash: str
     first_seen_at: str
@@ -70,8 +72,8 @@ class ItemState(NamedTuple):
 
 
 class Past(NamedTuple):
-    """A state that ended. `row`: what it was; None: what the store holds now, to be copied before it is
-    written over."""
+    """A state that ended, at the time `until`. `row` is the row of that state. None means the row that the
+    store holds now, which must be copied before it is overwritten."""
 
     name: Name
     state: ItemState
@@ -80,14 +82,15 @@ class Past(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """What is to be written: first the past, then the rows with their state."""
+    """The rows to write with their state, and the past states, which must be written first."""
 
     rows: dict[Name, tuple[Row, ItemState]]
     past: list[Past]
 
 
 def seen(was: ItemState | None, content: str, at: str) -> ItemState:
-    """The state after an item was seen with this content hash; `was` itself when nothing is to be written.
+    """Returns the state after an item was seen with this content hash. Returns `was` itself if nothing needs
+    to be written.
 
     >>> first = seen(None, "a", "2026-01-01")
     >>> seen(first, "a", "2026-01-02") is first, seen(first, "b", "2026-01-02").changed_at
@@ -103,12 +106,14 @@ def seen(was: ItemState | None, content: str, at: str) -> ItemState:
 
 
 def gone(was: ItemState, at: str) -> ItemState:
-    """The state after an item was found to be gone; `was` itself when nothing is to be written."""
+    """Returns the state after an item was found to be deleted. Returns `was` itself if nothing needs to be
+    written."""
     return was if was.deleted_at is not None or at < was.seen_at else was._replace(deleted_at=at)
 
 
 def fold(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> Fold:
-    """What items write, taken in their order. `known`: the states of those that the store has."""
+    """Computes what must be written for items, in their order. `known` contains the states of the items that
+    the store already has."""
     write: dict[Name, tuple[Row, ItemState]] = {}
     past: list[Past] = []
     for row in rows:
@@ -119,14 +124,15 @@ def fold(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> Fold:
         if state is was:
             continue
         until = at if was is None else was.deleted_at or at
-        if was is not None and until > was.seen_at:  # what was said twice at one moment was never so
+        # A state that was replaced at the moment it began gets no history row.
+        if was is not None and until > was.seen_at:
             past.append(Past(name, was, until, held))
         write[name] = row, state
     return Fold(write, past)
 
 
 def stored(row: Row, state: ItemState) -> dict[str, str | None]:
-    """The columns STORED of a row that is written."""
+    """Returns the columns STORED of a row that is written."""
     return {
         "_first_seen_at": state.first_seen_at,
         "_changed_at": state.changed_at,

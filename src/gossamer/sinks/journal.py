@@ -1,12 +1,14 @@
-"""An exact journal on disk whose committed rows travel on to a store that only appends: Kafka, a webhook, a
-list.
+"""An exact journal on disk whose committed rows are sent on to an append-only store: Kafka, a webhook or a
+Valkey list.
 
-Rows are settled when they are in the journal, synced, as with any exact file. What is committed is sent in
-order, in batches `start..end` of journal positions; a Shipper sees to it that a batch said twice counts once:
-the target itself keeps the position (Kafka's transaction, a list's script), or hears the same bytes under the
-same name (a webhook). A store that is down is no reason to stop: BOUND bytes wait on the disk, then nothing
-more comes in. Positions only grow, also where the frontier came back without its last second: such rows may
-be sent twice, none is lost.
+Rows are settled when they are in the journal and synced, as with any exact file. Committed rows are sent in
+order, in batches `start..end` of journal positions. A Shipper makes sure that a batch that is sent twice
+counts once. Either the target itself stores the position (in Kafka's transaction or a list's script), or it
+receives the same bytes under the same ID (a webhook).
+
+An outage of the store does not stop the crawl at once. Up to BOUND bytes wait on the disk, then no more rows
+are accepted. Positions only grow, even if the frontier was restored without its last second. In that case
+some rows may be sent twice, but none is lost.
 """
 
 from __future__ import annotations
@@ -32,11 +34,11 @@ from gossamer.sinks.shipper import JournalRow, Shipper
 from gossamer.sinks.sink_url import SinkUrl
 
 BOUND = 64 << 20
-"""Bytes that may wait for their store."""
+"""The maximum number of bytes that may wait for their store."""
 BATCH = 1 << 20
-"""Bytes that are sent in one go; a longer row is sent alone."""
+"""The maximum number of bytes in one batch. A longer row is sent alone."""
 TURN = 16 << 20
-"""Bytes of a journal's file after which the next one is begun, when all is sent."""
+"""The size in bytes after which a new journal file is begun, once everything is sent."""
 _FILE = re.compile(r"(\d{15})\.jsonl")
 
 
@@ -44,18 +46,18 @@ _lines = msgspec.json.Decoder(JournalRow)
 
 
 class Journal:
-    """The Ships (`parts`) of one store."""
+    """The `Ships` sink (`model.interfaces`) of one store."""
 
     def __init__(self, folder: str, shipper: Shipper) -> None:
         self._folder, self._shipper = os.path.abspath(folder), shipper
         self._open = False
 
     def target(self) -> str:
-        """The journal's folder."""
+        """Returns the journal's folder."""
         return self._folder
 
     def prepare(self) -> int:
-        """Reach the store, begin an empty journal; 0."""
+        """Connects to the store and begins an empty journal. Returns 0."""
         self._position()
         with self._mapped():
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -65,7 +67,8 @@ class Journal:
         return 0
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
-        """See `parts.FileSink`. The store must have been reached once, for it may know that more was sent."""
+        """See `interfaces.FileSink`. Connects to the store first, because the store may have received more
+        than this process knows."""
         self._reach()
         with self._mapped():
             sent, end = self._sent()
@@ -84,7 +87,7 @@ class Journal:
         return at + len(data) if rows or at > committed else committed
 
     def ship(self, committed: int) -> None:
-        """See `parts.Ships`."""
+        """See `interfaces.Ships`."""
         self._reach()
         sent, end = self._sent()
         while sent < committed or end > sent:
@@ -103,18 +106,18 @@ class Journal:
             end = 0
 
     def full(self, committed: int) -> bool:
-        """See `parts.Ships`."""
+        """See `interfaces.Ships`."""
         return committed - self._sent()[0] >= BOUND
 
     def close(self, committed: int) -> None:
-        """Send the rest. Raises SinkAway when that cannot be done now; a later run does it."""
+        """Sends the remaining rows. Raises SinkAway if that is impossible now. A later run sends them."""
         if not os.path.isdir(self._folder):
             return
         self.ship(committed)
         self.drop()
 
     def drop(self) -> None:
-        """See `parts.Ships`."""
+        """See `interfaces.Ships`."""
         self._shipper.drop()
         self._open = False
 
@@ -133,7 +136,11 @@ class Journal:
             raise
 
     def _read(self, start: int, end: int, *, whole: bool) -> tuple[bytes, int]:
-        """Whole lines from a position on, and where they begin: later when an earlier file is gone."""
+        """Returns bytes from a position on, and the position at which they begin, which is later if an
+        earlier file was removed.
+
+        `whole`: returns everything up to `end`, otherwise whole lines of at most BATCH bytes.
+        """
         first, _ = self._file()
         start = max(start, first)
         with self._mapped(), open(self._name(first), "rb") as file:
@@ -147,17 +154,18 @@ class Journal:
             return data, start
 
     def _file(self) -> tuple[int, int]:
-        """Start and size of the current file."""
+        """Returns the start position and the size of the current file."""
         with self._mapped():
             starts = [int(found[1]) for name in os.listdir(self._folder) if (found := _FILE.fullmatch(name))]
             if not starts:
                 raise SinkError(
-                    f"{self._folder} is not as it was left: put it back, or start anew with --fresh"
+                    f"{self._folder} has no journal file any more: put the folder back, or start anew with --fresh"
                 )
             return max(starts), os.path.getsize(self._name(max(starts)))
 
     def _begin(self, at: int) -> int:
-        """Begin a file at a position; what is before it was sent."""
+        """Begins a new file at a position, and removes earlier files, whose rows were all sent. Returns the
+        position."""
         os.close(open_file(self._name(at), os.O_CREAT | os.O_WRONLY, 0o644))
         self._note(at)
         for name in os.listdir(self._folder):
@@ -170,7 +178,8 @@ class Journal:
         return f"{self._folder}/{start:015d}.jsonl"
 
     def _sent(self) -> tuple[int, int]:
-        """What is sent, and the end of the batch that was being sent (0: none)."""
+        """Returns the position up to which rows are sent, and the end of the batch that was being sent (0 if
+        none)."""
         try:
             sent, end = json.loads(Path(self._folder, "sent").read_bytes())
             return int(sent), int(end)
@@ -206,8 +215,8 @@ class _Mapped:
 
 
 def journal(place: SinkUrl, refuse: Refuse, *, owner: str, folder: str) -> Journal:
-    """The journal of a store, in the crawl's folder or where `?journal=` says. Raises ConfigError for a
-    client that is not there."""
+    """Returns the journal of a store, in the folder of `?journal=` or else in the crawl's folder. Raises
+    ConfigError if a client library is not installed."""
     at = place.given.get("journal") or f"{folder}/outbox/{_short(place.where)}"
     called = _short(f"{owner} {os.path.abspath(at)} {place.where}")
     return Journal(at, _shipper(place, called, refuse))

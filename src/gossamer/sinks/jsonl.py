@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, UTF-8, in the order written. Also the standard output."""
+"""JSON lines: one object per line, UTF-8, in the order written. Also the standard output as a sink."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ _BARE = re.compile(rb"[:\[,]-?s?(?:NaN|Infinity)")
 
 
 def lines(rows: Sequence[Row]) -> bytes:
-    """The rows as JSON lines. What JSON has no form for is replaced (NaN by null, half a surrogate pair by
-    U+FFFD), so that one odd value never holds up a batch."""
+    """Encodes rows as JSON lines. Values that JSON cannot express are replaced (NaN by null, an unpaired
+    surrogate by U+FFFD), so that one odd value never blocks a batch."""
     return encode([row.data for row in rows])
 
 
 def encode(values: list[Any]) -> bytes:
-    """Any values as JSON lines."""
+    """Encodes any values as JSON lines."""
     try:
         data = _encoder.encode_lines(values)
     except (ValueError, TypeError, RecursionError):
         return b"".join(_careful(value) for value in values)
-    # a Decimal that is no number would be written as the bare word
+    # a Decimal that is NaN or infinite would be written as the bare word
     if (b"NaN" in data or b"Infinity" in data) and _BARE.search(data):
         return b"".join(_careful(value) for value in values)
     return data
 
 
 def text(value: Any) -> str:
-    """One value as JSON text."""
+    """Encodes one value as JSON text."""
     return encode([value])[:-1].decode()
 
 
 def parsed(data: str | bytes) -> Any:
-    """What JSON text says. A number that a float does not hold is a Decimal: with all its digits. Raises
-    msgspec.DecodeError.
+    """Decodes JSON text. A number that a float cannot represent exactly becomes a Decimal with all its
+    digits. Raises msgspec.DecodeError.
 
     >>> parsed("[1.5, 0.12345678901234567890, 1E+999]")
     [1.5, Decimal('0.12345678901234567890'), Decimal('1E+999')]
@@ -56,13 +56,13 @@ def parsed(data: str | bytes) -> Any:
 
 
 def number(said: str | Decimal) -> float | Decimal:
-    """A number as a float, where that is the same, else as a Decimal."""
+    """Returns a number as a float if the float is exact, otherwise as a Decimal."""
     exact, near = Decimal(said), float(said)
     return near if Decimal(repr(near)) == exact else exact
 
 
 def whole(value: str) -> str:
-    """A text that can be encoded: half a surrogate pair becomes U+FFFD."""
+    """Returns the text in a form that can be encoded: an unpaired surrogate becomes U+FFFD."""
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -70,7 +70,7 @@ _decode = msgspec.json.Decoder(float_hook=number).decode
 
 
 def _careful(value: Any) -> bytes:
-    """One value: as it is where that can be written, else part by part."""
+    """Encodes one value: unchanged if possible, otherwise with each unencodable part replaced."""
     try:
         data = _encoder.encode(value)
         if not _BARE.search(data):
@@ -102,7 +102,8 @@ def _plain(value: Any, depth: int = 0) -> Any:
 
 
 class JsonLines:
-    """The FileSink of `.jsonl`: all kinds in one file. `most`: bytes from which on no more rows are taken."""
+    """The FileSink of `.jsonl`: all kinds in one file. `most`: the length in bytes from which on rows are
+    dropped."""
 
     def __init__(
         self,
@@ -121,36 +122,37 @@ class JsonLines:
         self.find, self.adopt = self._file.find, self._file.adopt
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
-        """See `parts.FileSink`."""
+        """See `interfaces.FileSink`."""
         return self._file.append(committed, lines(rows) if committed < self._most else b"")
 
 
 class Stdout:
-    """Rows on the standard output as JSON lines, at least once: a kill between writing and settling writes
-    them again.
+    """Writes rows to the standard output as JSON lines, at least once: after a kill between writing and
+    settling, they are written again.
 
-    A reader that went away is a BrokenPipeError: the door ends the crawl gracefully, its rows stay unsettled.
-    Processes that share one output call `upsert` under the crawl's output lock, or long lines may mix.
+    If the reader has closed the pipe, BrokenPipeError is raised. The command line then ends the crawl
+    gracefully, and the rows stay unsettled. Processes that share one output must call `upsert` under the
+    crawl's output lock, because long lines could mix.
     """
 
     def __init__(self, fd: int = 1) -> None:
         self._fd = fd
 
     def target(self) -> str:
-        """Always `-`."""
+        """Returns `-`."""
         return "-"
 
     def prepare(self) -> int:
-        """Nothing to prepare."""
+        """Does nothing, and returns 0."""
         return 0
 
     def upsert(self, rows: Sequence[Row]) -> None:
-        """Write the rows, past all buffers."""
+        """Writes the rows without buffering."""
         rest = memoryview(lines(rows))
         while rest:
             try:
                 rest = rest[os.write(self._fd, rest) :]
-            except BlockingIOError:  # somebody who shares the pipe made it non-blocking
+            except BlockingIOError:  # another process made the shared pipe non-blocking
                 select.select([], [self._fd], [])
             except BrokenPipeError:
                 raise
@@ -158,4 +160,4 @@ class Stdout:
                 raise failure("the standard output", error) from error
 
     def close(self) -> None:
-        """The standard output belongs to the process."""
+        """Does nothing, because the standard output belongs to the process."""

@@ -1,13 +1,13 @@
-"""Kafka: pages and items as JSON, each exactly once for readers of committed messages; with the extra
-`kafka`.
+"""Kafka: pages and items as JSON messages, each exactly once for readers of committed messages. Needs the
+extra `kafka`.
 
-Messages are keyed by host, which keeps a host's rows in order. `?key=_key` keys them by item, so a compacted
-topic keeps the newest row of each; `?key=item` by kind and key, for topics with several kinds; `?key=FIELD`
-by any field of the row, by `_key` where it has none.
+The message key is the host, which keeps the rows of a host in order. `?key=_key` uses the item's key, so a
+compacted topic keeps the newest row of each item. `?key=item` uses kind and key, for topics with several
+kinds. `?key=FIELD` uses any field of the row, or `_key` if the row lacks the field.
 
-A batch is a transaction of an idempotent producer that also commits the journal's position as the offset of a
-group of its own (`gossamer-...`): both are there or neither. A new process fences the old one before it asks
-for the position.
+A batch is one transaction of an idempotent producer. The transaction also commits the journal's position as
+the offset of a consumer group of its own (`gossamer-...`), so either both are stored or neither. A new
+process fences the old one before it reads the position.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from gossamer.sinks.shipper import JournalRow
 from gossamer.sinks.sink_url import SinkUrl
 
 LONGEST = 20.0
-"""Seconds that a call may take."""
+"""The maximum duration of a call in seconds."""
 _HEAD = 1024
-"""Bytes that a message has besides its row, at most (its key and headers are counted)."""
+"""An upper bound for the bytes of a message besides its row, key and kind."""
 Result = TypeVar("Result")
 
 
 class KafkaTopic:
-    """The Shipper of `kafka://HOST:PORT,HOST:PORT/TOPIC`. aiokafka lives on a loop of its own, which runs
-    while a call does."""
+    """The Shipper of `kafka://HOST:PORT,HOST:PORT/TOPIC`. aiokafka has an event loop of its own, which runs
+    only during a call."""
 
     knows = True
 
@@ -55,14 +55,15 @@ class KafkaTopic:
         self._most = 0
         self._runner: asyncio.Runner | None = None
         self._producer: Any = None
-        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # we say what goes wrong
+        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # this module reports the errors itself
 
     def open(self) -> int:
-        """See `journal.Shipper`; a topic that is missing is made by the brokers, or not at all."""
+        """See `shipper.Shipper`. The brokers create a missing topic if they are configured to. Raises
+        SinkError if they do not."""
         return self._run(self._open())
 
     def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
-        """See `journal.Shipper`. A row that the topic is too small for is kept aside."""
+        """See `shipper.Shipper`. A row that is too large for the topic is passed to `refuse`."""
         fit = []
         for line in lines:
             size = (
@@ -81,7 +82,7 @@ class KafkaTopic:
         return end
 
     def _keyed(self, line: JournalRow) -> bytes:
-        """The key of a row's message."""
+        """Returns the message key of a row."""
         found: Any = line.key
         if self._key == "host":
             found = line.host
@@ -94,7 +95,7 @@ class KafkaTopic:
         return str(found).encode("utf-8", "replace")
 
     def drop(self) -> None:
-        """See `journal.Shipper`."""
+        """See `shipper.Shipper`."""
         runner, producer = self._runner, self._producer
         self._runner = self._producer = None
         if runner is not None:
@@ -116,7 +117,7 @@ class KafkaTopic:
         try:
             if self._topic not in await admin.list_topics() and not await self._asked_for():
                 raise SinkError(
-                    f"{self.where}: there is no topic {self._topic}, and the brokers make none: make it first"
+                    f"{self.where}: there is no topic {self._topic}, and the brokers do not create it: create it first"
                 )
             (found,) = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, self._topic)])
             told = {entry[0]: entry[1] for resource in found.resources for entry in resource[4]}
@@ -125,7 +126,8 @@ class KafkaTopic:
                 **self._options, transactional_id=self._name, max_request_size=2 * self._most + (1 << 20)
             )
             await self._producer.start()
-            await self._producer.begin_transaction()  # whoever had this name before is fenced from here on
+            # This fences an older producer of the same name.
+            await self._producer.begin_transaction()
             await self._producer.abort_transaction()
             offsets = await admin.list_consumer_group_offsets(self._name)
             return max((one.offset for one in offsets.values()), default=0)
@@ -133,7 +135,7 @@ class KafkaTopic:
             await admin.close()
 
     async def _asked_for(self) -> bool:
-        """Whether the topic is there when a producer asks for it: most brokers then make it."""
+        """Returns whether the topic exists once a producer asks for it. Most brokers then create it."""
         import aiokafka
         from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
 
@@ -146,7 +148,8 @@ class KafkaTopic:
                 return False
 
     async def _why(self) -> Exception | None:
-        """What the brokers say to us, which the client keeps to itself."""
+        """Returns the error of the last broker that refuses a connection, which the admin client does not
+        report."""
         from aiokafka.conn import create_conn
         from aiokafka.errors import KafkaError
 
@@ -165,7 +168,8 @@ class KafkaTopic:
         from aiokafka.structs import OffsetAndMetadata
 
         producer = self._producer
-        await producer.begin_transaction()  # what fails in it is aborted by the next producer of this name
+        # If the transaction fails, the next producer of this name aborts it.
+        await producer.begin_transaction()
         sent = [
             await producer.send(
                 self._topic,

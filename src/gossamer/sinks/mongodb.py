@@ -1,11 +1,10 @@
-"""Documents of MongoDB: rows as BSON has them, and how one is written over what is there without touching
-what others put in it.
+"""MongoDB and databases with its protocol: one collection per kind, in which `_id` is the key. Needs the
+extra `mongodb`.
 
-MongoDB and what speaks its protocol: one collection a kind, `_id` is the key; with the extra `mongodb`.
-
-Writes are acknowledged by a majority and its journals. There is no transaction: the past is written before
-the row, and saying a batch twice changes nothing. `?collection=NAME` names the collection, `{kind}` in it is
-the kind.
+Rows become BSON documents, and fields that other programs put into a document stay. Writes are acknowledged
+by a majority of the replicas and their journals. There are no transactions: the history is written before the
+row, and writing a batch twice changes nothing. `?collection=NAME` sets the name of the collection, in which
+`{kind}` stands for the kind.
 """
 
 from __future__ import annotations
@@ -37,21 +36,26 @@ _WIDE = 2**63
 
 
 def extra(whole: Collection[Mapping[str, Any]]) -> dict[str, int]:
-    """The projection that leaves of documents what none of these would write over."""
+    """Returns the projection for reading the stored documents without the fields that every new document in
+    `whole` overwrites."""
     common = set.intersection(*(set(one) for one in whole)) - {"_id"}
     return {field: 0 for field in common if not _odd(field)}
 
 
 def written(one: Mapping[str, Any], there: Mapping[str, Any] | None, ours: Collection[str]) -> Any:
-    """What writes a document. `there`: what it has beside, None where it is new; of that `ours` goes, the
-    rest is somebody else's."""
+    """Returns the pymongo operation that writes a document.
+
+    `there` contains the fields of the stored document that `extra` leaves, or is None if there is no stored
+    document. Stored fields in `ours` that the new document lacks are removed. Other stored fields belong to
+    other programs and stay.
+    """
     import pymongo
 
     if there is None:
         return pymongo.InsertOne(one)
     key = {"_id": one["_id"]}
     gone = [field for field in there if field in ours and field not in one]
-    if any(map(_odd, (*one, *gone))):  # such a name cannot be said in an update
+    if any(map(_odd, (*one, *gone))):  # an update cannot address a field with such a name
         return pymongo.ReplaceOne(
             key, {**{f: v for f, v in there.items() if f not in gone}, **one}, upsert=True
         )
@@ -66,7 +70,7 @@ def _odd(field: str) -> bool:
 
 
 class Unholdable(ValueError):
-    """BSON has no form for a value that keeps all of it."""
+    """A value that BSON cannot represent without loss."""
 
 
 def document(
@@ -78,12 +82,15 @@ def document(
     shapes: Mapping[str, FieldType] | None = None,
     unfit: list[str] | None = None,
 ) -> dict[str, Any]:
-    """A row as a document. `shapes`: the types of its fields, which become BSON's; None: all dates are text,
-    as in collections of an earlier gossamer. A value that BSON cannot hold is null, JSON text below `_extra`,
-    and a line in `unfit`."""
+    """Converts a row to a document.
+
+    `shapes`: the types of the fields, which become BSON types. None: dates are text, as in collections of an
+    earlier version of gossamer. A value that BSON cannot represent becomes null, its JSON text goes below
+    `_extra`, and `unfit` gets a line about it. `careful`: removes NUL and unpaired surrogates from texts.
+    """
     data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
     whole = data if state is None else {**data, **stored(row, state)}
-    if "_id" in whole:  # the key's place
+    if "_id" in whole:  # `_id` contains the key
         whole = {**whole, EXTRA: {"_id": whole["_id"]}}
     found: dict[str, Any] = {"_id": clean(row.key)}
     beside: dict[str, Any] = {}
@@ -107,7 +114,7 @@ def document(
 
 
 def shapes_of(columns: Iterable[Column]) -> dict[str, FieldType]:
-    """The types of the fields of a kind."""
+    """Returns the types of the fields of a kind, by name."""
     strings = FieldType("list", (("item", FieldType("str")),))
     return {
         one.name: one.shape or (strings if one.type == "strings" else FieldType(one.type))
@@ -117,7 +124,8 @@ def shapes_of(columns: Iterable[Column]) -> dict[str, FieldType]:
 
 
 def _typed(shape: FieldType | None, value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
-    """A value of a shape as BSON has it. Raises Unholdable. What is not of its shape is written as it is."""
+    """Converts a value of a shape to BSON. A value that does not match its shape is written unchanged. Raises
+    Unholdable."""
     if value is None or value is msgspec.UNSET:
         return None
     part = shape.parts[0][1] if shape is not None and shape.parts else None
@@ -143,7 +151,7 @@ def _typed(shape: FieldType | None, value: Any, careful: bool, number: Callable[
                 return datetime.combine(value, time(), UTC)
     if isinstance(value, datetime):
         if value.microsecond % 1000:
-            raise Unholdable(f"{value.isoformat()} has microseconds, a date of BSON milliseconds")
+            raise Unholdable(f"{value.isoformat()} has microseconds, but a BSON date has only milliseconds")
         return moment(value)
     if isinstance(value, bytes):
         return value
@@ -153,7 +161,7 @@ def _typed(shape: FieldType | None, value: Any, careful: bool, number: Callable[
 
 
 def _number(value: Any) -> Decimal:
-    """A number of a decimal's field. Raises ValueError."""
+    """Converts a value of a decimal field. Raises ValueError if it is not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise ValueError("not a number")
     return Decimal(str(value))
@@ -163,7 +171,7 @@ _SCALARS = ("time", "date", "bytes", "decimal")
 
 
 def _value(value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
-    """A value as BSON has it; what BSON has no form for becomes text."""
+    """Converts a value to BSON. A value without a BSON form becomes text."""
     if type(value) is str:
         return clean(value) if careful else value
     if value is None or type(value) is bool or (type(value) is int and -_WIDE <= value < _WIDE):
@@ -183,24 +191,24 @@ def _value(value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
 
 
 def exact(value: Decimal) -> Any:
-    """A Decimal128. Raises Unholdable."""
+    """Converts to a Decimal128. Raises Unholdable if that loses digits."""
     from bson import Decimal128
 
     try:
         return Decimal128(value)
     except DecimalException:
-        raise Unholdable(f"a Decimal128 has 34 digits, this more: {str(value)[:60]}") from None
+        raise Unholdable(f"more than the 34 digits of a Decimal128: {str(value)[:60]}") from None
 
 
 def as_float(value: Decimal) -> float:
-    """A float that is the same number, for a server without decimals. Raises Unholdable."""
+    """Converts to the equal float, for a server without decimals. Raises Unholdable if no float is equal."""
     if isinstance(found := without_decimals(value), str):
         raise Unholdable(f"this server has no decimals, and a float cannot hold {found[:60]}")
     return float(found)
 
 
 def decimals(value: Decimal) -> Any:
-    """A float where that says the same number, else what has all digits: of more than 34 a text."""
+    """Converts to a float if it is equal, otherwise to a Decimal128, or to text for more than 34 digits."""
     from bson import Decimal128
 
     if Decimal(repr(number := float(value))) == value:
@@ -212,29 +220,31 @@ def decimals(value: Decimal) -> Any:
 
 
 def without_decimals(value: Decimal) -> Any:
-    """The same for a server without decimals."""
+    """Converts to a float if it is equal, otherwise to text, for a server without decimals."""
     return number if Decimal(repr(number := float(value))) == value else str(value)
 
 
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 _HOPELESS = (13, 18, 8000)
-"""Unauthorized, AuthenticationFailed, Atlas' word for both."""
+"""MongoDB's error codes for Unauthorized and AuthenticationFailed, and the code of Atlas for both."""
 _NAMES = 73
-"""InvalidNamespace."""
+"""MongoDB's error code for InvalidNamespace."""
 _INTERNAL = 1
-"""InternalError: of a server in trouble, or of a row that it cannot hold (FerretDB: a quote in a field's
-name)."""
+"""MongoDB's error code for InternalError: of a server in trouble, or of a row that the server cannot hold
+(FerretDB: a quote in a field name)."""
 _UNFIT = (2, 9, 14, 52, 56, 57, 17280, 10334, 17419, 121, 11000)
-"""BadValue, FailedToParse, TypeMismatch, names that an update cannot have, key too long, too large, a
-validator says no, another unique index."""
+"""MongoDB's error codes for rows that it refuses: BadValue, FailedToParse, TypeMismatch, field names that an
+update cannot have, a key that is too long, a document that is too large, a failed validator, a violation of
+another unique index."""
 _THERE = 11000
-"""DuplicateKey."""
+"""MongoDB's error code for DuplicateKey."""
 _MOST = 20_000
-"""Names of fields that are remembered as noted; untyped dicts may have any."""
+"""The maximum number of entries of COLUMNS that are kept in memory, because untyped dicts may have any number
+of fields."""
 
 
 def mongodb(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> HistoryUpserts:
-    """The TableSink of a `mongodb://`. Raises ConfigError without a driver."""
+    """Returns the TableSink of a `mongodb://` URL. Raises ConfigError if the driver is not installed."""
     try:
         import pymongo  # noqa: F401
     except ImportError:
@@ -243,7 +253,7 @@ def mongodb(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool
 
 
 class Mongo:
-    """The Driver; pymongo keeps the connections."""
+    """The Driver for MongoDB. pymongo manages the connections."""
 
     def __init__(self, place: SinkUrl, columns: Columns, *, overwrite: bool = False) -> None:
         self.where, self._place, self._columns, self._overwrite = place.where, place, columns, overwrite
@@ -251,17 +261,18 @@ class Mongo:
         self._base: Any = None
         self._made: set[str] = set()
         self._noted: dict[str, set[str]] = {}
-        """By collection: the IDs in COLUMNS, as far as we know."""
+        """By collection: the IDs in COLUMNS that this process knows."""
         self._numbers: tuple[Callable[[Decimal], Any], Callable[[Decimal], Any]] = decimals, exact
-        """How decimals are written: in collections of an earlier gossamer, in others."""
+        """The functions that convert decimals: for collections of an earlier version of gossamer, and for
+        others."""
         self._shapes: dict[str, Mapping[str, FieldType] | None] = {}
-        """By kind: the types of its fields; None: its collection is of an earlier gossamer, whose dates are
-        texts."""
+        """By kind: the types of its fields. None if its collection is of an earlier version of gossamer, in
+        which dates are texts."""
         self.misfits: list[Misfit] = []
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """See `upserting.Driver`; overwrite: the collections of these kinds are dropped first, with their
-        history."""
+        """See `upserting.Driver`. With overwrite, the collections of these kinds are dropped first, with
+        their history."""
         with self.begin():
             for kind in kinds:
                 if self._overwrite:
@@ -274,7 +285,7 @@ class Mongo:
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[None]:
-        """No transaction; connects."""
+        """Connects if necessary, and converts the driver's errors. There is no transaction."""
         import pymongo
         from bson.errors import BSONError
         from pymongo import errors
@@ -293,7 +304,8 @@ class Mongo:
                 )
                 self._base = self._client[urlsplit(self._place.url).path.strip("/")]
                 about = self._base.client.admin.command("buildInfo")
-                if str(about.get("ferretdbVersion", "")).startswith("v1."):  # it dies of one
+                # FerretDB 1 crashes on decimals.
+                if str(about.get("ferretdbVersion", "")).startswith("v1."):
                     self._numbers = without_decimals, as_float
             yield
         except (errors.ConfigurationError, errors.InvalidName) as error:
@@ -339,7 +351,7 @@ class Mongo:
         self._base[HISTORY].bulk_write(write, ordered=False)
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
-        """See `upserting.Driver`; fields that others put into a document stay."""
+        """See `upserting.Driver`. Fields that other programs put into a document stay."""
         collection = self._collection(kind)
         whole = []
         for row, state in rows:
@@ -406,8 +418,8 @@ class Mongo:
         return total
 
     def _unmet(self, kind: str, site: str, run: str, at: str) -> Iterator[tuple[int, list[Any]]]:
-        """A site's items in parts: how many are stored and not gone, and the IDs of those that a run did not
-        see."""
+        """Yields the stored items of a site in chunks of at most 500: the number of items that are not marked
+        as deleted, and the IDs of those that the run did not see."""
         stored = [
             one["_id"]
             for one in self._collection(kind).find(
@@ -437,8 +449,8 @@ class Mongo:
         return document(self._numbers[shapes is not None], row, state, careful, shapes=shapes, unfit=unfit)
 
     def _typed(self, kind: str) -> Mapping[str, FieldType] | None:
-        """The types of a kind's fields. A collection whose moments are texts is of an earlier gossamer, and
-        goes on so."""
+        """Returns the types of a kind's fields, or None for a collection of an earlier version of gossamer,
+        in which times are texts. Such a collection keeps its types."""
         if kind not in self._shapes:
             columns = (*self._columns.get(kind, OURS), *(STORED if kind not in RECORDS else ()))
             shapes = shapes_of(columns)
@@ -452,11 +464,11 @@ class Mongo:
         return self._shapes[kind]
 
     def _time(self, kind: str, at: str) -> Any:
-        """A moment as a collection has them."""
+        """Converts a time (RFC 3339) to the type that times have in the kind's collection."""
         return at if self._typed(kind) is None else moment(at)
 
     def _note(self, kind: str, fields: set[str]) -> None:
-        """Write down which fields are ours, before they are there."""
+        """Records in COLUMNS that gossamer created these fields. Called before the fields are written."""
         from pymongo.errors import BulkWriteError
 
         called = self._name(kind)
@@ -475,7 +487,7 @@ class Mongo:
             self._noted[called] = noted | new if len(noted) < _MOST else new
 
     def _ours(self, kind: str, fields: set[str]) -> set[str]:
-        """Which of these fields are ours."""
+        """Returns which of these fields gossamer created."""
         ids = {f"{self._name(kind)} {field}": field for field in sorted(fields)}
         return (
             {ids[one["_id"]] for one in self._base[COLUMNS].find({"_id": {"$in": [*ids]}})} if ids else set()
@@ -509,7 +521,7 @@ class Mongo:
 
 
 def _takes(base: Any, called: str) -> bool:
-    """Whether the server writes what is beyond doubt: a note that is true, at another time."""
+    """Returns whether the server accepts a harmless write, which updates the time of an entry of COLUMNS."""
     from pymongo.errors import PyMongoError
 
     try:
@@ -520,7 +532,7 @@ def _takes(base: Any, called: str) -> bool:
 
 
 def _text(value: Any) -> Any:
-    """A moment of BSON as text; all else as it is."""
+    """Converts a BSON time to text. Other values stay."""
     return value.isoformat(timespec="milliseconds") + "Z" if isinstance(value, datetime) else value
 
 

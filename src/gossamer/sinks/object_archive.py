@@ -1,5 +1,5 @@
-"""Whole answers in a store of objects: parts are made here as on a disk, exact, and sent when they are
-closed."""
+"""Whole responses in an object store: parts are written to a local staging folder, exact as on a disk, and
+uploaded when they are closed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,19 @@ from gossamer.sinks.upload import MOST_WAITING, PATIENCE, Sender
 from gossamer.sinks.warc import Warc
 
 MOST = 32 << 20
-"""Bytes of a part, and of the objects that one part names."""
+"""The size of a WARC part in bytes, and the approximate total size of the objects that one part of lines
+names."""
 LINES = 1 << 20
+"""The size in bytes of a part of lines (plain objects), if `most` is MOST."""
 
 
 class Archived:
-    """The FileSink of `s3://...` and its like. `staging`: the folder of what is on its way; `plain`: objects
-    instead of WARC."""
+    """The FileSink of `s3://...` and other object stores.
+
+    `staging`: the local folder for files that are not uploaded yet. `plain`: writes objects instead of WARC.
+    `most`: the size of a part in bytes. `waiting` and `patience`: the limits of `upload.Sender` (bytes,
+    seconds).
+    """
 
     def __init__(
         self,
@@ -60,8 +66,8 @@ class Archived:
         self.target, self.find, self.adopt = self._sink.target, self._sink.find, self._sink.adopt
 
     def prepare(self) -> int:
-        """See `parts.FileSink`. The store is asked whether we may write. Raises SinkAway, too: then it is
-        called again."""
+        """See `interfaces.FileSink`. Also checks that the store can be written to. Raises SinkAway too, after
+        which it is called again."""
         try:
             self._away.check()
         except OSError as error:
@@ -70,20 +76,20 @@ class Archived:
         return self._sink.prepare()
 
     def pack(self, rows: Sequence[Row]) -> None:
-        """See `parts.Packs`."""
+        """See `interfaces.Packs`."""
         if isinstance(self._sink, Warc):
             self._sink.pack(rows)
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
-        """See `parts.FileSink`. Waits where too much waits to be sent; raises SinkAway, too."""
+        """See `interfaces.FileSink`. Waits if too many bytes wait for the upload. Raises SinkAway too."""
         os.makedirs(self.folder, exist_ok=True)
         self._sender.wake()
         self._sender.room()
         return self._sink.append(committed, rows)
 
     def close(self, committed: int) -> None:
-        """End the last part and send all. Raises SinkAway when that cannot be done now: it may be called
-        again, also by a later run."""
+        """Closes the last part and uploads all parts. Raises SinkAway if that is impossible now. It may then
+        be called again, even by a later run."""
         self._sink.close(committed)
         self._sender.finish()
 
@@ -92,7 +98,8 @@ class Archived:
             self._sender.ready(self._sink.parts.name(start))
 
     def _files(self, name: str) -> list[tuple[str, str]]:
-        """What belongs to a part; first that which the rest names."""
+        """Returns the files of a part as (local path, name in the store). A file comes after the files that
+        it names."""
         path = f"{self.folder}/{name}"
         if isinstance(self._sink, Warc):
             return [(path, name), (cdxj.index(path), os.path.basename(cdxj.index(path)))]

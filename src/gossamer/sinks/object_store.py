@@ -1,8 +1,8 @@
-"""Stores of objects by URL, through OpenDAL: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`,
+"""Object stores by URL, through OpenDAL: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`,
 `hdfs://HOST:PORT/FOLDER` (WebHDFS).
 
-Credentials come as each store's own tools have them (`AWS_ACCESS_KEY_ID`, profiles, roles;
-`GOOGLE_APPLICATION_CREDENTIALS`); parameters of the URL say the rest: `endpoint`, `region`, `user`,
+Credentials come from the places that each store's own tools use (`AWS_ACCESS_KEY_ID`, profiles, roles;
+`GOOGLE_APPLICATION_CREDENTIALS`). Parameters of the URL contain the rest: `endpoint`, `region`, `user`,
 `anonymous=yes`.
 """
 
@@ -19,14 +19,15 @@ from gossamer.errors import ConfigError, SinkError, UsageError
 
 PIECE = 8 << 20
 WHOLE = 32 << 20
-"""Bytes that are sent in one piece."""
+"""The maximum number of bytes that are uploaded in one piece."""
 _FORBIDDEN = ("AccessControlException", "SecurityException", "AuthorizationException")
-"""What HDFS calls it when it is the user."""
+"""HDFS exceptions that mean that the user lacks a permission."""
 _STATUS = re.compile(r"response: Parts \{ status: (\d+)")
 _TLS = ("certificate", "InvalidContentType")
-"""What is said where no TLS is spoken, or nobody vouches for who speaks it."""
+"""Parts of error messages that mean that the server does not speak TLS, or that its certificate is not
+trusted."""
 ASKED, SENT = 8.0, 300.0
-"""Seconds that a store may take to say whether it is there, and for a piece that is sent."""
+"""Timeouts in seconds: for the check whether a store can be written to, and for each transfer of a piece."""
 _UNSIGNED = (
     "no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (s3://) or GOOGLE_APPLICATION_CREDENTIALS (gs://), or add "
     "?anonymous=yes where the bucket is open"
@@ -35,8 +36,8 @@ PARAMETERS = ("endpoint", "region", "user", "anonymous")
 
 
 class ObjectFolder:
-    """A folder in a store of objects. Raises UsageError, ConfigError for a URL that cannot be meant; asks
-    nobody yet."""
+    """A folder in an object store. The constructor makes no request. It raises UsageError or ConfigError for
+    an invalid URL."""
 
     def __init__(self, url: str) -> None:
         self.url = mask(url.partition("?")[0])
@@ -63,8 +64,8 @@ class ObjectFolder:
             raise ConfigError(f"{self.url}: {said(error)}") from error
 
     def check(self) -> None:
-        """Write and remove a small object: whether we may. Raises SinkError (for good), OSError (it may
-        pass)."""
+        """Checks the write permission by writing and deleting a small object. Raises SinkError if writing is
+        refused permanently, OSError if the failure may be temporary."""
         name = f".gossamer-{os.getpid()}"
         try:
             self._asked.write(name, b"\n")
@@ -75,12 +76,13 @@ class ObjectFolder:
             raise SinkError(f"cannot write to {self.url}: {said(error)}") from error
 
     def send(self, path: str, name: str) -> None:
-        """Copy a file there; a copy that is there already is replaced. Raises SinkError (for good), OSError
-        (it may pass)."""
+        """Uploads the file at `path` as `name`, and replaces an existing object. Raises SinkError if the
+        failure is permanent, OSError if it may be temporary."""
         with open(path, "rb") as source:
             data = source.read()
         try:
-            self._store.write(name, data)  # in one piece: there is all of it, or nothing
+            # The object is uploaded in one piece, so it exists completely or not at all.
+            self._store.write(name, data)
             there = int(self._store.stat(name).content_length)
         except self._errors.NotFound as error:
             raise SinkError(f"cannot write to {self.url}: {said(error)}") from error
@@ -90,7 +92,8 @@ class ObjectFolder:
             raise OSError(f"{name} has {there} bytes there, {len(data)} here")
 
     def put(self, name: str, file: BinaryIO, size: int) -> None:
-        """Have a file's bytes there; what is there in this size already stays. Raises as `send`."""
+        """Uploads the bytes of a file unless an object of this name and size exists. Raises the same errors
+        as `send`."""
         try:
             try:
                 if int(self._store.stat(name).content_length) == size:
@@ -101,7 +104,7 @@ class ObjectFolder:
             if size <= WHOLE:
                 self._store.write(name, file.read())
             else:
-                # in parts: it is there when it is closed, and not before
+                # a multipart upload: the object appears only when it is closed
                 with self._store.open(name, "wb") as into:
                     while piece := file.read(PIECE):
                         into.write(piece)
@@ -112,15 +115,15 @@ class ObjectFolder:
             raise OSError(f"{name} has {there} bytes there, {size} here")
 
     def _meant(self, error: Exception) -> Exception:
-        """What went wrong in writing: SinkError for good, OSError where it may pass. HDFS forbids all that
-        fails (its nodes begin, say)."""
+        """Returns the error for a failed write: SinkError if it is permanent, OSError if it may be temporary.
+        HDFS reports every failure as forbidden, even that its nodes are starting."""
         refused = isinstance(error, (self._errors.PermissionDenied, self._errors.ConfigInvalid))
         if refused and ("WebHdfsError" not in str(error) or any(name in str(error) for name in _FORBIDDEN)):
             return SinkError(f"cannot write to {self.url}: {said(error)}")
         return OSError(said(error))
 
     def names(self) -> list[tuple[str, int]]:
-        """All objects, and their sizes. Raises SinkError."""
+        """Returns the names and the sizes in bytes of all objects. Raises SinkError."""
         try:
             found = [entry.path for entry in self._store.scan("/")]
             return [
@@ -130,7 +133,7 @@ class ObjectFolder:
             raise SinkError(f"cannot read {self.url}: {said(error)}") from error
 
     def fetch(self, name: str, path: str) -> None:
-        """Copy an object to a file, whole or not at all. Raises SinkError."""
+        """Downloads an object to a file, completely or not at all. Raises SinkError."""
         try:
             with self._store.open(name, "rb") as source, open(f"{path}.new", "wb") as target:
                 while piece := source.read(PIECE):
@@ -141,7 +144,7 @@ class ObjectFolder:
 
 
 def _options(scheme: str, place: str, given: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """OpenDAL's name of the service, and what it wants to know."""
+    """Returns OpenDAL's name of the service, and its options."""
     first, _, folder = place.partition("/")
     options = {"root": f"/{folder.strip('/')}"}
     if scheme == "s3":
@@ -167,8 +170,8 @@ def _options(scheme: str, place: str, given: dict[str, str]) -> tuple[str, dict[
 
 
 def passes(text: str) -> bool:
-    """Whether what OpenDAL says is an outage: nobody answers, or a server's own fault. HDFS forbids all that
-    fails."""
+    """Returns whether an OpenDAL error message means an outage: the server does not answer, or reports an
+    error of its own. HDFS reports every failure as forbidden."""
     if "WebHdfsError" in text:
         return not any(name in text for name in _FORBIDDEN)
     if status := _STATUS.search(text):
@@ -179,7 +182,7 @@ def passes(text: str) -> bool:
 
 
 def said(error: Exception) -> str:
-    """The point of OpenDAL's many lines."""
+    """Returns the essential part of OpenDAL's error message, which has many lines."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     head = lines[0] if lines else type(error).__name__
     if "failed to load signing credential" in str(error):

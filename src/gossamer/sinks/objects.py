@@ -1,9 +1,9 @@
-"""Whole answers as plain files named by their content: `objects/ab/SHA256` holds a body as it came,
-`part-N.jsonl` says of which URL.
+"""Whole responses as plain files. `objects/ab/SHA256` contains a response body as it was received, and
+`part-N.jsonl` names the URL and the object of each response.
 
-An object is durable before the line that names it counts; one that no line names (a kill came between) does
-no harm. A line has `url`, `at` (seconds since the epoch), `status`, `head` (as received, latin-1), `object`,
-`size`, `cut`, `address`, `asked`.
+An object is durable before the line that names it is committed. An object that no line names, because a kill
+came in between, does no harm. A line has the fields `url`, `at` (seconds since the epoch), `status`, `head`
+(as received, latin-1), `object`, `size`, `cut`, `address`, `asked`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from gossamer.sinks.rotating import Rotating
 
 ENDING = ".jsonl"
 MOST = 64 << 20
-"""Bytes of lines in a part."""
+"""The maximum size of a part in bytes of lines."""
 _encode = msgspec.json.Encoder().encode_lines
 
 
 class Objects:
-    """The FileSink of plain objects. `most`, `ended`: as of `warc.Warc`."""
+    """The FileSink of plain objects. `most` and `ended` are as in `warc.Warc`."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Objects:
         name: str = "",
         log: AppendLog | None = None,
     ) -> None:
-        """`name`: of the first part where that is not `part-000000000000000.jsonl`."""
+        """`name`: the name of the first part if it is not `part-000000000000000.jsonl`."""
         folder = not name
         self.parts = Rotating(
             f"{path}/{name}" if name else path,
@@ -57,15 +57,15 @@ class Objects:
         self._most, self._ended = most, ended
 
     def target(self) -> str:
-        """Absolute path of the folder."""
+        """Returns the absolute path of the folder."""
         return self.parts.path
 
     def prepare(self) -> int:
-        """See `parts.FileSink`. Objects that are there already stay."""
+        """See `interfaces.FileSink`. Existing objects stay."""
         return self.parts.prepare()
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
-        """See `parts.FileSink`."""
+        """See `interfaces.FileSink`."""
         start = self.parts.settle(committed)
         raws = [row.data for row in rows if isinstance(row.data, Raw)]
         if not raws:
@@ -79,13 +79,13 @@ class Objects:
         return start + self.parts.file(start).append(committed - start, _encode(lines))
 
     def close(self, committed: int) -> None:
-        """End the last part at `committed` bytes."""
+        """Closes the last part at `committed` bytes."""
         start = self.parts.settle(committed)
         if start < committed or not committed:
             self._end(start, committed)
 
     def _write(self, raws: Sequence[Raw]) -> list[dict[str, Any]]:
-        """Bodies to their files, durable; the lines that name them."""
+        """Writes the bodies to their files, durably, and returns the lines that name them."""
         lines, touched = [], set[str]()
         try:
             for raw in raws:
@@ -114,7 +114,7 @@ class Objects:
         return lines
 
     def _put(self, folder: str, name: str, body: bytes) -> set[str]:
-        """Write an object beside its place and move it there; the folders whose names changed."""
+        """Writes an object under a temporary name and renames it. Returns the folders that must be synced."""
         touched = {folder}
         if not os.path.isdir(folder):
             os.makedirs(folder, exist_ok=True)
@@ -139,6 +139,6 @@ class Objects:
 
 
 def objects_of(path: str) -> list[str]:
-    """The names of the objects that a part names, each once."""
+    """Returns the names of the objects that a part names, each once."""
     with open(path, "rb") as file:
         return list(dict.fromkeys(msgspec.json.decode(line)["object"] for line in file))

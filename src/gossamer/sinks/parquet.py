@@ -1,17 +1,19 @@
 """Parquet: a folder of closed part files, fed by an exact journal.
 
-The committed length counts the journal's bytes from the first row on, over all parts: `part-A-B.parquet`
-holds the rows of the bytes A to B, `_journal-A.rows` those from A on. A journal that has grown to
-`part_bytes` is turned into its part: written aside, synced, renamed. So the folder and one number say
-everything: what lies beyond the committed length is cut, also when the store itself lost its last second (the
-journal of a part is kept for a while for that). A journal holds JSON lines, and an Arrow batch where many
-records come at once: `rows.frames`. Readers (DuckDB, Arrow, Spark) pass over names that begin with `_`; a
-part they see is whole.
+The committed length counts the journal's bytes from the first row on, over all parts. `part-A-B.parquet`
+contains the rows of the bytes A to B, and `_journal-A.rows` the rows from byte A on. A journal that has grown
+to `part_bytes` is converted to its part, which is written under a temporary name, synced and renamed.
+Therefore the folder and the committed length describe the complete state. Everything beyond the committed
+length is cut, even if the store itself lost its last second. For that case the journal of a closed part is
+kept for a while.
 
-Types are Arrow's by the annotations of the item class: lists, structs, maps, dates; a decimal is
-decimal128(38, 9) unless `Digits` says more; moments are UTC microseconds; what has no one type is JSON text.
-A folder that has parts keeps their types. A value that does not fit its column is null there and kept in
-`_extra`, and `refuse` hears of the row.
+A journal contains JSON lines, and Arrow batches for many records at once (`rows.frames`). Readers (DuckDB,
+Arrow, Spark) ignore names that begin with `_`, so every part that they see is complete.
+
+Column types are Arrow types that follow the annotations of the item class: lists, structs, maps, dates. A
+decimal is decimal128(38, 9) unless `Digits` specifies other digits. Times are UTC with microseconds. Values
+without a single type are JSON text. A folder that already has parts keeps their types. A value that does not
+fit its column becomes null, is kept in `_extra`, and its row is passed to `refuse`.
 """
 
 from __future__ import annotations
@@ -50,17 +52,18 @@ _PART = re.compile(r"part-(\d{15})-(\d{15})\.parquet")
 _JOURNAL = re.compile(r"_journal-(\d{15})\.rows")
 _UNDONE = "_part.tmp"
 _MANY = 128
-"""Records from which on they are written as an Arrow batch."""
+"""The minimum number of records that are written as an Arrow batch."""
 _LONG = 10.0
-"""Seconds after which the folder is looked through again: journals of closed parts are swept then."""
+"""The interval in seconds after which the folder is listed again, and journals of closed parts are
+removed."""
 
 
 class Parquet:
-    """The FileSink of one kind's `.parquet` folder. `columns` None: a kind of untyped dicts.
+    """The FileSink of one kind's `.parquet` folder. `columns` is None for a kind of untyped dicts.
 
-    `part_bytes`: journal bytes of a part (a row stays in the journal until its part is closed); `keep`:
-    seconds that the journal of a closed part stays; `at` is called with the name of each step done (tests
-    stop there).
+    `part_bytes`: the journal bytes per part. A row stays in the journal until its part is closed. `keep`: how
+    many seconds the journal of a closed part is kept. `at`: called with the name of each completed step, at
+    which tests interrupt the sink.
     """
 
     def __init__(
@@ -88,19 +91,20 @@ class Parquet:
         self._at, self._refuse = at, refuse
         self._fit = False
         self._before = 0
-        """What stands before it may have been written with other columns: by an earlier run, with other
-        options or another site file."""
+        """The position before which journal bytes may have been written with other columns, by an earlier run
+        with other options or another site file."""
         self._left = (-1, 0, 0, 0.0)
-        """After our last append: its length, the start of the journal, when a name in the folder changed,
-        when all were looked at."""
+        """The state after the last append: the length, the start of the journal, the folder's modification
+        time in nanoseconds, and the monotonic time in seconds of its last listing."""
 
     def target(self) -> str:
-        """Absolute path of the folder."""
+        """Returns the absolute path of the folder."""
         return self.path
 
     def prepare(self) -> int:
-        """Make the folder; overwrite removes all Parquet in it, append closes what an earlier crawl left
-        open."""
+        """Creates the folder, and returns its first committed length. With overwrite, all Parquet files in it
+        are removed. Otherwise journals that an earlier crawl left are closed. Raises UsageError, SinkError,
+        DiskFull."""
         parent = os.path.dirname(self.path)
         if not os.path.isdir(parent):
             raise UsageError(f"{self.path}: there is no folder {parent}; make it first")
@@ -141,7 +145,7 @@ class Parquet:
             return base
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
-        """See `parts.Movable`."""
+        """See `interfaces.Movable`."""
         was = None if self._overwrite or not os.path.isdir(self.path) else self._was(lengths)
         if was is None:
             return None
@@ -154,7 +158,7 @@ class Parquet:
         return was
 
     def adopt(self, was: str) -> None:
-        """See `parts.Movable`."""
+        """See `interfaces.Movable`."""
         assert self._log is not None
         self._log.moved(self.path, was)
         for name in self._names():
@@ -166,7 +170,8 @@ class Parquet:
         return [os.path.basename(path) for path in paths]
 
     def _was(self, folders: Iterable[str]) -> str | None:
-        """Which of the folders this one was, by what the log knows of its files."""
+        """Returns which of the folders this folder was, according to the log's entries about its files, or
+        None."""
         names = self._names() if self._log is not None else ()
         for was in folders:
             for name in names:
@@ -177,7 +182,8 @@ class Parquet:
         return None
 
     def _known(self, folder: int, log: AppendLog) -> None:
-        """Raises SinkError for a folder with rows of this crawl, when the store forgot the crawl."""
+        """Raises SinkError if the folder contains rows of this crawl and the store has forgotten the
+        crawl."""
         if not self._names():
             return
         was = self._was(dict.fromkeys([self.path, *(os.path.dirname(path) for path in log.paths())]))
@@ -186,7 +192,7 @@ class Parquet:
             raise unknown_to_store(self.path, owner)
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
-        """See `parts.FileSink`."""
+        """See `interfaces.FileSink`."""
         misfits: list[Misfit] = []
         with self._locked() as folder:
             start, looked = self._as_left(folder, committed), self._left[-1]
@@ -209,7 +215,7 @@ class Parquet:
         return committed + len(data)
 
     def close(self, committed: int) -> None:
-        """Turn the rest into the last part and clear up."""
+        """Converts the remaining journal to the last part, and removes old journals."""
         if not os.path.isdir(self.path) and not committed:
             return
         with self._locked() as folder:
@@ -223,8 +229,8 @@ class Parquet:
             mark_end(folder, self._owner, committed, self._log)
 
     def _as_left(self, folder: int, committed: int) -> int | None:
-        """The start of the journal, where names in the folder are as our last append left them, not long ago;
-        else None."""
+        """Returns the start of the journal if the folder is unchanged since the last append and was listed
+        recently, otherwise None."""
         length, start, changed, looked = self._left
         if (
             length != committed
@@ -237,7 +243,7 @@ class Parquet:
         return start if end >= committed else None
 
     def _settle(self, folder: int, committed: int) -> int:
-        """Drop all that lies beyond `committed`; the start of the journal that takes the next rows."""
+        """Removes everything beyond `committed`. Returns the start of the journal for the next rows."""
         parts, journals = _listing(self.path)
         size = max(
             [end for _, end in parts] + [start + _size(self._journal(start)) for start in journals], default=0
@@ -268,7 +274,7 @@ class Parquet:
         return opened
 
     def _close_part(self, start: int, end: int) -> None:
-        """Turn the journal's bytes `start` to `end` into their part."""
+        """Converts the journal's bytes from `start` to `end` to their part."""
         from gossamer.sinks.arrow import convert
 
         foreign = start < self._before
@@ -286,7 +292,7 @@ class Parquet:
         self._at("closed")
 
     def _sweep(self, keep: float) -> None:
-        """Remove the journals of parts that were closed more than `keep` seconds ago."""
+        """Removes the journals of parts that were closed more than `keep` seconds ago."""
         parts, journals = _listing(self.path)
         for start, end in parts:
             if start in journals:
@@ -317,7 +323,7 @@ class Parquet:
 
 
 def _encoded(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit]) -> bytes:
-    """Rows as the journal holds them: many records as a batch, else as lines."""
+    """Encodes rows for the journal: many records as a batch, others as lines."""
     if len(rows) >= _MANY and len({type(row.data) for row in rows}) == 1 and isinstance(rows[0].data, Struct):
         from gossamer.sinks.arrow import batch
 
@@ -327,7 +333,7 @@ def _encoded(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfi
 
 
 def _fitting(path: str, parts: Sequence[str], columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    """The columns with the types of the last part. Raises SinkError where a type of it is another one."""
+    """Returns the columns with the types of the last part. Raises SinkError if a type differs."""
     from gossamer.sinks.arrow import as_written, clash
 
     if not parts:
@@ -339,7 +345,7 @@ def _fitting(path: str, parts: Sequence[str], columns: tuple[Column, ...]) -> tu
 
 
 def _write(journal: str, offset: int, data: bytes) -> int:
-    """Cut a journal to `offset`, append, sync; the size that it had."""
+    """Cuts a journal to `offset`, appends, and syncs. Returns the former size in bytes."""
     fd = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         size = os.fstat(fd).st_size
@@ -364,7 +370,7 @@ def _size(path: str) -> int:
 
 
 def _listing(path: str) -> tuple[list[tuple[int, int]], set[int]]:
-    """The parts of a folder as (start, end) in order, and the starts of its journals."""
+    """Returns the parts of a folder as (start, end) in order, and the starts of its journals."""
     names = os.listdir(path)
     parts = [(int(found[1]), int(found[2])) for name in names if (found := _PART.fullmatch(name))]
     return sorted(parts), {int(found[1]) for name in names if (found := _JOURNAL.fullmatch(name))}

@@ -1,10 +1,8 @@
-"""Tables of PostgreSQL: made, or widened, and which of their columns are ours.
+"""PostgreSQL: one table per kind, keyed by `_key`. Needs the extra `postgres`.
 
-PostgreSQL: one table a kind, keyed by `_key`; COPY into a temporary table, then one upsert; with the extra
-`postgres`.
-
-`?table=NAME` names the table (`{kind}` in it is the kind, a dot parts the schema), `?as=jsonb` keeps an
-item's own fields in one column.
+Rows are copied into a temporary table with COPY, then written with one upsert. Missing tables and columns are
+created. `?table=NAME` sets the name of the table, in which `{kind}` stands for the kind and a dot separates
+the schema. `?as=jsonb` keeps an item's own fields in one column.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ TYPES = {
     "uuid": "uuid",
 }
 FITS = FITS_OF_ARROW | {"decimal": number_within(131_072, 16_383), "bytes": binary}
-"""What the types hold."""
+"""How values fit PostgreSQL's types."""
 _EARLIER = {
     "str": ("jsonb",),
     "clock": ("jsonb", "text"),
@@ -60,8 +58,8 @@ _EARLIER = {
     "bytes": ("jsonb", "text"),
     "uuid": ("jsonb", "text"),
 }
-"""Types that columns of tables have that an earlier gossamer made, or somebody else: they stay, and hold the
-JSON text or text."""
+"""Types that existing columns may have, because an earlier version of gossamer or another program created
+them. Such columns stay, and contain JSON or text."""
 _WIDER = {
     "text": ("character varying", "character"),
     "bigint": ("integer", "smallint", "numeric", "text"),
@@ -71,12 +69,12 @@ _WIDER = {
     "text[]": (),
     "date": ("text",),
 }
-"""Types of columns that others made which take ours without a silent loss."""
+"""Types of columns of other programs that hold our values without silent loss."""
 
 
 def as_made(base: Any, called: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """The columns of a table (its name quoted), those with the types of an earlier gossamer where it has
-    such."""
+    """Returns the columns for an existing table (name quoted). A column that an earlier version of gossamer
+    created keeps its type."""
     there = dict(
         base.execute(
             "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute "
@@ -95,8 +93,8 @@ def as_made(base: Any, called: str, columns: Sequence[Column]) -> tuple[Column, 
 
 
 def made(base: Any, where: str, called: str, columns: Sequence[Column], key: str) -> list[str]:
-    """See that a table (its name quoted) is there and has these columns; which else it has that may be null.
-    Raises UsageError, SinkError."""
+    """Creates a table (name quoted), or adds the columns that it lacks. Returns the names of its other
+    nullable columns without a default. Raises UsageError, SinkError."""
     found = base.execute(
         "SELECT attname, format_type(atttypid, NULL), attnotnull OR atthasdef FROM pg_attribute "
         "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
@@ -131,8 +129,8 @@ def made(base: Any, where: str, called: str, columns: Sequence[Column], key: str
 def lost(
     base: Any, beside: str, where: str, called: str, names: Sequence[str], others: Sequence[str]
 ) -> list[str]:
-    """Note in the table `beside` that these columns of a table are ours; which of the others are, too. None
-    where that may not be kept."""
+    """Records in the table `beside` that gossamer created these columns of a table. Returns which of the
+    other columns gossamer also created, or [] if the user may not access `beside`."""
     import psycopg
 
     try:
@@ -152,19 +150,19 @@ def lost(
 
 
 def forget(base: Any, beside: str, called: str) -> None:
-    """A table was dropped."""
+    """Deletes the entries for a dropped table from the table `beside`."""
     if base.execute("SELECT to_regclass(%s)", [beside]).fetchone()[0] is not None:
         base.execute(f"DELETE FROM {beside} WHERE _table = %s", [called])
 
 
 def quoted(called: str) -> str:
-    """A name as SQL has it."""
+    """Quotes a name for SQL."""
     return '"' + cut(called).replace('"', '""') + '"'
 
 
 def cut(called: str) -> str:
-    """A name as PostgreSQL has it: of 63 bytes at most; it would cut longer ones itself, and two might be the
-    same then."""
+    """Shortens a name to the 63 bytes that PostgreSQL allows. PostgreSQL would cut a longer name itself, and
+    two names could then be equal."""
     called = clean(called)
     raw = called.encode()
     if len(raw) <= 63:
@@ -194,7 +192,8 @@ _REFUSED = (
 def postgresql(
     place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False
 ) -> HistoryUpserts:
-    """The TableSink of a `postgresql://`. Raises ConfigError without a driver, UsageError."""
+    """Returns the TableSink of a `postgresql://` URL. Raises ConfigError if the driver is not installed,
+    UsageError."""
     try:
         import psycopg  # noqa: F401
     except ImportError:
@@ -205,7 +204,7 @@ def postgresql(
 
 
 class Postgres:
-    """The Driver. The connection is made when it is needed."""
+    """The Driver for PostgreSQL. It connects when the connection is first needed."""
 
     def __init__(self, place: SinkUrl, columns: Columns, *, overwrite: bool = False) -> None:
         self.where = place.where
@@ -214,11 +213,11 @@ class Postgres:
         self.misfits: list[Misfit] = []
         self._base: Any = None
         self._tables: dict[str, tuple[TableColumns, str, str, str]] = {}
-        """By kind: columns, quoted name, COPY and upsert statement."""
+        """By kind: the columns, the quoted name, the COPY statement and the upsert statement."""
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """See `upserting.Driver`; overwrite: the tables of these kinds are dropped first, with the history of
-        the kinds."""
+        """See `upserting.Driver`. With overwrite, the tables of these kinds are dropped first, with their
+        history."""
         with self.begin():
             self._alone()
             if self._overwrite:
@@ -234,7 +233,7 @@ class Postgres:
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[None]:
-        """A transaction."""
+        """Opens a transaction for a batch. Connects if necessary, and converts the driver's errors."""
         import psycopg
 
         try:
@@ -244,7 +243,7 @@ class Postgres:
                 with self._base.transaction():
                     yield
             except BaseException:
-                self._tables.clear()  # what was made in this transaction is gone with it
+                self._tables.clear()  # the rollback also removes tables of this transaction
                 raise
         except psycopg.Error as error:
             raise self._failure(error) from error
@@ -252,7 +251,7 @@ class Postgres:
             raise Unfit(str(error)) from error
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
-        """States of the keys' rows; nobody else writes the table until the transaction ends."""
+        """See `upserting.Driver`. No other gossamer process writes the table until the transaction ends."""
         _, table, _, _ = self._table(kind)
         names = {clean(key): key for key in keys}
         self._base.execute("SELECT pg_advisory_xact_lock(%s)", [_number(table)])
@@ -278,7 +277,7 @@ class Postgres:
             )
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
-        """COPY, then one INSERT ... ON CONFLICT."""
+        """See `upserting.Driver`. Uses COPY, then one INSERT ... ON CONFLICT."""
         table, _, copy, insert = self._table(kind)
         with self._base.cursor() as cursor:
             with cursor.copy(copy) as lines:
@@ -343,7 +342,7 @@ class Postgres:
         )
 
     def _items(self) -> set[str]:
-        """Kinds of items that are here, as far as we know."""
+        """Returns the kinds of items that have a table, as far as this process can tell."""
         made(self._base, self.where, self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
         told = {
             kind for (kind,) in self._base.execute(f"SELECT DISTINCT _kind FROM {self._beside(SIGHTINGS)}")
@@ -379,7 +378,8 @@ class Postgres:
         base.execute("SET lock_timeout = '30s'")
 
     def _table(self, kind: str) -> tuple[TableColumns, str, str, str]:
-        """Make or widen the table of a kind inside the transaction, where it is not as it should be."""
+        """Returns the table of a kind. Creates the table inside the transaction, or adds the columns that it
+        lacks."""
         if kind in self._tables:
             return self._tables[kind]
         self._alone()
@@ -412,13 +412,14 @@ class Postgres:
             f"INSERT INTO {called} ({listed}) SELECT {listed} FROM pg_temp.{incoming} ORDER BY _key "
             f"ON CONFLICT (_key) DO UPDATE SET {changed}"
         )
-        self._base.execute(f"EXPLAIN {insert}")  # before the first row: whether its _key is a key
+        # Checks, before the first row is written, that the table's _key is a unique key.
+        self._base.execute(f"EXPLAIN {insert}")
         self._tables[kind] = table, called, f"COPY pg_temp.{incoming} ({listed}) FROM STDIN", insert
         return self._tables[kind]
 
     def _alone(self) -> None:
-        """Nobody else makes tables until the transaction ends: two who make the same one at once end in an
-        error."""
+        """Takes a lock, so that no other gossamer process creates tables until the transaction ends. Two
+        processes that create the same table at once would fail."""
         self._base.execute("SELECT pg_advisory_xact_lock(%s)", [_number("gossamer makes tables")])
 
     def _name(self, kind: str) -> str:
@@ -442,7 +443,7 @@ class Postgres:
             return SinkAway(f"{self.where} does not take rows: {why}")
         if code == "42804":
             return SinkError(
-                f"{self.where}: the items do not fit a column that is there: {why}; name another table with ?table="
+                f"{self.where}: the items do not fit an existing column: {why}; name another table with ?table="
             )
         return SinkError(f"{self.where}: {why}")
 

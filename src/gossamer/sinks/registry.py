@@ -1,4 +1,5 @@
-"""All outputs of a crawl, opened: which rows go where, and no file twice."""
+"""Opens all outputs of a crawl, routes rows to them, and makes sure that no two outputs write to the same
+file."""
 
 from __future__ import annotations
 
@@ -22,11 +23,11 @@ from gossamer.sinks.jsonl import JsonLines
 Wanted = Callable[[Row], bool]
 Outputs = tuple[list[FileOutput], list[TableSink]]
 MOST_ASIDE = 64 << 20
-"""Bytes of the file of items that are kept aside; what comes then is counted alone."""
+"""The maximum size in bytes of the file of rejected items. Further rejected items are only counted."""
 
 
 class Own(NamedTuple):
-    """An output of some sites' items alone."""
+    """An output that contains only the items of some sites."""
 
     spec: str
     sites: frozenset[str]
@@ -47,12 +48,14 @@ def open_all(
     graph: str | None = None,
     log: AppendLog | None = None,
 ) -> Outputs:
-    """The outputs of `-o` and `-O` (spec, overwrite), that of `--pages`, which takes the page records from
-    the others, and those of some sites alone. `aside`: the file of the items that something is wrong with; no
-    other output has them; `keep`: what a run before wrote there stays; `folder`: the crawl's own; `log`: of
-    its appends.
+    """Returns the outputs of a crawl: of `-o` and `-O` (spec, overwrite), of `--pages`, of `--attempts` and
+    `--graph`, and of single sites (`own`). Nothing is written yet.
 
-    Nothing is touched yet. Raises UsageError when two outputs name one file, and what `open_output` raises.
+    With `pages_file`, the page records go to that file and not to the other outputs. `aside`: the file of
+    rejected items, which no other output contains. `keep`: the rows of an earlier run in that file stay.
+    `folder`: the crawl's own folder. `log`: the log of the crawl's appends.
+
+    Raises UsageError if two outputs name the same file, and the errors of `open_output`.
     """
     files: list[FileOutput] = []
     tables: list[TableSink] = []
@@ -94,7 +97,7 @@ def _distinct(places: Sequence[str]) -> None:
 
 
 def _file(path: str) -> object:
-    """What tells a file from others, by whichever of its names."""
+    """Returns an identifier of a file that is the same for all of its names."""
     try:
         there = os.stat(path)
     except (OSError, ValueError):
@@ -103,7 +106,7 @@ def _file(path: str) -> object:
 
 
 def usual_rows(tables: Sequence[TableSink]) -> list[TableSink]:
-    """Tables that are there already, without the rows that only some outputs take."""
+    """Wraps tables that are already open so that they receive only the rows for all outputs (`stored`)."""
     return [SomeTable(table, stored) for table in tables]
 
 
@@ -116,7 +119,7 @@ def _records(
     folder: str,
     log: AppendLog | None,
 ) -> tuple[Any, Wanted]:
-    """The output of records of one kind, and what it takes."""
+    """Returns the output of records of one kind, and the filter for its rows. Raises UsageError."""
     form = parse(spec).format
     if form in WHOLE:
         raise UsageError(f"{option} {spec}: that keeps whole pages; name a .jsonl, .csv, .parquet or .sqlite")
@@ -150,45 +153,46 @@ def _raw(row: Row) -> bool:
 
 
 def stored(row: Row) -> bool:
-    """Whether a row is for outputs of any kind: nothing kept aside, no whole answer, no attempt, no link."""
+    """Returns whether a row is for all outputs: not a rejected item, a whole response, an attempt or a
+    link."""
     return row.kind not in (ASIDE, RAW, "", TABLE, LINK, LINKS)
 
 
 class SomeFiles:
-    """A file output that takes the wanted rows alone."""
+    """A file output that takes only the wanted rows."""
 
     def __init__(self, output: Files, wanted: Wanted) -> None:
         self._output, self._wanted = output, wanted
 
     def sinks(self) -> Sequence[FileSink]:
-        """See `parts.FileOutput`."""
+        """See `interfaces.FileOutput`."""
         return self._output.sinks()
 
     def route(self, rows: Sequence[Row]) -> list[tuple[FileSink, Sequence[Row]]]:
-        """See `parts.FileOutput`."""
+        """See `interfaces.FileOutput`."""
         return self._output.route([row for row in rows if self._wanted(row)])
 
 
 class SomeTable:
-    """A table that takes the wanted rows alone."""
+    """A table that takes only the wanted rows."""
 
     def __init__(self, table: TableSink, wanted: Wanted) -> None:
         self._table, self._wanted = table, wanted
         self.target, self.prepare, self.close = table.target, table.prepare, table.close
         self.offered: Counter[str] = Counter()
         self.refused: Counter[str] = cast(Any, table).refused if hasattr(table, "refused") else Counter()
-        """Rows by kind that were handed over, and those of them that were refused, until somebody clears
-        them."""
+        """Counters by kind: `offered` counts the rows that were passed to the table, `refused` those that it
+        refused. The reader of the counters clears them."""
 
     def upsert(self, rows: Sequence[Row]) -> None:
-        """See `parts.TableSink`."""
+        """See `interfaces.TableSink`."""
         if wanted := [row for row in rows if self._wanted(row)]:
             self._table.upsert(wanted)
             self.offered.update(row.kind for row in wanted)
 
 
 class SomeHistory(SomeTable):
-    """One that keeps what its items were before."""
+    """A table with history that takes only the wanted rows."""
 
     def __init__(self, table: Any, wanted: Wanted) -> None:
         super().__init__(table, wanted)

@@ -1,5 +1,5 @@
-"""Rows that a store refuses, kept with the reason: one JSON object a line in `refused.jsonl` of the crawl's
-folder."""
+"""Rows that a store refuses. They are kept with the reason in `refused.jsonl` of the crawl's folder, one JSON
+object per line."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gossamer.sinks.exact import failure, sync
 from gossamer.sinks.jsonl import encode
 
 Refuse = Callable[[str, Row, str], None]
-"""Hears the output, a row that it cannot hold, and why."""
+"""A function that is called with the output, a row that the output cannot hold, and the reason."""
 
 
 def counting(refuse: Refuse, refused: Counter[str]) -> Refuse:
-    """The same, which also counts the rows by kind."""
+    """Wraps `refuse` so that it also counts the rows by kind."""
 
     def counted(output: str, row: Row, reason: str) -> None:
         refuse(output, row, reason)
@@ -30,15 +30,16 @@ def counting(refuse: Refuse, refused: Counter[str]) -> Refuse:
 
 
 class Aside:
-    """Keeps refused rows, durable when `refuse` returns; at least once: after a kill a row may stand there
-    twice."""
+    """Writes refused rows to a file. A row is durable when `refuse` returns. After a kill, the file may
+    contain a row twice."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._path = Path(folder) / "refused.jsonl"
         self._told: set[tuple[str, str]] = set()
 
     def refuse(self, output: str, row: Row, reason: str) -> None:
-        """Keep a row; the first of an output and kind is told on stderr. Raises DiskFull, SinkError."""
+        """Writes a row to the file. Reports the first refused row of each output and kind on stderr. Raises
+        DiskFull, SinkError."""
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = {
             "at": at,

@@ -1,9 +1,11 @@
-"""A file that goes on in further files as it grows: one committed length over all parts, each exact.
+"""A file that continues in further parts as it grows. One committed length covers all parts, and each part is
+an exact file.
 
-A part is named by the bytes before it: `pages.warc.gz`, then `pages-000001073741830.warc.gz`; in a folder
-`part-000000000000000.warc.gz` and so on. The names and one number say everything: parts that begin beyond the
-committed length are dropped, the last one before it is cut. A part that is to be sent away has `NAME.ready`,
-one that was sent and removed `NAME.sent`: nothing is added to either.
+The name of a part contains the number of bytes before it: `pages.warc.gz`, then
+`pages-000001073741830.warc.gz`; in a folder `part-000000000000000.warc.gz` and so on. The names and the
+committed length describe the complete state: parts that begin beyond the committed length are removed, and
+the last part before it is cut. A part that is ready for upload has a marker file `NAME.ready`, and a part
+that was uploaded and removed has `NAME.sent`. Nothing is appended to either.
 """
 
 from __future__ import annotations
@@ -22,8 +24,11 @@ SENT, READY = ".sent", ".ready"
 
 
 class Rotating:
-    """`path`: the first part, or (`folder`) the folder of all; `ending`: of the parts' names, `.warc.gz`;
-    `ends` as of ExactFile."""
+    """The parts of one output.
+
+    `path`: the first part, or the folder of all parts if `folder` is set. `ending`: the file name extension
+    of the parts, for example `.warc.gz`. `ends`: as in ExactFile.
+    """
 
     def __init__(
         self,
@@ -48,15 +53,16 @@ class Rotating:
         self._files: dict[int, ExactFile] = {}
 
     def name(self, start: int) -> str:
-        """The name of the part that begins there."""
+        """Returns the name of the part that begins at byte `start`."""
         return self._first if not start else f"{self._stem}-{start:0{DIGITS}d}{self._ending}"
 
     def where(self, start: int) -> str:
-        """Its path."""
+        """Returns the path of the part that begins at byte `start`."""
         return f"{self.place}/{self.name(start)}"
 
     def starts(self) -> dict[int, bool]:
-        """Where the parts begin, in order, and whether each may grow (else it is or was sent away)."""
+        """Returns the start of each part, in order, with whether the part may grow. A part that is or was
+        uploaded may not."""
         found: dict[int, bool] = {}
         try:
             names = os.listdir(self.place)
@@ -70,7 +76,8 @@ class Rotating:
         return dict(sorted(found.items()))
 
     def prepare(self) -> int:
-        """Make ready for a new crawl; the length so far."""
+        """Prepares the parts for a new crawl. Returns the length so far. Raises UsageError, SinkError,
+        DiskFull."""
         outer = os.path.dirname(self.path)
         if not os.path.isdir(outer):
             raise UsageError(f"{self.path}: there is no folder {outer}; make it first")
@@ -92,7 +99,7 @@ class Rotating:
         return length
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
-        """See `parts.Movable`."""
+        """See `interfaces.Movable`."""
         starts = [start for start, here in self.starts().items() if here]
         for was, committed in {} if self._overwrite else lengths.items():
             for start in [start for start in reversed(starts) if start <= committed]:
@@ -101,29 +108,30 @@ class Rotating:
         return None
 
     def adopt(self, was: str) -> None:
-        """Take the parts as those of the output that was at `was`."""
+        """Takes over the parts of the output that was at `was`."""
         if self._log is not None:
             for start in self.starts():
                 self._log.moved(self.where(start), self._was(was, start))
 
     def _was(self, was: str, start: int) -> str:
-        """Where a part was, when the output was at `was`."""
+        """Returns the former path of a part of the output that was at `was`."""
         if self._folder or not start:
             return f"{was}/{self.name(start)}" if self._folder else was
         return f"{was.removesuffix(self._ending)}-{start:0{DIGITS}d}{self._ending}"
 
     def settle(self, committed: int) -> int:
-        """Drop the parts of which nothing is committed; where the part begins that takes what comes next."""
+        """Removes the parts of which nothing is committed. Returns the start of the part for the next
+        rows."""
         starts = self.starts()
         for start in [start for start, here in starts.items() if here and start >= committed and start]:
             self._drop(start)
             del starts[start]
         last = max((start for start in starts if start <= committed), default=0)
-        return last if starts.get(last, True) else committed  # all up to here was sent away
+        return last if starts.get(last, True) else committed  # everything up to here was uploaded
 
     def ends_so(self, start: int, end: int, tail: bytes) -> bool:
-        """Whether byte `end` of a part that begins at `start` still comes after `tail`; what was sent away
-        stays as it is."""
+        """Returns whether `tail` is still before byte `end` of the output, in the part that begins at
+        `start`. A part that was uploaded is unchanged."""
         try:
             with open(self.where(start), "rb") as file:
                 file.seek(end - start - len(tail))
@@ -132,7 +140,7 @@ class Rotating:
             return not self.starts().get(start, True)
 
     def file(self, start: int) -> ExactFile:
-        """The exact file of a part; lengths in it count from its own beginning."""
+        """Returns the exact file of a part. Its lengths count from its own beginning."""
         if start not in self._files:
             self._files[start] = ExactFile(
                 self.where(start), owner=self._owner, ends=self._ends, log=self._log
@@ -140,12 +148,13 @@ class Rotating:
         return self._files[start]
 
     def end(self, start: int, committed: int) -> None:
-        """Let a part go that ends at `committed`."""
+        """Closes the part that begins at `start`. `committed` is the length of the whole output."""
         self._files.pop(start, self.file(start)).close(committed - start)
         self._files.pop(start, None)
 
     def _drop(self, start: int) -> None:
-        """Remove a part that nothing vouches for, if it is ours."""
+        """Removes a part of which nothing is committed. Raises SinkError if another crawl or program wrote
+        it."""
         path = self.where(start)
         try:
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,5 +1,5 @@
-"""Rows that fit typed columns, as the journal of a Parquet folder holds them: JSON lines, and `[N]` on a line
-before N bytes of an Arrow batch."""
+"""Fits rows to typed columns, and encodes them for the journal of a Parquet folder: JSON lines, and Arrow
+batches. A batch of N bytes follows a line `[N]`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _RECORD = frozenset(PageRecord.__struct_fields__)
 
 
 Fit = Callable[[Any], Any]
-"""A value as it goes into a column; None where it does not fit."""
+"""A function that converts a value for a column, or returns None if the value does not fit."""
 Misfit = tuple[Row, str]
-"""A row, and which of its values the store cannot hold and why."""
+"""A row and the description of its values that the store cannot hold, with the reason."""
 
 
 def lines_for(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit] | None = None) -> bytes:
-    """The rows as JSON lines whose values fit `columns` (the last is `_extra`). Page records fit as they are.
-    `misfits` gets the rows with values that do not."""
+    """Encodes rows as JSON lines whose values fit `columns`, of which the last is `_extra`. Page records
+    always fit. Rows with values that do not fit are added to `misfits`."""
     if all(type(row.data) is PageRecord for row in rows):
         return lines(rows)
     made = []
@@ -51,7 +51,7 @@ def lines_for(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misf
 
 
 def misfit(column: Column, value: Any) -> str:
-    """Why a value is not in its column, for people."""
+    """Returns a message about why a value is not in its column."""
     told = said if len(said := text(value)) <= 60 else f"{said[:57]}..."
     kind = column.type
     if column.shape is not None or kind == "decimal":
@@ -65,13 +65,13 @@ def misfit(column: Column, value: Any) -> str:
 
 
 def framed(batch: bytes) -> bytes:
-    """An Arrow batch as it stands between lines."""
+    """Returns an Arrow batch as it is written between journal lines."""
     return b"[%d]\n%b" % (len(batch), batch)
 
 
 def frames(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool, int]]:
-    """What stands in the first `length` bytes of a journal: each line, or (True) the batch behind one, and
-    the bytes that it takes there. Ends before what is not whole."""
+    """Yields the complete entries in the first `length` bytes of a journal: (line or batch, whether it is a
+    batch, its size in the journal in bytes). Stops before an incomplete entry."""
     while length > 0 and (line := source.readline()).endswith(b"\n"):
         data, took = line, len(line)
         if packed := line[:1] == b"[" and line[1:-2].isdigit():
@@ -84,7 +84,8 @@ def frames(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool, int]]:
 
 
 def mended(columns: Sequence[Column], line: bytes) -> bytes:
-    """A journal line once more, every value made to fit; what is no JSON object is kept whole in `_extra`."""
+    """Encodes a journal line again, so that every value fits. A line that is not a JSON object is kept whole
+    in `_extra`."""
     try:
         data = _decode(line)
     except (ValueError, RecursionError):
@@ -95,7 +96,7 @@ def mended(columns: Sequence[Column], line: bytes) -> bytes:
 
 
 def refitted(columns: Sequence[Column], data: dict[str, Any]) -> dict[str, Any]:
-    """A row of a journal once more: a field without a value needs no column."""
+    """Fits a row of a journal to the columns again. A field without a value needs no column."""
     return fitted(columns, {name: value for name, value in data.items() if value is not None})
 
 
@@ -107,12 +108,12 @@ def fitted(
     fits: Mapping[str, Fit] | None = None,
     unfit: list[str] | None = None,
 ) -> dict[str, Any]:
-    """A row with one value for each column; what does not fit is null there and kept in `_extra`; NaN and
-    infinity are null.
+    """Returns a row with one value for each column. A value that does not fit is null there and kept in
+    `_extra`. NaN and infinity are null.
 
-    `strict`: text is JSON, too, where the column is. `fits`: how values fit a store that has types of its
-    own, by column type; without it the limits are Parquet's, and the shapes of columns count. `unfit` gets a
-    line for each value that does not fit.
+    `strict`: text in a JSON column is encoded as JSON too. `fits`: the converters by column type, for a store
+    with types of its own. Without `fits` the limits are those of Parquet, and the shapes of the columns
+    apply. `unfit` gets a message for each value that does not fit.
     """
     row: dict[str, Any] = {}
     extra: dict[str, Any] = {}
@@ -159,7 +160,7 @@ def _float(value: Any) -> float | None:
 
 
 def _no_number(value: Any) -> bool:
-    """Whether a value is NaN or infinity: null in each store, as in JSON."""
+    """Returns whether a value is NaN or infinity, which every store writes as null, as in JSON."""
     return (
         not math.isfinite(value)
         if type(value) is float
@@ -176,7 +177,7 @@ def _bool(value: Any) -> bool | None:
 
 
 def _decimal(value: Any) -> str | None:
-    """As text: Arrow reads decimals from it without a float in between."""
+    """Converts to text, from which Arrow reads a decimal without a float in between."""
     if not isinstance(value, int | Decimal | float | str) or isinstance(value, bool):
         return None
     try:
@@ -184,12 +185,13 @@ def _decimal(value: Any) -> str | None:
         if number.copy_abs() >= _HUGE or number.quantize(_STEP, context=_DIGITS) != number:
             return None
         return format(number, "f")
-    except InvalidOperation:  # NaN, too many digits
+    except InvalidOperation:  # NaN, or too many digits
         return None
 
 
 def number_within(before: int, after: int) -> Fit:
-    """The fit of decimals, as text, for a store that holds so many digits before and after the point."""
+    """Returns the converter of decimals to text, for a store that holds `before` digits before the point and
+    `after` digits after it."""
 
     def fit(value: Any) -> str | None:
         if not isinstance(value, int | Decimal | float | str) or isinstance(value, bool):
@@ -210,7 +212,7 @@ def number_within(before: int, after: int) -> Fit:
 
 
 def binary(value: Any) -> bytes | None:
-    """The fit of bytes for a store that has them."""
+    """Converts base64 text to bytes, for a store with a type for bytes."""
     try:
         return octets(value)
     except (TypeError, ValueError):
@@ -218,20 +220,22 @@ def binary(value: Any) -> bytes | None:
 
 
 def time_in_milliseconds(value: Any) -> str | None:
-    """The fit of moments for a store that holds milliseconds."""
+    """Converts a time for a store that holds only milliseconds. A time with microseconds does not fit."""
     found = _time(value)
     return None if found is not None and "." in found and found[23:].rstrip("Z").strip("0") else found
 
 
 def _shaped(shape: FieldType, value: Any) -> str | None:
-    """A value of a typed column as its journal holds it: a decimal as text, else JSON text."""
+    """Converts a value of a column with a shape to its form in the journal: a decimal as text, others as JSON
+    text."""
     try:
         found = natural(shape, value)
     except ValueError:
         try:
             if shape.kind not in ("list", "map", "struct") or type(value) is not str:
                 return None
-            natural(shape, parsed(value))  # a journal line of an older gossamer, which had JSON text
+            # A journal line of an earlier version of gossamer contains JSON text.
+            natural(shape, parsed(value))
         except (ValueError, msgspec.DecodeError):
             return None
         return value
@@ -261,7 +265,7 @@ def _strings(value: Any) -> list[str] | None:
 
 
 def _bytes(value: Any) -> str | None:
-    """As base64 text."""
+    """Converts to base64 text."""
     try:
         return b64encode(octets(value)).decode()
     except (TypeError, ValueError):

@@ -1,7 +1,8 @@
-"""Natural types of item fields: the type that an annotation stands for, and values of that type.
+"""The shapes of item fields: the exact type of an annotation, and the conversion of JSON-ready values to that
+type.
 
-Rows hold JSON-ready values (a date is ISO 8601 text, bytes are base64 text). A store with richer types reads
-the shape of a column and turns each value into the Python value that its driver writes.
+Rows contain JSON-ready values (a date is ISO 8601 text, bytes are base64 text). A store with richer types
+reads the shape of a column, and converts each value to the Python value that its driver writes.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ _MAPS = (dict, Mapping)
 
 
 class FieldType(NamedTuple):
-    """A type. `kind` is one of: str int float bool decimal time date clock span bytes uuid json list map
-    struct.
+    """The exact type of a field. `kind` is one of: str int float bool decimal time date clock span bytes uuid
+    json list map struct.
 
-    `parts`: the element of a list ("item"), the value of a map ("value"), the fields of a struct. `digits`:
-    precision and scale of a decimal; precision 0 means that the annotation gives none.
+    `parts`: the element of a list ("item"), the value of a map ("value"), or the fields of a struct.
+    `digits`: the precision and scale of a decimal. Precision 0 means that the annotation gives none.
     """
 
     kind: str
@@ -43,7 +44,7 @@ class FieldType(NamedTuple):
 
 
 JSON = FieldType("json")
-"""The shape of values without one type: JSON text."""
+"""The shape of values without a single type: JSON text."""
 _LEAVES: dict[Any, str] = {
     int: "int",
     float: "float",
@@ -61,7 +62,8 @@ _LEAVES: dict[Any, str] = {
 
 
 def shape_of(annotation: Any, inside: tuple[Any, ...] = ()) -> FieldType:
-    """The shape of a field's annotation. `inside`: the classes around it; a class inside itself is JSON.
+    """Returns the shape of a field's annotation. `inside`: the classes around the field. A class that
+    contains itself is JSON.
 
     >>> shape_of(list[int] | None)
     FieldType(kind='list', parts=(('item', FieldType(kind='int', parts=(), digits=(0, 0))),), digits=(0, 0))
@@ -111,7 +113,7 @@ def _of_parts(origin: Any, args: tuple[Any, ...], inside: tuple[Any, ...]) -> Fi
 
 
 def _of_class(cls: type, inside: tuple[Any, ...]) -> FieldType:
-    """A struct, unless the class is written in another form than an object with all its fields."""
+    """Returns a struct. Returns JSON if the class is not encoded as an object with all of its fields."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except Exception:  # noqa: BLE001 - annotations are a user's code
@@ -133,17 +135,18 @@ def _of_class(cls: type, inside: tuple[Any, ...]) -> FieldType:
 
 
 def hints_of(cls: type) -> dict[str, Any]:
-    """The annotations of a class of items with their marks; none where they cannot be read."""
+    """Returns the annotations of an item class, including `Annotated` metadata. Returns {} if they cannot be
+    resolved."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
-    except Exception:  # noqa: BLE001 - annotations are a user's code: what cannot be read is taken as JSON
+    except Exception:  # noqa: BLE001 - annotations are a user's code: unreadable ones count as JSON
         return {}
     return hints | _pydantic_digits(cls, hints)
 
 
 def _pydantic_digits(cls: type, hints: Mapping[str, Any]) -> dict[str, Any]:
-    """The annotations of a pydantic model's fields whose digits stand in `Field(max_digits=,
-    decimal_places=)`."""
+    """Returns the annotations of those fields of a pydantic model that have metadata, such as
+    `Field(max_digits=, decimal_places=)`, with the metadata."""
     if not modelled(cls):
         return {}
     fields: Any = getattr(cls, "model_fields", {})
@@ -155,7 +158,7 @@ def _pydantic_digits(cls: type, hints: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _digits(marks: Sequence[Any]) -> tuple[int, int]:
-    """Precision and scale by the marks of an annotation."""
+    """Returns the precision and scale in the metadata of an annotation, or (0, 0)."""
     for mark in marks:
         if isinstance(mark, Digits):
             return mark.precision, mark.scale
@@ -172,7 +175,8 @@ def _digits(marks: Sequence[Any]) -> tuple[int, int]:
 
 
 def of_value(value: Any) -> FieldType | None:
-    """The shape of a value that a store's reader gives; None: a null tells nothing. Objects are JSON."""
+    """Returns the shape of a value that was read from a store, or None for null, which does not show a type.
+    Objects are JSON."""
     if value is None:
         return None
     if isinstance(value, list | tuple):
@@ -190,7 +194,7 @@ def of_value(value: Any) -> FieldType | None:
 
 
 def joined(one: FieldType, other: FieldType) -> FieldType:
-    """The shape of values of both."""
+    """Returns the shape that values of both shapes fit."""
     if one == other:
         return one
     kinds = {one.kind, other.kind}
@@ -215,8 +219,8 @@ def joined(one: FieldType, other: FieldType) -> FieldType:
 
 
 def natural(shape: FieldType, value: Any) -> Any:
-    """The Python value of a JSON-ready one; a map is a list of pairs, JSON is text, NaN and infinity are
-    None. Raises ValueError for a value that is not of the shape.
+    """Converts a JSON-ready value to the Python value of its shape. A map becomes a list of pairs, JSON stays
+    text, NaN and infinity become None. Raises ValueError for a value that does not have the shape.
 
     >>> natural(FieldType("date"), "2026-01-31"), natural(FieldType("list", (("item", FieldType("int")),)), [1, None])
     (datetime.date(2026, 1, 31), [1, None])
@@ -230,15 +234,15 @@ def natural(shape: FieldType, value: Any) -> Any:
 
 
 def decoded(shape: FieldType, told: str) -> Any:
-    """The Python value of a cell as the journal holds it: JSON text of lists, maps and structs, the text of
-    all else."""
+    """Converts a cell of the journal to its Python value. The journal contains JSON text for lists, maps,
+    structs, numbers and bools, and plain text for others."""
     if shape.kind in ("list", "map", "struct", "int", "float", "bool"):
         return natural(shape, parsed(told))
     return natural(shape, told)
 
 
 def exact(value: Any, precision: int, scale: int) -> Decimal:
-    """A number as a decimal with `scale` places. Raises ValueError where digits would be lost."""
+    """Converts a number to a decimal with `scale` places. Raises ValueError if digits would be lost."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
         raise ValueError("not a number")
     number = Decimal(str(value))
@@ -251,13 +255,13 @@ def exact(value: Any, precision: int, scale: int) -> Decimal:
 
 
 def moment(value: Any) -> datetime:
-    """A moment in UTC; one without a zone is UTC. Raises ValueError."""
+    """Converts a value to a time in UTC. A time without a zone counts as UTC. Raises ValueError."""
     found = value if isinstance(value, datetime) else datetime.fromisoformat(value)
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
 
 
 def day(value: Any) -> date:
-    """A date. Raises ValueError."""
+    """Converts a value to a date. Raises ValueError."""
     if isinstance(value, date):
         if isinstance(value, datetime):
             raise ValueError("a moment is not a date")
@@ -266,7 +270,7 @@ def day(value: Any) -> date:
 
 
 def octets(value: Any) -> bytes:
-    """Bytes of a base64 text. Raises ValueError."""
+    """Decodes base64 text. Bytes stay. Raises ValueError."""
     return bytes(value) if isinstance(value, bytes | bytearray) else b64decode(value, validate=True)
 
 

@@ -1,4 +1,4 @@
-"""What brings the rows of a journal to a store that only appends."""
+"""The interface of shippers, which send the rows of a journal to an append-only store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class JournalRow(NamedTuple):
-    """One row as it travels: `row` is its JSON."""
+    """One row on its way to a store. `row` is its JSON."""
 
     kind: str
     key: str
@@ -18,18 +18,21 @@ class JournalRow(NamedTuple):
 
 
 class Shipper(Protocol):
-    """Brings batches to a store, each once. Raises SinkAway, SinkError."""
+    """Sends batches to a store so that each counts once. The methods raise SinkAway (temporary) or
+    SinkError."""
 
     where: str
     knows: bool
-    """Whether the store itself keeps the position; else a batch is said again with the same end and lines,
+    """Whether the store itself keeps the position. If not, a batch is repeated with the same end and lines
     until it is sent."""
 
     def open(self) -> int:
-        """Connect; the position up to which the store has all, 0 when it does not know."""
+        """Connects. Returns the position up to which the store has all rows, or 0 if the store does not keep
+        it."""
 
     def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
-        """Make a batch durable over there; the position up to which the store has all, mostly `end`."""
+        """Makes a batch durable in the store. Returns the position up to which the store has all rows,
+        usually `end`."""
 
     def drop(self) -> None:
-        """Let the connection go, also a broken one."""
+        """Closes the connection, even a broken one."""

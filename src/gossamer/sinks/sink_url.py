@@ -1,5 +1,5 @@
-"""A store of rows as it stands after `-o`: its URL, with what is ours in the query taken out and secrets put
-in when it is opened."""
+"""The URL of a store of rows in `-o`. gossamer's own parameters are taken out of the query, and secrets are
+inserted when the store is opened."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMS = {
     "webhook": ("https+webhook://HOST/PATH?secret=${env:NAME}", ("secret", "batch", "journal", "ca_file")),
     "cassandra": ("cassandra://USER@HOST:9042/KEYSPACE", ("table", "tls", "ca_file")),
 }
-"""Kinds of stores: the form to write, and the parameters that are ours; the others are the driver's."""
+"""Kinds of stores: the form of the URL, and gossamer's own parameters. Other parameters go to the driver."""
 SCHEMES = {
     "postgresql": "postgresql",
     "postgres": "postgresql",
@@ -38,14 +38,14 @@ SCHEMES = {
     "cassandra": "cassandra",
 }
 AWAY = ("s3", "gs", "hdfs", "webhdfs")
-"""Schemes of stores of objects, to which what keeps answers whole is sent."""
+"""Schemes of object stores, which receive whole responses."""
 _STRICT = ("kafka", "cassandra")
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
 class SinkUrl(NamedTuple):
-    """One store: `kind` of FORMS, `url` for its driver, `given`: our parameters, `where`: how it is called,
-    without secrets."""
+    """The parsed URL of a store. `kind`: a key of FORMS. `url`: for the driver, with secrets. `given`:
+    gossamer's own parameters. `where`: the URL without secrets, for messages."""
 
     kind: str
     url: str
@@ -54,7 +54,7 @@ class SinkUrl(NamedTuple):
 
 
 def kind_of(spec: str) -> str | None:
-    """The kind of store that an output names; None for files.
+    """Returns the kind of store that an output names, or None for files.
 
     >>> kind_of("postgresql://h/db"), kind_of("out.jsonl")
     ('postgresql', None)
@@ -63,7 +63,7 @@ def kind_of(spec: str) -> str | None:
 
 
 def check(spec: str) -> str:
-    """The kind of store that a URL names. Raises UsageError, naming what exists."""
+    """Returns the kind of store that a URL names. Raises UsageError, which lists the valid values."""
     scheme = spec.partition("://")[0].lower()
     kind = SCHEMES.get(scheme)
     if kind is None:
@@ -87,12 +87,13 @@ def check(spec: str) -> str:
     if kind == "valkey" and ("hash" in names) == ("list" in names):
         raise UsageError(f"-o {mask(spec)}: write {form}")
     if kind == "webhook" and "secret" not in names:
-        raise UsageError(f"-o {mask(spec)}: what is sent is signed: write {form}")
+        raise UsageError(f"-o {mask(spec)}: a webhook needs a secret, because rows are signed: write {form}")
     return kind
 
 
 def place(spec: str) -> SinkUrl:
-    """An output's URL, secrets put in. Raises UsageError, ConfigError for a secret that is not there."""
+    """Parses the URL of an output and inserts secrets. Raises UsageError, and ConfigError for a missing
+    secret."""
     kind = check(spec)
     split = urlsplit(_REFERENCE.sub(_secret, spec))
     ours = FORMS[kind][1]
@@ -105,20 +106,21 @@ def place(spec: str) -> SinkUrl:
 
 
 def _joined(split: SplitResult) -> str:
-    """A URL; without a host, as of a server on a socket of this machine, `urlunsplit` would drop the `//`."""
+    """Builds a URL. `urlunsplit` drops the `//` of a URL without a host (a server on a local socket), so it
+    is restored."""
     url = urlunsplit(split)
     return url if split.netloc else url.replace(":", "://", 1)
 
 
 def bare_secret(spec: str) -> bool:
-    """Whether a password stands in the URL itself, and not as a reference."""
+    """Returns whether the URL contains a password itself, not a reference to one."""
     split = urlsplit(_REFERENCE.sub("", spec))
     secret = dict(parse_qsl(split.query)).get("secret")
     return bool(secret) or bool(re.search(r":[^@]", split.netloc.rpartition("@")[0]))
 
 
 def journals(spec: str) -> bool:
-    """Whether rows go to a store by a journal, because it only appends."""
+    """Returns whether rows go to a store through a journal, because the store only appends."""
     kind = kind_of(spec)
     return kind in ("kafka", "webhook") or (
         kind == "valkey" and "hash" not in dict(parse_qsl(urlsplit(spec).query))
@@ -126,8 +128,9 @@ def journals(spec: str) -> bool:
 
 
 def name(pattern: str | None, kind: str, first: str) -> str:
-    """The table of a kind: `{kind}` in the pattern stands for it; without it the first kind has the name
-    itself. Never one of TAKEN.
+    """Returns the table name of a kind, which is the kind itself without a pattern. `{kind}` in the pattern
+    stands for the kind. Without `{kind}`, the first kind gets the pattern as its name, and other kinds add
+    their own. The result is never one of TAKEN.
 
     >>> name(None, "book", "book"), name("shop", "book", "book"), name("shop", "page", "book"), name("x_{kind}", "page", "book")
     ('book', 'shop', 'shop_page', 'x_page')

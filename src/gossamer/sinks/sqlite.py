@@ -1,15 +1,10 @@
-"""Rows as cells of SQLite, and how many go in a statement.
+"""SQLite: one table per kind, keyed by `_key`. Rows are upserted, so writing a row twice equals writing it
+once.
 
-Upsert and history in SQLite: what `history` says, as statements inside the transaction of a batch. Names
-come quoted.
-
-SQLite: one table a kind, keyed by `_key`; rows are upserted, so writing one twice is the same as writing
-it once.
-
-Items that did not change are not written, what they were before is kept: `history`.
-
-WAL with `synchronous=FULL`: a commit returns when it is on the disk; readers never wait, several processes
-may write.
+Items that did not change are not written, and former states are kept (`history`). The functions that keep the
+history run inside the transaction of a batch, and take quoted table names. The database uses WAL with
+`synchronous=FULL`: a commit returns when it is on the disk, readers never wait, and several processes may
+write.
 """
 
 from __future__ import annotations
@@ -35,22 +30,22 @@ from gossamer.sinks.rows import Misfit, binary
 from gossamer.store import sqlite_wal
 
 _SIZES = (64, 16, 4, 1)
-"""Rows of a statement: few sizes, as compiled statements are kept."""
+"""The possible numbers of rows per statement. They are few, because compiled statements are cached."""
 _KEPT = frozenset((str, int, bool, type(None)))
 _WIDE = 2**63
 _SURE = 15
-"""Characters of a decimal that SQLite holds for certain."""
+"""The number of characters up to which SQLite holds a decimal exactly."""
 _RECORD = frozenset(PageRecord.__struct_fields__)
 _PLAIN = frozenset(
     name
     for name, kind in get_type_hints(PageRecord).items()
     if {*(get_args(kind) if isinstance(kind, UnionType) else [kind])} <= {str, int, type(None)}
 )
-"""Fields of a page record whose values are cells as they are."""
+"""Fields of a page record whose values need no conversion to cells."""
 
 
 def values(names: tuple[str, ...], rows: Sequence[Row], cell: Callable[[Any], Any]) -> list[list[Any]]:
-    """The rows as lists in the order of the columns: `_key` first, `_extra` last."""
+    """Returns the rows as lists of cells in the order of the columns: `_key` first, `_extra` last."""
     between, known = names[1:-1], frozenset(names)
     record = attrgetter(*between) if len(between) > 1 and known - {"_key", EXTRA} <= _RECORD else None
     odd = [n for n, name in enumerate(between, 1) if name not in _PLAIN]
@@ -74,8 +69,8 @@ def values(names: tuple[str, ...], rows: Sequence[Row], cell: Callable[[Any], An
 
 
 def loose(value: Any) -> Any:
-    """A cell of a column without a type: there, text is no number to SQLite, so a Decimal is one where that
-    is exact."""
+    """Converts a value to a cell of a column without a type. SQLite does not treat text as a number in such a
+    column, so a Decimal becomes a number if that is exact."""
     if isinstance(value, Decimal) and isinstance(
         found := number(value) if value.is_finite() else None, float | None
     ):
@@ -84,8 +79,8 @@ def loose(value: Any) -> Any:
 
 
 def insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[Any]]) -> None:
-    """Many rows a statement: each statement lets go of the interpreter, and a busy loop does not give it back
-    soon."""
+    """Inserts rows, many per statement. Each statement releases the interpreter lock, and a busy event loop
+    is slow to give it back."""
     width = len(values[0]) if values else 1
     most = base.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width
     row = f"({', '.join('?' * width)})"
@@ -96,7 +91,7 @@ def insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[
 
 
 def without_loss(names: tuple[str, ...], decimals: Sequence[int], row: list[Any]) -> list[str]:
-    """Move decimals that a REAL does not hold to `_extra`; their names."""
+    """Moves decimals that the column cannot hold exactly from the row to `_extra`. Returns their names."""
     lost: dict[str, Any] = {}
     for n in decimals:
         told = row[n]
@@ -108,7 +103,8 @@ def without_loss(names: tuple[str, ...], decimals: Sequence[int], row: list[Any]
 
 
 def _number_of(told: str) -> float | int | Decimal | None:
-    """What a NUMERIC column makes of a decimal's text."""
+    """Returns the number that a NUMERIC column makes of a decimal's text, or None if the column would lose
+    digits."""
     try:
         exact = Decimal(told)
         if exact == exact.to_integral_value() and abs(exact) < _WIDE:
@@ -119,7 +115,8 @@ def _number_of(told: str) -> float | int | Decimal | None:
 
 
 def careful(names: tuple[str, ...], row: list[Any]) -> list[Any]:
-    """A row whose texts can be encoded; an integer beyond 64 bits is kept in `_extra`, with all its digits."""
+    """Returns the row with texts that can be encoded. An integer of more than 64 bits moves to `_extra`, with
+    all its digits."""
     row = [whole(value) if isinstance(value, str) else value for value in row]
     wide = {
         name: value
@@ -145,8 +142,9 @@ _KEYS = {COLUMNS: 2, HISTORY: 3, SIGHTINGS: 2}
 
 
 def prepare(base: sqlite3.Connection, table: str, items: str = "") -> str:
-    """Make what a kind needs beside its table, one of items (`items`: the kind) also its history; the name of
-    a table that is in the way, '' when none is."""
+    """Creates the tables that a kind needs besides its own: COLUMNS and, for items (`items` is the kind),
+    HISTORY and SIGHTINGS, with indexes. Returns the name of another program's table that is in the way, or
+    ""."""
     for column in ("_url", "_changed_at") if items else ():
         base.execute(f"CREATE INDEX IF NOT EXISTS {quoted(f'{column} of {items}')} ON {table} ({column})")
     for name, columns in _BESIDE.items() if items else [(COLUMNS, _BESIDE[COLUMNS])]:
@@ -160,8 +158,9 @@ def prepare(base: sqlite3.Connection, table: str, items: str = "") -> str:
 def note_columns(
     base: sqlite3.Connection, table: str, names: Iterable[str], untyped: Iterable[str]
 ) -> set[str]:
-    """Note that these columns of a table are ours; all that are, in small letters. `untyped`: of a table that
-    was made before this was noted."""
+    """Records in COLUMNS that gossamer created these columns of a table. Returns the lower-case names of all
+    columns that gossamer created. `untyped`: the columns without a declared type. They are recorded too if
+    the table has no entries yet, because older versions wrote none."""
     known = {name for (name,) in base.execute(f"SELECT _column FROM {COLUMNS} WHERE _table = ?", (table,))}  # noqa: S608
     if new := {name.lower() for name in (*names, *(() if known else untyped))} - known:
         base.executemany(f"INSERT INTO {COLUMNS} VALUES (?, ?)", [(table, name) for name in sorted(new)])  # noqa: S608
@@ -169,8 +168,8 @@ def note_columns(
 
 
 def changed(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> list[Row]:
-    """The rows of one kind that are to be written, with the columns STORED; what they replace is in the
-    history by then."""
+    """Returns the rows of one kind that must be written, with the columns STORED. Writes the states that they
+    replace to the history first."""
     if runs := [(row.kind, clean(row.key), row.run) for row in rows if row.run]:
         base.executemany(
             f"INSERT INTO {SIGHTINGS} VALUES (?, ?, ?) ON CONFLICT (_kind, _key) DO UPDATE SET _run = excluded._run "  # noqa: S608
@@ -189,7 +188,7 @@ def changed(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> list[R
 
 
 def gone(base: sqlite3.Connection, pages: Sequence[tuple[str, str]]) -> None:
-    """Mark the items of pages that are gone: (url, when)."""
+    """Marks the items of pages (URL, time as RFC 3339) as deleted."""
     for (table,) in base.execute(_ITEMS).fetchall():
         base.executemany(
             f"UPDATE {quoted(table)} SET _deleted_at = ? WHERE _url = ? AND _deleted_at IS NULL AND _seen_at <= ?",  # noqa: S608
@@ -198,7 +197,8 @@ def gone(base: sqlite3.Connection, pages: Sequence[tuple[str, str]]) -> None:
 
 
 def missing(base: sqlite3.Connection, site: str, run: str, at: str) -> tuple[int, int]:
-    """How many of a site's items a run did not see, and how many are stored and not gone."""
+    """Returns how many stored items of a site a run did not see, and how many of the site's stored items are
+    not deleted."""
     left = stored = 0
     for (table,) in base.execute(_ITEMS).fetchall():
         unmet, there = base.execute(
@@ -211,7 +211,7 @@ def missing(base: sqlite3.Connection, site: str, run: str, at: str) -> tuple[int
 
 
 def fates(base: sqlite3.Connection, sites: Sequence[str], since: str) -> tuple[int, int, int]:
-    """How many items of these sites are new, changed, and gone since a moment."""
+    """Returns how many items of these sites are new, changed and deleted since a time (RFC 3339)."""
     total = [0, 0, 0]
     for (table,) in base.execute(_ITEMS).fetchall():
         found = base.execute(
@@ -225,7 +225,7 @@ def fates(base: sqlite3.Connection, sites: Sequence[str], since: str) -> tuple[i
 
 
 def unseen(base: sqlite3.Connection, site: str, run: str, at: str) -> int:
-    """Mark a site's items that a run did not see; how many."""
+    """Marks the items of a site as deleted that a run did not see. Returns their number."""
     total = 0
     for (table,) in base.execute(_ITEMS).fetchall():
         total += base.execute(
@@ -238,18 +238,18 @@ def unseen(base: sqlite3.Connection, site: str, run: str, at: str) -> int:
 
 
 def quoted(name: str) -> str:
-    """A name as SQL has it."""
+    """Quotes a name for SQL."""
     return '"' + name.replace('"', '""').replace("\0", "") + '"'
 
 
 def clean(value: str) -> str:
-    """A text that can be encoded."""
+    """Returns a text that can be encoded."""
     return value if value.isascii() else whole(value)
 
 
 def _known(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> dict[tuple[str, str], ItemState]:
-    """The states of the rows that the table has. A row of an older gossamer has no hash: whatever comes is a
-    change."""
+    """Returns the states of the rows that the table already has. A row of an older version of gossamer has no
+    hash, so any new content counts as a change."""
     kind, keys = rows[0].kind, list({clean(row.key): row.key for row in rows}.items())
     known = {}
     for first in range(0, len(keys), CHUNK):
@@ -291,7 +291,8 @@ _TYPES = {
 
 
 class Sqlite:
-    """The TableSink of `.sqlite`. Columns that a table lacks are added, those of untyped dicts as they come.
+    """The TableSink of `.sqlite`. Columns that a table lacks are added. Untyped dicts add a column for each
+    new field.
 
     Decimals are NUMERIC (15 digits).
     """
@@ -309,22 +310,24 @@ class Sqlite:
         self._columns = columns
         self._overwrite = overwrite
         self.refused: Counter[str] = Counter()
-        """Rows that were refused, by kind, until somebody clears it."""
+        """Refused rows by kind. The reader of the counter clears it."""
         self._refuse: Refuse = counting(refuse or Aside(os.path.dirname(self.path)).refuse, self.refused)
         self._wait = wait
-        """Seconds to wait for another process's transaction."""
+        """The maximum number of seconds to wait for the transaction of another process."""
         self._base: sqlite3.Connection | None = None
         self._inserts: dict[str, tuple[tuple[str, ...], tuple[str, str]]] = {}
         self._types: dict[str, dict[str, str]] = {}
-        """By kind: the types of the columns that need a look at each value, as the table has them."""
+        """By kind: the types of the columns whose values must be checked one by one, as declared in the
+        table."""
         self._misfits: list[Misfit] = []
 
     def target(self) -> str:
-        """Absolute path of the database."""
+        """Returns the absolute path of the database."""
         return self.path
 
     def prepare(self) -> int:
-        """Make the file and the tables of the declared kinds (overwrite: of a new file); always 0."""
+        """Creates the file and the tables of the declared kinds, in a new file with overwrite. Returns 0.
+        Raises UsageError, SinkError, DiskFull."""
         folder = os.path.dirname(self.path)
         if not os.path.isdir(folder):
             raise UsageError(f"{self.path}: there is no folder {folder}; make it first")
@@ -342,7 +345,7 @@ class Sqlite:
         return 0
 
     def upsert(self, rows: Sequence[Row]) -> None:
-        """See `parts.TableSink`."""
+        """See `interfaces.TableSink`."""
         kinds: dict[str, list[Row]] = {}
         for row in rows:
             kinds.setdefault(row.kind, []).append(row)
@@ -353,31 +356,31 @@ class Sqlite:
                 self._put(kinds, singly=True)
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
-        """See `parts.HistorySink`."""
+        """See `interfaces.HistorySink`."""
         with self._mapped(), self._transaction() as base:
             gone(base, pages)
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
-        """See `parts.HistorySink`."""
+        """See `interfaces.HistorySink`."""
         with self._mapped(), self._transaction() as base:
             return missing(base, site, run, at)
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
-        """See `parts.HistorySink`."""
+        """See `interfaces.HistorySink`."""
         with self._mapped(), self._transaction() as base:
             return fates(base, sites, since)
 
     def unseen(self, site: str, run: str, at: str) -> int:
-        """See `parts.HistorySink`."""
+        """See `interfaces.HistorySink`."""
         with self._mapped(), self._transaction() as base:
             return unseen(base, site, run, at)
 
     def close(self) -> None:
-        """Let the connection go; the last one folds the WAL into the file, also that of processes that are
-        gone."""
+        """Closes the connection. The last connection merges the WAL into the file, even a WAL that killed
+        processes left."""
         if self._base is None and os.path.exists(f"{self.path}-wal"):
             with self._mapped():
-                # the file is opened when it is read
+                # the file is opened only when it is read
                 self._connect().execute("SELECT count(*) FROM sqlite_master")
         if self._base is not None:
             self._base.close()
@@ -385,9 +388,12 @@ class Sqlite:
         self._inserts.clear()
 
     def _put(self, kinds: Mapping[str, list[Row]], *, singly: bool = False) -> None:
-        """Write rows by their kind; those with values that do not fit are kept aside, too. `singly`: some
-        table has rules that somebody gave it; rows that it refuses are kept aside. (Not always so: what a
-        savepoint keeps costs 2 us a row.)"""
+        """Writes rows by kind. A row with values that do not fit is written, and also recorded as refused
+        (`rejects`).
+
+        `singly`: writes each row in a savepoint, and records rows as refused that violate a constraint which
+        a user gave the table. This is not the default, because a savepoint costs 2 us per row.
+        """
         self._misfits.clear()
         with self._transaction() as base:
             for kind, group in kinds.items():
@@ -414,7 +420,7 @@ class Sqlite:
 
     def _connect(self) -> sqlite3.Connection:
         if self._base is None:
-            # the road calls from one thread at a time, not always the same one
+            # the worker calls from one thread at a time, but not always from the same one
             self._base = sqlite_wal.connect(self.path, self._wait, by_hand=True)
         return self._base
 
@@ -426,7 +432,8 @@ class Sqlite:
             yield base
             base.execute("COMMIT")
         except BaseException:
-            self._inserts.clear()  # a table made in this transaction is gone with it
+            # The rollback also removes tables of this transaction.
+            self._inserts.clear()
             if base.in_transaction:
                 base.execute("ROLLBACK")
             raise
@@ -434,10 +441,10 @@ class Sqlite:
     def _table(
         self, base: sqlite3.Connection, kind: str, loose: Sequence[str] = ()
     ) -> tuple[tuple[str, ...], tuple[str, str]]:
-        """Make or widen the table of a kind inside the transaction; its column names, and what stands around
-        the rows in its upsert.
+        """Creates the table of a kind inside the transaction, or adds the columns that it lacks. Returns its
+        column names, and the SQL before and after the rows of its upsert.
 
-        `loose`: fields of untyped dicts; then the names are all that such rows ever had.
+        `loose`: the fields of untyped dicts. The returned names are then all fields that such rows ever had.
         """
         columns = _all_of(kind, self._columns.get(kind))
         table = _name(kind)
@@ -489,7 +496,7 @@ class Sqlite:
 
 
 def _all_of(kind: str, declared: Sequence[Column] | None) -> list[Column]:
-    """The columns of a table: those of its kind, and ours."""
+    """Returns the columns of a table: those of its kind, and those that gossamer adds. Raises ConfigError."""
     more = STORED if kind not in RECORDS else ()
     own = (*(declared or OURS), *more)
     columns = [Column("_key"), *(column for column in own if column.name != "_key"), Column(EXTRA)]
@@ -503,7 +510,7 @@ def _all_of(kind: str, declared: Sequence[Column] | None) -> list[Column]:
 
 @contextlib.contextmanager
 def _savepoint(base: sqlite3.Connection) -> Iterator[None]:
-    """All that is done within, or nothing of it."""
+    """Opens a savepoint, and rolls it back after an IntegrityError."""
     base.execute("SAVEPOINT row")
     try:
         yield
@@ -524,8 +531,8 @@ def _put(
     types: Mapping[str, str],
     misfits: list[Misfit],
 ) -> None:
-    """Write rows of a kind. `types`: of columns that need a look; `misfits` gets the rows with values that do
-    not fit."""
+    """Writes rows of a kind. `types`: the types of the columns whose values must be checked. Rows with values
+    that do not fit are added to `misfits`."""
     if kind not in RECORDS:
         rows = changed(base, _name(kind), rows)
     names = into[0]
@@ -541,7 +548,7 @@ def _put(
                     cells_of_row[n] = binary(cells_of_row[n]) or cells_of_row[n]
     try:
         insert(base, into[1], cells)
-    except (UnicodeEncodeError, OverflowError):  # half a surrogate pair, an integer beyond 64 bits
+    except (UnicodeEncodeError, OverflowError):  # an unpaired surrogate, or an integer of more than 64 bits
         for at, row in enumerate(rows):
             careful_cells = careful(names, cells[at])
             if any(type(value) is int and careful_cells[n] is None for n, value in enumerate(cells[at])):
@@ -551,15 +558,14 @@ def _put(
 
 
 def _changed(names: Sequence[str], there: Sequence[str]) -> str:
-    """What becomes of the columns of a row that is written again; `there`: columns of the table that rows had
-    once are null."""
+    """Returns the SET clause of an upsert. Columns in `there`, which rows once had, become null."""
     ours = {name.lower() for name in names}
     new = [f"{quoted(name)}=excluded.{quoted(name)}" for name in names if name != "_key"]
     return ", ".join(new + [f"{quoted(name)}=NULL" for name in there if name.lower() not in ours])
 
 
 def _keyed(base: sqlite3.Connection, around: tuple[str, str], width: int) -> bool:
-    """Whether rows can be upserted: the `_key` of a table is one."""
+    """Returns whether rows can be upserted, because `_key` is a unique key of the table."""
     try:
         base.execute(f"EXPLAIN {around[0]} ({', '.join('?' * width)}) {around[1]}", [None] * width)
     except sqlite3.OperationalError as error:
@@ -570,8 +576,8 @@ def _keyed(base: sqlite3.Connection, around: tuple[str, str], width: int) -> boo
 
 
 def _held(there: Mapping[str, str], columns: Sequence[Column]) -> str:
-    """What would be kept otherwise than it is: texts in a column of numbers, which makes `7` of `007`.
-    `there`: types of the columns."""
+    """Returns a message about the first column that would change its values, because text goes into a column
+    of numbers (`007` would become `7`), or "". `there`: the declared types by column name in lower case."""
     for column in columns:
         kept, wanted = there.get(column.name.lower(), ""), _type(column)
         if kept and column.type != "time" and _holds_text(wanted) and not _holds_text(kept):
@@ -584,7 +590,7 @@ def _foreign(path: str, kind: str) -> str:
 
 
 def _name(kind: str) -> str:
-    """The table of a kind, quoted; names that SQLite or we keep for ourselves get a `_`."""
+    """Returns the quoted table name of a kind. A name that SQLite or gossamer reserves gets a leading `_`."""
     return quoted(f"_{kind}" if kind.lower().startswith("sqlite_") or kind.lower() in TAKEN else kind)
 
 
@@ -597,7 +603,8 @@ def _type(column: Column) -> str:
 
 
 def _holds_text(kept: str) -> bool:
-    """Whether a column of a type keeps text that looks like a number as it is: SQLite's own rule."""
+    """Returns whether a column of a type keeps text that looks like a number unchanged, according to SQLite's
+    type affinity rules."""
     kept = kept.upper()
     return "INT" not in kept and any(word in kept for word in ("CHAR", "CLOB", "TEXT", "BLOB"))
 

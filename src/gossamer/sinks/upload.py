@@ -1,8 +1,9 @@
-"""Closed parts go to a store of objects, in a thread beside the crawl; what is sent is removed here.
+"""Uploads closed parts to an object store, in a thread beside the crawl, and removes the local files
+afterwards.
 
-A part that is ready has a file `NAME.ready`; when it is there, `NAME.sent` stands for it. So a process that
-dies leaves nothing unclear: the next one sends what is ready, once more where it was under way. One process
-of a crawl sends at a time.
+A part that is ready for upload has a marker file `NAME.ready`. After the upload, the marker `NAME.sent`
+replaces its files. Therefore a killed process leaves no unclear state: the next process uploads every ready
+part, again if its upload was interrupted. Only one process of a crawl uploads at a time.
 """
 
 from __future__ import annotations
@@ -21,18 +22,19 @@ from gossamer.sinks.object_store import ObjectFolder
 from gossamer.sinks.rotating import READY, SENT
 
 MOST_WAITING = 512 << 20
-"""Bytes of parts that wait; beyond that rows wait, too."""
+"""The maximum number of bytes in parts that wait for the upload. Above it, new rows wait too."""
 PATIENCE = 3.0
-"""Seconds without any progress after which a store counts as away: who waits for it then asks again
-(`road.waiting`)."""
+"""The number of seconds without progress after which a store counts as away. The caller then retries
+(`worker.outputs`)."""
 AGAIN = 1.0
 
 Files = Callable[[str], Sequence[tuple[str, str]]]
-"""A part's name -> its files: where each is, and its name over there."""
+"""A function that returns the files of a part, given its name, as (local path, name in the store)."""
 
 
 class Sender:
-    """Sends the ready parts of a folder. `most`: bytes that may wait."""
+    """Uploads the ready parts of a folder. `most`: the maximum number of waiting bytes. `patience`: seconds
+    without progress after which waiting ends with SinkAway."""
 
     def __init__(
         self,
@@ -56,7 +58,7 @@ class Sender:
         self._lasting: SinkError | None = None
 
     def ready(self, name: str) -> None:
-        """A part is closed: it may go."""
+        """Marks a closed part as ready, and starts the upload. Raises SinkError, DiskFull."""
         try:
             size = sum(os.stat(path).st_size for path, _ in self._files(name) if os.path.exists(path))
             with open(f"{self._folder}/{name}{READY}", "w", opener=open_file) as marker:
@@ -67,7 +69,8 @@ class Sender:
         self.wake()
 
     def wake(self) -> None:
-        """Look for what is ready. Raises SinkError when the store refuses what we send."""
+        """Starts the upload if parts are ready. Raises SinkError if the store has refused an upload
+        permanently."""
         if self._lasting is not None:
             raise self._lasting
         if self._waiting() and (self._thread is None or not self._thread.is_alive()):
@@ -76,13 +79,14 @@ class Sender:
         self._news.set()
 
     def room(self) -> None:
-        """Wait until less than `most` bytes wait. Raises SinkAway when the store takes nothing."""
+        """Waits until at most `most` bytes wait for the upload. Raises SinkAway if the store accepts
+        nothing."""
         if self._weight() > self._most:
             self._until(lambda: self._weight() <= self._most)
 
     def finish(self) -> None:
-        """Wait until all is sent. Raises SinkAway when the store takes nothing: a later call sends it, or the
-        next run."""
+        """Waits until everything is uploaded. Raises SinkAway if the store accepts nothing. A later call or
+        the next run then uploads the rest."""
         self._until(lambda: not self._waiting())
 
     def _until(self, done: Callable[[], bool]) -> None:
@@ -90,7 +94,7 @@ class Sender:
         while not done():
             self.wake()
             time.sleep(0.02)
-            if (now := self._weight()) != left:  # it goes on
+            if (now := self._weight()) != left:  # the upload makes progress
                 left, waits = now, time.monotonic() + self._patience
             elif time.monotonic() > waits:
                 raise SinkAway(
@@ -98,7 +102,7 @@ class Sender:
                 )
 
     def _run(self) -> None:
-        """The thread: send until nothing is ready."""
+        """The body of the thread: uploads until no part is ready."""
         lock = open_file(f"{self._folder}/.lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             while names := self._waiting():
@@ -121,7 +125,7 @@ class Sender:
 
     def _send(self, name: str) -> None:
         here = f"{self._folder}/{name}"
-        if not os.path.exists(here + READY):  # another process did
+        if not os.path.exists(here + READY):  # another process uploaded the part
             return
         files = [(path, there) for path, there in self._files(name) if os.path.exists(path)]
         for path, there in files:

@@ -1,9 +1,9 @@
-"""What all stores that keep one row a key have in common: history, rows that do not fit, connections made
-anew.
+"""The shared part of all stores with one row per key: history, rows that do not fit, reconnection.
 
-A store is a Driver; `Upserts` makes a TableSink of it. A batch that a store refuses is halved until the row
-is found that it cannot hold; that one is kept aside (`aside`), the rest is written. So is a row with a value
-that does not fit its column: the row is written without it (`_extra` has it), and kept aside with the reason.
+A store is a Driver, and `Upserts` makes a TableSink of it. If a store refuses a batch, the batch is halved
+until the row that the store cannot hold is found. That row is recorded as refused (`rejects`), and the other
+rows are written. A row with a value that does not fit its column is written without the value, which goes to
+`_extra`, and is also recorded with the reason.
 """
 
 from __future__ import annotations
@@ -30,76 +30,77 @@ _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 class Unfit(Exception):
-    """A store refuses a batch because of what is in it; nothing of the batch was written, or may be written
-    again."""
+    """A store refuses a batch because of its content. Nothing of the batch was written, or the batch may be
+    written again."""
 
 
 Written = tuple[Row, ItemState | None]
-"""A row, and its state when it is an item."""
+"""A row, with its state if it is an item."""
 
 
 class Driver(Protocol):
-    """One store. Calls come from one thread at a time. All raise SinkAway (then `drop` is called), SinkError,
-    UsageError."""
+    """The driver of one store. Its methods are called from one thread at a time. All raise SinkAway (after
+    which `drop` is called), SinkError, UsageError."""
 
     where: str
     misfits: list[Misfit]
-    """Rows of the batch with values that the store cannot hold, noted by `put`."""
+    """Rows of the batch with values that the store cannot hold. `put` adds them."""
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """Connect, see to the tables of these kinds."""
+        """Connects, and creates or extends the tables of these kinds."""
 
     def begin(self) -> contextlib.AbstractContextManager[None]:
-        """A batch: a transaction where there is one."""
+        """Begins a batch, in a transaction if the store has them."""
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
-        """States of the items that are there."""
+        """Returns the states of those items that the store has."""
 
     def past(self, kind: str, past: Sequence[Past]) -> None:
-        """Put states that ended into the history; one that is there stays as it is."""
+        """Writes past states to the history. A state that is already there is not changed."""
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
-        """Write rows of different keys over what is there; durable when `begin` ends. `careful`: texts are
-        cleaned. Raises Unfit."""
+        """Writes rows with different keys, and replaces the stored rows. They are durable when the context of
+        `begin` exits. `careful`: removes NUL and unpaired surrogates from texts. Raises Unfit."""
 
     def drop(self) -> None:
-        """Let the connection go, also a broken one."""
+        """Closes the connection, even a broken one."""
 
 
 class Historian(Driver, Protocol):
-    """A store that can find items by their page, and by their site."""
+    """The driver of a store that can find items by their page and by their site."""
 
     def sighted(self, kind: str, runs: Sequence[tuple[str, str]]) -> None:
-        """Note which run saw an item last: (key, run)."""
+        """Records which run saw an item last, as (key, run)."""
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
-        """Mark the items of pages (URL, when)."""
+        """Marks the items of pages (URL, time as RFC 3339) as deleted."""
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
-        """How many of a site's items a run did not see, and how many are stored and not gone."""
+        """Returns how many stored items of a site a run did not see, and how many of the site's stored items
+        are not deleted."""
 
     def unseen(self, site: str, run: str, at: str) -> int:
-        """Mark a site's items that a run did not see; how many."""
+        """Marks the items of a site as deleted that a run did not see. Returns their number."""
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
-        """How many items of these sites are new, changed, and gone since a moment."""
+        """Returns how many items of these sites are new, changed and deleted since a time (RFC 3339)."""
 
 
 class Upserts:
-    """The TableSink over a driver."""
+    """The TableSink of a store with a driver."""
 
     def __init__(self, driver: Driver, kinds: Iterable[str], refuse: Refuse) -> None:
         self._driver, self._kinds = driver, tuple(kinds)
         self.refused: Counter[str] = Counter()
-        """Rows that were refused, by kind, until somebody clears it."""
+        """Refused rows by kind. The reader of the counter clears it."""
         self._refuse = counting(refuse, self.refused)
 
     def target(self) -> str:
-        """The store's URL without secrets."""
+        """Returns the store's URL without secrets."""
         return self._driver.where
 
     def prepare(self) -> int:
-        """See `parts.TableSink`."""
+        """See `interfaces.TableSink`."""
         try:
             with self._whole():
                 self._driver.prepare(self._kinds)
@@ -108,12 +109,12 @@ class Upserts:
         return 0
 
     def upsert(self, rows: Sequence[Row]) -> None:
-        """See `parts.TableSink`."""
+        """See `interfaces.TableSink`."""
         with self._whole():
             self._some(rows)
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Closes the connection."""
         self._driver.drop()
 
     @contextlib.contextmanager
@@ -161,33 +162,33 @@ class Upserts:
             self._driver.put(kind, [*found.rows.values()], careful)
 
     def _sighted(self, kind: str, runs: list[tuple[str, str]]) -> None:
-        """This store does not keep that."""
+        """Does nothing, because this store does not record which run saw an item."""
 
 
 class HistoryUpserts(Upserts):
-    """One that marks what is gone (`parts.HistorySink`)."""
+    """The TableSink of a store that marks deleted items (`interfaces.HistorySink`)."""
 
     def __init__(self, driver: Historian, kinds: Iterable[str], refuse: Refuse) -> None:
         super().__init__(driver, kinds, refuse)
         self._historian = driver
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
-        """See `parts.HistorySink`."""
+        """See `interfaces.HistorySink`."""
         with self._whole(), self._driver.begin():
             self._historian.gone(pages)
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
-        """See `parts.HistorySink`."""
+        """See `interfaces.HistorySink`."""
         with self._whole(), self._driver.begin():
             return self._historian.missing(site, run, at)
 
     def unseen(self, site: str, run: str, at: str) -> int:
-        """See `parts.HistorySink`."""
+        """See `interfaces.HistorySink`."""
         with self._whole(), self._driver.begin():
             return self._historian.unseen(site, run, at)
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
-        """See `parts.HistorySink`."""
+        """See `interfaces.HistorySink`."""
         with self._whole(), self._driver.begin():
             return self._historian.fates(sites, since)
 
@@ -196,9 +197,12 @@ class HistoryUpserts(Upserts):
 
 
 class TableColumns:
-    """The columns of a kind, and rows as their values. Untyped dicts, or `whole`: the own fields are one JSON
-    column `data`. `strict`: the store reads its JSON columns. `fits`: what the store's types hold, as of
-    `rows.fitted`; `misfits` gets the rows with values that do not fit."""
+    """The columns of a kind, and the conversion of rows to their values.
+
+    For untyped dicts, or with `whole`, the row's own fields are one JSON column `data`. `strict`: the store
+    parses its JSON columns, so text in them is encoded too. `fits`: the converters by column type
+    (`rows.fitted`). Rows with values that do not fit are added to `misfits`.
+    """
 
     def __init__(
         self,
@@ -226,8 +230,8 @@ class TableColumns:
         )
 
     def values(self, rows: Sequence[Written], careful: bool = False) -> list[list[Any]]:
-        """Of each row a value for each column: text, numbers, bools, lists of texts, None; JSON, times and
-        decimals as text."""
+        """Returns for each row one value per column: text, numbers, bools, lists of texts, or None. JSON,
+        times and decimals are text."""
         if self._record is not None and all(type(row.data) is PageRecord for row, _ in rows):
             record = self._record
             found = [
@@ -260,13 +264,15 @@ class TableColumns:
 def state_of(
     content: str | None, first: str | None, seen: str | None, changed: str | None, deleted: str | None
 ) -> ItemState:
-    """A state as a store holds it; a row that others wrote may lack parts of it."""
+    """Returns a state from the columns of a stored row. A row that another program wrote may lack some of
+    them."""
     return ItemState(content or "", first or seen or "", seen or "", changed or seen or "", deleted)
 
 
 def clean(value: str) -> str:
-    """A text that any store can hold: no NUL, no half of a surrogate pair."""
-    if "\\u0000" in value and value[:1] in "{[":  # JSON, in which a NUL is written so
+    """Returns a text that any store can hold: without NUL and unpaired surrogates."""
+    # JSON contains a NUL as an escape sequence.
+    if "\\u0000" in value and value[:1] in "{[":
         value = _NUL.sub(r"\1\\ufffd", value)
     return value.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 

@@ -1,9 +1,9 @@
-"""Valkey or Redis: hashes, upserted by key, and lists, by the journal; the client is the frontier's own
-library.
+"""Valkey or Redis: hashes, which are upserted by key, and lists, which are appended through the journal. The
+client is the frontier's library.
 
-`?hash=books`: one hash, its fields are the items' keys, its values JSON. `?hash=book:{key}`: a hash an item,
-as `HGETALL` reads it. `{kind}` in a name stands for the kind. `?list=NAME`: JSON pushed to the right of a
-list.
+`?hash=books` is one hash, with the items' keys as fields and JSON as values. `?hash=book:{key}` is one hash
+per item, as `HGETALL` reads it. `{kind}` in a name stands for the kind. `?list=NAME` is a list to whose right
+end JSON is pushed.
 """
 
 from __future__ import annotations
@@ -49,11 +49,12 @@ redis.call('SET', KEYS[2], ARGV[2], 'EX', ARGV[3])
 return ARGV[2]
 """
 KEPT = 90 * 86_400
-"""Seconds for which a list's store remembers how far it got, after the last push."""
+"""How many seconds the store remembers the position of a list after the last push."""
 
 
 class RowsConnection:
-    """One connection, made when it is needed; what it raises, as ours."""
+    """One connection, which is opened when it is first needed. Converts the client's errors to those of
+    sinks."""
 
     def __init__(self, place: SinkUrl) -> None:
         scheme, _, rest = place.url.partition("://")
@@ -62,7 +63,7 @@ class RowsConnection:
 
     @contextlib.contextmanager
     def use(self) -> Iterator[Any]:
-        """The client; its errors become SinkAway, SinkError, Unfit."""
+        """Yields the client, and converts its errors to SinkAway, SinkError or Unfit."""
         try:
             if self._client is None:
                 self._client = redis.Redis.from_url(
@@ -95,14 +96,14 @@ class RowsConnection:
             raise SinkError(f"{self.where}: {error}") from error
 
     def drop(self) -> None:
-        """Let the connection go."""
+        """Closes the connection."""
         client, self._client = self._client, None
         if client is not None:
             client.close()
 
 
 def hashes(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> Upserts:
-    """The TableSink of `?hash=`. Raises UsageError."""
+    """Returns the TableSink of `?hash=`. Raises UsageError."""
     if overwrite:
         raise UsageError(
             f"-O {place.where}: hashes are not emptied here: write them with -o, delete them with DEL"
@@ -111,9 +112,12 @@ def hashes(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool 
 
 
 class Hashes:
-    """The Driver of hashes. A batch is one MULTI: whole or not at all; the history is the hash `_history`.
-    The set `_columns` says which fields of a hash an item are ours (its name's pattern, a blank, the field):
-    others' stay."""
+    """The Driver for hashes. A batch is one MULTI, which is applied completely or not at all. The history is
+    the hash `_history`.
+
+    With one hash per item, the set `_columns` contains the fields that gossamer created, as the pattern of
+    the hash's name, a space, and the field. Fields of other programs stay.
+    """
 
     def __init__(self, place: SinkUrl) -> None:
         self._client = RowsConnection(place)
@@ -123,13 +127,13 @@ class Hashes:
         self._pipe: Any = None
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """See that it is there."""
+        """Checks the connection. Hashes need no preparation."""
         with self._client.use():
             pass
 
     @contextlib.contextmanager
     def begin(self) -> Iterator[None]:
-        """A batch."""
+        """Begins a batch. Its commands are sent at the end."""
         with self._client.use() as client:
             self._pipe = client.pipeline(transaction=True)
             yield
@@ -193,7 +197,7 @@ class Hashes:
         self._pipe.sadd(COLUMNS, *{self._note(kind, field) for _, fields in new for field in fields})
 
     def _gone(self, kind: str, new: Sequence[tuple[bytes, Mapping[bytes, bytes]]]) -> list[list[bytes]]:
-        """Of each hash the fields that are ours, and that it is to have no longer."""
+        """Returns for each hash the fields that gossamer created and that the new row lacks."""
         with self._client.use() as client:
             pipe = client.pipeline(transaction=False)
             for called, _ in new:
@@ -217,7 +221,7 @@ class Hashes:
 
 
 class ValkeyLists:
-    """The Shipper of lists: rows and how far they got change in one script."""
+    """The Shipper for lists. One script pushes the rows and updates the position."""
 
     knows = True
 
@@ -227,12 +231,12 @@ class ValkeyLists:
         self.drop = self._client.drop
 
     def open(self) -> int:
-        """See `journal.Shipper`."""
+        """See `shipper.Shipper`."""
         with self._use() as client:
             return int(client.get(self._at()) or 0)
 
     def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
-        """See `journal.Shipper`."""
+        """See `shipper.Shipper`."""
         with self._use() as client:
             rows = [bytes(line.row) for line in lines]
             return int(client.eval(_PUSH, 2, _raw(self._list), self._at(), start, end, KEPT, *rows))
@@ -256,7 +260,7 @@ def _data(row: Row, state: ItemState | None) -> dict[str, Any]:
 
 def _object(raw: bytes | None) -> dict[str, Any]:
     try:
-        found = json.loads(raw or b"{}")  # takes decimals that are no float
+        found = json.loads(raw or b"{}")  # accepts numbers that no float can hold
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -1,11 +1,11 @@
-"""WARC 1.1 records of answers (ISO 28500), each a gzip member of its own, and the lines of their index.
+"""Whole responses as WARC 1.1 (ISO 28500): one file `pages.warc.gz` that continues in parts, or a folder of
+parts, each with its CDXJ index beside it.
 
-A body that came packed is stored as it is in its member: unpacking the member gives it back, and no time is
-lost in packing it twice. A body that was written before (the same bytes, the same coding) is not written
-again: a revisit record names the first one. An answer 304 is a revisit record, too.
-
-
-Whole answers as WARC 1.1: `pages.warc.gz`, or a folder of parts, each with its index (CDXJ) beside it."""
+Each record is a gzip member of its own. A compressed body is stored in its member without compressing it
+again, which saves time, and decompressing the member restores it. A body that was written before (same bytes,
+same Content-Encoding) is not written again. A revisit record refers to the first one instead. A 304 response
+is a revisit record too.
+"""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ PROFILE, UNCHANGED = (
     for what in ("identical-payload-digest", "server-not-modified")
 )
 REMEMBERED = 50_000
-"""Bodies that are known again, the last ones."""
+"""The number of most recent bodies that are remembered to find repeated ones."""
 _encode = msgspec.json.Encoder().encode
 _TRANSFER = re.compile(rb"\n(?i:transfer-encoding:)")
 _STORED = 65535
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-_BASE32 = [a + b for a in _LETTERS for b in _LETTERS]  # base64.b32encode takes five times as long
+_BASE32 = [a + b for a in _LETTERS for b in _LETTERS]  # base64.b32encode is five times slower
 
 
 class First(NamedTuple):
-    """Where a body was written: byte in the output, of which URL, when."""
+    """The first record of a body: its byte offset in the output, its URL, and its date."""
 
     at: int
     url: str
@@ -52,9 +52,13 @@ class First(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """The records of an answer, `data`, and its request, `asked`. `body`: what tells its body from others;
-    `first`: where that was written before, for all that was known then. `by`: who made them; another output
-    makes its own, as IDs are of one record each."""
+    """A response that was encoded in advance.
+
+    `by`: the Records object that made it. Another output encodes the response again, because record IDs are
+    unique. `answer`: the ID of the response record. `body`: the hash and the Content-Encoding of the body,
+    which identify it. `first`: the earlier record of the same body, if one was known at that time. `data`:
+    the response record. `asked`: the request record.
+    """
 
     by: object
     date: str
@@ -67,14 +71,14 @@ class Packed(NamedTuple):
 
 
 class Records:
-    """Makes the records of one output."""
+    """Encodes the records of one output."""
 
     def __init__(self) -> None:
         self._bodies: dict[tuple[bytes, bytes], First] = {}
         self._seed, self._made = secrets.randbits(120), count(1)
 
     def info(self, name: str) -> bytes:
-        """The warcinfo record that begins a file."""
+        """Returns the warcinfo record, with which a file begins."""
         block = f"software: gossamer/{__version__}\r\nformat: WARC File Format 1.1\r\n".encode()
         now = moment(datetime.now(UTC).timestamp())
         head = (
@@ -84,12 +88,13 @@ class Records:
         return member(head.encode("utf-8", "replace"), block, b"")
 
     def begin(self, at: int) -> None:
-        """What follows is written at byte `at` of the output: what was remembered beyond was cut."""
+        """Forgets bodies at byte `at` of the output and later, which were cut. The next record is written at
+        `at`."""
         while self._bodies and self._bodies[last := next(reversed(self._bodies))].at >= at:
             del self._bodies[last]
 
     def pack(self, raw: Raw) -> Packed:
-        """What can be made before it is known where it is written."""
+        """Encodes the parts of a response's records that do not depend on their position."""
         date, answer, sent, body = moment(raw.at), self._id(), raw.exchange.sent, raw.exchange.body
         hashed, coding = sha1(body, usedforsecurity=False).digest(), _coding(raw.exchange.head)
         digest, first = "-" if raw.status == 304 else _digest(hashed), self._bodies.get((hashed, coding))
@@ -99,8 +104,8 @@ class Records:
         )
 
     def add(self, raw: Raw, at: int, offset: int, name: str) -> tuple[bytes, IndexLine]:
-        """The records of an answer and its request. `at`: byte in the output, `offset`: in its file, called
-        `name`."""
+        """Returns the records of a response and its request, and the index line. `at` is the byte offset in
+        the output, `offset` that in the file `name`."""
         packed: Packed = raw.packed if raw.packed is not None and raw.packed.by is self else self.pack(raw)
         data, date, first = packed.data, packed.date, None
         if raw.status != 304 and raw.exchange.body:
@@ -117,7 +122,7 @@ class Records:
         return data + packed.asked, line(surt(raw.url), day, place)
 
     def _request(self, raw: Raw, date: str, answer: str, sent: bytes) -> bytes:
-        """The request's record; none where nobody knows what was sent."""
+        """Returns the record of the request, or b"" if the sent bytes are unknown."""
         if not sent:
             return b""
         said = (
@@ -127,11 +132,14 @@ class Records:
         return member(said.encode("utf-8", "replace"), sent, b"")
 
     def _first(self, key: tuple[bytes, bytes], own: First) -> First | None:
-        """Where this body was written before; else it is remembered."""
+        """Returns the first record of a body if it was written before. Otherwise remembers `own`, and returns
+        None."""
         found = self._bodies.get(key)
         if found is None:
             self._bodies[key] = own
-            if len(self._bodies) > REMEMBERED:  # a half at once: one at a time from a dict's front is slow
+            # Half of them are removed at once, because removing single entries from the front of a dict is
+            # slow.
+            if len(self._bodies) > REMEMBERED:
                 self._bodies = dict(list(self._bodies.items())[REMEMBERED // 2 :])
         return found
 
@@ -141,9 +149,11 @@ class Records:
 
 
 def _answer(raw: Raw, date: str, answer: str, digest: str, coding: bytes, first: First | None) -> bytes:
-    """The record of an answer whose ID is `answer`. `first`: where its body was written before."""
+    """Returns the record of a response. `answer` is the record's ID. `first` is the earlier record of the
+    same body, if any."""
     head, body, kind, fields = raw.exchange.head, raw.exchange.body, "response", ""
-    if b"ransfer-" in head:  # the coding is taken off; who reads the record must not look for chunks
+    # The body is stored without its transfer coding, so a reader of the record must not look for chunks.
+    if b"ransfer-" in head:
         head = _TRANSFER.sub(b"\nX-Crawler-Transfer-Encoding:", head)
     if raw.cut:
         fields = "WARC-Truncated: length\r\n"
@@ -167,7 +177,7 @@ def _answer(raw: Raw, date: str, answer: str, digest: str, coding: bytes, first:
 
 
 def _coding(head: bytes) -> bytes:
-    """The first Content-Encoding of a head, in lower letters; b"" where there is none."""
+    """Returns the first Content-Encoding of a response head in lower case, or b"" if there is none."""
     return head.lower().partition(b"\ncontent-encoding:")[2].partition(b"\n")[0].strip()
 
 
@@ -177,8 +187,8 @@ def _digest(hashed: bytes) -> str:
 
 
 def member(said: bytes, head: bytes, body: bytes, packed: bool = False) -> bytes:
-    """A record as a gzip member: its header, the block in two pieces, the lines that end it. `packed`: the
-    body is not packed again."""
+    """Returns a record as a gzip member: its header, its block in two pieces, and the line breaks that end
+    it. `packed`: the body is compressed already, and is stored unchanged."""
     if not packed or not body:
         out: bytes = isal_zlib.compress(b"".join((said, head, body, b"\r\n\r\n")), 1 if body else 0, 31)
         return out
@@ -204,7 +214,7 @@ def member(said: bytes, head: bytes, body: bytes, packed: bool = False) -> bytes
 
 
 def moment(seconds: float) -> str:
-    """A WARC-Date that gives the same float back.
+    """Formats a time as a WARC-Date from which the same float can be read.
 
     >>> moment(1.25)
     '1970-01-01T00:00:01.250000000Z'
@@ -219,17 +229,18 @@ def _second(whole: int) -> str:
 
 
 MOST = 1 << 30
-"""Bytes after which the next part begins."""
+"""The size in bytes after which the next part begins."""
 SMALL = 32 << 10
-"""Bytes of a body whose record is made on the loop: 30 us, where the thread takes twice that; of this many a
-fifth of a millisecond."""
+"""The maximum size in bytes of a body whose record is encoded in the event loop. Encoding there takes 30 us,
+half of the time in a thread. A body of this size takes a fifth of a millisecond."""
 LATELY = 1000
-"""Appends of ours that are known again: more than a store that lost its last second forgets."""
+"""The number of this process's last appends that are remembered: more than a store that lost its last second
+has forgotten."""
 
 
 class Wrote(NamedTuple):
-    """An append of ours: bytes `at` to `end` of the output, and the last ones of them, in the part that
-    begins at `start`."""
+    """An append of this process: bytes `at` to `end` of the output, with the last bytes of them (`tail`), in
+    the part that begins at `start`."""
 
     at: int
     end: int
@@ -238,7 +249,8 @@ class Wrote(NamedTuple):
 
 
 class Warc:
-    """The FileSink of whole answers. `most`: bytes of a part; `ended` hears of each part that is closed."""
+    """The FileSink of whole responses. `most`: the size of a part in bytes. `ended`: called with the start
+    and the end of each closed part."""
 
     def __init__(
         self,
@@ -258,11 +270,11 @@ class Warc:
         self._wrote: deque[Wrote] = deque(maxlen=LATELY)
 
     def target(self) -> str:
-        """Absolute path of the first part, or of the folder."""
+        """Returns the absolute path of the first part, or of the folder."""
         return self.parts.path
 
     def prepare(self) -> int:
-        """See `parts.FileSink`."""
+        """See `interfaces.FileSink`."""
         if self._overwrite:
             for start in self.parts.starts():
                 cdxj.forget(self.parts.where(start))
@@ -272,17 +284,18 @@ class Warc:
         return length
 
     def pack(self, rows: Sequence[Row]) -> None:
-        """See `parts.Packs`. What is large is left to the thread."""
+        """See `interfaces.Packs`. Large responses are encoded later, in the thread."""
         for row in rows:
             raw = row.data
             if isinstance(raw, Raw) and raw.packed is None and len(raw.exchange.body) <= SMALL:
                 raw.packed = self._records.pack(raw)
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
-        """See `parts.FileSink`."""
+        """See `interfaces.FileSink`."""
         start = self.parts.settle(committed)
         raws = [row.data for row in rows if isinstance(row.data, Raw)]
-        self._recall(committed)  # also where nothing follows: others may write there before we do again
+        # This is done even without new rows, because other processes may write before this one does again.
+        self._recall(committed)
         if not raws:
             if start < committed or not committed:
                 self.parts.file(start).append(committed - start, b"")
@@ -298,14 +311,14 @@ class Warc:
         return end
 
     def close(self, committed: int) -> None:
-        """End the last part at `committed` bytes; a run that goes on writes on in it."""
+        """Closes the last part at `committed` bytes. A run that resumes the crawl appends to it."""
         start = self.parts.settle(committed)
         if start < committed or not committed:
             self._end(start, committed)
 
     def _recall(self, committed: int) -> None:
-        """Forget the bodies of ours that are cut, also where others wrote since: a store may come back
-        without its last commits."""
+        """Forgets the bodies of this process's appends that were cut, even if other processes have written
+        since. A store may have lost its last commits."""
         known, cut = bool(self._wrote), committed
         while self._wrote and not self._stands(self._wrote[-1], committed):
             cut = min(cut, self._wrote.pop().at)
@@ -315,7 +328,7 @@ class Warc:
         return wrote.end <= committed and self.parts.ends_so(wrote.start, wrote.end, wrote.tail)
 
     def _made(self, raws: Sequence[Raw], start: int, committed: int) -> tuple[bytes, list[cdxj.IndexLine]]:
-        """The records that follow on `committed` bytes, and their lines in the index."""
+        """Returns the records that follow after `committed` bytes, and their index lines."""
         name, at = self.parts.name(start), committed
         pieces, lines = [] if start < committed else [self._records.info(name)], []
         at += sum(map(len, pieces))

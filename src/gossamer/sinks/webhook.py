@@ -1,10 +1,12 @@
-"""Webhooks: batches of rows as signed POSTs, after Standard Webhooks (standardwebhooks.com).
+"""Webhooks: batches of rows as signed POST requests, according to Standard Webhooks (standardwebhooks.com).
 
-The body is `{"rows": [{"kind", "key", "row"}, ...]}`. `webhook-id` names the batch: whatever goes wrong, the
-same rows come again under the same id, so a receiver that remembers ids has each row once.
-`webhook-signature` is `v1,` and the base64 of the HMAC-SHA256 of `ID.TIMESTAMP.BODY`. Any 2xx is a yes; 408,
-425, 429, 5xx and silence are tried again; 400, 413 and 422 mean the rows: they are said one by one, and those
-refused are kept aside; any other answer ends the crawl.
+The body is `{"rows": [{"kind", "key", "row"}, ...]}`. `webhook-id` identifies the batch. A batch is always
+repeated with the same rows and the same ID, so a receiver that remembers IDs gets each row once.
+`webhook-signature` is `v1,` and the base64 of the HMAC-SHA256 of `ID.TIMESTAMP.BODY`.
+
+Any 2xx status means success. After 408, 425, 429, 5xx or no response, the batch is retried. After 400, 413 or
+422, the rows are sent one by one, and those that fail again are recorded as refused. Any other status ends
+the crawl.
 """
 
 from __future__ import annotations
@@ -34,12 +36,12 @@ _HOPELESS = (
     pycurl.E_SSL_CACERT_BADFILE,
 )
 MOST = 100
-"""Rows of a batch, where `batch=` does not say."""
+"""The number of rows per batch without `batch=`."""
 
 
 class Webhook:
-    """The Shipper of one receiver. No redirect is followed; the address is the user's own, so private ones
-    are allowed."""
+    """The Shipper of one receiver. Redirects are not followed. Private addresses are allowed, because the
+    user chose the URL."""
 
     knows = False
 
@@ -53,7 +55,7 @@ class Webhook:
             self._most = int(place.given.get("batch", MOST))
         except ValueError as error:
             raise UsageError(
-                f"-o {self.where}: batch= is a number, a secret behind whsec_ is base64: {error}"
+                f"-o {self.where}: batch= must be a number, and a secret after whsec_ must be base64: {error}"
             ) from None
         if not self._secret:
             raise UsageError(f"-o {self.where}: the secret is empty")
@@ -61,11 +63,11 @@ class Webhook:
         self._curl: pycurl.Curl | None = None
 
     def open(self) -> int:
-        """Nothing to reach: the first batch tells."""
+        """Returns 0. The first batch shows whether the receiver responds."""
         return 0
 
     def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
-        """See `journal.Shipper`."""
+        """See `shipper.Shipper`."""
         for first in range(0, len(lines), self._most):
             some = lines[first : first + self._most]
             called = f"{self._name}-{start}-{first}"
@@ -80,7 +82,7 @@ class Webhook:
         return end
 
     def drop(self) -> None:
-        """See `journal.Shipper`."""
+        """See `shipper.Shipper`."""
         curl, self._curl = self._curl, None
         if curl is not None:
             curl.close()
@@ -89,7 +91,8 @@ class Webhook:
         self._refuse(self.where, Row(line.kind, line.key, msgspec.json.decode(line.row)), f"status {code}")
 
     def _post(self, called: str, lines: Sequence[JournalRow]) -> int:
-        """The status: 2xx or one of _ROWS; raises for any other."""
+        """Sends one batch. Returns the status, which is 2xx or in `_ROWS`. Raises SinkAway or SinkError for
+        any other."""
         body = msgspec.json.encode(
             {"rows": [{"kind": one.kind, "key": one.key, "row": one.row} for one in lines]}
         )

@@ -1,2 +1,2 @@
-"""What the whole fleet shares beside the frontier: workers, slots, rates, schedules, credits, proxy
-statistics, log-ins, near-duplicates."""
+"""State that the whole fleet shares in the store, apart from the frontier: workers, slots, rate limits,
+schedules, credits, proxy statistics, log-ins, near-duplicates."""

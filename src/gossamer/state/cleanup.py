@@ -1,7 +1,8 @@
-"""What cleaning works with: scans, looks and removals in small steps, between which the store is left alone.
+"""Removes data that is no longer needed, by age. It works in small steps with pauses, so that the store stays
+responsive.
 
-Taking away what nobody needs any more, by age. Never touched is what a crawl may still go on with:
-anything of one that is unfinished, paused, or ended with a queue.
+A crawl that can still continue keeps all its data: one that is unfinished, paused, or ended with URLs in its
+queue.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 SHARE = 4
-"""Times as long as a step took the store is left alone."""
+"""The pause after a step, as a multiple of the duration of the step."""
 MEASURED, EACH = 10_000, 100
-"""Keys whose bytes are asked for one by one; beyond them one of so many stands for all."""
+"""Number of keys whose size is measured individually. Beyond it, only one of EACH keys is measured and stands
+for the others."""
 
 
 class Removed(msgspec.Struct, frozen=True):
-    """What was, or would be, removed."""
+    """The number and the size of the keys that were removed, or would be in a dry run."""
 
     count: int = 0
     bytes: int = 0
@@ -41,13 +43,14 @@ class Removed(msgspec.Struct, frozen=True):
 
 
 class Broom:
-    """Cleans one store. `now`: its clock, seconds since the epoch; `dry`: only counts."""
+    """Cleans one store in small steps. `now` is the store's time in seconds since the epoch. With `dry`, it
+    only counts."""
 
     def __init__(self, store: Store, now: float, *, dry: bool) -> None:
         self.store, self.now, self.dry = store, now, dry
 
     async def pages(self, pattern: str) -> AsyncIterator[list[bytes]]:
-        """Keys that match, in pages."""
+        """Yields the matching keys in pages, with a pause after each page."""
         began = time.monotonic()
         async for page in scan(self.store, pattern):
             yield page
@@ -55,18 +58,18 @@ class Broom:
             began = time.monotonic()
 
     async def step(self, call: Awaitable[Any]) -> Any:
-        """A call that costs the store something."""
+        """Awaits a call that costs the store time, then pauses."""
         began = time.monotonic()
         found = await call
         await rest(began)
         return found
 
     async def do(self, call: Any) -> Any:
-        """A call that costs next to nothing."""
+        """Awaits a call that costs the store almost nothing."""
         return await self.store.guard(cast(Awaitable[Any], call))
 
     async def idle(self, page: list[bytes], age: float) -> list[bytes]:
-        """Those that nobody read or wrote for so long."""
+        """Returns the keys that nobody read or wrote for `age` seconds."""
         pipe = self.store.client.pipeline(transaction=False)
         for key in page:
             pipe.object("IDLETIME", key)
@@ -74,7 +77,8 @@ class Broom:
         return [key for key, idle in zip(page, got, strict=True) if isinstance(idle, int) and idle >= age]
 
     async def unlink(self, found: Iterable[bytes], before: int = 0) -> Removed:
-        """Remove keys; how many, and about how many bytes. `before`: how many were measured already."""
+        """Removes keys. Returns their number and approximate size in bytes. `before` is the number of keys
+        measured earlier."""
         page = list(found)
         if not page:
             return Removed()
@@ -87,19 +91,19 @@ class Broom:
         )
         if not self.dry:
             pipe = self.store.client.pipeline(transaction=False)
-            for key in page:  # one by one: they lie in many slots
+            for key in page:  # one by one, because they are in many slots
                 pipe.unlink(key)
             await self.store.guard(pipe.execute())
         return Removed(len(page), size * len(page) // len(asked))
 
 
 async def rest(began: float) -> None:
-    """Leave the store alone after a step that began then."""
+    """Pauses after a step that began at the monotonic time `began`."""
     await asyncio.sleep(min(0.1, SHARE * (time.monotonic() - began)))
 
 
 LETTERS = 500
-"""Dead letters looked at in one call."""
+"""Dead letters read in one call."""
 _OWNER = re.compile(rb"\{b:[0-9a-f]{3}\}(?![ho]:)([A-Za-z0-9][A-Za-z0-9._-]{0,79}):")
 _TAKE = """
 if redis.call('HGET', KEYS[1], 'state') ~= ARGV[1] or redis.call('HGET', KEYS[1], 'ended_at') ~= ARGV[2] then return 0 end
@@ -108,11 +112,12 @@ return 1
 """
 
 Hold = Callable[[str], AbstractContextManager[Any]]
-"""Within it no process of this machine runs the crawl; raises InUse."""
+"""A context manager that ensures that no process of this machine runs the crawl meanwhile. Raises InUse."""
 
 
 async def crawls(broom: Broom, age: float, hold: Hold, only: str | None = None) -> Removed:
-    """Crawls that ended so long ago with nothing left to do: all that the store has of them."""
+    """Removes crawls that ended at least `age` seconds ago with nothing left to do, including everything that
+    the store holds of them."""
     ripe = [record async for record in _records(broom, only) if await _ripe(broom, record, age)]
     if broom.dry:
         return Removed(len(ripe), (await _keys_of(broom, {record.name for record in ripe})).bytes)
@@ -130,8 +135,8 @@ async def crawls(broom: Broom, age: float, hold: Hold, only: str | None = None) 
 
 
 async def dead(broom: Broom, age: float, only: str | None = None) -> Removed:
-    """Dead letters so old of crawls that ended with nothing left to do; of a crawl that is named, whatever
-    its state."""
+    """Drops dead letters older than `age` seconds, of crawls that ended with nothing left to do. A crawl
+    named by `only` may have any state."""
     found = Removed()
     async for record in _records(broom, only):
         if only is None and not await _done(broom, record):
@@ -147,8 +152,7 @@ async def dead(broom: Broom, age: float, only: str | None = None) -> Removed:
 
 
 async def leases(broom: Broom) -> Removed:
-    """Leases that ran out of crawls that ended: they return to their queues, and free the slots of their
-    hosts."""
+    """Requeues expired claims of crawls that ended, which frees the slots of their hosts."""
     found = 0
     async for record in _records(broom, None):
         if record.state not in ENDED:
@@ -168,14 +172,14 @@ async def leases(broom: Broom) -> Removed:
 
 
 async def hosts(broom: Broom, age: float) -> Removed:
-    """The state of hosts that no crawl holds and nobody asked for so long; what has a time to live is left to
-    it."""
+    """Removes the state of hosts that no crawl holds and that was not used for `age` seconds. Leaves keys
+    that have a time to live."""
     found = Removed()
     async for page in broom.pages("{b:???}h:*"):
         idle = await broom.idle(page, age)
         pipe = broom.store.client.pipeline(transaction=False)
         for key in idle:
-            pipe.pttl(key)  # a look into the hash itself would count as use
+            pipe.pttl(key)  # PTTL, because reading the hash itself would count as use
         left = await broom.store.guard(pipe.execute()) if idle else []
         free = [key for key, ms in zip(idle, left, strict=True) if ms == -1]
         found += await broom.unlink([key for key in free if not await _wanted(broom, key)])
@@ -183,7 +187,7 @@ async def hosts(broom: Broom, age: float) -> Removed:
 
 
 async def remains(broom: Broom, age: float) -> Removed:
-    """Keys that a late worker left of crawls which are gone, unused for so long."""
+    """Removes keys of deleted crawls that a late worker wrote, if they were not used for `age` seconds."""
     known = set(await Crawls(broom.store).names())
     found = Removed()
     async for page in broom.pages("{b:???}*:*"):
@@ -199,7 +203,8 @@ async def remains(broom: Broom, age: float) -> Removed:
 
 
 async def runs(broom: Broom, age: float) -> Removed:
-    """What schedules remember of runs that ended so long ago; the last one of each stays."""
+    """Removes records of scheduled runs that ended at least `age` seconds ago. Keeps the latest run of each
+    schedule."""
     schedules, found = Schedules(broom.store), Removed()
     for name in await schedules.names():
         found += Removed(*await broom.step(schedules.forget(name, broom.now - age, dry=broom.dry)))
@@ -207,8 +212,8 @@ async def runs(broom: Broom, age: float) -> Removed:
 
 
 async def workers(broom: Broom, age: float) -> Removed:
-    """Records of workers that gave no sign for so long, orders to such, and refusals of theirs or about
-    crawls that are gone."""
+    """Removes workers without a heartbeat for `age` seconds, orders to unknown workers, and refusals by
+    unknown workers or for deleted crawls."""
     client, found = broom.store.client, Removed()
     crew = await broom.do(client.hgetall(WORKERS))
     known = {name: WorkerRecord.of(name, raw) for name, raw in crew.items()}
@@ -228,7 +233,7 @@ async def workers(broom: Broom, age: float) -> Removed:
 
 
 def owner(key: bytes) -> str | None:
-    """The crawl that a key belongs to.
+    """Returns the crawl that a key belongs to.
 
     >>> owner(b"{b:000}books:q:example.com:0"), owner(b"{b:000}h:example.com")
     ('books', None)
@@ -245,13 +250,13 @@ async def _records(broom: Broom, only: str | None) -> AsyncIterator[Record]:
 
 
 async def _ripe(broom: Broom, record: Record, age: float) -> bool:
-    if record.state == REMOVING:  # whoever was at it died
+    if record.state == REMOVING:  # an earlier cleanup died while it removed this crawl
         return True
     return record.ended_at is not None and broom.now - record.ended_at >= age and await _done(broom, record)
 
 
 async def _done(broom: Broom, record: Record) -> bool:
-    """Whether nothing is left to do in it, now or by running it again."""
+    """Returns whether nothing is left to do in a crawl, now or in another run."""
     over = record.state in ("finished", "cancelled")
     if record.state not in ENDED or not (
         over or (record.seeded and not await unread(broom.store, record.name))
@@ -267,14 +272,15 @@ async def _done(broom: Broom, record: Record) -> bool:
 
 
 async def _take(broom: Broom, record: Record) -> bool:
-    """Mark it as being removed, unless somebody took it up meanwhile; no door begins it from then on."""
+    """Marks a crawl as being removed, so that nobody can start it. Returns False if somebody resumed it
+    meanwhile."""
     if record.state == REMOVING:
         return True
     key = keys.record(record.name)
     ended = await broom.do(broom.store.client.hget(key, "ended_at"))
     if not await broom.do(broom.store.client.eval(_TAKE, 1, key, record.state, ended, REMOVING)):
         return False
-    if (await counts(broom.store, record.name))["open"]:  # work came between the look and the mark
+    if (await counts(broom.store, record.name))["open"]:  # work was added between the check and the mark
         await broom.do(broom.store.client.hset(key, "state", record.state))
         return False
     return True
@@ -294,13 +300,14 @@ async def _remove(broom: Broom, name: str) -> Removed:
 
 
 async def _give_back(broom: Broom, bucket: int, name: str) -> None:
-    """Claims that died with their workers hold slots of hosts, which other crawls share: return them first."""
+    """Requeues the claims of dead workers. They hold slots of hosts that other crawls share, so this must
+    come before the removal."""
     while (await broom.step(broom.store.run("sweep", bucket, name, 1000, 1000, 1)))[0]:
         pass
 
 
 async def _keys_of(broom: Broom, names: set[str]) -> Removed:
-    """All keys of these crawls, in one pass over the store."""
+    """Removes all keys of these crawls in one pass over the store."""
     found = Removed()
     if names:
         pattern = f"{{b:???}}{next(iter(names))}:*" if len(names) == 1 else "{b:???}*:*"
@@ -310,8 +317,8 @@ async def _keys_of(broom: Broom, names: set[str]) -> Removed:
 
 
 async def _letters(broom: Broom, bucket: int, crawl: str, before: float) -> tuple[list[int], int]:
-    """The ids of dead letters from before a moment (ms), and their bytes. They lie in the order of their
-    death."""
+    """Returns the ids of dead letters from before a time in ms, and their size in bytes. The letters are
+    stored in order of age."""
     client, at = broom.store.client, f"{keys.tag(bucket)}{crawl}:"
     ids: list[int] = []
     size = 0
@@ -332,7 +339,7 @@ async def _letters(broom: Broom, bucket: int, crawl: str, before: float) -> tupl
 
 
 async def _wanted(broom: Broom, key: bytes) -> bool:
-    """Whether a crawl holds URLs of the host."""
+    """Returns whether a crawl holds URLs of the host."""
     tag, host = key[: key.index(b"}") + 1].decode(), key[key.index(b"}") + 3 :].decode()
     names = await broom.do(broom.store.client.smembers(f"{tag}c"))
     return any(

@@ -1,7 +1,8 @@
-"""Credits of an unlocker, shared by all workers: they are reserved before a call and settled after it; and
-its circuit breaker.
+"""Credits of an unlocker service, shared by all workers, and the circuit breaker of the service. Credits are
+reserved before a call and settled after it.
 
-What is not settled stays spent: a worker that dies between the two costs money, never more than the bound.
+Credits that nobody settles count as spent. A worker that dies during a call therefore wastes credits, but
+never exceeds a limit.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from gossamer.store.store import Store
 
 
 class CreditLimits(NamedTuple):
-    """What all workers together may: calls at once, credits a day (UTC) and of the crawl; None: no bound."""
+    """The limits of all workers together: concurrent calls, credits per day (UTC), and credits of the crawl.
+    None means no limit."""
 
     at_once: int
     day: int | None = None
@@ -23,7 +25,8 @@ class CreditLimits(NamedTuple):
 
 
 class Reserved(NamedTuple):
-    """`why` '': the call may be made, with this token; else busy, open, day, crawl, and seconds to wait."""
+    """The reply to a reservation. If `why` is '', the call may be made with this token. Else `why` is busy,
+    open, day or crawl, and `wait` is the number of seconds to wait."""
 
     token: str
     why: str
@@ -31,7 +34,8 @@ class Reserved(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """Credits spent and reserved, calls out, seconds for which the breaker is open."""
+    """Credits spent or reserved today and by the crawl, calls in progress, and seconds until the breaker
+    closes."""
 
     day: int
     crawl: int
@@ -40,34 +44,37 @@ class Spent(NamedTuple):
 
 
 class Shut(NamedTuple):
-    """The breaker after a call: seconds for which nobody may ask, 0 when it is closed; how often in a row it
-    opened."""
+    """The state of the breaker after a call: seconds for which no calls are made (0 if it is closed), and how
+    many times in a row it opened."""
 
     wait: float
     openings: int
 
 
 class Credits:
-    """The credits of one crawl at one unlocker. `hold`: seconds after which nobody settles a call any more."""
+    """The credits of one crawl at one unlocker. `hold` is the number of seconds after which a call that
+    nobody settled counts as lost."""
 
     def __init__(self, store: Store, crawl: str, unlocker: str, bounds: CreditLimits, hold: float) -> None:
         self._store, self._crawl, self._unlocker, self._bounds = store, crawl, unlocker, bounds
         self._hold = round(hold * 1000)
 
     async def reserve(self, most: int) -> Reserved:
-        """Take credits and a place; what they are for must be settled with the token."""
+        """Reserves up to `most` credits and one concurrent call. The caller must settle the reservation with
+        `repay`."""
         token, bounds = secrets.token_hex(8), self._bounds
         day, crawl = (-1 if bound is None else bound for bound in (bounds.day, bounds.crawl))
         why, wait = await self._do("reserve", token, most, bounds.at_once, day, crawl, self._hold)
         return Reserved(token, why.decode(), int(wait) / 1000)
 
     async def repay(self, token: str, cost: int | None, health: str, why: str = "") -> Shut:
-        """A call is over: what it cost (None: nobody knows), what it says of the unlocker."""
+        """Settles a call. `cost` is the number of credits it cost, or None if unknown. `health` says what the
+        call showed about the unlocker."""
         wait, openings = await self._do("repay", token, -1 if cost is None else cost, health, why)
         return Shut(int(wait) / 1000, int(openings))
 
     async def spent(self) -> Spent:
-        """What is spent today and by the crawl."""
+        """Returns what is spent today and by the crawl."""
         now, _ = await self._store.guard(cast(Any, self._store.client.time()))
         at, who = f"{keys.tag(0)}@", self._unlocker
         pipe = self._store.client.pipeline(transaction=False)

@@ -1,4 +1,4 @@
-"""Crawls as a fleet sees them: what was submitted, what is under way, and how it ends."""
+"""The crawls of a fleet in the store: how they are submitted, changed while they run, and ended."""
 
 from __future__ import annotations
 
@@ -54,17 +54,18 @@ return 1
 
 
 class Edit(NamedTuple):
-    """Another version of a site's file."""
+    """A new version of a site file."""
 
     site: str
     was: str
     version: str
     reach: bytes
-    """What workers without the file are to know (`sites.reach`, JSON)."""
+    """Data for workers without the file: which hosts belong to the site (`sites.remote_sites.Reach`, JSON).
+    """
 
 
 class FleetCrawl(NamedTuple):
-    """A crawl of the fleet, as a worker looks at it every second."""
+    """A crawl of the fleet, as each worker reads it every second."""
 
     name: str
     state: str
@@ -73,11 +74,11 @@ class FleetCrawl(NamedTuple):
     sites: dict[str, str]
     ends_as: str
     began: str
-    """When it began; anew means that nothing of what was known of it holds."""
+    """When the crawl began. If it began again, everything known about it before is invalid."""
     revision: int
-    """How often it was submitted since."""
+    """How many times the crawl was submitted since it began."""
     apart: tuple[str, ...]
-    """Groups of sites, `SITE+SITE`, whose hosts wait for workers that have all of their files."""
+    """Groups of sites, `SITE+SITE`, whose hosts wait for workers with the files of all these sites."""
 
 
 class Tasks:
@@ -87,9 +88,12 @@ class Tasks:
         self._store, self._damaged = store, set[str]()
 
     async def submit(self, name: str, job: bytes, reaches: Mapping[str, bytes] | None = None) -> None:
-        """Give a crawl to the fleet, which begins now: `job` is all that a worker needs (`submitted`),
-        `reaches` what those without a site's file are to know of it (`sites.reach`, JSON). InUse when
-        somebody ended it meanwhile."""
+        """Submits a crawl to the fleet, which begins at once.
+
+        `job` contains everything that a worker needs (`app.job`). `reaches` has, by site, the data for
+        workers without the site file (`sites.remote_sites.Reach`, JSON). Raises InUse if somebody ended the
+        crawl meanwhile.
+        """
         flat = [x for pair in (reaches or {}).items() for x in pair]
         done = await self._do(self._store.client.eval(_SUBMIT, 1, keys.record(name), job, *flat))
         if isinstance(done, bytes):
@@ -98,12 +102,12 @@ class Tasks:
             )
 
     async def job(self, name: str) -> bytes | None:
-        """What was submitted."""
+        """Returns the submitted job, or None."""
         found: bytes | None = await self._do(self._store.client.hget(keys.record(name), "job"))
         return found
 
     async def tasks(self) -> list[FleetCrawl]:
-        """The crawls of the fleet that are under way."""
+        """Returns the fleet's crawls that are under way."""
         names = await Crawls(self._store).names()
         pipe = self._store.client.pipeline(transaction=False)
         for name in names:
@@ -133,7 +137,7 @@ class Tasks:
                     int(revision or 0),
                     tuple((apart or b"").decode().split()),
                 )
-            except (ValueError, RecursionError) as error:  # somebody wrote into it; the other crawls go on
+            except (ValueError, RecursionError) as error:  # a damaged record must not stop the others
                 if name not in self._damaged:
                     self._damaged.add(name)
                     log.error("the record of crawl %s is damaged (%s): it is left alone", name, error)
@@ -142,7 +146,7 @@ class Tasks:
         return tasks
 
     async def turn(self, name: str, was: str, state: str, reason: str = "", **fields: str) -> bool:
-        """Change the state if it is still `was`; whether it was."""
+        """Changes the state if it is still `was`. Returns whether it was."""
         pairs = {"state": state, "reason": reason, **fields}
         if state in ENDED:
             pairs["ended_at"] = repr(await clock(self._store))
@@ -150,12 +154,12 @@ class Tasks:
         return bool(await self._do(self._store.client.eval(_TURN, 1, keys.record(name), was, *flat)))
 
     async def versions(self, name: str, sites: dict[str, str]) -> None:
-        """The fleet runs these versions of the crawl's sites from now on."""
+        """Sets the versions of the crawl's sites that the fleet runs from now on."""
         await self._do(self._store.client.hset(keys.record(name), "sites", json.dumps(sites)))
 
     async def edit(self, name: str, edits: Iterable[Edit]) -> dict[str, str]:
-        """The fleet runs these versions from now on, but for sites that others edited meanwhile; all versions
-        in force."""
+        """Sets new versions of sites, except those that somebody else edited meanwhile. Returns all versions
+        now in force."""
         flat = [x for one in edits for x in one]
         found: dict[str, str] = json.loads(
             await self._do(self._store.client.eval(_EDIT, 1, keys.record(name), *flat))
@@ -163,22 +167,24 @@ class Tasks:
         return found
 
     async def reaches(self, name: str, sites: Sequence[str]) -> list[bytes | None]:
-        """What is known of sites to those without their files (`sites.reach`, JSON)."""
+        """Returns, for each site, the data for workers without its file (`sites.remote_sites.Reach`, JSON),
+        or None."""
         found: list[bytes | None] = await self._do(
             self._store.client.hmget(keys.record(name), [f"reach:{site}" for site in sites])
         )
         return found
 
     async def apart(self, name: str, group: str) -> None:
-        """There are hosts that wait for workers with the files of all these sites, `SITE+SITE`."""
+        """Records that hosts wait for workers with the files of all sites in `group`, which has the form
+        `SITE+SITE`."""
         await self._do(self._store.client.eval(_APART, 1, keys.record(name), group))
 
     async def weigh(self, name: str, weight: int) -> None:
-        """Change a crawl's share."""
+        """Sets the crawl's share of the fleet's work."""
         await self._do(self._store.client.hset(keys.record(name), "weight", str(weight)))
 
     async def lasted(self, name: str, seconds: float) -> None:
-        """So much more time was spent on a crawl."""
+        """Adds `seconds` to the time that was spent on a crawl."""
         await self._do(self._store.client.hincrbyfloat(keys.record(name), "spent", seconds))
 
     async def _do(self, call: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Hosts that share one politeness budget: those at one address, or of one registered domain. A turn is taken
-before each request.
+"""Groups of hosts that share one politeness budget: hosts at one IP address, or hosts of one registered
+domain. A worker takes a turn of the group before each request.
 
-The hosts of an address lie in many buckets, so no claim can see them all: the turn is a key of its own, asked
-for when a claim is there and its address known. The hosts of a domain do it in the same way.
+The hosts of an address are in many buckets, so a claim cannot see all of them. Therefore the turn has its own
+key, and a worker takes it after it has the claim and knows the address. Domains work in the same way.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from gossamer.store.store import Store
 
 
 class Groups:
-    """The turns of one worker. `at_once`: turns out at a time; `hold`: seconds after which a dead worker's is
-    over."""
+    """The turns of one worker. `at_once` is how many turns a group gives out at once. `hold` is the number of
+    seconds after which the turn of a dead worker expires."""
 
     def __init__(self, store: Store, at_once: int, hold: float) -> None:
         self._store, self._at_once, self._hold = store, at_once, round(hold * 1000)
@@ -27,15 +27,16 @@ class Groups:
         self._count = 0
 
     async def enter(self, name: str, delay: float) -> tuple[str, float]:
-        """Take a turn: its token and 0, or seconds after which to ask again. `delay`: seconds until the next
-        turn may begin."""
+        """Takes a turn. Returns its token and 0, or the token and the seconds after which to try again.
+        `delay` is the minimum number of seconds until the next turn."""
         self._count += 1
         token = f"{self._mine}{self._count}"
         wait = await self._do(self._enter, name, token, self._at_once, round(delay * 1000), self._hold)
         return token, int(wait) / 1000
 
     async def leave(self, name: str, token: str, since: float, delay: float) -> None:
-        """Give it back. `since`: seconds since the request began, negative when none was made."""
+        """Gives a turn back. `since` is the number of seconds since the request began, negative if none was
+        made."""
         await self._do(
             self._leave, name, token, round(since * 1000) if since >= 0 else -1, round(delay * 1000)
         )

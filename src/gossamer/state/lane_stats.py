@@ -1,5 +1,5 @@
-"""The read model of the ready heaps: how many hosts of a crawl wait for workers of which lane and region, and
-who serves them."""
+"""Read-only statistics of the ready heaps: how many hosts of a crawl wait for workers of each lane and
+region, and how many workers serve them."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from gossamer.store.store import Store
 
 
 class HeapLine(NamedTuple):
-    """Hosts of a crawl that wait for workers of one lane and region ('': of any)."""
+    """Hosts of a crawl that wait for workers of one lane and region. Region '' means any."""
 
     lane: str
-    """`LANE+SITE+SITE`: of those that have the files of these sites."""
+    """The lane, or `LANE+SITE+SITE` for hosts that need workers with the files of these sites."""
     region: str
     ready: int
-    """Hosts whose time has come."""
+    """Hosts that may start now."""
     waiting: int
-    """Hosts whose time is yet to come."""
+    """Hosts that may start later."""
     hard: int
-    """Of both: hosts that the best workers visit first."""
+    """Hosts in `ready` and `waiting` that are hard. The best workers visit them first."""
     workers: int | None
-    """Living workers that serve them; None: the crawl's own process serves all."""
+    """Living workers that serve these hosts. None if the crawl's own process serves all hosts."""
 
     @property
     def stranded(self) -> bool:
-        """Whether nobody serves them."""
+        """Whether hosts wait but no worker serves them."""
         return self.workers == 0 and self.ready + self.waiting > 0
 
     @property
     def sites(self) -> list[str]:
-        """The sites whose files a worker must have, where some have them not."""
+        """The sites whose files a worker needs, if some workers lack them."""
         return self.lane.split("+")[1:]
 
 
 def parts(heap: str) -> tuple[str, str, bool]:
-    """Lane (and what it is set apart for), region, whether it is that of hard hosts.
+    """Splits the name of a heap into lane (with sites), region, and whether it holds hard hosts.
 
     >>> parts("http!@eu")
     ('http', 'eu', True)
@@ -49,7 +49,7 @@ def parts(heap: str) -> tuple[str, str, bool]:
 
 
 async def heaps(store: Store, name: str) -> list[HeapLine]:
-    """The crawl's heaps that hold hosts, by lane and region."""
+    """Returns the crawl's heaps that hold hosts, by lane and region."""
     seconds, micros = await store.guard(store.client.time())
     now = int(seconds) * 1000 + int(micros) // 1000
     record = await Crawls(store).need(name)
@@ -93,8 +93,8 @@ async def heaps(store: Store, name: str) -> list[HeapLine]:
 
 
 async def heap(store: Store, name: str, host: str) -> HeapLine | None:
-    """The heap that a host of the crawl waits in; None when it is in none: it has nothing to fetch, or is
-    being asked."""
+    """Returns the heap that a host of the crawl waits in. None if it waits in none, because it has nothing to
+    fetch or is being visited."""
     tag = keys.tag(keys.bucket_of(host, store.buckets))
     at, own = await store.guard(store.client.hmget(f"{tag}{name}:h:{host}", ["Y", "y"]))
     lane, region, hard = parts((at or own or b"http").decode().rstrip("?"))

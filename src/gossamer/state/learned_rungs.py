@@ -1,4 +1,5 @@
-"""What the fleet learned of hosts: a text of each host, read now and then, changed by whoever learns."""
+"""What the fleet learned about each host: which rung (collector) gets its pages. It is stored as one text per
+host and cached."""
 
 from __future__ import annotations
 
@@ -9,32 +10,33 @@ from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
 
 FRESH = 10.0
-"""Seconds for which a host's text is believed before it is read again."""
+"""Seconds for which the cached text of a host is used before it is read again."""
 MOST = 10_000
-"""Hosts whose text is remembered."""
+"""Maximum number of hosts in the cache."""
 
 
 class Learning:
-    """The texts of hosts, shared by all crawls and workers of a store."""
+    """The texts of all hosts, shared by all crawls and workers of a store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[str, tuple[float, str]] = {}
 
     async def known(self, host: str) -> str:
-        """What is known of a host, at most `FRESH` seconds old; '' for nothing."""
+        """Returns the text of a host, at most FRESH seconds old. '' if there is none."""
         at, text = self._known.get(host, (0.0, ""))
         if not at or time.monotonic() - at > FRESH:
             _, text = await self._run(host)
         return text
 
     async def learn(self, host: str, change: Callable[[str], str]) -> str:
-        """Make a change on what is known now; what is known then. `change` may be called more than once."""
+        """Applies `change` to the current text and stores the result, which it returns. `change` may be
+        called several times."""
         was = await self.known(host)
         while (wanted := change(was)) != was:
             done, was = await self._run(host, was, wanted)
             if done:
-                break  # else somebody else learned something meanwhile
+                break  # otherwise another worker changed the text meanwhile
         return wanted
 
     async def _run(self, host: str, *words: str) -> tuple[bool, str]:

@@ -1,5 +1,5 @@
-"""Who is logged in where, shared by all crawls and workers of a store: whose turn it is, who logs in, the
-cookies."""
+"""Log-ins at sites, shared by all crawls and workers of a store: which account to use next, which worker logs
+in, and the cookies."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 LOGGING_IN = 30_000
-"""Milliseconds after which somebody else logs in, unless who does so says that it goes on."""
+"""Milliseconds after which another worker may log in, unless the current one renews."""
 KEPT = 90 * 86_400_000
-"""Milliseconds for which all of a site is kept after its last change."""
+"""Milliseconds for which the data of a site is kept after its last change."""
 WAIT, LONGEST = 10_000, 600_000
-"""Milliseconds that an account waits after a log-in that failed, twice as long after each in a row."""
+"""Milliseconds that an account waits after a failed log-in (WAIT). The wait doubles after each consecutive
+failure, up to LONGEST."""
 REFUSED = 3_600_000
-"""Milliseconds for which credentials that were refused are not tried again."""
+"""Milliseconds for which rejected credentials are not tried again."""
 USELESS, RARELY = 3, 600_000
-"""Log-ins in a row that helped nothing, and milliseconds after the last one until there is another."""
+"""Number of consecutive log-ins without effect that are allowed (USELESS), and milliseconds after the last
+one until another is tried (RARELY)."""
 
 
 class KnownAccount(NamedTuple):
-    """An account as a worker knows it: name, what tells its credentials, version of its log-in, revision of
-    its cookies."""
+    """A worker's local copy of an account: its name, a fingerprint of its credentials (`told`), the version
+    of its log-in, and the revision of its cookies."""
 
     name: str
     told: str
@@ -35,7 +37,8 @@ class KnownAccount(NamedTuple):
 
 
 class LoginTurn(NamedTuple):
-    """Whose turn it is. `what`: go, enter (log in), wait (`ms`), refused (`why`, for `ms`)."""
+    """The next step for a worker. `what` is go (use the account), enter (log in), wait (for `ms`) or refused
+    (because of `why`, for `ms`)."""
 
     what: str
     name: str = ""
@@ -47,12 +50,13 @@ class LoginTurn(NamedTuple):
 
 
 class Session(NamedTuple):
-    """An account for people. Seconds ago, and from now; None: never, 0: not at all."""
+    """The state of an account, for display. `since` and `used` are seconds ago, None if never. `wait` is in
+    seconds from now, 0 if it does not wait."""
 
     site: str
     account: str
     state: str
-    """logged in, logged out, logging in, refused, waiting."""
+    """logged in, logged out, logging in, refused or waiting."""
     since: float | None
     used: float | None
     wait: float
@@ -71,12 +75,13 @@ class Logins:
         }
 
     async def met(self, site: str, hosts: Sequence[str]) -> None:
-        """Note a site with accounts, so that `sessions list` and `host show` find it."""
+        """Records a site with accounts, so that `sessions list` and `host show` find it."""
         await self._guarded(self._store.client.hset(keys.LOGINS, site, json.dumps(list(hosts))))
 
     async def turn(self, site: str, me: str, every: float, accounts: Sequence[KnownAccount]) -> LoginTurn:
-        """Whose turn it is; `me`: a token of the caller, who logs in when it is told so; every: seconds
-        between two uses."""
+        """Returns the next step: the account to use, or to log in to. `me` is a token that identifies the
+        caller if it has to log in. `every` is the minimum number of seconds between two uses of an account.
+        """
         flat = [part for one in accounts for part in one]
         what, *found = await self._run("member", site, me, LOGGING_IN, round(every * 1000), KEPT, *flat)
         match what:
@@ -89,24 +94,26 @@ class Logins:
         return LoginTurn("refused", found[0].decode(), why=found[1].decode(), ms=int(found[2]))
 
     async def renew(self, site: str, name: str, me: str) -> bool:
-        """The log-in goes on; False: it is not ours any more."""
+        """Extends the caller's right to log in. Returns False if another worker has it now."""
         return bool(await self._run("joined", site, name, me, "renew", LOGGING_IN))
 
     async def entered(self, site: str, name: str, me: str, state: bytes, told: str) -> int:
-        """It is done: the new version; 0: it is not ours any more."""
+        """Stores the cookies of a successful log-in. Returns its version, or 0 if another worker has the
+        right to log in now."""
         return int(await self._run("joined", site, name, me, "in", state, told, KEPT))
 
     async def failed(self, site: str, name: str, me: str, *, waits: bool = True) -> None:
-        """It failed by no fault of the credentials: the account waits, or (nothing was sent) may be logged in
-        at once."""
+        """Records a log-in that failed for another reason than its credentials. The account waits. If `waits`
+        is false because nothing was sent, another log-in may follow at once."""
         await self._run("joined", site, name, me, "again", WAIT if waits else 0, LONGEST)
 
     async def refused(self, site: str, name: str, me: str, told: str, why: str) -> None:
-        """The credentials were refused."""
+        """Records that the site rejected the credentials."""
         await self._run("joined", site, name, me, "out", REFUSED, told, " ".join(why.split()))
 
     async def keep(self, site: str, one: KnownAccount, state: bytes) -> tuple[bool, int, int, bytes]:
-        """Keep cookies: whether that is done, version, revision, and what is kept instead."""
+        """Stores cookies unless another worker changed them. Returns whether they were stored, the version,
+        the revision, and the cookies that are stored instead."""
         done, *found = await self._run("jar", site, one.name, one.version, one.revision, state, KEPT)
         return (
             (True, one.version, int(found[0]), b"")
@@ -115,26 +122,27 @@ class Logins:
         )
 
     async def lost(self, site: str, name: str, version: int, *, sure: bool = False) -> bool:
-        """A log-in is over; False: to log in again would be of no use."""
+        """Records that an account is no longer logged in. Returns False if another log-in would not help."""
         return bool(await self._run("lost", site, name, version, USELESS, RARELY, int(sure)))
 
     async def helped(self, site: str, name: str) -> None:
-        """Logging in again was of use."""
+        """Records that a repeated log-in helped."""
         await self._guarded(self._store.client.hdel(keys.login(site), f"x:{name}"))
 
     async def alone(self, host: str) -> bool:
-        """From now on a host gets one request at a time, of all crawls; False: so it was before."""
+        """Limits a host to one request at a time, over all crawls. Returns False if it already had that
+        limit."""
         return await Steer(self._store).at_once(host, 1)
 
     async def state(self, site: str, name: str) -> tuple[int, int, bytes]:
-        """What is kept of an account: version, revision, state (b'' for nothing)."""
+        """Returns the stored data of an account: version, revision, state (b'' if there is none)."""
         found = await self._guarded(
             self._store.client.hmget(keys.login(site), [f"{part}:{name}" for part in "vcj"])
         )
         return int(found[0] or 0), int(found[1] or 0), found[2] or b""
 
     async def forget(self, site: str, name: str | None = None) -> int:
-        """Forget a site's accounts, or one: how many were known."""
+        """Forgets all accounts of a site, or one. Returns how many were known."""
         known = {one.account for one in await self.told(site)}
         if name is None:
             await self._guarded(self._store.client.delete(keys.login(site)))
@@ -146,12 +154,12 @@ class Logins:
         return int(name in known)
 
     async def sites(self) -> dict[str, list[str]]:
-        """The sites with accounts, and their hosts."""
+        """Returns the sites with accounts, with their hosts."""
         found = await self._guarded(self._store.client.hgetall(keys.LOGINS))
         return {site.decode(): json.loads(hosts) for site, hosts in sorted(found.items())}
 
     async def told(self, site: str) -> list[Session]:
-        """How a site's accounts stand."""
+        """Returns the state of each account of a site."""
         found = {
             k.decode(): v
             for k, v in (await self._guarded(self._store.client.hgetall(keys.login(site)))).items()

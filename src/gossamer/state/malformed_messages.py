@@ -1,4 +1,4 @@
-"""Malformed messages that workers took off the broker: the newest of them, and how many there were."""
+"""Malformed messages that workers took off the broker: the newest ones and their total number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gossamer.store.store import Store
 
 MAX_KEPT = 100
 HOLD_S = 30 * 86400
-"""Seconds after the last one until all are forgotten."""
+"""Seconds after the last malformed message until all of them are forgotten."""
 
 
 class MalformedMessages:
@@ -21,7 +21,7 @@ class MalformedMessages:
         self._store = store
 
     async def add(self, found: Sequence[Mapping[str, object]]) -> None:
-        """Keep more of them; only the newest stay."""
+        """Stores more messages. Only the newest MAX_KEPT are kept."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.lpush(keys.MALFORMED, *[json.dumps(one) for one in found[-MAX_KEPT:]])
         pipe.ltrim(keys.MALFORMED, 0, MAX_KEPT - 1)
@@ -31,12 +31,12 @@ class MalformedMessages:
         await self._store.guard(pipe.execute())
 
     async def count(self) -> int:
-        """How many there were."""
+        """Returns how many malformed messages there were."""
         found = await self._store.guard(cast(Awaitable[Any], self._store.client.get(keys.MALFORMED_COUNT)))
         return int(found) if found is not None and found.isdigit() else 0
 
     async def newest(self, n: int = MAX_KEPT) -> list[dict[str, Any]]:
-        """The newest, the last one first: at, worker, queue, reason, body, size."""
+        """Returns the newest messages, latest first. Each has at, worker, queue, reason, body, size."""
         found = await self._store.guard(
             cast(Awaitable[Any], self._store.client.lrange(keys.MALFORMED, 0, n - 1))
         )
@@ -52,7 +52,7 @@ class MalformedMessages:
 
 
 def told(count: int, newest: Sequence[Mapping[str, Any]]) -> str:
-    """How many there were and what the last one was, in one line."""
+    """Returns one line with the number of messages and the reason of the latest."""
     last = newest[0] if newest else {}
     why = f"; the last one, on queue {last.get('queue')}: {last.get('reason')}" if last else ""
     return f"{count} malformed message{'s' * (count != 1)} kept aside{why}"

@@ -1,10 +1,13 @@
-"""The index of what says the same, or nearly, in one crawl: looked up and added to in one go, by all of its
-processes.
+"""The index of exact and near duplicates in one crawl. All processes of the crawl look texts up in it and add
+new ones.
 
-Only the first of a group is kept: a hash of what it says (14 bytes), eight bands of its sketch (10 bytes
-each) and the sketch (70), spread over the buckets. A batch costs one round trip to look, one more where
-something may be alike, and two where something is new: it is kept, then sealed. What is not sealed yet is
-waited for by whoever says the same, so that of several who begin a group at once one is the first.
+Duplicates form a group, and only the first text of a group is stored: a hash of the text (14 bytes), eight
+bands of its sketch (10 bytes each), and the sketch itself (70 bytes), spread over the buckets.
+
+A batch takes one round trip to look up, one more if texts may be similar, and two more if a text is new,
+because its sketch is first stored as provisional and then as final. A process that finds a provisional sketch
+similar to its own text waits until it is final. Therefore, if several processes begin a group at once,
+exactly one text becomes the first.
 """
 
 from __future__ import annotations
@@ -21,19 +24,21 @@ from gossamer.model.minhash import GroupQuery, Placed
 from gossamer.store.store import Store
 
 MOST = 1_000_000
-"""Groups of a crawl that are kept, where it does not say otherwise."""
+"""Maximum number of groups kept per crawl, if the crawl does not set another limit."""
 CHUNK = 400
-"""Words in one call of the script, so that it stays under a few milliseconds."""
+"""Maximum number of operations in one script call, so that it takes only a few milliseconds."""
 TURNS, PAUSE = 50, 0.02
-"""Looks at one that is just being kept, and seconds between two of them at most; then its keeper is dead."""
+"""How often to look again at a sketch that is still provisional, and the maximum seconds between two looks.
+After that, the process that wrote the sketch counts as dead."""
 Key = tuple[str, int, bytes]
-"""A map of `alike.lua`, the bucket, the key in it."""
+"""A map of `alike.lua`, a bucket, and a key of the map."""
 Word = tuple[str, Key, bytes]
-"""A verb of `alike.lua`, where, a value."""
+"""An operation of `alike.lua`: its verb, the key, and a value."""
 
 
 class _One:
-    """One that is placed: `id`, who it is; `same`, `bands`: what it is found by; `own`: where its sketch is."""
+    """A text to be placed in a group. `id` identifies it. It is found by the keys `same` and `bands`, and its
+    sketch is stored under `own`."""
 
     def __init__(self, asked: GroupQuery, buckets: int) -> None:
         self.near = asked.sketch.near
@@ -45,7 +50,7 @@ class _One:
         self.keys = [self.same, *self.bands]
 
     def left(self, near: bytes) -> list[Key]:
-        """The bands of another sketch of its that it no longer has."""
+        """Returns the band keys of an older sketch of this text that the current sketch no longer has."""
         return [key for key in self._found(near) if key not in self.bands]
 
     def _found(self, near: bytes) -> list[Key]:
@@ -53,16 +58,16 @@ class _One:
 
 
 class NearDuplicateIndex:
-    """The index of one crawl. `most`: groups, about, that it keeps; what begins another is compared with them
-    all the same."""
+    """The index of one crawl. It keeps about `most` groups. Later texts are still compared with those, but
+    begin no stored group."""
 
     def __init__(self, store: Store, crawl: str, most: int = MOST) -> None:
         self._store, self._crawl = store, crawl
         self._room = -(-most // store.buckets)
 
     async def place(self, asked: Sequence[GroupQuery]) -> list[Placed]:
-        """The group of each, in order; what was placed before stays the first of its group. Raises what the
-        store raises."""
+        """Returns the group of each text, in order. A text that was placed before stays the first of its
+        group. Raises the errors of the store."""
         ones = [_One(one, self._store.buckets) for one in asked]
         holders, sketches, sizes = await self._look(ones)
         first, out = dict[bytes, _One](), list[Placed]()
@@ -83,8 +88,11 @@ class NearDuplicateIndex:
     async def _look(
         self, ones: Sequence[_One]
     ) -> tuple[dict[Key, bytes], dict[bytes, bytes], dict[int, int]]:
-        """Who holds the keys, their sketches, how much the buckets keep. Who is just being kept is waited
-        for, a moment."""
+        """Returns the holder of each key, the sketches of the holders, and the number of groups that each
+        bucket keeps.
+
+        Briefly waits for sketches that are still provisional.
+        """
         keys = list(dict.fromkeys(key for one in ones for key in one.keys))
         for turn in range(TURNS + 1):
             held, sizes = await self._say([("g", key, b"") for key in keys])
@@ -97,7 +105,7 @@ class NearDuplicateIndex:
             if not unsure or turn == TURNS:
                 break
             await asyncio.sleep(PAUSE * random())
-        if unsure:  # whoever kept them died
+        if unsure:  # the process that wrote these sketches died
             words: list[Word] = [
                 ("w", _own(id_, self._store.buckets), sealed(sketches[id_]))
                 for id_ in unsure & sketches.keys()
@@ -113,7 +121,8 @@ class NearDuplicateIndex:
         return {one: found for one, found in zip(wanted, held, strict=True) if found}
 
     async def _keep(self, ones: Sequence[_One], expected: dict[Key, bytes]) -> set[str]:
-        """Keep the first of groups, unless others began the same meanwhile: the groups that are given up."""
+        """Stores the first texts of new groups. Returns the groups that are given up because another process
+        began the same group at the same time."""
         written: list[Word] = [("w", one.own, unsealed(one.near)) for one in ones if one.near]
         words: list[Word] = [("p", key, one.id) for one in ones for key in one.keys]
         held, _ = await self._say([*written, *words])
@@ -132,13 +141,14 @@ class NearDuplicateIndex:
                 )
             elif one.near:
                 out.append(("w", one.own, one.near))
-                if was := former[one.id]:  # it said something else when it was placed before
+                if was := former[one.id]:  # the text was different when it was placed before
                     out += [("d", key, one.id) for key in one.left(was)]
         await self._say(out)
         return yielded
 
     async def _say(self, words: Sequence[Word]) -> tuple[list[bytes], dict[int, int]]:
-        """The answers in order; and how many groups each bucket keeps that was asked."""
+        """Runs operations and returns their answers in order, with the number of groups that each bucket
+        keeps."""
         places: dict[int, list[int]] = {}
         for j, (_, (_, bucket, _), _) in enumerate(words):
             places.setdefault(bucket, []).append(j)
@@ -173,7 +183,8 @@ def _own(id_: bytes, buckets: int) -> Key:
 
 
 def _place(one: _One, holders: dict[Key, bytes], sketches: dict[bytes, bytes]) -> Placed:
-    """Its group by what is known. What leads to a group of its own is in that one."""
+    """Returns the group of a text, given the stored keys and sketches. A text whose id holds one of its own
+    keys belongs to its own group."""
     if one.id in (found := [holders[key] for key in one.keys]):
         return Placed(one.id.hex())
     if found[0]:
@@ -190,17 +201,18 @@ def _place(one: _One, holders: dict[Key, bytes], sketches: dict[bytes, bytes]) -
 def _yields(
     one: _One, lost: dict[Key, bytes], expected: dict[Key, bytes], theirs: dict[bytes, bytes]
 ) -> bool:
-    """Whether the group is left to somebody who began it at the same moment.
+    """Returns whether to give up a group in favor of another process that began a similar one at the same
+    time.
 
-    Who got none of the bands that both have is not known to the other; of two that know of one another, the
-    smaller id is the first.
+    If one text won none of the bands that both have, the other process cannot see it, so the first one gives
+    up. If both can see each other, the smaller id stays first.
     """
     if one.same in lost:
         return True
     mine = {key for key in one.bands if expected[key] == one.id and key not in lost}
     for id_ in set(lost.values()):
         if not (near := theirs.get(id_)):
-            return True  # it is given up just now, or not yet written
+            return True  # the other text is being given up or is not yet written
         common = {
             key
             for key, a, b in zip(one.bands, minhash.bands(one.near), minhash.bands(near), strict=True)
@@ -212,10 +224,10 @@ def _yields(
 
 
 def unsealed(near: bytes) -> bytes:
-    """A sketch of which it is not sure yet that it stays."""
+    """Returns the sketch marked as provisional: its group may still be given up."""
     return near[:-1] + bytes((near[-1] | 1,))
 
 
 def sealed(near: bytes) -> bytes:
-    """A sketch that stays."""
+    """Returns the sketch marked as final."""
     return near[:-1] + bytes((near[-1] & 254,))

@@ -1,4 +1,5 @@
-"""How proxies stand, shared by all workers of a store, and the proxies that sessions are bound to."""
+"""Statistics of proxies, shared by all workers of a store, and the proxies to which sticky sessions are
+bound."""
 
 from __future__ import annotations
 
@@ -10,15 +11,15 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 FORGOTTEN = 7 * 86_400_000
-"""Milliseconds after which a proxy that nobody saw is forgotten."""
+"""Milliseconds after which a proxy that no worker used is forgotten."""
 AT_ONCE = 500
 TURN = 5_000
 """Milliseconds for which one worker does the health checks."""
 
 
 class Proving:
-    """One worker's way to the standings. What was seen is counted once: after an outage it is told again,
-    unless it may have arrived."""
+    """One worker's access to the proxy statistics. Each observation is counted once: after an outage it is
+    sent again only if it cannot have arrived."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl
@@ -27,8 +28,11 @@ class Proving:
         self._last = b"0"
 
     async def exchange(self, seen: Mapping[str, Sequence[object]]) -> tuple[int, dict[str, str]]:
-        """Tell what was seen (key -> good, bad, seconds, tail, most, first, longest), hear what changed: now
-        in ms, standings."""
+        """Sends observations and returns the changes since the last call, as (the store's time in ms,
+        statistics by key).
+
+        The values of `seen` are good, bad, seconds, tail, most, first, longest.
+        """
         flat = [(key, *values) for key, values in seen.items()]
         out: dict[str, str] = {}
         while True:
@@ -40,15 +44,16 @@ class Proving:
                 return int(now), out
 
     async def bind(self, session: str, wanted: str, old: str, length: float) -> str:
-        """What a session goes through: `wanted`, unless it goes through another one already that is not
-        `old`; seconds it lasts."""
+        """Returns the proxy that a session uses. Binds the session to `wanted` for `length` seconds, unless
+        it is already bound to a proxy other than `old`."""
         found = await self._do(
             self._bind, [keys.session(self._crawl, session)], wanted, old, round(length * 1000)
         )
         return str(found.decode())
 
     async def turn(self, name: str, me: str) -> bool:
-        """Whether this worker is to do the health checks of the pool `name` for the next seconds."""
+        """Returns whether this worker does the health checks of the pool `name` for the next TURN
+        milliseconds."""
         client = self._store.client
         call = client.set(keys.checks(name), me, nx=True, px=TURN)
         return bool(await self._store.guard(cast(Any, call)))

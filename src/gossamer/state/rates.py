@@ -1,8 +1,8 @@
-"""Caps on the requests a second of all crawls: of the whole fleet, and of the workers of a lane. Kept in the
-store, changed while it works.
+"""Caps on the request rate of all crawls together: for the whole fleet, and for the workers of a lane. They
+are stored in the store and can change at any time.
 
-Crawls without a cap look now and then whether there is one; with one, permits are taken before claims are
-made and what was not used is given back, so that any number of workers keeps it.
+A worker checks every LOOK seconds whether a cap exists. If so, it takes permits before it claims and gives
+unused permits back. Any number of workers together therefore keeps the cap.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gossamer.store.store import Store
 KEY = "gossamer:rates"
 FLEET = "fleet"
 LOOK = 1.0
-"""Seconds between looks whether there is a cap."""
+"""Seconds between two checks for a cap."""
 
 
 class Rates:
@@ -29,12 +29,12 @@ class Rates:
         self._permits = (resources.files("gossamer.frontier") / "lua" / "permits.lua").read_text()
 
     async def all(self) -> dict[str, float]:
-        """Requests a second by lane, and of the `fleet`."""
+        """Returns the caps in requests per second, by lane. The key `fleet` is the cap of the whole fleet."""
         found = await self._store.guard(cast(Any, self._store.client.hgetall(KEY)))
         return {name.decode(): float(rate) for name, rate in found.items() if not name.startswith(b"tat:")}
 
     async def set(self, name: str, rate: float | None) -> None:
-        """Cap a lane or the `fleet`; None: no longer."""
+        """Sets the cap of a lane or of the `fleet`. None removes it."""
         client = self._store.client
         if rate is None:
             await self._store.guard(cast(Any, client.hdel(KEY, name, f"tat:{name}")))
@@ -42,20 +42,20 @@ class Rates:
             await self._store.guard(cast(Any, client.hset(KEY, name, repr(rate))))
 
     async def permits(self, n: int, names: Sequence[str]) -> tuple[int, float]:
-        """Take up to n permits, or (negative) give some back: how many, and seconds until there are more.
-        Raises Away at once."""
+        """Takes up to `n` permits, or gives permits back if `n` is negative. Returns the number taken, and
+        the seconds until there are more. Raises Away immediately."""
         got, wait = await self._store.once("EVAL", self._permits, 1, KEY, n, *names)
         return int(got), int(wait) / 1000
 
     async def known(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Those of the names that are capped. Raises Away at once."""
+        """Returns the names that have a cap. Raises Away immediately."""
         found = await self._store.once("HMGET", KEY, *names)
         return tuple(name for name, rate in zip(names, found, strict=True) if rate is not None)
 
 
 class Caps:
-    """The caps that one worker is under, by its lanes. An outage is left to who claims: no permits are given
-    meanwhile."""
+    """The caps that apply to one worker because of its lanes. No permits are granted during an outage, and
+    the claim that follows reports it."""
 
     def __init__(self, store: Store, lanes: Sequence[str]) -> None:
         self._store, self._rates, self._mine = store, Rates(store), (FLEET, *lanes)
@@ -63,7 +63,7 @@ class Caps:
         self._look_at = self._wait_until = 0.0
 
     async def take(self, n: int) -> int:
-        """How many of n claims may be made now; without a cap all of them."""
+        """Returns how many of `n` claims may be made now. Without a cap, that is all of them."""
         now = time.monotonic()
         try:
             if now >= self._look_at:
@@ -81,7 +81,7 @@ class Caps:
         return got
 
     async def back(self, n: int) -> None:
-        """So many of those were not used."""
+        """Gives back `n` permits that were not used."""
         if n > 0 and self._capped:
             try:
                 await self._rates.permits(-n, self._capped)

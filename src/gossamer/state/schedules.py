@@ -1,5 +1,5 @@
-"""Schedules in the store: what they are, which runs are open, which have ended, and who leads. Bucket 0 holds
-them all."""
+"""Schedules in the store: their definitions, their open and ended runs, and the lead among schedulers. All of
+it is in bucket 0."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from gossamer.store.store import Store
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}\Z")
 KEPT = 1000
-"""Ended runs kept of a schedule."""
+"""Maximum number of ended runs kept per schedule."""
 OPEN = ("waiting", "launching", "launched")
 VERSION = 1
 
 
 class ScheduledTask(msgspec.Struct, frozen=True):
-    """What a run crawls: words as they were typed, read again when a run begins. No value is a secret from
-    the environment."""
+    """What a run crawls: the arguments as typed, which are parsed when a run begins. It contains no secret
+    from the environment."""
 
     targets: list[str]
     options: dict[str, Any] = {}
-    """As `gossamer.crawl` takes them."""
+    """Options as `gossamer.crawl` accepts them."""
     outputs: list[tuple[str, bool]] = []
-    """What stands after -o, and whether it was -O; `{date}` and `{run}` are put in."""
+    """Outputs: the argument of -o or -O, and whether it was -O. `{date}` and `{run}` are replaced."""
     folder: str = "."
-    """Where gossamer.toml may lie."""
+    """The folder that may contain gossamer.toml."""
     fail_on: str | list[str] | None = None
-    """Its gates; one text in schedules of older versions."""
+    """The quality gates. Older versions stored a single string."""
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """One schedule. Times in seconds."""
+    """One schedule. Times are in seconds."""
 
     version: int = VERSION
     name: str
@@ -53,33 +53,34 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScheduledRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run, or one part of a run that is spread. Times in seconds since the epoch."""
+    """One run, or one part of a run that is spread over time. Times are in seconds since the epoch."""
 
     version: int = VERSION
     due: float
     at: float
     """When it begins."""
     state: str
-    """One of OPEN, or how it ended: a state of a crawl, `failed`, `gate`, `skipped`, `missed`."""
+    """One of OPEN, or how the run ended: an end state of a crawl, `failed`, `gate`, `skipped` or `missed`."""
     crawl: str = ""
     part: int = 0
-    """Its number, from 1, where the run has several parts."""
+    """The number of the part, from 1, if the run has several parts."""
     begun: float | None = None
     ended: float | None = None
     reason: str = ""
     times: int = 1
-    """Due times that one record stands for."""
+    """How many due times this record stands for."""
     by_hand: bool = False
     task: ScheduledTask | None = None
 
     @property
     def field(self) -> str:
-        """Its name within the schedule."""
+        """The key of the run within its schedule."""
         return f"{round(self.due * 1000)}:{self.part}"
 
 
 class Lead(NamedTuple):
-    """`token` is 0 when another one leads; `now` is the store's clock, seconds since the epoch."""
+    """The reply to a request for the lead. `token` is 0 if another scheduler leads. `now` is the store's time
+    in seconds since the epoch."""
 
     token: int
     leader: str
@@ -88,24 +89,25 @@ class Lead(NamedTuple):
 
 
 class StoredSchedule(NamedTuple):
-    """A schedule as it stands in the store."""
+    """A schedule and its progress, as stored."""
 
     schedule: Schedule
     revision: str
     mark: float
-    """Due times up to here are decided."""
+    """All due times up to this time are decided."""
     counts: dict[str, int]
 
 
 class Unread(NamedTuple):
-    """A schedule that this gossamer cannot read."""
+    """A schedule that this version of gossamer cannot read."""
 
     name: str
     why: str
 
 
 def check_name(name: str) -> None:
-    """Raise UsageError for what cannot be the name of a schedule, and so begin the names of its crawls."""
+    """Raises UsageError if `name` cannot be the name of a schedule. The names of its crawls begin with that
+    name."""
     if not NAME.match(name) or name in ("h", "o"):
         raise UsageError(
             f"schedule {name[:60]!r}: use letters, digits, '.', '_' and '-', at most 50, a letter or digit first, not h or o alone"
@@ -119,16 +121,16 @@ class Schedules:
         self.store = store
 
     async def put(self, schedule: Schedule, *, from_now: bool = False) -> bool:
-        """Add or change; True when there was one. `from_now`: times that passed are forgotten."""
+        """Adds or changes a schedule. Returns whether it existed. `from_now` skips due times in the past."""
         raw = msgspec.json.encode(schedule)
         return bool(await self.store.run("schedule", 0, "", "put", schedule.name, raw, int(from_now)))
 
     async def drop(self, name: str) -> bool:
-        """Remove one with all that is known of its runs; True when it was there."""
+        """Removes a schedule with all its runs. Returns whether it existed."""
         return bool(await self.store.run("schedule", 0, "", "drop", name, "", 0))
 
     async def need(self, name: str) -> StoredSchedule:
-        """One schedule; UsageError naming the nearest."""
+        """Returns one schedule. Raises UsageError with the most similar names if it does not exist."""
         found = await self._read([name])
         if not found:
             names = await self.names()
@@ -143,49 +145,50 @@ class Schedules:
         return found[0]
 
     async def names(self) -> list[str]:
-        """All names, sorted."""
+        """Returns all names, sorted."""
         found = await self._do(self.store.client.smembers(_key("schedules")))
         return sorted(name.decode() for name in found)
 
     async def all(self) -> list[StoredSchedule | Unread]:
-        """All schedules by name."""
+        """Returns all schedules by name."""
         names, out = await self.names(), []
         for first in range(0, len(names), 500):
             out += await self._read(names[first : first + 500])
         return out
 
     async def open(self, name: str) -> list[ScheduledRun]:
-        """The runs that have not ended, in the order of their times."""
+        """Returns the open runs in the order of their due times."""
         found = await self._do(self.store.client.hvals(_key(f"open:{name}")))
         return sorted(
             (run for run in map(_run, found) if run is not None), key=lambda run: (run.due, run.part)
         )
 
     async def ended(self, name: str, most: int = KEPT) -> list[ScheduledRun]:
-        """The runs that have ended, the last one first."""
+        """Returns the ended runs, latest first."""
         found = await self._do(self.store.client.lrange(_key(f"runs:{name}"), 0, most - 1))
         return [run for run in map(_run, found) if run is not None]
 
     async def forget(self, name: str, before: float, *, dry: bool) -> tuple[int, int]:
-        """Forget runs that ended before a moment, but for the last one; how many, and their bytes."""
+        """Forgets runs that ended before a time, except the latest one. Returns their number and size in
+        bytes."""
         found = await self._do(self.store.client.lrange(_key(f"runs:{name}"), 0, -1))
         old = 0
         for raw in reversed(found[1:]):
             run = _run(raw)
             if run is None or (run.ended or run.due) >= before:
-                break  # what cannot be read has an age that nobody knows
+                break  # the age of a record that cannot be read is unknown
             old += 1
         if old and not dry:
             await self._do(self.store.client.rpop(_key(f"runs:{name}"), old))
         return old, sum(len(raw) for raw in found[len(found) - old :])
 
     async def lead(self, owner: str, seconds: float) -> Lead:
-        """Take or keep the lead for so many seconds; 0 gives it up."""
+        """Takes or keeps the lead for `seconds`. 0 gives it up."""
         token, leader, now, changes = await self.store.run("lead", 0, "", owner, round(seconds * 1000))
         return Lead(token, leader.decode(), now / 1000, changes)
 
     async def leader(self) -> str | None:
-        """Who leads now."""
+        """Returns the scheduler that leads now, or None."""
         found = await self._do(self.store.client.get(_key("leader")))
         return found.decode().partition(" ")[2] if found else None
 
@@ -198,7 +201,8 @@ class Schedules:
         ended: Iterable[ScheduledRun],
         counts: dict[str, int],
     ) -> int:
-        """Decide due times up to `mark`: 1 done, 0 somebody was before us, -1 the lead is lost."""
+        """Decides the due times up to `mark`. Returns 1 if done, 0 if another scheduler was faster, -1 if the
+        lead is lost."""
         opened = [word for run in runs for word in (run.field, msgspec.json.encode(run))]
         past = [msgspec.json.encode(run) for run in ended]
         counted = [word for field, by in counts.items() if by for word in (field, by)]
@@ -222,8 +226,11 @@ class Schedules:
         )
 
     async def turn(self, token: int | None, name: str, was: ScheduledRun | None, now: ScheduledRun) -> int:
-        """One step of a run: 1 done, 0 it is not as it was, -1 the lead is lost. Without a token: a person's
-        own run."""
+        """Changes the state of a run from `was` to `now`. Returns 1 if done, 0 if the run is no longer in the
+        state `was`, -1 if the lead is lost.
+
+        A run that a person started by hand has no token.
+        """
         before = msgspec.json.encode(was) if was is not None else b""
         over = now.state not in OPEN
         done = await self.store.run(
@@ -252,7 +259,7 @@ class Schedules:
 
 
 class _Versioned(msgspec.Struct):
-    """What all versions of a record have in common."""
+    """The field that all versions of a record have in common."""
 
     version: int = 0
 
@@ -272,7 +279,7 @@ def _entry(name: str, raw: dict[bytes, bytes]) -> StoredSchedule | Unread:
 
 
 def _run(raw: bytes) -> ScheduledRun | None:
-    """A record; one of another version is left alone."""
+    """Decodes a run. Returns None for another version or a damaged record."""
     try:
         run = msgspec.json.decode(raw, type=ScheduledRun)
     except msgspec.MsgspecError:

@@ -1,5 +1,5 @@
-"""The score records of workers (`politeness.scores`), in one hash: each writes its own and reads all, every
-few seconds."""
+"""The score records of workers (`politeness.scores`), in one hash. Every few seconds, each worker writes its
+own record and reads all records."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ KEY = "gossamer:scores"
 
 
 class Scores:
-    """The records of one crawl's workers. Records are JSON."""
+    """The score records of one crawl's workers, as JSON."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl
 
     async def tell(self, name: str, record: bytes) -> tuple[float, list[bytes]]:
-        """Write a worker's record: the store's clock, and the records of the crawl's workers, dead ones
-        included."""
+        """Writes a worker's record. Returns the store's time in seconds since the epoch, and the records of
+        the crawl's workers, including dead ones."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.time()
         pipe.hset(KEY, f"{self._crawl}\t{name}", record)
@@ -29,15 +29,15 @@ class Scores:
 
     @staticmethod
     async def of_all(store: Store) -> list[bytes]:
-        """The records of the workers of all crawls."""
+        """Returns the records of the workers of all crawls."""
         return list((await store.guard(cast(Any, store.client.hgetall(KEY)))).values())
 
     async def drop(self, name: str) -> None:
-        """A worker is gone."""
+        """Deletes the record of a worker that ended."""
         await self._do(self._store.client.hdel(KEY, f"{self._crawl}\t{name}"))
 
     async def now(self) -> float:
-        """The store's clock, in seconds since the epoch."""
+        """Returns the store's time in seconds since the epoch."""
         return _seconds(await self._do(self._store.client.time()))
 
     async def _do(self, call: Any) -> Any:

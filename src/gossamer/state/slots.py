@@ -1,8 +1,9 @@
-"""Slots: the places of a fleet's running slices. A lane has as many as its living workers have processes.
+"""Slots limit how many slices of work a fleet runs at once. A lane has as many slots as its living workers
+have processes.
 
-A slot is free, queued (a message for it is on its way) or taken; what says so expires, so a dead taker frees
-it. The taker's token fences: whoever lost its slot stops. A thing that one process alone may do, it does
-under a lead, which expires alike.
+A slot is free, queued (a message for it is on its way) or taken. Its key expires, so the slot of a dead
+worker becomes free. A token fences the slot: a process that lost its slot stops. A task that only one process
+may do is guarded by a lead, which also expires.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from typing import Any, cast
 from gossamer.store.store import Store
 
 LEASE = 6_000
-"""Milliseconds that a taken slot stays so without a sign of its taker."""
+"""Milliseconds for which a slot stays taken without a renewal."""
 QUEUED = 6_000
-"""Milliseconds that a message for a slot is waited for before another one is sent."""
+"""Milliseconds to wait for the message of a queued slot before another one is sent."""
 LEAD = 6_000
 BEAT = 2.0
-"""Seconds between signs of who holds a slot or a lead."""
+"""Seconds between renewals of a slot or a lead."""
 
 _TAKE = """
 local now = redis.call('GET', KEYS[1])
@@ -40,37 +41,39 @@ class Slots:
         self._store = store
 
     async def queue(self, lane: str, slot: int) -> str | None:
-        """Say that a message for a free slot is sent: its ticket, None when the slot is not free."""
+        """Marks a free slot as queued, because a message for it is being sent. Returns the ticket for the
+        message, or None if the slot is not free."""
         ticket = f"queued {secrets.token_hex(8)}"
         done = await self._do(self._store.client.set(_key(lane, slot), ticket, nx=True, px=QUEUED))
         return ticket if done else None
 
     async def waits(self, lane: str, slot: int, ticket: str) -> bool:
-        """Whether a slot waits for the message with this ticket."""
+        """Returns whether a slot waits for the message with this ticket."""
         found = await self._do(self._store.client.get(_key(lane, slot)))
         return found is not None and found.decode() == ticket
 
     async def unqueue(self, lane: str, slot: int, ticket: str) -> None:
-        """The message could not be sent after all."""
+        """Frees a queued slot, because its message could not be sent."""
         await self._do(self._store.client.eval(_LEAVE, 1, _key(lane, slot), ticket))
 
     async def take(self, lane: str, slot: int, ticket: str) -> str | None:
-        """Take a slot by its ticket: the token that fences it, None when others have it or the ticket is old."""
+        """Takes a slot with its ticket. Returns the token that fences the slot, or None if another process
+        has the slot or the ticket is outdated."""
         token = secrets.token_hex(8)
         args = (ticket, token, str(LEASE))
         return token if await self._do(self._store.client.eval(_TAKE, 1, _key(lane, slot), *args)) else None
 
     async def keep(self, lane: str, slot: int, token: str) -> bool:
-        """A sign of life; whether the slot is still ours."""
+        """Renews a slot. Returns whether this process still holds it."""
         return bool(await self._do(self._store.client.eval(_KEEP, 1, _key(lane, slot), token, str(LEASE))))
 
     async def leave(self, lane: str, slot: int, token: str) -> None:
-        """Free a slot of ours."""
+        """Frees a slot that this process holds."""
         await self._do(self._store.client.eval(_LEAVE, 1, _key(lane, slot), token))
 
     @asynccontextmanager
     async def lead(self, what: str) -> AsyncIterator[bool]:
-        """Whether this process alone does `what`, kept while the body runs."""
+        """Takes the lead for `what` and keeps it during the block. Yields whether this process got it."""
         key, token = f"gossamer:lead:{what}", secrets.token_hex(8)
         if not await self._do(self._store.client.set(key, token, nx=True, px=LEAD)):
             yield False

@@ -1,4 +1,4 @@
-"""The crew: what each worker of a fleet is and does, and what it was told to do."""
+"""The workers of a fleet: the record of each worker, the orders it was given, and the crawls it refuses."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gossamer.store.store import Store
 
 WORKERS, ORDERS, REFUSED = "gossamer:workers", "gossamer:orders", "gossamer:refused"
 FORMAT = 1
-"""Of the workers' records."""
+"""The format version of a worker's record."""
 GONE = 15.0
-"""Seconds without a sign after which a worker is taken for dead."""
+"""Seconds without a heartbeat after which a worker counts as dead."""
 _NAME = "gossamer:name:"
 _KEEP = """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0 end
@@ -25,7 +25,7 @@ _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL',
 
 
 class WorkerRecord(msgspec.Struct, kw_only=True):
-    """A worker's record."""
+    """A worker's record in the store."""
 
     name: str
     host: str
@@ -35,20 +35,20 @@ class WorkerRecord(msgspec.Struct, kw_only=True):
     version: str
     region: str = ""
     state: str = "running"
-    """running, draining, stopping, gone; `unread`: a record of another format, of which no more than the name
-    is known."""
+    """running, draining, stopping or gone. `unread` is a record in another format, of which only the name is
+    known."""
     started: float = 0.0
     beat: float = 0.0
-    """Its last sign of life, by the store's clock."""
+    """The time of the last heartbeat, by the store's clock."""
     memory: int = 0
-    """Bytes of all its processes."""
+    """Memory of all processes of the worker, in bytes."""
     malformed: int = 0
-    """Malformed messages that it took off the broker."""
+    """Number of malformed messages that the worker took off the broker."""
     format: int = FORMAT
 
     @classmethod
     def of(cls, name: bytes, raw: bytes) -> WorkerRecord:
-        """A worker from its record."""
+        """Decodes a worker's record."""
         try:
             found = msgspec.json.decode(raw, type=cls)
             if found.format == FORMAT:
@@ -74,21 +74,21 @@ class Crew:
         self._store = store
 
     async def now(self) -> float:
-        """The store's clock, in seconds since the epoch."""
+        """Returns the store's time in seconds since the epoch."""
         seconds, micros = await self._do(self._store.client.time())
         return float(seconds) + float(micros) / 1e6
 
     async def name(self, wanted: str, token: str) -> bool:
-        """Bear a name, or go on bearing it; False when another living worker has it."""
+        """Takes a name or renews it. Returns False if another living worker has the name."""
         args = (token, str(round(GONE * 1000)))
         return bool(await self._do(self._store.client.eval(_KEEP, 1, _NAME + wanted, *args)))
 
     async def unname(self, name: str, token: str) -> None:
-        """Give a name up."""
+        """Gives a name up."""
         await self._do(self._store.client.eval(_LEAVE, 1, _NAME + name, token))
 
     async def beat(self, worker: WorkerRecord) -> str:
-        """Write a worker's record; what it was told to do: "", drain or stop."""
+        """Writes a worker's record. Returns its order: "", drain or stop."""
         worker.beat = await self.now()
         pipe = self._store.client.pipeline(transaction=False)
         pipe.hset(WORKERS, worker.name, msgspec.json.encode(worker))
@@ -97,19 +97,19 @@ class Crew:
         return _order(order)
 
     async def ordered(self, name: str) -> str:
-        """What a worker was told to do: "", drain or stop."""
+        """Returns the order of a worker: "", drain or stop."""
         found = await self._do(self._store.client.hget(ORDERS, name))
         return _order(found)
 
     async def leave(self, name: str) -> None:
-        """A worker that ended: its record, and what it was told."""
+        """Deletes the record and the order of a worker that ended."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.hdel(WORKERS, name)
         pipe.hdel(ORDERS, name)
         await self._store.guard(pipe.execute())
 
     async def all(self) -> list[WorkerRecord]:
-        """All workers, the dead ones with the state `gone`, by name."""
+        """Returns all workers, sorted by name. Dead workers have the state `gone`."""
         found = await self._do(self._store.client.hgetall(WORKERS))
         now, crew = await self.now(), []
         for name, raw in found.items():
@@ -120,23 +120,25 @@ class Crew:
         return sorted(crew, key=lambda worker: worker.name)
 
     async def living(self) -> list[WorkerRecord]:
-        """Those that give signs."""
+        """Returns the workers with a recent heartbeat."""
         return [worker for worker in await self.all() if worker.state != "gone"]
 
     async def at_work(self) -> list[WorkerRecord]:
-        """Those that begin what there is to do: nobody told them to drain or stop."""
-        # a worker's own record says so two seconds later
+        """Returns the living workers that start new work, which means that they are not draining or stopping
+        and have no order to do so."""
+        # orders count at once, but a worker's own record changes up to two seconds later
         told = await self._do(self._store.client.hgetall(ORDERS))
         idle = ("draining", "stopping")
         return [one for one in await self.living() if one.state not in idle and one.name.encode() not in told]
 
     async def order(self, name: str, what: str) -> list[str]:
-        """Tell a worker, or `all`, to drain or stop; their names. UsageError naming those that live."""
+        """Orders a worker, or `all`, to drain or stop. Returns the names of the workers. Raises UsageError
+        with the living workers if none matches."""
         living = [worker.name for worker in await self.living()]
         told = [one for one in living if name in ("all", one, one.partition("@")[0])]
         if not told:
             raise UsageError(f"no worker is named {name!r}; there are: {', '.join(living) or 'none'}")
-        for one in told:  # who is to stop is not told to drain instead
+        for one in told:  # a drain must not replace an earlier stop
             order = self._store.client.hsetnx if what == "drain" else self._store.client.hset
             await self._do(order(ORDERS, one, what))
         return told
@@ -146,13 +148,14 @@ class Crew:
 
 
 class Refusals:
-    """What workers do no work for, and why: whole crawls, or (`site`) one of their sites."""
+    """Crawls, or single sites of crawls, for which a worker does no work, with the reason."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def refuse(self, name: str, crawl: str, why: str | None, site: str = "") -> None:
-        """Say that a worker does no work for a crawl, or for a site of it, and why; None: it does."""
+        """Records why a worker does no work for a crawl, or for one site of the crawl. None as the reason
+        removes the record."""
         field = "\t".join(filter(None, (name, site, crawl)))
         if why is None:
             await self._do(self._store.client.hdel(REFUSED, field))
@@ -160,7 +163,7 @@ class Refusals:
             await self._do(self._store.client.hset(REFUSED, field, why))
 
     async def refused(self) -> dict[tuple[str, str, str], str]:
-        """(worker, crawl, site or '' for all of it) -> why it does no work for it, of the living ones."""
+        """Returns the reasons of living workers by (worker, crawl, site). The site is '' for the whole crawl."""
         found = await self._do(self._store.client.hgetall(REFUSED))
         living = {worker.name for worker in await Crew(self._store).living()}
         parts = {field: field.decode("utf-8", "replace").split("\t") for field in found}
@@ -171,7 +174,8 @@ class Refusals:
         }
 
     async def of(self, crawl: str) -> dict[str, str]:
-        """Worker, or `WORKER (site SITE)` -> why it does no work for a crawl."""
+        """Returns the reasons why workers do no work for a crawl, by worker. The key is `WORKER (site SITE)`
+        for a single site."""
         found = sorted((await self.refused()).items())
         return {
             worker + (f" (site {site})" if site else ""): why
@@ -180,7 +184,7 @@ class Refusals:
         }
 
     async def others(self, crawl: str) -> bool:
-        """Whether some worker works on all of a crawl."""
+        """Returns whether at least one running worker refuses nothing of a crawl."""
         some = {worker for worker, name, _ in await self.refused() if name == crawl}
         return any(one.name not in some for one in await Crew(self._store).living() if one.state == "running")
 
@@ -189,22 +193,23 @@ class Refusals:
 
 
 def _order(found: bytes | None) -> str:
-    """An order, '' for none and for one that nobody knows."""
+    """Decodes an order. Returns '' if there is none or if it is unknown."""
     word = (found or b"").decode("utf-8", "replace")
     return word if word in ("drain", "stop") else ""
 
 
 async def bear(crew: Crew, wanted: str, *, fixed: bool) -> tuple[str, str]:
-    """A name that no other worker bears, and the token that keeps it. `fixed`: this name or ConfigError.
+    """Takes a name that no other living worker has. Returns the name and the token that renews it.
 
-    `wanted` is `NAME@HOST`; a second one becomes `NAME-2@HOST`.
+    `wanted` is `NAME@HOST`. If it is taken, `NAME-2@HOST` is tried, and so on. With `fixed`, raises
+    ConfigError instead.
     """
     token = secrets.token_hex(8)
     stem, at, host = wanted.partition("@")
     for number in range(1, 1000):
         name = wanted if number == 1 else f"{stem}-{number}{at}{host}"
         if await crew.name(name, token):
-            await crew.leave(name)  # what one of this name was told that is gone: its heir was not told so
+            await crew.leave(name)  # deletes an order to a dead worker of the same name
             return name, token
         if fixed:
             raise ConfigError(

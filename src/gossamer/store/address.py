@@ -1,4 +1,5 @@
-"""Where a store is, read from its URL (docs/stores.md). What is printed of it never holds a password."""
+"""Parses the URL of a store (docs/stores.md) into an address. The printable form of a URL never contains a
+password."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ _HOST = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.%]+)\]|(?P<name>[^:@\[\]\s,]+))(?:
 
 
 class HostPort(NamedTuple):
-    """A server's host and port; port 0: `host` is the path of a unix socket."""
+    """The host and port of a server. With port 0, `host` is the path of a Unix socket."""
 
     host: str
     port: int
@@ -53,11 +54,11 @@ class HostPort(NamedTuple):
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
-    """What a URL says. `kind`: server, unix, sentinel or cluster."""
+    """A parsed store URL. `kind` is server, unix, sentinel or cluster."""
 
     kind: str
     shown: str
-    """The URL as it may be printed."""
+    """The URL with passwords masked, for messages."""
     places: tuple[HostPort, ...]
     service: str = ""
     db: int = 0
@@ -73,7 +74,8 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     verify: bool = True
 
     def options(self, *, sentinel: bool = False) -> dict[str, Any]:
-        """How connections are made, in the words of the client library."""
+        """Returns the connection options, named as redis-py names its parameters. `sentinel` selects the
+        credentials for the Sentinels."""
         user, password = (
             (self.sentinel_user, self.sentinel_password) if sentinel else (self.user, self.password)
         )
@@ -99,7 +101,7 @@ def _yes(text: str) -> bool:
 
 def _file(text: str) -> str:
     if not Path(text).is_file():
-        raise ValueError(f"a file; {text} is none")
+        raise ValueError(f"a file; there is no file {text}")
     return text
 
 
@@ -119,7 +121,7 @@ _QUERY: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "db": ("db", int),
     "sentinel_user": ("sentinel_user", str),
     "sentinel_password": ("sentinel_password", Secret),
-    # as redis-py and kombu call them
+    # the names that redis-py and kombu use
     "ssl_ca_certs": ("ca_file", _file),
     "ssl_certfile": ("cert_file", _file),
     "ssl_keyfile": ("key_file", _file),
@@ -130,8 +132,10 @@ _QUERY: Mapping[str, tuple[str, Callable[[str], Any]]] = {
 
 
 def parse(url: str, what: str = "--store") -> Address:
-    """The address of a URL; `what` it is, for messages. Raises UsageError for an unknown scheme, ConfigError
-    for what cannot be read otherwise."""
+    """Parses a store URL. `what` is the name of the setting, for messages.
+
+    Raises UsageError for an unknown scheme, and ConfigError for any other fault of the URL.
+    """
     try:
         return _parsed(url, what)
     except _Wrong as wrong:
@@ -168,7 +172,7 @@ def _parsed(url: str, what: str) -> Address:
 
 
 def shown(url: str) -> str:
-    """A URL as it may be printed, whatever it is."""
+    """Returns the printable form of any URL, with passwords masked."""
     return _shown(url) if url.partition("://")[0].lower() in SCHEMES else mask(url)
 
 
@@ -196,7 +200,7 @@ def _places(kind: str, hosts: str) -> tuple[HostPort, ...]:
             raise _Wrong(kind, f"{mask(one)!r} is no HOST:PORT" if one else "a host is missing")
         places.append(HostPort(unquote(found["six"] or found["name"]), port))
     if kind == "server" and len(places) > 1:
-        raise _Wrong("sentinel", "several hosts are those of Sentinels or of a Cluster (redis+cluster://)")
+        raise _Wrong("sentinel", "several hosts are only for Sentinels, or for a Cluster (redis+cluster://)")
     return tuple(places)
 
 
@@ -209,7 +213,7 @@ def _path(kind: str, path: str) -> dict[str, Any]:
     if not db:
         return {"service": service}
     if not db.isdecimal():
-        raise _Wrong(kind, f"the database {db!r} is no number")
+        raise _Wrong(kind, f"the database {db!r} is not a number")
     return {"service": service, "db": int(db)}
 
 
@@ -219,7 +223,7 @@ def _shown(url: str) -> str:
 
 
 class _Wrong(Exception):
-    """What is wrong with a URL, and how it is written."""
+    """A fault of a URL. The message also contains the correct form."""
 
     def __init__(self, kind: str, why: str) -> None:
         super().__init__(f"{why}; write it as {FORMS[kind]}")

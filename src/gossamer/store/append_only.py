@@ -1,12 +1,9 @@
-"""How `gossamer doctor --repair` mends the embedded store's append-only files. docs/decisions/0036.
+"""The append-only files of an embedded store: their check before a server reads them, the removal of a torn
+end, and their repair by `gossamer doctor --repair` (docs/decisions/0036).
 
-Valkey keeps a base (RDB) and increments (commands as they were sent), named by a manifest.
-
-
-The append-only files of an embedded store: checked before a server reads them, and a torn end cut off.
-
-The server would begin with nothing where the manifest is missing, and would drop everything after a damaged
-length as if it were torn.
+Valkey keeps a base file (RDB) and incremental files (commands as they were sent), which a manifest lists.
+Without the check, a server would start empty if the manifest is missing, and would drop everything after a
+damaged length field as if the rest were torn.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ _FILE = re.compile(r"appendonly\.aof\.(\d+)\.(base\.rdb|base\.aof|incr\.aof)")
 
 
 def faults(store: Path) -> list[str]:
-    """What is wrong with the files, in words; the manifest, and increments that are not whole."""
+    """Returns a description of each fault: a missing manifest, or an incremental file with a broken command."""
     folder, found = store / FOLDER, []
     if not folder.is_dir():
         return []
@@ -38,8 +35,8 @@ def faults(store: Path) -> list[str]:
 
 
 def mend(store: Path) -> None:
-    """Cut each increment after its last whole command or transaction, and write a missing manifest. What
-    follows a break is left out."""
+    """Cuts each incremental file after its last complete command or transaction, and writes a missing
+    manifest. Drops all files after the first break."""
     folder = store / FOLDER
     kept, broken = [], False
     for path in _increments(folder):
@@ -58,11 +55,12 @@ def mend(store: Path) -> None:
 
 
 def whole_commands(path: Path) -> int:
-    """Bytes of an increment up to the end of its last whole command outside a transaction that was not ended."""
+    """Returns the offset at which the last complete command of an incremental file ends. Commands of an
+    unfinished transaction do not count."""
     end, within = 0, False
     with open(path, "rb") as file:
         while line := file.readline(100):
-            if line[:1] == b"#" and line.endswith(b"\r\n"):  # a time stamp
+            if line[:1] == b"#" and line.endswith(b"\r\n"):  # a timestamp
                 end = end if within else file.tell()
                 continue
             words = _words(file, line)
@@ -75,7 +73,8 @@ def whole_commands(path: Path) -> int:
 
 
 def _words(file: object, line: bytes) -> list[bytes]:
-    """The first words of one command (long ones are passed over); none when it is broken."""
+    """Reads one command and returns a list with its name. Skips its other arguments. Returns an empty list if
+    the command is broken."""
     read, seek, readline = file.read, file.seek, file.readline  # type: ignore[attr-defined]
     if not re.fullmatch(rb"\*[1-9]\d{0,8}\r\n", line):
         return []
@@ -112,7 +111,8 @@ def _listed(folder: Path) -> list[str]:
 
 
 def _increments(folder: Path) -> list[Path]:
-    """The increments that the manifest names; without one, those of the newest base and after."""
+    """Returns the incremental files that the manifest lists. Without a manifest, returns all that are in the
+    folder."""
     names = [name for name in _listed(folder) if ".incr." in name] or [
         n for n in _log_files(folder) if ".incr." in n
     ]
@@ -121,14 +121,14 @@ def _increments(folder: Path) -> list[Path]:
 
 FOLDER, MANIFEST = "appendonlydir", "appendonly.aof.manifest"
 EMPTY_BASE = 256
-"""Bytes of a base file that may hold no keys."""
+"""Maximum size in bytes of a base file that contains no keys."""
 _PIECE = 1 << 20
 _COMMAND = re.compile(rb"\*[1-9]\d{0,6}\r\n\$\d{1,9}\r\n")
 
 
 def check_files(store: Path, *, served: bool) -> None:
-    """Raises StoreDamaged where a server would silently begin with fewer keys. `served`: a server has worked
-    here before."""
+    """Raises StoreDamaged if a server would silently start with fewer keys. `served` says whether a server
+    ran here before."""
     folder = store / FOLDER
     try:
         sizes = {path.name: path.stat().st_size for path in folder.iterdir() if path.suffix != ".manifest"}
@@ -147,7 +147,8 @@ def check_files(store: Path, *, served: bool) -> None:
 
 
 def set_aside(store: Path) -> Path | None:
-    """Move the append-only files to a folder beside them; its path, None where there are none."""
+    """Moves the append-only files to a new folder in the store's folder. Returns its path, or None if there
+    were no files."""
     to = store / f"damaged-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     try:
         (store / FOLDER).rename(to)
@@ -164,7 +165,7 @@ def _damaged(store: Path, what: str) -> StoreDamaged:
 
 
 def _files(store: Path, kind: bytes) -> list[str]:
-    """The files of a kind that the manifest names: b for base, i for incremental."""
+    """Returns the files of one type that the manifest lists: `b` for base, `i` for incremental."""
     try:
         manifest = (store / FOLDER / MANIFEST).read_bytes()
     except OSError:
@@ -174,10 +175,11 @@ def _files(store: Path, kind: bytes) -> list[str]:
 
 
 def mend_tail(store: Path) -> str:
-    """Cut the torn end off the last append-only file; what was done, '' where the file has no torn end.
+    """Cuts a torn end off the last append-only file. Returns a message about it, or '' if the file has no
+    torn end.
 
-    Torn means that the file ends within a command, or within a transaction, with or without zeros after it.
-    The bytes are kept.
+    A torn file ends within a command or a transaction, perhaps followed by zeros. The removed bytes are saved
+    in another file.
     """
     files = _files(store, b"i")
     if not files:
@@ -211,18 +213,19 @@ def mend_tail(store: Path) -> str:
 
 class _AppendOnlyScan(NamedTuple):
     end: int
-    """Where the last whole command or transaction ends."""
+    """Offset of the end of the last complete command or transaction."""
     command: int
-    """Where the first broken command begins."""
+    """Offset of the first incomplete or broken command."""
     torn: bool
-    """The file ends within that command."""
+    """Whether the file ends within that command."""
 
 
 def _whole(fd: int) -> int | None:
-    """Where the whole commands of a torn file end; None where the file is damaged in another way."""
+    """Returns the offset at which the complete commands of a torn file end. None if the file is damaged in
+    another way."""
     size = os.fstat(fd).st_size
     scan = _scan(fd, size)
-    if not scan.torn:  # zeros after the end are what a crashed disk leaves
+    if not scan.torn:  # a disk may fill the end with zeros after a crash
         stripped = _without_zeros(fd, size, scan.command)
         if stripped == size:
             return None
@@ -243,7 +246,8 @@ def _without_zeros(fd: int, size: int, start: int) -> int:
 
 
 def _holds_commands(fd: int, start: int, size: int) -> bool:
-    """Whether whole commands come after a broken one: then its length is wrong, and it is not the last."""
+    """Returns whether complete commands follow a broken one. If so, the broken one is not a torn end: its
+    length field is wrong."""
     at = start + 1
     while piece := os.pread(fd, _PIECE, at):
         for found in _COMMAND.finditer(piece):
@@ -256,7 +260,7 @@ def _holds_commands(fd: int, start: int, size: int) -> bool:
 
 
 def _scan(fd: int, size: int, start: int = 0) -> _AppendOnlyScan:
-    """Read commands from `start` until the first that is not whole."""
+    """Reads commands from offset `start` until the first incomplete one."""
     with open(os.dup(fd), "rb") as file:
         file.seek(start)
         at = end = start
@@ -274,8 +278,8 @@ def _scan(fd: int, size: int, start: int = 0) -> _AppendOnlyScan:
 
 
 def _command(file: object, at: int, size: int) -> tuple[int, bytes] | bool:
-    """Length and name of the command at the file's position; True where the file ends within it, False where
-    it is none."""
+    """Returns the length and the name of the command at the file's position. Returns True if the file ends
+    within it, and False if the bytes are not a command."""
     read = file.readline(32)  # type: ignore[attr-defined]
     length, name = len(read), b""
     if read.startswith(b"#") and not read.endswith(b"\n") and at + length < size:
@@ -283,7 +287,7 @@ def _command(file: object, at: int, size: int) -> tuple[int, bytes] | bool:
         length = len(read)
     if at + length > size:
         return True
-    if read.startswith(b"#"):  # a remark of the server
+    if read.startswith(b"#"):  # an annotation of the server
         return (length, b"") if read.endswith(b"\n") else at + length >= size
     if not (count := _number(read, b"*", at + length >= size)):
         return count is None
@@ -297,7 +301,7 @@ def _command(file: object, at: int, size: int) -> tuple[int, bytes] | bool:
             return bulk is None
         if at + length + bulk + 2 > size:
             left = size - at - length
-            if left > bulk:  # one byte of the line's end
+            if left > bulk:  # the line break after the argument was cut in half
                 file.seek(bulk, 1)  # type: ignore[attr-defined]
                 return bool(file.read(1) == b"\r")  # type: ignore[attr-defined]
             return True
@@ -312,8 +316,8 @@ def _command(file: object, at: int, size: int) -> tuple[int, bytes] | bool:
 
 
 def _number(line: bytes, mark: bytes, last: bool) -> int | bool | None:
-    """The number of a line such as `*3`; None where the file ends within the line, False where it is no such
-    line."""
+    """Returns the number in a line such as `*3`. Returns None if the file ends within the line, and False if
+    the line has another form."""
     if found := re.fullmatch(re.escape(mark) + rb"(\d{1,9})\r\n", line):
         return int(found[1])
     return None if last and re.fullmatch(re.escape(mark) + rb"\d{0,9}\r?", line) else False

@@ -1,8 +1,8 @@
-"""The client of a store: redis-py's words, sent to the server that holds the key, again after an outage where
-there is patience.
+"""The Redis client of a store. It sends each command to the server that holds the key, and repeats it after
+an outage if the client waits for outages.
 
-Whatever is called here may be sent twice, when a reply was lost: so it only holds for what may be said twice.
-What may not goes through `Client.send`, which tries once.
+A command may be sent twice if its reply was lost, so only commands that may safely run twice use the normal
+methods. Other commands use `Client.send`, which tries once.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from gossamer.store.servers import Servers
 from gossamer.store.store_errors import passing
 
 HOPS = 5
-"""Redirections of a Cluster that one call follows."""
+"""Maximum number of Cluster redirections that one call follows."""
 WAIT = 1000
-"""Milliseconds in which a replica must have what was written."""
+"""Milliseconds within which a replica must confirm a write."""
 FILLING = 250
-"""The same while none is online: one that is being filled can lead before it is sent what was written
-meanwhile."""
+"""The same limit while no replica is online but one is loading its first copy of the data. Such a replica
+could become master before it receives the latest writes."""
 Command = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class Unsure(NamedTuple):
-    """A reply whose writes no replica has yet: a failover may take them back."""
+    """A reply whose writes no replica has confirmed. A failover may undo them."""
 
     reply: Any
 
@@ -44,7 +44,7 @@ _KEYLESS = frozenset(
 
 
 def key_of(args: Sequence[Any]) -> str | bytes | None:
-    """The key that decides where a command goes."""
+    """Returns the key that decides which server gets a command, or None if any server can run it."""
     word = args[0]
     if word in ("EVALSHA", "EVAL"):
         found = args[3]
@@ -58,15 +58,15 @@ def key_of(args: Sequence[Any]) -> str | bytes | None:
 
 
 class Client(redis.Redis):
-    """Sends each command to its server. `patience` is how long an outage is waited for."""
+    """A redis-py client that sends each command to the right server. `patience` waits for outages to end."""
 
     def __init__(self, servers: Servers, seconds: float) -> None:
-        super().__init__(connection_pool=redis.ConnectionPool())  # never used: each server has its own
+        super().__init__(connection_pool=redis.ConnectionPool())  # never used: each server has its own pool
         self.servers = servers
         self.patience = Patience(seconds, self._healthy, servers.address.shown)
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
-        """One command; what redis-py's methods come down to."""
+        """Sends one command. All methods of redis-py end here."""
         while True:
             try:
                 return await self._once(args, options)
@@ -88,17 +88,18 @@ class Client(redis.Redis):
         raise AssertionError
 
     def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipe:
-        """Commands sent together, each to its server; as a transaction they must belong to one."""
+        """Returns a pipeline. Its commands go to their servers together. In a transaction, all commands must
+        belong to one server."""
         return Pipe(self, transaction)
 
     async def send(
         self, commands: Sequence[Command], transaction: bool = False, confirm: bool = False
     ) -> list[Any]:
-        """The replies to commands, sent to their servers side by side, once. What went wrong stands in a
-        reply's place.
+        """Sends commands to their servers in parallel, once, and returns the replies. An error is returned in
+        place of its reply.
 
-        `confirm`: a reply counts when a replica has what was written, where there are replicas; else it is
-        `Unsure`.
+        With `confirm`, a reply is wrapped in `Unsure` unless a replica has what was written. That applies
+        only where there are replicas.
         """
         if len(commands) == 1 and not transaction and not (confirm and self.servers.may_follow):
             try:
@@ -132,7 +133,8 @@ class Client(redis.Redis):
         return replies
 
     def _doubt(self, reply: Any) -> None:
-        """Where nobody waits there is no prober that looks who took over: who asks next does."""
+        """After an outage error, makes the next call look for the current master. A client that waits for
+        outages has a background probe for that."""
         if isinstance(reply, BaseException) and not self.patience.patient and passing(reply):
             self.servers.stale(forget=True)
 
@@ -151,7 +153,7 @@ class Client(redis.Redis):
             replies[j] = reply
 
     async def _healthy(self) -> None:
-        """Raise while some server does not take writes."""
+        """Raises an error while any server rejects writes."""
         await self.servers.drop_idle()
         await self.servers.look()
         for server in await self.servers.all():
@@ -166,7 +168,7 @@ class Client(redis.Redis):
         return "gossamer:none"
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
-        """Let all connections go."""
+        """Closes all connections."""
         await self.patience.close()
         await self.servers.close()
 
@@ -176,18 +178,21 @@ async def _call(server: Server, *args: Any, **options: Any) -> Any:
 
 
 def _wait(scripts: list[Command], most: int) -> list[Command]:
-    """A write of its own, and who has it within so many milliseconds: all that was written before is older."""
+    """Returns a write and a WAIT for one replica, limited to `most` milliseconds. Once a replica has this
+    write, it also has all earlier ones."""
     return [(("SET", f"{scripts[0][0][3]}w", "", "PX", WAIT), {}), (("WAIT", 1, most), {})]
 
 
 def _has(said: Any) -> bool:
-    """Whether WAIT found a replica."""
+    """Returns whether the reply of WAIT counts a replica."""
     return isinstance(said, int) and said > 0
 
 
 async def _kept(server: Server, scripts: list[Command], who: Any) -> bool:
-    """Whether a replica has what was written, or none could take over: one may have come since the last look,
-    as INFO tells."""
+    """Returns whether a replica has what was written, or whether no replica exists that could take over.
+
+    `who` is a reply to INFO, because a replica may have connected since the last check.
+    """
     server.told(who)
     if not server.replicas and not server.filling:
         return True
@@ -198,7 +203,7 @@ async def _kept(server: Server, scripts: list[Command], who: Any) -> bool:
 
 
 async def _all(server: Server, commands: list[Command], transaction: bool) -> list[Any]:
-    """The replies to commands sent together; what went wrong stands in a reply's place."""
+    """Sends commands together and returns the replies. An error is returned in place of its reply."""
     pipe = server.client.pipeline(transaction=transaction)
     pipe.command_stack = cast(Any, commands)
     try:
@@ -208,15 +213,16 @@ async def _all(server: Server, commands: list[Command], transaction: bool) -> li
 
 
 class Pipe(Pipeline):
-    """Commands kept until `execute`; then as `Client.send`, what failed in passing again and again while
-    there is patience."""
+    """A pipeline. `execute` sends its commands as `Client.send` does, and repeats those that failed because
+    of an outage while the client waits."""
 
     def __init__(self, client: Client, transaction: bool) -> None:
         super().__init__(client.connection_pool, client.response_callbacks, transaction, None)
         self._client = client
 
     async def execute(self, raise_on_error: bool = True) -> list[Any]:
-        """The replies; raises the first error, or (`raise_on_error` false) leaves errors in their places."""
+        """Returns the replies. Raises the first error, or leaves errors in the list if `raise_on_error` is
+        false."""
         commands, self.command_stack = cast(list[Command], list(self.command_stack)), []
         patience = self._client.patience
         replies = await self._client.send(commands, self.is_transaction)

@@ -1,7 +1,8 @@
-"""Who takes writes now: asked of a server itself, of Sentinels, or of the nodes of a Cluster.
+"""Finds the server that takes writes now: a single server, the master that Sentinels name, or the masters of
+a Cluster.
 
-The answer is a list of (first slot, last slot, place). Raises Away with all that was tried, or StoreError for
-what waiting does not mend.
+The result is a list of (first slot, last slot, place). Raises Away with all addresses that were tried, or
+StoreError for a fault that waiting cannot fix.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ SLOTS = 16384
 _OWN = "the parameters sentinel_user and sentinel_password are for the Sentinels"
 Range = tuple[int, int, HostPort]
 Look = Callable[[HostPort], Awaitable[Server]]
-"""Looks at the server of a place."""
+"""A function that connects to a place and returns its server with fresh INFO."""
 
 
 async def by_itself(address: Address, look: Look) -> list[Range]:
-    """A single server must be one, and no replica."""
+    """Returns the range of a single server. Raises StoreError if it is a Sentinel or a Cluster node, and Away
+    if it is a replica."""
     place = address.places[0]
     server = await look(place)
     at = f"the store at {address.shown}"
@@ -47,14 +49,14 @@ async def by_itself(address: Address, look: Look) -> list[Range]:
 
 
 class Sentinels:
-    """The Sentinels of an address, one connection each."""
+    """The Sentinels of an address, with one connection each."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
         self._clients = {place: _client(address, place) for place in address.places}
 
     async def find(self, address: Address, look: Look) -> list[Range]:
-        """The master that a Sentinel names, if it is one."""
+        """Returns the range of the master that a Sentinel names, after a check that this server is a master."""
         tried: list[str] = []
         named: set[HostPort] = set()
         strangers = 0
@@ -70,7 +72,7 @@ class Sentinels:
                 if master not in named:
                     named.add(master)
                     if (await look(master)).role == "master":
-                        # the next time first
+                        # asked first the next time
                         self._clients = {place: self._clients.pop(place), **self._clients}
                         return [(0, SLOTS - 1, master)]
                     tried.append(f"{place} (names {master}, which is no master yet)")
@@ -87,7 +89,7 @@ class Sentinels:
         raise Away(f"the store at {address.shown} does not answer: tried {', '.join(tried)}")
 
     async def _named(self, place: HostPort, address: Address) -> Any:
-        """The master as a Sentinel names it; its users and passwords are not those of the servers."""
+        """Asks a Sentinel for the master. Sentinels have their own users and passwords."""
         try:
             return await ask(self._clients[place], "SENTINEL GET-MASTER-ADDR-BY-NAME", address.service)
         except RedisError as error:
@@ -97,7 +99,7 @@ class Sentinels:
             raise StoreError(f"the store at {address.shown}: {text}") from error
 
     async def close(self) -> None:
-        """Let the connections go."""
+        """Closes the connections."""
         for client in self._clients.values():
             await client.connection_pool.aclose()
 
@@ -108,10 +110,11 @@ class Nodes:
     def __init__(self, address: Address, server: Callable[[HostPort], Server]) -> None:
         self._server = server
         self._places = list(address.places)
-        """Where to ask, the one that answered last first."""
+        """The nodes to ask, with the one that answered last in front."""
 
     async def find(self, address: Address, look: Look) -> list[Range]:
-        """The masters, as the first node that answers sees them; each of them is looked at."""
+        """Returns the slot ranges of the masters according to the first node that answers. Connects to each
+        master to check it."""
         tried: list[str] = []
         for place in list(self._places):
             try:
@@ -131,13 +134,13 @@ class Nodes:
             masters = list(dict.fromkeys(master for _, _, master in ranges))
             for seen in await asyncio.gather(*(look(master) for master in masters), return_exceptions=True):
                 if isinstance(seen, BaseException) and not passing(seen):
-                    raise seen  # one that does not answer will have a successor
+                    raise seen  # a master that does not answer will be replaced
             return ranges
         raise Away(f"the store at {address.shown} does not answer: tried {', '.join(tried)}")
 
 
 async def ask(client: redis.Redis, *args: Any) -> Any:
-    """One command, answered soon or not at all."""
+    """Sends one command, with a timeout of LOOK seconds."""
     try:
         async with asyncio.timeout(LOOK):
             return await client.execute_command(*args)  # type: ignore[no-untyped-call] # redis-py leaves it so
@@ -160,7 +163,7 @@ def _client(address: Address, place: HostPort) -> redis.Redis:
 
 
 def _services(info: Any) -> str:
-    """The names of the services that a Sentinel watches."""
+    """Returns the names of the services that a Sentinel watches."""
     found = [
         one["name"] for key, one in info.items() if re.fullmatch(r"master\d+", key) and isinstance(one, dict)
     ]
@@ -168,7 +171,8 @@ def _services(info: Any) -> str:
 
 
 def _read(found: Any, asked: HostPort) -> tuple[list[Range], list[HostPort]]:
-    """Masters by slots, and all nodes, in the answer to CLUSTER SLOTS (redis-py makes a mapping of it)."""
+    """Decodes the reply of CLUSTER SLOTS, which redis-py may return as a dict. Returns the masters by slot
+    range, and all nodes."""
 
     def place(one: Any) -> HostPort:
         host = _text(one[0])
@@ -188,7 +192,8 @@ def _text(host: Any) -> str:
 
 
 def _why(error: BaseException, address: Address) -> str:
-    """What went wrong at one of several places; what waiting does not mend is raised."""
+    """Returns a short description of an error at one of several places. Raises errors that waiting cannot
+    fix."""
     if not passing(error):
         raise explained(error, address) from error
     reached = r"Error -?\d+ connecting to (\S+)\. (?:Connect call failed.*)?"

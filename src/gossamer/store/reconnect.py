@@ -1,7 +1,8 @@
-"""Waiting for a store that is away: one prober with a back-off asks, all callers wait for what it finds.
+"""Waits for a store that is unreachable. One background probe with backoff checks the store, and all callers
+wait for its result.
 
-A fleet's worker waits for ever, a door not at all. The log gets one line when an outage begins and one when
-it ends.
+A fleet's worker waits forever, and a command does not wait. The log gets one line when an outage begins and
+one when it ends.
 """
 
 from __future__ import annotations
@@ -15,20 +16,21 @@ from collections.abc import Awaitable, Callable
 from gossamer.store.store_errors import passing
 
 FIRST, LONGEST = 0.1, 1.0
-"""Seconds between two probes: they double from the first to the longest, less up to a quarter at random."""
+"""Seconds between two probes. The interval doubles from FIRST to LONGEST, and is reduced by up to a quarter
+at random."""
 CALM = 5.0
-"""Seconds without trouble after which the waits begin from the first again."""
+"""Seconds without an outage after which the probe interval starts from FIRST again."""
 _log = logging.getLogger("gossamer.store")
 
 
 class Patience:
-    """How long one client waits. `probe` raises while the store cannot be worked with; `where` is its URL,
-    masked."""
+    """Waits for the outages of one client, each for at most `seconds`. `probe` raises while the store does
+    not work. `where` is its masked URL."""
 
     def __init__(self, seconds: float, probe: Callable[[], Awaitable[None]], where: str) -> None:
         self.seconds = seconds
         self.outages = 0
-        """Outages so far."""
+        """Number of outages so far."""
         self._probe, self._where = probe, where
         self._prober: asyncio.Task[None] | None = None
         self._since = self._ended = float("-inf")
@@ -37,17 +39,19 @@ class Patience:
 
     @property
     def patient(self) -> bool:
-        """Whether an outage is waited for at all."""
+        """Whether the client waits for outages at all."""
         return self.seconds > 0
 
     @property
     def away(self) -> bool:
-        """Whether an outage is going on."""
+        """Whether an outage is in progress."""
         return self._prober is not None and not self._prober.done()
 
     def note(self, error: BaseException) -> None:
-        """A call failed: an outage begins, unless one goes on. Raises the error where nobody waits, or not
-        any longer."""
+        """Records a failed call. Begins an outage unless one is in progress.
+
+        Raises the error if it is not an outage, or if the client does not wait or has waited long enough.
+        """
         if not passing(error) or not self.patient:
             raise error
         now = time.monotonic()
@@ -61,7 +65,8 @@ class Patience:
             raise error
 
     async def wait(self, error: BaseException) -> None:
-        """Return when the store can be worked with again; raises the error when patience is over, or is none."""
+        """Returns when the store works again. Raises the error if the client does not wait or has waited long
+        enough."""
         self.note(error)
         assert self._prober is not None
         left = self._since + self.seconds - time.monotonic()
@@ -71,7 +76,7 @@ class Patience:
         self._prober.result()
 
     async def close(self) -> None:
-        """Stop asking."""
+        """Stops the probe."""
         if self._prober is not None:
             self._prober.cancel()
             await asyncio.wait((self._prober,))
@@ -95,11 +100,11 @@ class Patience:
                         "the store at %s answers again after %.1f s", self._where, self._ended - began
                     )
                 return
-            if not self._told:  # a connection that broke is no outage: the first probe finds all well
+            if not self._told:  # if the first probe succeeds, only a connection broke: do not log an outage
                 self._told = True
                 why = self._short(error).removeprefix("does not answer: ")
                 _log.warning("the store at %s does not answer: waiting for it (%s)", self._where, why)
 
     def _short(self, error: BaseException) -> str:
-        """What it says, without the place, which our own errors name."""
+        """Returns the message of an error without the store's address, with which our own errors begin."""
         return str(error).removeprefix(f"the store at {self._where}").lstrip(": ")

@@ -1,7 +1,7 @@
-"""One server: its connections, what it says of itself.
+"""One Valkey server: its connections, and what INFO reports about it.
 
-A connection notes the run id of the process at its other end, so that a claim can say whom it believes to
-ask: after a change the script holds the bucket's hosts (`failover.lua`).
+A connection stores the run id of the server process at its other end. A claim sends the id that it expects.
+If the id has changed, the script delays the hosts of the bucket (`failover.lua`).
 """
 
 from __future__ import annotations
@@ -18,34 +18,35 @@ from redis.exceptions import TimeoutError as LostInTime
 from gossamer.store.address import Address, HostPort
 
 LOOK = 2.0
-"""Seconds in which a server must say what it is."""
+"""Seconds within which a server must answer INFO."""
 LAG = 10
-"""Seconds without a word after which a replica follows no longer."""
+"""Seconds without an acknowledgment after which a replica no longer counts."""
 RUN = "run id of the server"
-"""As the last argument of a command it becomes the run id of the server's process that the connection leads
-to."""
+"""A placeholder for the last argument of a command. The connection replaces it with the run id of its server
+process."""
 _RUN_ID = re.compile(rb"run_id:(\w+)")
 
 
 class _Packing:
-    """Packs commands in C: redis-py's own packer costs 1 us an argument, and a page has a hundred of them."""
+    """A connection mixin that packs commands in C. redis-py's own packer takes 1 us per argument, and a page
+    has a hundred arguments."""
 
     run_id = b""
 
     def pack_command(self, *args: Any) -> list[bytes]:
-        """One buffer of one command; `SCRIPT LOAD` is two words on the wire."""
+        """Returns a command as one buffer. A name such as `SCRIPT LOAD` is sent as two words."""
         if args[-1] is RUN:
             args = (*args[:-1], self.run_id)
         return [hiredis.pack_command((*str(args[0]).split(), *args[1:]))]
 
 
 async def _greet(connection: Any) -> None:
-    """What a new connection does first: log in, and learn whose process is at the other end."""
+    """Sets up a new connection: logs in, and reads the run id of the server process."""
     await connection.on_connect()
     try:
         await connection.send_command("INFO", "server")
         text = await connection.read_response()
-    except ResponseError:  # the user may not ask
+    except ResponseError:  # the user may not call INFO
         connection.run_id = b""
         return
     found = _RUN_ID.search(text if isinstance(text, bytes) else str(text).encode())
@@ -53,14 +54,14 @@ async def _greet(connection: Any) -> None:
 
 
 class Server:
-    """One process that takes writes, and the connections to it."""
+    """One server process that takes writes, and the connections to it."""
 
     def __init__(self, place: HostPort, address: Address, timeout: float, *, plain: bool = False) -> None:
         self.place = place
         self.replicas = 0
-        """Replicas that follow it."""
+        """Number of replicas that are online."""
         self.filling = 0
-        """Replicas that are being filled: they follow soon."""
+        """Number of replicas that are still loading their first copy of the data."""
         self.info: dict[str, Any] = {}
         kind = "unix" if not place.port else "tls" if address.tls else "tcp"
         base = {
@@ -90,11 +91,11 @@ class Server:
 
     @property
     def role(self) -> str:
-        """master or slave; master also where the user may not ask."""
+        """master or slave. Also master if the user may not call INFO."""
         return str(self.info.get("role", "master"))
 
     async def look(self) -> None:
-        """Ask what it is, and who follows it."""
+        """Reads INFO."""
         try:
             async with asyncio.timeout(LOOK):
                 self.info = dict(await self.client.info())
@@ -105,7 +106,7 @@ class Server:
         self.told(self.info)
 
     def told(self, info: Any) -> None:
-        """Who follows it, as its INFO says; where the user may not ask, nobody."""
+        """Updates the number of replicas from a reply of INFO. It is 0 if the user may not call INFO."""
         told = info if isinstance(info, dict) else {}
         followers = [v for k, v in told.items() if re.fullmatch(r"slave\d+", k) and isinstance(v, dict)]
         online = [one for one in followers if one.get("state") == "online"]
@@ -115,5 +116,5 @@ class Server:
         )
 
     async def close(self) -> None:
-        """Let the connections go."""
+        """Closes the connections."""
         await self.client.connection_pool.aclose()

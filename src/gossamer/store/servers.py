@@ -1,6 +1,7 @@
-"""Which servers hold the store now: one, the master that Sentinels name, or the masters of a Cluster.
+"""The set of servers that hold the store now: a single server, the master that Sentinels name, or the masters
+of a Cluster.
 
-Nothing is kept beyond what a look brings: after an outage the next look finds who took over.
+The set is rebuilt from each discovery, so after an outage it contains the servers that took over.
 """
 
 from __future__ import annotations
@@ -20,29 +21,29 @@ from gossamer.store.server import Server
 from gossamer.store.store_errors import explained
 
 FRESH = 5.0
-"""Seconds for which a look is good when nothing fails."""
+"""Seconds for which a discovery is reused if nothing fails."""
 
 
 @lru_cache(8192)
 def slot(key: str | bytes) -> int:
-    """The slot of a key."""
+    """Returns the Cluster slot of a key."""
     return int(key_slot(key if isinstance(key, bytes) else key.encode()))
 
 
 class Servers:
-    """The servers of an address. `embedded`: our own, beside a data folder, about which there is nothing to
-    ask."""
+    """The servers of an address. `embedded` means the server of a data folder, for which no discovery is
+    needed."""
 
     def __init__(self, address: Address, timeout: float, *, embedded: bool) -> None:
         self.address, self._timeout, self.embedded = address, timeout, embedded
         self._by_place: dict[HostPort, Server] = {}
         self._by_slot: list[Server | None] = []
         self._only: Server | None = None
-        """The one server, where there is no more than one: always (server, unix), or since the last look
-        (sentinel)."""
+        """The server, if there is only one. It is fixed for a single server or Unix socket, and found by
+        discovery for Sentinels."""
         self._ranges: list[Range] = []
         self.turn = 0
-        """Changes whenever other servers take writes than before."""
+        """A counter that changes whenever the set of servers that take writes changes."""
         self._looked = 0.0
         self._lock = asyncio.Lock()
         self._sentinels: Sentinels | None = None
@@ -56,7 +57,7 @@ class Servers:
             self._only = self._server(address.places[0])
 
     async def serving(self, key: str | bytes | None = None) -> Server:
-        """The server of a key, or (None) any."""
+        """Returns the server that holds a key. Without a key, returns any server."""
         if self._only is not None:
             return self._only
         if not self._by_slot:
@@ -69,7 +70,7 @@ class Servers:
         return found
 
     async def groups(self, keys: Sequence[str]) -> dict[Server, list[int]]:
-        """The places of keys in their list, by server."""
+        """Groups keys by server. The values are positions in `keys`."""
         found: dict[Server, list[int]] = {}
         for j, key in enumerate(keys):
             server = (
@@ -79,7 +80,7 @@ class Servers:
         return found
 
     async def all(self) -> list[Server]:
-        """All servers that take writes."""
+        """Returns all servers that take writes."""
         if self._only is not None:
             return [self._only]
         await self.serving()
@@ -87,32 +88,33 @@ class Servers:
 
     @property
     def may_follow(self) -> bool:
-        """Whether a replica may take over, known or not: one can come between two looks, and its master go at
-        once."""
+        """Whether a replica may take over. It is also true if no replica is known yet, because one may
+        connect between two discoveries and be promoted at once."""
         return self.address.kind in ("sentinel", "cluster") or any(
             one.replicas for one in self._by_place.values()
         )
 
     def stale(self, *, forget: bool = False) -> None:
-        """What the last look found may be otherwise now; `forget`: who asks next looks first."""
+        """Marks the last discovery as outdated. With `forget`, the next caller must repeat it before it sends
+        anything."""
         if forget and (self._sentinels is not None or self._by_slot):
             self._only, self._by_slot, self._ranges = None, [], []
         self._looked = min(self._looked, time.monotonic() - FRESH - 1) if self._looked else 0.0
 
     def moved(self, error: MovedError) -> None:
-        """A node said who has a slot now."""
+        """Applies a MOVED reply, in which a node named the new server of a slot."""
         if self._by_slot:
             self._by_slot[error.slot_id] = self._server(HostPort(error.host, error.port))
             self._ranges, self.turn = [], self.turn + 1
 
     async def fresh(self) -> None:
-        """Look again when the last look is old."""
+        """Repeats the discovery if the last one is old."""
         if time.monotonic() - self._looked > FRESH and not self.embedded:
             await self.look()
 
     async def look(self) -> None:
-        """Find out who takes writes now, and who follows. Raises Away with what was tried, or StoreError for
-        what is wrong."""
+        """Finds the servers that take writes now, and their replicas. Raises Away with the addresses that
+        were tried, or StoreError for a fault of the configuration."""
         began = time.monotonic()
         async with self._lock:
             if self._looked >= began:
@@ -129,12 +131,12 @@ class Servers:
             self._looked = time.monotonic()
 
     async def drop_idle(self) -> None:
-        """Connections from before an outage lead nowhere."""
+        """Closes idle connections, because those from before an outage no longer work."""
         for server in self._by_place.values():
             await server.client.connection_pool.disconnect(inuse_connections=False)
 
     async def close(self) -> None:
-        """Let all connections go."""
+        """Closes all connections."""
         for server in self._by_place.values():
             await server.close()
         if self._sentinels is not None:

@@ -1,4 +1,4 @@
-"""SQLite files that several processes write: WAL, and a commit that returns when it is on the disk."""
+"""Opens SQLite files in WAL mode that several processes write. A commit returns when it is on disk."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import time
 
 
 def connect(path: str, wait: float, *, by_hand: bool = False) -> sqlite3.Connection:
-    """Open, or make, such a file, for threads that take turns. `wait`: seconds for which another process's
-    transaction is waited for; `by_hand`: no transaction begins by itself.
+    """Opens or creates a SQLite file, for threads that use it one at a time.
 
-    Raises sqlite3.Error.
+    `wait` is how many seconds to wait for a transaction of another process. `by_hand` disables automatic
+    transactions. Raises sqlite3.Error.
     """
     base = sqlite3.connect(
         path, timeout=wait, isolation_level=None if by_hand else "DEFERRED", check_same_thread=False
@@ -25,7 +25,8 @@ def connect(path: str, wait: float, *, by_hand: bool = False) -> sqlite3.Connect
 
 
 def _switch(base: sqlite3.Connection, until: float) -> None:
-    """SQLite's own wait does not hold here: of two processes that change the mode at once, one is refused."""
+    """Switches to WAL. SQLite's own timeout does not apply to this statement: if two processes run it at
+    once, one fails immediately."""
     while True:
         try:
             base.execute("PRAGMA journal_mode=WAL")

@@ -1,5 +1,5 @@
-"""The store: the frontier's scripts on Valkey (or Redis), and the proof that it is a gossamer store of our
-version."""
+"""A store: runs the frontier's scripts on Valkey or Redis, after a check that the server holds a gossamer
+store of a compatible version."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _SHARED = {
 
 
 class Store:
-    """A Valkey with the frontier's scripts. Foreign exceptions leave it as `StoreError` (passing ones:
-    `Away`) or `DiskFull`."""
+    """A Valkey server (or several) with the frontier's scripts. Errors of the client library are raised as
+    `StoreError`, `Away` (an outage) or `DiskFull`."""
 
     def __init__(self, client: Client, url: str) -> None:
         self.client = client
@@ -52,32 +52,35 @@ class Store:
         self.buckets = 0
         self.seed = 0
         self.identity = ""
-        """Made at random when the store was empty; "" when an older gossamer made the store and it takes no
-        writes."""
+        """A random id from the creation of the store. It is "" if an older gossamer created the store and the
+        store rejects writes now."""
         self.used = 0
-        """Calls made."""
+        """Number of script calls so far."""
         self._texts: dict[str, str] = {}
         self._digests: dict[str, str] = {}
         self._groups: tuple[int, list[list[int]]] = (0, [])
 
     @property
     def usual_buckets(self) -> int:
-        """Buckets of a shared store of this kind."""
+        """The default number of buckets for a shared store of this kind."""
         return BUCKETS_CLUSTER if self.client.servers.address.kind == "cluster" else BUCKETS_SERVER
 
     @property
     def together(self) -> bool:
-        """Whether all buckets lie on one server, so that one script may act on all."""
+        """Whether all buckets are on one server, so that one script can change all of them."""
         return self.client.servers.address.kind != "cluster"
 
     @property
     def patient(self) -> bool:
-        """Whether an outage is waited for."""
+        """Whether the client waits for outages."""
         return self.client.patience.patient
 
     async def open(self, buckets: int, psl: str) -> None:
-        """Check that the store may keep a frontier, and its version, bucket count and Public Suffix List
-        against ours; they are written into an empty one."""
+        """Checks that the server can hold a frontier, and that its version, number of buckets and Public
+        Suffix List are the same as ours. Writes them if the store is empty.
+
+        Raises StoreError, StoreFull or ConfigError.
+        """
         await check(self)
         ours = {"version": str(keys.VERSION), "buckets": str(buckets), "psl": psl}
         mine = {**ours, "seed": str(secrets.randbits(63)), "id": secrets.token_hex(8)}
@@ -87,7 +90,7 @@ class Store:
         pipe.hgetall(keys.META)
         try:
             raw = (await self.guard(pipe.execute()))[-1]
-        except StoreFull:  # who only looks may, and whoever writes is told
+        except StoreFull:  # reading is still allowed, and a later write raises the error
             raw = await self.guard(self.client.hgetall(keys.META))
         found = {k.decode(): v.decode() for k, v in raw.items()}
         if mine.keys() - found.keys() - {"id"}:
@@ -101,7 +104,7 @@ class Store:
         self.identity = found.get("id", "")
 
     def same(self, seed: bytes | None) -> None:
-        """Raise StoreChanged when the `seed` that the store has now is not the one that it was opened with."""
+        """Raises StoreChanged if the store's current `seed` differs from the one it was opened with."""
         if self.seed and (seed or b"").decode("utf-8", "replace") != str(self.seed):
             what = "was emptied" if seed is None else "was emptied or replaced"
             where = self.client.servers.address.shown
@@ -110,11 +113,11 @@ class Store:
             )
 
     async def check_same(self) -> None:
-        """See `same`."""
+        """Reads the store's seed and calls `same`."""
         self.same(await self.guard(cast(Awaitable[Any], self.client.hget(keys.META, "seed"))))
 
     async def run(self, verb: str, bucket: int, *args: Any) -> Any:
-        """Call one script on one bucket; after an outage again, where there is patience."""
+        """Calls a script on a bucket. Repeats it after an outage if the client waits for outages."""
         self.used += 1
         call = ("EVALSHA", self.digest(verb), 1, keys.tag(bucket), *args)
         try:
@@ -125,14 +128,16 @@ class Store:
     async def run_all(
         self, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], confirm: bool = False
     ) -> list[Any]:
-        """Call one script on many buckets (bucket, arguments) at once, each once. In a reply's place may
-        stand one of our errors, or (`confirm`) `Unsure`."""
+        """Calls a script on many buckets at once, each call once. `calls` has (bucket, arguments).
+
+        Returns one element per call: the reply, a gossamer error, or with `confirm` an `Unsure` reply.
+        """
         digest = self.digest(verb)
         self.used += len(calls)
         sent: list[Command] = [(("EVALSHA", digest, 1, keys.tag(b), *args), {}) for b, args in calls]
         replies = await self._send(sent, confirm)
         again = [j for j, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
-        if again:  # a server that has just been made master knows none
+        if again:  # a server that was just promoted to master has no scripts
             texts: list[Command] = [(("EVAL", self.text(verb), *sent[j][0][2:]), {}) for j in again]
             for j, reply in zip(again, await self._send(texts, confirm), strict=True):
                 replies[j] = reply
@@ -150,7 +155,7 @@ class Store:
         return replies
 
     async def once(self, *command: Any) -> Any:
-        """One command, tried once; raises Away where `run` would wait."""
+        """Sends one command once. Raises Away where `run` would wait."""
         (reply,) = await self.client.send([(command, {})])
         _still_wanted()
         if isinstance(reply, Exception):
@@ -158,7 +163,7 @@ class Store:
         return reply
 
     async def by_server(self, buckets: Sequence[int] | None = None) -> list[list[int]]:
-        """Buckets (all, or these) in groups that lie on one server. Raises Away."""
+        """Groups buckets by the server that holds them. None means all buckets. Raises Away."""
         servers = self.client.servers
         if buckets is not None:
             groups = await self.guard(servers.groups([keys.tag(bucket) for bucket in buckets]))
@@ -169,21 +174,23 @@ class Store:
         return self._groups[1]
 
     def note(self, error: GossamerError) -> None:
-        """A call of `run_all` failed: raises the error, unless it is an outage that is waited for."""
+        """Handles a failed call of `run_all`. Raises the error unless it is an outage that the client waits
+        for."""
         self.client.patience.note(error)
 
     async def wait(self, error: GossamerError) -> None:
-        """Wait until the store answers again; raises the error where nobody waits, or not any longer."""
+        """Waits until the store answers again. Raises the error if the client does not wait or has waited
+        long enough."""
         await self.guard(self.client.patience.wait(error))
 
     def digest(self, verb: str) -> str:
-        """The name of a script on a server that knows it."""
+        """Returns the SHA-1 of a script, which names it in EVALSHA."""
         if verb not in self._digests:
             self._digests[verb] = hashlib.sha1(self.text(verb).encode(), usedforsecurity=False).hexdigest()
         return self._digests[verb]
 
     def text(self, verb: str) -> str:
-        """The whole script of a verb: its shared parts, then its own file."""
+        """Returns the full text of a script: the shared parts, then its own file."""
         if verb not in self._texts:
             folder = resources.files("gossamer.frontier") / "lua"
             shared = _SHARED.get(verb, ("prelude",))[1:]
@@ -192,8 +199,7 @@ class Store:
         return self._texts[verb]
 
     async def guard(self, call: Awaitable[Any]) -> Any:
-        """Await a call to the store; what goes wrong becomes one of our errors (scripts unknown to it
-        excepted)."""
+        """Awaits a call to the store. Raises its errors as gossamer errors, except NoScriptError."""
         try:
             answer = await call
         except NoScriptError:
@@ -205,8 +211,10 @@ class Store:
         return answer
 
     async def scan(self, pattern: str, page: int = 1000) -> AsyncIterator[list[bytes]]:
-        """Keys that match, in pages, of all servers; a key may come twice when the store grows meanwhile.
-        Never blocks it."""
+        """Yields the keys that match a pattern, in pages, from all servers. Never blocks the servers.
+
+        A key may appear twice if the store grows meanwhile.
+        """
         for server in await self.guard(self.client.servers.all()):
             cursor: Any = 0
             while True:
@@ -219,25 +227,25 @@ class Store:
                     break
 
     async def close(self) -> None:
-        """Let the connections go."""
+        """Closes the connections."""
         await self.client.aclose()
 
 
 def connect(url: str, timeout: float = 10.0, *, patience: float = 0.0, embedded: bool = False) -> Store:
-    """A store by URL (docs/stores.md). Nothing is sent yet.
+    """Returns a store for a URL (docs/stores.md), without connecting yet.
 
-    `patience`: seconds for which an outage is waited for, FOR_EVER on a fleet. `embedded`: it is our own, of
-    a data folder. Raises UsageError or ConfigError.
+    `timeout` is in seconds per call. `patience` is how many seconds to wait for an outage to end, FOR_EVER
+    for a fleet. `embedded` means the server of a data folder. Raises UsageError or ConfigError.
     """
     address = parse(url)
     if address.kind in ("sentinel", "cluster"):
-        timeout = min(timeout, 5.0)  # another server may take over meanwhile
+        timeout = min(timeout, 5.0)  # fail sooner, because another server may take over
     return Store(Client(Servers(address, timeout, embedded=embedded), patience), url)
 
 
 def _still_wanted(cause: BaseException | None = None) -> None:
-    """The client swallows a cancellation now and then, or tells of it as a lost connection; a loop would
-    never end."""
+    """Raises CancelledError if the task was cancelled. The client sometimes swallows a cancellation or
+    reports it as a lost connection, and a retry loop would then never end."""
     if (task := asyncio.current_task()) is not None and task.cancelling():
         raise asyncio.CancelledError from cause
 

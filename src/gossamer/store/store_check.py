@@ -1,7 +1,7 @@
-"""Whether a store may keep a frontier: it answers, it is not too old, it evicts nothing, it runs scripts, it
-is written to its disk.
+"""Checks whether a server can hold a frontier: it answers, is recent enough, does not evict keys, runs
+scripts, and writes to its disk.
 
-What a server is, its INFO says: no other right is asked for.
+All facts come from INFO, so the user needs no other permission.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gossamer.store.store_errors import explained
 
 
 class CheckedStore(Protocol):
-    """What is looked at: the connection (`store.CheckedStore`)."""
+    """The part of a store that the checks use. `store.Store` implements it."""
 
     client: Client
 
@@ -32,12 +32,13 @@ class CheckedStore(Protocol):
 
 
 OLDEST = {"server": (6, 2), "cluster": (7, 0)}
-"""The oldest servers that know our commands; in a Cluster scripts look over the buckets of a node."""
+"""The oldest versions that have all the commands we use. On a Cluster, scripts also read all buckets of a
+node."""
 NOEVICTION = "CONFIG SET maxmemory-policy noeviction"
 
 
 class Remark(NamedTuple):
-    """One thing that is not as it should be. `bad`: the store must not be used so."""
+    """A finding about a server. `bad` means that the store must not be used until it is fixed."""
 
     what: str
     bad: bool
@@ -46,18 +47,18 @@ class Remark(NamedTuple):
 
 
 def name(info: Mapping[str, Any]) -> str:
-    """The program and its version."""
+    """Returns the name and the version of the server program."""
     version = info.get("valkey_version") or info.get("redis_version") or "of unknown version"
     return f"{info.get('server_name', 'redis')} {version}"
 
 
 def remarks(info: Mapping[str, Any], kind: str) -> Iterator[Remark]:
-    """What to say of a server; `kind` is that of its address."""
+    """Yields the findings about a server. `kind` is the kind of its address."""
     if not info:
         yield Remark(
             "rights",
             False,
-            "the user may not call INFO: replicas and eviction cannot be looked at",
+            "the user may not call INFO: replicas and eviction cannot be checked",
             "grant it +info",
         )
         return
@@ -92,8 +93,8 @@ def remarks(info: Mapping[str, Any], kind: str) -> Iterator[Remark]:
 
 
 async def fullest(store: CheckedStore) -> float:
-    """How much of its `maxmemory` the fullest server uses, 0 to 1; 0 where there is no bound, or the user may
-    not ask."""
+    """Returns which share of its `maxmemory` the fullest server uses, 0 to 1. It is 0 without a limit, or if
+    the user may not call INFO."""
     shares = [0.0]
     for server in await store.client.servers.all():
         with contextlib.suppress(NoPermissionError):
@@ -104,9 +105,9 @@ async def fullest(store: CheckedStore) -> float:
 
 
 async def reach(store: CheckedStore, seconds: float) -> None:
-    """Wait until the store answers and has loaded its data; StoreError after `seconds`."""
+    """Waits until the store answers and has loaded its data. Raises StoreError after `seconds`."""
     servers = store.client.servers
-    deadline = time.monotonic() + seconds  # one look may take 2 s, where nobody says no
+    deadline = time.monotonic() + seconds  # one attempt may take 2 s if nothing refuses the connection
     while True:
         try:
             await (
@@ -120,7 +121,7 @@ async def reach(store: CheckedStore, seconds: float) -> None:
 
 
 async def check(store: CheckedStore) -> None:
-    """Raise StoreError when a shared store is too old, evicts, or runs no scripts."""
+    """Raises StoreError if a shared store is too old, evicts keys, or does not run scripts."""
     servers = store.client.servers
     if servers.embedded:
         return
@@ -136,11 +137,11 @@ async def check(store: CheckedStore) -> None:
 
 
 async def durably(store: CheckedStore, *command: Any) -> None:
-    """Make one write, and wait until it and all before it are on the disk, where the store has an append-only
-    file.
+    """Makes a write and waits until it and all earlier writes are on disk, if the store has an append-only
+    file. Also waits for a replica, if there is one.
 
-    A store that syncs every second is waited for at most two; the embedded one is made to sync at once. A
-    replica must have it, too.
+    The wait takes at most two seconds on a store that syncs every second. The embedded store is made to sync
+    at once.
     """
     while True:
         try:
@@ -159,7 +160,7 @@ async def _durably(store: CheckedStore, command: tuple[Any, ...]) -> None:
     pipe.execute_command("WAITAOF", 1, 0, 2000)
     if server.replicas:
         pipe.execute_command("WAIT", 1, 2000)
-    # there may be no such file, or no such command
+    # errors are ignored: the server may have no append-only file, or not know WAITAOF
     done = (await store.guard(pipe.execute(raise_on_error=False)))[0]
     if servers.embedded:
         await store.guard(cast(Awaitable[Any], server.client.config_set("appendfsync", "everysec")))

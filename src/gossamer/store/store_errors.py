@@ -1,4 +1,4 @@
-"""What the store's errors mean: an outage that may pass, or something that a person must change."""
+"""Classifies the errors of the store: an outage that may pass, or a fault that a person must fix."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ _FOREIGN = "non local key"  # a bucket moved to another node of the Cluster
 
 
 def passing(error: BaseException) -> bool:
-    """Whether waiting may help: nobody answers, the server loads its data, another one is being made master."""
+    """Returns whether waiting may help: no server answers, the server is loading its data, or a failover is
+    in progress."""
     if refused(error):
         return False
     if isinstance(error, Lost | LostInTime | OSError | Away):
@@ -70,18 +71,18 @@ def passing(error: BaseException) -> bool:
 
 
 def refused(error: BaseException) -> bool:
-    """Whether it is the user or the password."""
+    """Returns whether the server rejected the user or the password."""
     if isinstance(error, AuthenticationError | AuthorizationError):
         return True
     return isinstance(error, RedisError) and any(word in str(error) for word in _REFUSED)
 
 
 def explained(error: BaseException, address: Address) -> GossamerError:
-    """The error as one of ours, in one line that says what to do."""
+    """Converts an error to a gossamer error, with a one-line message that says what to do."""
     at, text = f"the store at {address.shown}", _line(error, address)
     if isinstance(error, GossamerError):
         return error
-    if (short := own_limit(error)) in _OURS:  # EAGAIN and EADDRNOTAVAIL may be the other side's
+    if (short := own_limit(error)) in _OURS:  # EAGAIN and EADDRNOTAVAIL may be caused by the other side
         return ResourceError(
             f"{at} cannot be reached: this machine is short of {short}: raise the limit, then run the same command again"
         )
@@ -111,17 +112,17 @@ def explained(error: BaseException, address: Address) -> GossamerError:
 
 
 def _whose(address: Address) -> str:
-    return "" if address.password or address.user else ": it wants one, as in redis://USER:PASSWORD@HOST"
+    return "" if address.password or address.user else ": it requires one, as in redis://USER:PASSWORD@HOST"
 
 
 def _speech(text: str, address: Address) -> str:
-    """A remark on what to do: also where one side may speak TLS and the other not."""
+    """Returns a hint to append to the message, for example that only one side may use TLS."""
     if address.kind == "unix":
         return "; run the same command again"
     if address.tls and "within" in text:
         return " (does it speak TLS? if not, write redis://)"
     if not address.tls and ("closed by server" in text or "reset by peer" in text):
-        return " (if it wants TLS, write rediss://)"
+        return " (if it requires TLS, write rediss://)"
     return ""
 
 

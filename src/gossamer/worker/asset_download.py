@@ -74,7 +74,7 @@ class Rows:
         to: Named,
         error: str | None,
     ) -> Row:
-        """Returns the row of one reference from an item to a file."""
+        """Returns the row of one reference from an item to a file or to another item."""
         said = Reference(
             kind=kind,
             key=key,
@@ -114,9 +114,12 @@ def named(
     taken: Taken,
 ) -> list[Row]:
     """Requests the files that a page's items refer to, for the items in `stay`. Returns the rows of all
-    references. `seen`: the page's URL and the time at which it was fetched, in seconds. `items`: item
+    references.
+
+    `seen`: the page's URL and the time at which it was fetched, in seconds since the epoch. `items`: item
     rows, each with its references and the number of references over the limit. `fetch`: whether files are
-    downloaded at all."""
+    downloaded at all.
+    """
     page, at = seen
     staying = {id(row) for row in stay}
     found, asked = list[Row](), dict[tuple[str, FileRule], str | None]()
@@ -144,7 +147,8 @@ def named(
 
 
 def added(name: Callable[[list[Row], Taken], list[Row]], visit: Visit) -> None:
-    """Adds the files of those items that are still among the visit's rows."""
+    """Adds the references, and requests the files, of those items that are still among the visit's rows.
+    Called after duplicates were dropped."""
     taken = Taken()
     visit.rows = [*visit.rows, *name(visit.rows, taken)]
     for group, flat in taken.adds.items():
@@ -235,7 +239,8 @@ class Keeping:
         return "", ""
 
     def _measured(self, rule: FileRule, body: BinaryIO, own: dict[str, Any]) -> tuple[str, str]:
-        """Measures the size of an image."""
+        """Measures an image and stores its width and height in `own`. Returns the reason and the detail if
+        the image is too small, else two empty strings."""
 
         def read(at: int, most: int) -> bytes:
             body.seek(at)
@@ -247,7 +252,7 @@ class Keeping:
             if found[0] < rule.width or found[1] < rule.height:
                 return "filter", f"it has {found[0]}x{found[1]} pixels"
         elif (rule.width or rule.height) and own["media_type"] != "image/svg+xml":  # an SVG has any size
-            return "filter", "how many pixels it has cannot be told"
+            return "filter", "its size in pixels is unknown"
         return "", ""
 
     async def _put(self, body: BinaryIO, size: int, name: str) -> str:

@@ -1,4 +1,5 @@
-"""How many visits a worker may run: its share of the process, and the caps that apply to it."""
+"""Decides how many visits a worker may run: by the process's own limits, by its share of a process that runs
+several crawls, and by the fleet's rate caps."""
 
 from __future__ import annotations
 
@@ -16,9 +17,13 @@ REPEAT_S = 600.0
 
 
 class Limiter:
-    """Limits the number of running visits of a process by its own resources: descriptors, memory, threads,
-    ports. A shortage halves `visits` at once. Without shortage the limit rises by an eighth every two
-    seconds, up to `most`. `log(line)` is called for each kind of shortage, at most once in ten minutes."""
+    """Limits the number of running visits of a process by its own resources: file descriptors, memory,
+    threads, ports.
+
+    A shortage halves `visits` at once. Without a shortage the limit rises by an eighth every two seconds, up
+    to `most`. `log(line)` is called for each kind of shortage, at most once in ten minutes. `begins` is the
+    line that `begin` logs.
+    """
 
     def __init__(
         self,
@@ -30,7 +35,8 @@ class Limiter:
     ) -> None:
         self.most = self.visits = self._ceiling = most
         self.over = ""
-        """The resource of which not even one visit at a time got enough, or ''."""
+        """The resource that was too scarce for even one visit at a time, or ''. The worker exits when it is
+        set."""
         self._log, self._clock, self._begins = log, clock, begins
         self._cut_at = self._grown_at = self._hit_at = -REPEAT_S
         self._told: dict[str, float] = {}
@@ -48,7 +54,8 @@ class Limiter:
         return self.visits >= self.most and self._since is None
 
     def short(self, what: str, measured: bool = False) -> None:
-        """Records that a visit met a shortage or, with `measured`, that a measurement is close to one."""
+        """Records a shortage of the resource `what` and lowers the limit. `measured`: the shortage was
+        predicted by a measurement, and no visit has failed yet."""
         now = self._clock()
         self._grown_at = now
         if now - self._cut_at >= CUT_S:
@@ -66,7 +73,7 @@ class Limiter:
                 self.over = what
 
     def fine(self) -> None:
-        """Records that a visit succeeded."""
+        """Records a visit without a shortage, and raises the limit if enough time has passed."""
         self._since = None
         if self.visits >= self.most:
             return
@@ -78,11 +85,12 @@ class Limiter:
 
 
 class Room(Protocol):
-    """The capacity of one crawl: its share of a process that works on several crawls."""
+    """The number of claims that one crawl may hold in a process that may work on several crawls. `busy` is
+    the number of claims that the crawl has now."""
 
     def ask(self, busy: int) -> int:
-        """Returns how many more claims the crawl may make. Returns 0 if the number is too small to be worth a
-        call."""
+        """Returns how many more claims the crawl may make now. Returns 0 if the number is too small to be
+        worth a call."""
 
     def took(self, claims: int) -> None:
         """Records the number of claims made."""
@@ -92,15 +100,16 @@ class Room(Protocol):
 
 
 class FleetCaps(Protocol):
-    """Caps on the total of all workers (`frontier.rates`)."""
+    """The fleet's caps on requests per second (`state.rates.Caps`). `take(n)` returns how many of n claims
+    may be made now. `back(n)` returns n unused permits."""
 
     async def take(self, n: int) -> int: ...
     async def back(self, n: int) -> None: ...
 
 
 class Alone:
-    """The capacity of a worker that has a process to itself. It claims a quarter more than it can run, so
-    that no slot idles."""
+    """The `Room` of a worker that has its process to itself. It claims a quarter more than it can run, so
+    that a finished visit is replaced at once."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter

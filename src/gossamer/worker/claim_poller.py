@@ -1,8 +1,8 @@
-"""Decides which buckets a worker polls for claims, and when: those with a host that is due, found with one
-call per server.
+"""Decides which buckets a worker polls for claims, and when. One call per server returns the buckets in which
+a host is due.
 
-All workers see the same buckets, so each visits them in its own order. URLs that other workers add become
-visible at the next poll of all buckets, and the worker's own settles at once.
+All workers see the same buckets, so each worker visits them in a different order. URLs that other workers add
+become visible at the next poll of all buckets. Changes by this worker's own settles are visible at once.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from gossamer.model.visit import Claimed
 from gossamer.worker.capacity import FleetCaps
 
 LOOK, QUIET = 0.5, 1.0
-"""Seconds between two polls of all buckets, and after a poll that found no host due before the next one."""
+"""LOOK: seconds between two polls of all buckets. QUIET: seconds after a poll that found no host due before
+the next one."""
 TICK = 0.2
-"""Maximum seconds for which the only bucket of a store is not polled."""
+"""Maximum seconds between two polls of a store that has only one bucket."""
 CAPPED = 0.02
-"""Seconds between two checks whether a fleet-wide cap has room."""
+"""Seconds until the next try when a fleet-wide cap allows no claim."""
 
 SHARE = 4
 """Minimum number of claims requested from each of several buckets, because a call that returns one claim
@@ -40,13 +41,13 @@ class Asking:
         self._turn = random.sample(range(buckets), buckets)
         self._next = 0
         self.waiting = True
-        """Whether hosts are waiting for their time, as far as this worker knows."""
+        """Whether any host is waiting until it is due, as far as this worker knows."""
         self.dry = True
-        """Whether the last round returned nothing, because every host waits for its time or for the slots of
-        unsettled visits."""
+        """Whether the last round returned no claim. Then every host waits until it is due, or for the slots
+        of unsettled visits."""
 
     def touch(self, bucket: int) -> None:
-        """Notes that a bucket changed, so its hosts may be due at another time."""
+        """Marks a bucket as changed, because its hosts may now be due at another time."""
         if self._buckets == 1:
             self._due[0] = 0.0
         else:

@@ -31,25 +31,26 @@ COMPANY = 32
 
 
 class Company(NamedTuple):
-    """How long and for how many visits a busy worker waits before it commits."""
+    """How long a busy worker gathers visits for a commit, and how many."""
 
     seconds: float
-    """Seconds after which it commits. Shortly after, the lease keeper frees hosts with a call of its own."""
+    """Maximum seconds that a visit waits for its commit to start. Shortly after, the lease keeper frees the
+    hosts by a separate call."""
     enough: int
-    """Number of visits at which it commits."""
+    """Number of visits at which the commit starts."""
     most: int
     """Maximum number of visits in one commit, and maximum number waiting for the next."""
 
 
 FEW, MANY = Company(0.4, 192, 256), Company(1.0, 448, 512)
 ROOMY = 4
-"""How many times more concurrent requests hosts must allow than the worker makes before MANY applies.
+"""MANY applies if a host allows at least this many times more concurrent requests than the worker makes.
 Otherwise the worker may wait for the slots of unsettled visits."""
 
 
 def company(slots: int, concurrency: int, *, counted: bool = False) -> Company:
-    """Returns how long to gather visits if hosts allow `slots` concurrent requests. `counted`: bytes are
-    limited, and waiting visits are not counted yet."""
+    """Returns the gathering limits for hosts that allow `slots` concurrent requests. `counted`: the crawl has
+    a byte limit, and bytes are counted only at the commit, so visits do not wait for each other."""
     if counted:
         return FEW._replace(seconds=0.0)
     return MANY if slots >= ROOMY * concurrency else FEW
@@ -76,13 +77,13 @@ class Committer:
         self._frontier, self._outputs, self._likening = frontier, outputs, likening
         self.on_settled: Callable[[list[Visit]], None] = lambda _: None
         self.on_put: list[Callable[[Visit], None]] = []
-        """Callbacks, called with each visit that is handed over."""
+        """Callables that get each visit passed to `put`."""
         self.company, self._size = company, 0
         self._wake = asyncio.Event()
         self._closing = False
 
     def put(self, visit: Visit) -> None:
-        """Hands a visit over."""
+        """Queues a visit for the next commit."""
         visit.put_at = time.monotonic()
         for hears in self.on_put:
             hears(visit)
@@ -101,7 +102,7 @@ class Committer:
         return not self.waiting and not self.under_way
 
     def unsettled(self) -> list[Visit]:
-        """Visits handed over and not yet settled."""
+        """Returns the visits that are not settled yet."""
         return self.under_way + self.waiting
 
     async def run(self) -> None:
@@ -137,9 +138,11 @@ class Committer:
             await asyncio.sleep(LULL)
 
     async def _commit(self, batch: list[Visit]) -> None:
-        """Writes the rows, then settles with the files' new lengths. If the store has several servers, the
-        rows of a file are written and settled server by server, because no script can vouch for two
-        servers."""
+        """Writes the rows, then settles the claims with the files' new lengths.
+
+        If the store has several servers, the rows of a file are written and settled server by server, because
+        one script cannot settle claims on two servers.
+        """
         if self._likening is not None:
             await self._likening.mark(batch)
         rows = [row for visit in batch for row in visit.rows]
@@ -154,8 +157,11 @@ class Committer:
     async def _settle(
         self, buckets: dict[int, list[Visit]], append: Append | None, adds: dict[int, Adds]
     ) -> None:
-        """Settles all visits except those whose claim was lost, whose rows are cut. The links of lost visits
-        are added anyway, because the taker remembers them as taken and would not take them again."""
+        """Settles all visits except those whose claim was lost, and cuts the rows of those from the files.
+
+        The links of visits with a lost claim are added anyway, because the `Taker` has cached them as taken
+        and would not take them again.
+        """
         lost = False
         while True:
             if append and len(groups := await self._frontier.together(list(buckets))) > 1:

@@ -1,4 +1,4 @@
-"""Conditional requests for pages visited before: what is stored of a visit, and how the next response is
+"""Conditional requests in a recrawl: what is stored about a visited page, and how the next response is
 compared with it."""
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def conditional(request: Request, rung: str, by: str = "") -> Request:
 
 
 def note(visit: Visit, result: Page | Failure | None, by: str) -> None:
-    """Stores the result of a visit with its URL. Removes the rows of a page that did not change."""
+    """Adds to a visit what a later recrawl needs to know about its URL. Removes the rows of a page that did
+    not change. `by`: digest of the site files that read the page (`versions`)."""
     request, settle = visit.claim.request, visit.settle
     if settle.action not in ("d", "k", "x") or infrastructure(request) or visit.counts.get("infra"):
         return
@@ -66,7 +67,7 @@ def note(visit: Visit, result: Page | Failure | None, by: str) -> None:
 
 
 def known(visit: Visit, result: Page | Failure | None, by: str) -> KnownPage:
-    """Returns what is stored of a URL after a visit."""
+    """Returns what is stored about a URL after a visit."""
     error = next((name[4:] for name in visit.counts if name.startswith("err:")), visit.settle.reason)
     if not isinstance(result, Page) or "pages" not in visit.counts:
         return KnownPage(error=error)
@@ -104,8 +105,8 @@ def _compare(visit: Visit, before: KnownPage, now: KnownPage) -> None:
 
 
 def _still(before: KnownPage, now: KnownPage) -> KnownPage:
-    """Returns what is stored after a 304 response. Its validators are stored only if one of them equals one
-    of ours: a server that sends 304 without a condition may mean a page that the crawler never saw."""
+    """Returns what is stored after a 304 response. If the request was not conditional, the validators of the
+    response are not stored, because they may belong to a version of the page that the crawler never saw."""
     if not (before.etag or before.modified):
         return before
     return msgspec.structs.replace(
@@ -118,7 +119,7 @@ def _validator(value: str | None) -> str:
 
 
 def _body(page: Page) -> str:
-    """Returns a hash of the body, 16 digits."""
+    """Returns a hash of the body, 16 hexadecimal digits."""
     return xxhash.xxh3_64_hexdigest(page.body) if page.spooled is None else page.spooled.sha256[:16]
 
 

@@ -1,9 +1,9 @@
-"""Marks which claim's page a process is reading, in a file of the crawl's folder that is mapped into memory
-and survives the process.
+"""Marks the claim whose page a process is reading, in a memory-mapped file of the crawl's folder that
+survives the process.
 
-A page that kills the process that reads it (through a fault in a C parser or in a site file) ends a
-single-process crawl, and the next run cannot distinguish that from a kill. The next run blames the marked
-page and no other.
+A page can kill the process that reads it, through a fault in a C parser or in a site file. This ends a crawl
+that has only one process, and the next run cannot distinguish it from a kill by a person. The next run blames
+only the marked claim.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The verdict of a visit: one pure function of its response. Blocks and errors are data here."""
+"""Decides the verdict of a visit by one pure function of its response. Blocks and errors are values here, not
+exceptions."""
 
 from __future__ import annotations
 
@@ -19,10 +20,12 @@ REDIRECTS = (301, 302, 303, 307, 308)
 def decide(
     request: Request, result: Page | Failure, target: str | None, same: bool, block: Block | None = None
 ) -> Verdict:
-    """Returns the verdict for a request. `target`: the redirect target in fetch form, None if Location is not
-    an http(s) URL. `same`: the target has the request's own canonical form (a cookie or tracking bounce).
-    `block`: the block detected in the response. A block that only the status shows is decided by the
-    status. An empty page counts as a page."""
+    """Returns the verdict for a request.
+
+    `target`: the redirect target in fetch form, None if Location is not an http(s) URL. `same`: the target
+    has the request's own canonical form (a cookie or tracking bounce). `block`: the block detected in the
+    response. If only the status indicates the block, the status decides. An empty page counts as a page.
+    """
     if isinstance(result, Failure):
         return _failed(result)
     status = result.status
@@ -56,7 +59,7 @@ def _failed(failure: Failure) -> Verdict:
 
 def _redirected(request: Request, target: str | None, same: bool) -> Verdict:
     if target is None:
-        return Drop(skip="filter", detail="redirected to what is no http(s) URL")
+        return Drop(skip="filter", detail="redirected to a URL that is not http(s)")
     if same:
         return Redirected(target, again=True)
     if target in request.hops or target == request.url:
@@ -102,7 +105,8 @@ def answered(request: Request) -> dict[str, int]:
 
 
 def where(location: str, url: str, parse: Callable[..., str | None]) -> str | None:
-    """Returns the redirect target in fetch form. The Location header is UTF-8 read as latin-1 (WHATWG Fetch)."""
+    """Returns the redirect target in fetch form, or None if it is not an http(s) URL. The Location header is
+    UTF-8 read as latin-1 (WHATWG Fetch)."""
     try:
         location = location.encode("latin-1").decode("utf-8")
     except UnicodeError:

@@ -1,5 +1,5 @@
-"""The requests of one visit: the page, a second request after a cookie bounce or a captcha hook, and higher
-rungs after a block."""
+"""Makes the requests of one visit: the page itself, a second request after a cookie bounce or a captcha
+hook's help, and requests on higher rungs after a block."""
 
 from __future__ import annotations
 
@@ -32,9 +32,12 @@ Solve = Callable[[Page, Request], Awaitable[Mapping[str, str]]]
 
 
 class Fetched(NamedTuple):
-    """The result of a visit's requests: the last response, its verdict, the monotonic time at which its
-    request was sent, the failed tries before it, the bytes of all tries, and the responses to keep (after
-    a hook or a climb)."""
+    """The result of a visit's requests.
+
+    `result`, `verdict`: the last response or failure, and its verdict. `began`: monotonic time at which the
+    last request was sent. `attempts`, `wire`, `passed`: attempts-log entries, body bytes and pages of the
+    earlier requests, which were repeated with a hook's help or on a higher rung.
+    """
 
     result: Page | Failure
     verdict: Verdict
@@ -45,12 +48,20 @@ class Fetched(NamedTuple):
 
 
 class Fetching:
-    """Makes the requests of one crawl's visits. `same`: whether two URLs have one canonical form. `lacks`:
-    the required content that a page lacks. `shows`: how much text a page shows, from the tree that is read
-    later (`blocks.block`). `solve`: headers from a site's captcha hook, {} if it has none. `members`:
-    fetches pages as a logged-in user. `by`: the version of the site files (`conditional_get.versions`).
-    `lanes`: queues in which hosts wait for workers with a rung that this worker lacks. `short(what)` is
-    called when a request failed because this process ran short of a resource."""
+    """Makes the requests of one crawl's visits.
+
+    - `treat`: maps a host to its treatment.
+    - `parse`: the URL parser.
+    - `same`: whether two URLs have the same canonical form.
+    - `climbing`: the ladder; None if the crawl has only one rung.
+    - `lacks`: returns the selector of the content that a page's site requires and the page lacks, or ''.
+    - `shows`: returns how much text a page shows, from the tree that the reader uses later.
+    - `solve`: returns the headers that a site's captcha hook supplies; {} if it has none.
+    - `members`: fetches pages with logged-in accounts.
+    - `by`: digest of the site files that read the pages (`conditional_get.versions`).
+    - `lanes`: moves hosts to workers that have a rung which this worker lacks.
+    - `short(what)`: called when a request failed because this process ran short of a resource.
+    """
 
     def __init__(
         self,
@@ -79,7 +90,7 @@ class Fetching:
         self._lanes, self._shows, self._short = lanes, shows, short
 
     async def fetch(self, claim: Claim, note: Note) -> Fetched:
-        """Makes all requests of a visit. `note` records each of them."""
+        """Makes all requests of a visit. `note` returns the attempts-log entries of one request."""
         climb, request = await self._climb(claim), claim.request
         attempts, passed, wire, bounced, helped = list[Attempt](), list[Page](), 0, False, False
         while True:
@@ -164,8 +175,8 @@ class Fetching:
         return result, verdict, block
 
     async def _missing(self, claim: Claim, request: Request, page: Page) -> Block | None:
-        """Returns a block for a page that lacks required content of its site, because another client may get
-        the full page."""
+        """Returns a block for a page that lacks required content of its site. The server may have sent a
+        substitute page, and a higher rung may get the real one."""
         if page.status >= 300 or (request.use or "").startswith("@") or self._lacks is None:
             return None
         if not (query := await self._lacks(claim, page)):
@@ -176,7 +187,7 @@ class Fetching:
         """Returns the request with the headers that the site's captcha hook provides, or None."""
         if self._solve is None or block is None or block.kind not in SOLVED or isinstance(result, Failure):
             return None
-        if result.rung == "unlocker":  # unlocker requests send none of our cookies, and each try costs money
+        if result.rung == "unlocker":  # the unlocker does not send our cookies, and each try costs money
             return None
         if not (given := await self._solve(result, request)):
             return None

@@ -1,5 +1,5 @@
 """The ladder of rungs: which collector fetches a request with which identity, where the visits of a host
-begin, when a visit climbs to a higher rung, and what is learned from it."""
+begin, when a visit climbs to a higher rung, and what is learned from its result."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from gossamer.worker.routing import BROWSER, Lanes
 
 
 class LendsIdentity(Protocol):
-    """Provides the identity of a request: headers (requested ones, credentials of a seed, cookies) and a
-    browser profile. Stores Set-Cookie."""
+    """Supplies the identity of a request. `lend` returns its headers (the user's, a seed's credentials,
+    cookies) and its browser profile. `took` stores the cookies of a response. `forget` drops a domain's
+    session."""
 
     def lend(self, request: Request) -> Lent: ...
 
@@ -34,7 +35,9 @@ class LendsIdentity(Protocol):
 
 
 class LendsProxies(Protocol):
-    """Provides proxies (`proxies.proxy_rotation`)."""
+    """Supplies proxies (`proxies.proxy_rotation`). `through` makes a request through one proxy after another
+    until one succeeds; `apart` is the minimum seconds between tries that the host sees. `blocked` reports
+    that a page which came through the proxy `name` is a block page."""
 
     def blocked(self, name: str, host: str) -> None: ...
 
@@ -75,7 +78,7 @@ class Rung(NamedTuple):
         if self.proxies is not None:
             return await self.proxies.through(request, go, apart)
         if request.proxy:
-            detail = f"it wants a {request.proxy} proxy, and the crawl has none: --proxies FILE"
+            detail = f"it needs a {request.proxy} proxy, but the crawl has no proxies: give --proxies FILE"
             return Failure("proxy", detail, time.time(), 0.0, final=True, sent=False)
         return await go()
 
@@ -92,14 +95,16 @@ class Rung(NamedTuple):
             self.identity.took(page, self.identity.lend(request).guise)
 
     def blocked(self, page: Page, block: Block, host: str) -> None:
-        """Reports that a page is a block page. An empty page or a log-in page is no evidence against the
+        """Reports a block page to the proxies. An empty page or a log-in page is not evidence against the
         proxy's address."""
         if self.proxies is not None and page.proxy is not None and block.kind not in ("empty", "login"):
             self.proxies.blocked(page.proxy, host)
 
 
 class Ways(Protocol):
-    """The rungs of a crawl (`collector_setup`)."""
+    """The rungs of a crawl (`collector_setup`). `given` returns the user's headers of a request. `held`: the
+    rungs that each site uses. `disguised`: whether browsers run with a disguised profile. `pages` returns the
+    rung of a request."""
 
     @property
     def given(self) -> Given: ...
@@ -111,9 +116,9 @@ class Ways(Protocol):
 
 
 Rungs = Callable[[Request], Rung]
-"""Returns the rung of a request."""
+"""Maps a request to the rung that makes it."""
 Allowed = Callable[[Request], tuple[str, ...]]
-"""Returns the rungs that a request may use, cheapest first."""
+"""Maps a request to the rungs that it may use, cheapest first."""
 
 
 class NoIdentity:
@@ -155,7 +160,8 @@ TO_OWNERS = (407, 451)
 
 
 class Memory(Protocol):
-    """What the fleet learned about hosts, as texts (`state.learned_rungs`)."""
+    """Stores what the fleet learned about hosts, as texts (`state.learned_rungs`). `learn` replaces a host's
+    text by `change(text)` and returns the new one."""
 
     async def known(self, host: str) -> str: ...
 
@@ -163,9 +169,11 @@ class Memory(Protocol):
 
 
 class Climb:
-    """One visit's climb. `request` names its current rung. `tried`: how often the URL was requeued before.
-    `left`: whether it may be requeued again. `patience`: seconds from now in which a higher rung may still
-    start."""
+    """One visit's climb.
+
+    `request` names its current rung. `tried`: how often the URL was put back for a retry before. `left`:
+    whether a retry is left. `patience`: seconds from now in which a higher rung may still start.
+    """
 
     def __init__(
         self,
@@ -181,9 +189,9 @@ class Climb:
         self.request = msgspec.structs.replace(request, rung=self.began)
         self.kind = self.why = ""
         self.rested = False
-        """Whether the host should rest, in which case the visit does not climb."""
+        """Whether the host gets a rest. Then the visit does not climb."""
         self.late: str | None = None
-        """The rung that can no longer start within this visit."""
+        """The rung that the visit needs but can no longer start in time, or None."""
         self.below: tuple[Page | Failure, Verdict] | None = None
         """The result of the rung below."""
         self._rungs, self._known, self._tried, self._left = rungs, known, tried, left
@@ -191,7 +199,7 @@ class Climb:
 
     def higher(self, result: Page | Failure, block: Block | None, waits: float, pause: float = 0.0) -> bool:
         """Returns whether the visit continues one rung higher after this response, in `pause` seconds. Errors
-        do not climb, and neither does a visit that was asked to wait `waits` seconds."""
+        do not climb. A visit whose server asked it to wait (`waits` seconds) does not climb either."""
         self.kind, self.rested, self.late = told(result, block, self._rungs), False, None
         if not self.kind:
             return False
@@ -214,7 +222,8 @@ class Climb:
         return True
 
     def verdict(self, verdict: Verdict) -> Verdict:
-        """Returns the verdict if the host rests or the higher rung is tried later."""
+        """Returns the verdict of the visit. It is a retry if the host gets a rest or the higher rung is tried
+        later, else `verdict`."""
         if self.rested and self._rest:
             reason = "rate-limited" if self.kind == "rate-limit" else "blocked"
             return Retry(reason, self.why, max(self._rest, getattr(verdict, "after", 0.0)))
@@ -229,9 +238,9 @@ class Climb:
 
 
 class Climbing:
-    """Climbs for crawls with more than one rung. `patience`: seconds after a visit's start in which a higher
-    rung may start. `lanes`: the queues of hosts. A host leaves the browser queue when none of its pages
-    needs a browser."""
+    """Makes the climbs of a crawl that has more than one rung. `patience`: seconds after a visit's start in
+    which a higher rung may start. `lanes`: moves a host back to its usual workers when none of its pages
+    needs a browser any more."""
 
     def __init__(
         self, memory: Memory, allowed: Allowed, patience: float = 30.0, lanes: Lanes | None = None
@@ -250,7 +259,7 @@ class Climbing:
         return Climb(request, rungs, known, tried=tried, left=left, patience=self._patience)
 
     async def end(self, climb: Climb, claim: Claim, result: Page | Failure) -> None:
-        """Learns from a visit's result. Errors teach nothing."""
+        """Stores what a visit's result says about the rungs of its host. An error is not stored."""
         if isinstance(result, Failure):
             return
         rung = climb.request.rung or climb.began

@@ -19,8 +19,8 @@ from gossamer.worker.committer import Committer
 RENEW, SWEEP = 10.0, 5.0
 """Seconds between renewals of all leases, and between sweeps. Both happen at a TICK."""
 LATE, MORE = 0.5, 0.1
-"""Seconds after which a visit that waits for its commit frees its host with a call of its own: a minimum, and
-the margin over the time for which the committer gathers visits."""
+"""A visit that waits for its commit this many seconds gets its host freed by a separate call: at least LATE,
+and MORE longer than the committer gathers visits."""
 BACK = 3.0
 """Seconds after an outage during which this worker does not sweep."""
 
@@ -46,7 +46,7 @@ class LeaseKeeper:
         renewed = time.monotonic()
         swept = (
             renewed if self._ledger is None else renewed - SWEEP
-        )  # after a crash the first sweep need not wait
+        )  # a worker that starts after a crash sweeps at once
         patience = self._frontier.patience
         outages = patience.outages
         while True:

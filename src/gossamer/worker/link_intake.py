@@ -25,8 +25,8 @@ ROOM = 50_000
 MAX_KEY = 512
 """Maximum length in characters of a cached link."""
 SLOTS = 1 << 20
-"""Number of fingerprints of taken URLs that are remembered, at 8 bytes each. They save the add of a link that
-is no longer in the cache."""
+"""Number of slots for fingerprints of taken URLs, 8 bytes each. A link that has left the cache but still has
+its slot is not added again."""
 
 
 Hit = tuple[int, str, int]
@@ -36,7 +36,9 @@ depth is offered again."""
 
 
 class Filter(Protocol):
-    """The pure filters. Returns the reason why a URL is refused, or None."""
+    """The pure URL filters (`url.scope.Scope`). `refuse`, `lone` and `unfit` return the reason why a page, an
+    item's file or a sitemap is refused, or None. `near` returns whether a URL that is out of scope would be
+    in scope if a seed were redirected to its host."""
 
     def refuse(self, url: str, host: str, depth: int, beside: str = "") -> str | None: ...
 
@@ -60,7 +62,7 @@ class Taken(msgspec.Struct):
 
     @property
     def found(self) -> int:
-        """The number of refused links. They never reach the frontier, so they are counted here."""
+        """The number of refused links. They never reach the frontier, so they are counted as found here."""
         return sum(self.skips.values())
 
 
@@ -75,17 +77,17 @@ class Read(msgspec.Struct):
     (`gossamer.model.quality`)."""
     error: str | None = None
     infrastructure: bool = False
-    """Whether the page is a sitemap or feed, which does not count as a found page."""
+    """Whether the page is a sitemap or feed. It is not counted as a page."""
     later: Callable[[Visit], None] | None = None
-    """See Visit."""
+    """See `Visit.later`."""
     names: Sequence[tuple[Sequence[Named], int]] = ()
-    """For each item, in the order of the first rows: the files that it names and the number of files over its
-    limit. Set for pages that another process read."""
+    """For each item of a page that another process read, the files and items that it names, and the number of
+    names over its limit. The items are the first of `rows`, in the same order."""
 
 
 class Recent:
-    """A cache with two generations, `new` and `old`. When `new` is full, `old` is dropped. A capacity of 1
-    works, slowly."""
+    """A cache with two generations, `new` and `old`. When `new` is full it becomes `old`, and the previous
+    `old` is dropped. `room`: entries per generation, at least 1."""
 
     def __init__(self, room: int = ROOM) -> None:
         self.room = max(1, room)
@@ -102,8 +104,18 @@ class Recent:
 
 
 class Taker:
-    """Takes the links of one crawl. `remainder` splits a fingerprint in the halves that the seen set needs.
-    `key` returns the canonical form."""
+    """Adds the links of one crawl to the frontier.
+
+    - `scope`: the URL filters.
+    - `seed`: seed of the fingerprint hash.
+    - `remainder`: splits a fingerprint into the two halves that the seen set stores.
+    - `bucket`, `lane`: map a host to its bucket and its lane.
+    - `key`: returns the canonical form of a URL.
+    - `own`: whether a host belongs to the seeds. Links to other hosts need a voucher.
+    - `cap`: maximum distinct links that are added per page.
+    - `room`: cached links per generation.
+    - `depths`: whether exact depths are kept (`min_depth`).
+    """
 
     def __init__(
         self,
@@ -141,8 +153,8 @@ class Taker:
         taken: Taken | None = None,
         met: set[int] | None = None,
     ) -> Taken:
-        """Takes the plain links of a page at depth + 1 with the page's priority. `taken`, `met`: the results
-        of this page's earlier links."""
+        """Takes the plain links of a page. They get the page's depth + 1 and its priority. `taken`, `met`:
+        the result and the fingerprints of the links of this page that were taken before."""
         taken = Taken() if taken is None else taken
         scheme, host, path = split(page_url)
         folder = base[: base.rfind("/") + 1]
@@ -193,8 +205,8 @@ class Taker:
         taken: Taken,
         met: set[int],
     ) -> Hit | None:
-        """Handles a link that the cache does not contain. Returns its fingerprint and the reason for its
-        refusal ('' if it is taken)."""
+        """Takes a link that is not cached. Returns its cache entry, in which the reason is '' if the link is
+        taken; None for an href that is not an http(s) URL."""
         if url is None:
             return None  # not a URL that can be crawled: mailto:, javascript:
         mark = urls.fingerprint(self._key(url), self._seed)
@@ -210,7 +222,7 @@ class Taker:
             reason = "trap"
         held = self._held(reason, url, to_host, depth)
         if reason is not None:
-            # refused for a reason that depends on the path to this page
+            # refusals by depth or as a trap depend on the path to this page, so they are not cached
             if reason not in ("depth", "trap") and (to_host == host or not self.open):
                 self._recent.put(key, (mark, reason, -1))
             if not held:
@@ -220,7 +232,9 @@ class Taker:
         self._put(taken.adds, to_host, priority, "h" if held else "", voucher, mark, stored)
         if reason is None:
             self._recent.put(key, (mark, "duplicate", depth if self.depths else -1))
-            if not self.depths and self._own(to_host):  # links to other hosts are vouched for with each add
+            # a link to another host is added again each time, because each add is a vote of the linking
+            # domain
+            if not self.depths and self._own(to_host):
                 self._taken[mark % SLOTS] = mark
         return mark, reason or "", -1
 
@@ -233,8 +247,12 @@ class Taker:
         beside: str = "",
         edition: str = "",
     ) -> str | None:
-        """Takes one request with requirements of its own: a seed, a redirect target, or a request of a site
-        function. `beside`: as in Scope. Returns the reason for a refusal, which is also counted, or None."""
+        """Takes one request that has its own properties: a seed, a redirect target, or a request from a site
+        function. `beside` as in `Scope.refuse`.
+
+        Returns None if the request is taken, else the reason why it is refused. Refusals are counted in
+        `taken`.
+        """
         _, host, _ = split(request.url)
         if request.use == FILE:
             reason = self.scope.lone(request.url, host)
@@ -267,8 +285,8 @@ class Taker:
         return reason == "scope" and self.holds and self.scope.near(url, host, depth)
 
     def mark(self, request: Request, edition: str = "") -> int:
-        """Returns the fingerprint by which the seen set identifies a request. Another edition of a page has
-        another fingerprint."""
+        """Returns the fingerprint that identifies a request in the seen set. `edition` distinguishes requests
+        for the same URL; '' uses the edition of the request's file rule, if it has one."""
         edition = edition or assets.edition(request, self._key)
         canonical = f"{self._key(request.url)}\n{edition}" if edition else self._key(request.url)
         whole = canonical if request.method == "GET" else f"{request.method} {canonical} {request.body}"
@@ -302,8 +320,8 @@ class Taker:
         return found
 
     def voucher(self, claim: Claim) -> str:
-        """Returns the name under which this page's domain vouches for discovered hosts, or '' if the domain
-        is not in good standing."""
+        """Returns the name under which this page's registered domain vouches for newly discovered hosts.
+        Returns '' if fewer than two domains vouch for the page's own host."""
         if self._own(claim.host) or claim.vouchers > 1:
             return str(urls.fingerprint(urls.registered_domain(claim.host), 0) & 0x7FFFFFFF)
         return ""
@@ -313,7 +331,8 @@ class Taker:
         return self._key(one) == self._key(other)
 
     def forget(self) -> None:
-        """Forgets the links of a page whose visit was discarded, so that they can be taken again."""
+        """Empties the caches. Called when a page was read but not committed, because its links must be taken
+        again."""
         self._recent, self._taken = Recent(self._recent.room), _slots()
 
     def widen(self, scope: Filter) -> None:

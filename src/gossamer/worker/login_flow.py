@@ -1,5 +1,5 @@
-"""Logging in: detects whether a page shows a logged-in or logged-out user (pure), and makes the steps of a
-log-in, one after another within the claim of a page, with the same politeness as page requests."""
+"""Logs in: detects from a page whether an account is logged in (pure functions), and makes the steps of a
+log-in one after another, within the claim of a page and with the same politeness as page requests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Parse = Callable[..., str | None]
 
 
 def lost(login: Login, page: Page, block: Block | None, parse: Parse = urls.parse) -> str:
-    """Returns the sign that a user is no longer logged in, or ''."""
+    """Returns the sign by which a page shows that its account is no longer logged in, or ''."""
     if block is not None and block.kind == "login":
         return block.line()
     target = _target(page, parse)
@@ -74,7 +74,8 @@ def refused(login: Login, page: Page) -> str:
 
 
 def _own(login: Login) -> tuple[Sign, ...]:
-    """Returns the signs that apply to every site: status 401, and a redirect to the page of the form."""
+    """Returns the default signs of a lost log-in: status 401, and a redirect to the form's page. They apply
+    if the site names no signs."""
     if login.lost or login.url is None:
         return () if login.lost else (401,)
     scheme, host, path = split(login.url)
@@ -129,7 +130,7 @@ BROWSER = "browser"
 
 
 class Walk:
-    """Makes the requests within one claim. Between the starts of two requests lies at least the host's delay."""
+    """Makes the requests of one claim. The starts of two requests are at least the host's delay apart."""
 
     def __init__(self, claim: Claim) -> None:
         self.apart = max(claim.delay, claim.floor)
@@ -151,7 +152,8 @@ class Walk:
 
 class Who(NamedTuple):
     """A log-in attempt: site, log-in, account with its secrets, the rung with its identity, and the domains
-    that may receive the secrets. `browser`: the rung that renders a page that is empty without scripts."""
+    that may receive the secrets. `browser`: the rung that renders a page which is empty before its scripts
+    run."""
 
     site: str
     login: Login
@@ -180,21 +182,22 @@ class Entered(NamedTuple):
 
 
 class Typing:
-    """The identity of a user who fills in a form, once, on the host that the log-in names."""
+    """The identity of a browser that fills in a form, once, on the host that the log-in names."""
 
     def __init__(self, identity: LendsIdentity, login: Login, render: Render) -> None:
         self._identity, self._render, self.done = identity, render, False
         self._at = split(login.url or "")[:2]
 
     def lend(self, request: Request) -> Lent:
-        """Adds the actions for the page. They are not sent over http if the log-in's URL is https."""
+        """Adds the actions that fill in the form to the browser profile. They are not added for an http page
+        if the log-in's URL is https."""
         lent, (scheme, host) = self._identity.lend(request), split(request.url)[:2]
         if self.done or host != self._at[1] or scheme not in (self._at[0], "https"):
             return lent
         return Lent(lent.headers, msgspec.structs.replace(lent.guise or Guise(), render=self._render))
 
     def took(self, page: Page, guise: Guise | None) -> None:
-        """Marks the form as sent, unless the page redirected at once."""
+        """Marks the form as sent, unless the page redirected at once, and stores the cookies."""
         self.done = self.done or page.status not in REDIRECTS or page.requests > 1
         self._identity.took(page, guise)
 
@@ -217,8 +220,8 @@ class Entering:
         self._crawl, self._worker, self.gate, self._parse, self._domain = crawl, worker, gate, parse, domain
 
     async def enter(self, claim: Claim, who: Who, walk: Walk, tell: list[Attempt]) -> Entered | Failure:
-        """Logs in. A returned failure may be temporary. Raises ConfigError for a log-in that cannot work as
-        it is written."""
+        """Logs in. A returned failure is temporary. Raises ConfigError for a log-in that cannot work as it is
+        written."""
         page, said, steps, last, sign = None, None, 0, Request(""), ""
         flow: Any = _asks(who, who.login.steps or who.login.by_form, who.account.fields)
         if who.login.url is not None and who.rung.name == BROWSER:
@@ -280,7 +283,7 @@ class Entering:
             url = self._parse(step) if page is None else View(page).urljoin(step)
             step = Request(url or step)
         if not isinstance(step, Request) or not step.url.startswith(("http://", "https://")):
-            raise who.wrong(f"a step yields a request or a URL, not {type(step).__name__}")
+            raise who.wrong(f"a step must yield a request or a URL, not {type(step).__name__}")
         return step
 
     async def _got(
@@ -302,7 +305,7 @@ class Entering:
             refusal = await self.gate.shuts(claim, request.url, note)
             if refusal is not None and not refusal.error:
                 raise who.wrong(
-                    f"{request.url} is needed to log in, and may not be asked for: {refusal.skip}: {refusal.detail}"
+                    f"{request.url} is needed to log in, but must not be fetched: {refusal.skip}: {refusal.detail}"
                 )
             if refusal is not None:
                 return Failure(
@@ -325,7 +328,7 @@ class Entering:
     def _next(self, request: Request, result: Page, target: str, who: Who) -> Request:
         """Returns the request for a redirect target."""
         if len(request.hops) >= MOST_HOPS:
-            raise who.wrong(f"more than {MOST_HOPS} redirects behind {request.hops[0]}")
+            raise who.wrong(f"more than {MOST_HOPS} redirects after {request.hops[0]}")
         out = msgspec.structs.replace(request, url=target, hops=(*request.hops, request.url))
         drops = result.status == 303 or (result.status in (301, 302) and request.method == "POST")
         headers = dict(request.headers or {})
@@ -338,7 +341,7 @@ class Entering:
             }
         if split(target)[:2] != split(request.url)[:2]:
             if out.body is not None:
-                raise who.wrong(f"{request.url} leads what is filled in on to {split(target)[1]}")
+                raise who.wrong(f"{request.url} redirects the form values to {split(target)[1]}")
             headers = {}
         return msgspec.structs.replace(out, headers=headers or None)
 
@@ -349,13 +352,13 @@ class Entering:
             return
         scheme, host, _ = split(request.url)
         if self._domain(host) not in who.domains:
-            raise who.wrong(f"what is filled in would go to {host}, which is none of its hosts")
+            raise who.wrong(f"the form values would go to {host}, which is not one of the site's hosts")
         if page is not None and page.url.startswith("https:") and scheme == "http":
-            raise who.wrong(f"what is filled in on {page.url} would go to http://{host}, for all to read")
+            raise who.wrong(f"the form values of {page.url} would go to http://{host} unencrypted")
 
     def _passing(self, page: Page) -> Failure | None:
-        """Returns a failure for a step that a later try may complete: a server error, too many requests, or a
-        block page."""
+        """Returns a failure for a step that may succeed in a later try: a server error, too many requests, or
+        a block page. Returns None for any other page."""
         block = seen_by(True, page.status, page.headers, page.body, page.url)
         kind = block.kind if block is not None and not block.bare else ""
         if page.status < 500 and page.status != 429 and kind in ("", "login", "empty"):
@@ -390,7 +393,7 @@ class Entering:
 
 
 def _asked(url: str) -> Generator[Any, Any, None]:
-    """Yields the single request of a log-in that is typed into a form."""
+    """Yields the single request of a log-in that a browser types into the form."""
     yield Request(url)
 
 
@@ -399,7 +402,7 @@ def _headers(said: Any, who: Who) -> dict[str, str]:
     if said is None:
         return {}
     if not isinstance(said, dict) or not all(isinstance(part, str) for pair in said.items() for part in pair):
-        raise who.wrong("its steps return nothing, or headers: names and texts")
+        raise who.wrong("its steps must return None, or headers as a dict of strings")
     return said
 
 

@@ -25,8 +25,8 @@ from gossamer.worker.login_flow import BROWSER, Entered, Entering, Walk, Who, lo
 RENEW = 8.0
 """Seconds between two renewals of a running log-in."""
 OFTEN, TURNED = 2, 8
-"""How often a visit repeats its request because another visit changed its cookies: before the host gets one
-request at a time, and at most."""
+"""A visit repeats its request if another visit changed the account's cookies meanwhile. After OFTEN repeats
+the host gets one request at a time. TURNED is the maximum number of repeats."""
 
 
 class Seat(NamedTuple):
@@ -41,7 +41,8 @@ class Seat(NamedTuple):
 
 
 class AccountPool(Protocol):
-    """A site's accounts (`login_setup`)."""
+    """The accounts of a site (`login_setup.SiteAccounts`). `turn` lends an account to a visit, or returns a
+    failure if all accounts are busy. `on` moves a seat to another rung."""
 
     @property
     def site(self) -> str: ...
@@ -65,8 +66,9 @@ class AccountPool(Protocol):
 
 
 class Members:
-    """Fetches the pages of hosts with accounts. `clubs`: host -> its site's accounts. `blocks`: what counts
-    as a block on a host. `rungs`: returns the rung that a request names."""
+    """Fetches the pages of hosts that have accounts. `clubs` maps a host to its site's accounts. `blocks`
+    returns the rules by which a host's block pages are detected. `rungs` maps a request to the rung that it
+    names."""
 
     def __init__(
         self,
@@ -82,8 +84,8 @@ class Members:
         self._blocks, self._parse, self._rungs = blocks, parse, rungs
 
     async def get(self, claim: Claim, request: Request, rung: Rung, tell: list[Attempt]) -> Page | Failure:
-        """Fetches a page. `tell` collects the attempts before the last. Raises ConfigError if every account
-        is refused."""
+        """Fetches a page. Entries of all attempts except the last are appended to `tell`. Raises ConfigError
+        if every account is refused."""
         club, walk = self._clubs(claim.host), Walk(claim)
         if club is None or rung.name not in club.rungs:
             return await rung.collect(request, walk.apart)
@@ -132,8 +134,8 @@ class Members:
         return [records.attempt(self._crawl, self._worker, claim, *one) for one in made]
 
     async def _in(self, claim: Claim, club: AccountPool, seat: Seat, walk: Walk, tell: list[Attempt]) -> bool:
-        """Returns whether the account is still logged in, judged by the log-in's proof page. Some sites lock
-        an account that logs in twice."""
+        """Returns whether the account is still logged in, as shown by the log-in's proof page. This avoids a
+        second log-in, because some sites lock an account that logs in twice."""
         if not seat.proof or await self._entering.gate.shuts(claim, seat.proof) is not None:
             return False
         request = Request(seat.proof)
@@ -187,7 +189,7 @@ async def _goes_on(club: AccountPool, seat: Seat) -> None:
 
 
 def _apart(failure: Failure, walk: Walk) -> Failure:
-    """Returns the failure with the host's delay included."""
+    """Returns the failure. If it is put off, it waits at least for the host's delay."""
     return (
         failure
         if failure.later is None

@@ -34,10 +34,11 @@ GRACE = 7.0
 """Seconds that a graceful stop waits for running requests and, if the worker waits through outages, for their
 commit."""
 ANSWER = 1.0
-"""Seconds that a stop waits for claim calls in flight. Without the wait, their leases would have to expire.
-"""
+"""Seconds that a stop waits for claim calls in flight. Without this wait, the new claims would stay leased
+until their leases expire."""
 SHORT_MS = 1000
-"""Milliseconds that a host rests after its visit ended because this process ran short of a resource."""
+"""Milliseconds until a host is claimed again after a visit ended because this process ran short of a
+resource."""
 STARVED = 3
 """Number of times that one URL may run out of memory before the run ends, because the URL may be the cause.
 """
@@ -61,15 +62,22 @@ Result = TypeVar("Result")
 
 
 class MakesVisits(Protocol):
-    """Makes visits. The claims of a batch belong to one gate: at most one is visited, refused claims end, the
-    others are requeued."""
+    """Makes visits and passes each to `put`. Several claims in a batch are gate claims of one host: at most
+    one is visited, refused claims end, and the others are requeued."""
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None: ...
 
 
 class Worker:
-    """One crawl's worker. `state` returns the crawl's state. `surprise` receives unexpected exceptions; the
-    leases of their claims are left to expire."""
+    """The worker of one crawl.
+
+    - `state` returns the state of the crawl.
+    - `surprise` is called with an unexpected exception. The leases of its claims are left to expire.
+    - `deadline`: monotonic time at which the run ends.
+    - `room`: how many claims this crawl may make in its process. `caps`: rate caps of the fleet.
+    - `merit`: the worker's score. `ledger`: the file that lists the held claims.
+    - `limiter`: how many visits may run, by the process's resources.
+    """
 
     def __init__(
         self,
@@ -114,7 +122,7 @@ class Worker:
 
     async def run(self) -> str:
         """Works until the crawl ends or is stopped, and returns the outcome. Raises the errors of the store
-        and of the sinks, and ConfigError for unknown requirements of a site."""
+        and of the sinks, and ConfigError for a request that this version of gossamer does not support."""
         self.committer.on_settled = self._settled
         self.committer.busy = lambda: not self._asking.dry
         try:
@@ -204,8 +212,8 @@ class Worker:
                 return limit
 
     def _take(self, claims: list[Claim], sure: bool = True) -> None:
-        """Queues new claims and keeps the claims of one gate together. If `sure` is false, a failover may
-        take the claims back, so they are returned to the frontier."""
+        """Queues new claims. The gate claims of a host form one batch. If `sure` is false, a failover of the
+        store may undo the claims, so they are returned to the frontier."""
         gates: dict[str, list[Claim]] = {}
         for claim in claims:
             if claim.strange:
@@ -223,7 +231,8 @@ class Worker:
             self._ledger.note(claims, self.held)
 
     def _begin(self) -> None:
-        """Starts visits while there is room. A URL that killed its workers waits until no other visit runs."""
+        """Starts visits while there is room. A URL that killed its workers waits until no other visit
+        runs."""
         for _ in range(len(self._ready)):
             if self.busy >= self.concurrency or self.busy >= self.limiter.visits or self._alone:
                 return
@@ -258,14 +267,14 @@ class Worker:
             for claim in batch:
                 if claim.token not in done and claim.kind != "robots":
                     put(Visit(claim, Settle(claim.token, "b", since=0, delay=round(claim.delay * 1000))))
-        except Exception as error:  # noqa: BLE001 - a bug met on one page is kept; the others go on
+        except Exception as error:  # noqa: BLE001 - a bug in one visit is logged; the others go on
             if self._short(error, batch, done, put):
                 return
             for claim in batch:
                 if claim.token not in done:
                     self.held.pop((claim.bucket, claim.token), None)
             self._surprise(batch[0], error)
-            # a surprise is never the page's fault: the worker stops here
+            # the page is not the cause of these errors, so the worker stops
             if isinstance(error, GossamerError | OSError | MemoryError):
                 self._failed = self._failed or error
         finally:
@@ -285,9 +294,7 @@ class Worker:
         url = batch[0].request.url
         if not what or self._starved.get(url, 0) >= STARVED:
             return False
-        if isinstance(
-            error, MemoryError
-        ):  # the page itself may need the memory, so this is not repeated forever
+        if isinstance(error, MemoryError):  # the page's own size may be the cause, so retries are limited
             self._starved[url] = self._starved.get(url, 0) + 1
         self.limiter.short(what)
         for claim in batch:
@@ -312,7 +319,8 @@ class Worker:
                 await self._news.wait()
 
     async def _finished(self) -> bool:
-        """Returns whether two sweeps found nothing open and nothing was added between them."""
+        """Returns whether the crawl is finished: two sweeps in a row found no open URL, and no URL was added
+        between them."""
         before = -1
         for _ in range(2):
             await self.frontier.everywhere.sweep()
@@ -329,7 +337,7 @@ class Worker:
         return False
 
     async def _watch(self) -> None:
-        """Reads the crawl's state regularly."""
+        """Reads the crawl's state and checks the free memory every LOOK seconds."""
         while True:
             await asyncio.sleep(LOOK)
             state = await self._state()
@@ -345,8 +353,8 @@ class Worker:
             self.committer.put(Visit(claim, Settle(claim.token, "b")))
 
     def _return_all(self) -> None:
-        """Requeues all claims that were not begun. Robots.txt claims are left to expire, unless this worker
-        excluded itself, in which case it still fetches them."""
+        """Requeues all claims that were not begun. Robots.txt claims are left to expire, except in a worker
+        that excluded itself because of its score: it still fetches them."""
         kept = [batch for batch in self._ready if batch[0].kind == "robots" and not self._stop.is_set()]
         for batch in self._ready:
             for claim in batch:

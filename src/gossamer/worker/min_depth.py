@@ -28,7 +28,7 @@ ROOM = 32 << 20
 
 
 class Nearer:
-    """The depths of one crawl's claims."""
+    """Applies minimum depths to the visits of one crawl. `room`: maximum bytes of cached pages."""
 
     def __init__(self, frontier: FrontierVerbs, taker: Taker, room: int = ROOM) -> None:
         self._frontier, self._taker, self._left = frontier, taker, room
@@ -40,8 +40,8 @@ class Nearer:
         go: Callable[[Claim], Awaitable[Visit]],
         read: Callable[[Claim, Page], Awaitable[Visit]],
     ) -> Visit:
-        """Makes a visit at the minimum depth. A page that is to be read again is taken from the cache if
-        possible."""
+        """Visits a claim at its minimum depth. If the page only has to be read again and is cached, `read` is
+        called without a request. Otherwise `go` makes the visit."""
         mark = self._taker.mark(claim.request)
         least = await self._frontier.nearest(claim.bucket, mark)
         if least is not None and least < claim.request.depth:
@@ -64,7 +64,8 @@ class Nearer:
             self._left += len(self._pages.popitem(last=False)[1].body)
 
     def ends(self, visit: Visit) -> Visit:
-        """Completes a visit before it settles: records its depth, or reduces it to its links."""
+        """Prepares a visit for its settle. A first visit records its depth; a repeated one keeps only its
+        links."""
         claim = visit.claim
         if not claim.again:
             visit.settle.mark, visit.settle.depth = self._taker.mark(claim.request), claim.request.depth
@@ -73,7 +74,8 @@ class Nearer:
 
 
 def read_again(visit: Visit) -> Visit:
-    """Reduces the visit of a page that was visited before to its links."""
+    """Returns the visit. If its page was visited before, everything except its links is removed from rows and
+    counts."""
     if visit.claim.again:
         read = visit.settle.action == "d" and "found" in visit.counts
         visit.rows = []

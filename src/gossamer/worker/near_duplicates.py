@@ -1,5 +1,6 @@
-"""Near-duplicate pages: computes a page's MinHash sketch for its row, and marks rows whose pages are equal or
-nearly equal to others of the crawl before the rows are written, with one index lookup per batch."""
+"""Finds near-duplicate pages: computes a page's MinHash sketch for its row, and marks rows whose pages are
+equal or nearly equal to others of the crawl. Rows are marked before they are written, with one index lookup
+per batch."""
 
 from __future__ import annotations
 
@@ -15,9 +16,12 @@ from gossamer.parsing.html import Document
 
 
 def mark(row: Row, page: Page, document: Document, nearly: bool) -> None:
-    """Adds the sketch of a 2xx page with text to its row; other pages belong to no group. **Changes the
-    page's tree.** Non-HTML is compared byte for byte. `nearly`: whether nearly equal pages count, not only
-    equal ones."""
+    """Adds a sketch to the row of a 2xx page that has content. Other pages belong to no group. **Changes the
+    page's tree.**
+
+    A document without text and without elements (for example non-HTML) is compared byte for byte. `nearly`:
+    whether nearly equal pages count, not only equal ones.
+    """
     record = row.data
     assert isinstance(record, PageRecord)
     record.group_id = record.copy = record.likeness = None
@@ -42,15 +46,15 @@ _NOTHING = xxhash.xxh3_128_hexdigest(b"")
 
 
 class Likening:
-    """Marks the rows of one crawl that have a sketch. A row that was marked but not settled is placed again
-    under the same name."""
+    """Marks the rows of one crawl that have a sketch. A row that was marked but not settled is looked up
+    again under the same name, and so gets the same group."""
 
     def __init__(self, index: DuplicateIndex) -> None:
         self._index = index
 
     async def mark(self, visits: Sequence[Visit]) -> None:
-        """Writes the group into each row, counts copies in their visits, removes rows that are wanted once
-        per group, and adds the files of the remaining items."""
+        """Writes the group into each row and counts copies in their visits. Removes copies of items that are
+        stored only once per group, and then requests the files of the remaining items."""
         found = [(visit, row) for visit in visits for row in visit.rows if row.sketch is not None]
         if not found:
             return
@@ -73,7 +77,7 @@ class Likening:
 
 
 def _name(row: Row) -> int:
-    """Returns the name of a row, which is the same when its page is visited again."""
+    """Returns the name of a row in the index. The name stays the same when the page is visited again."""
     page = row.data.get("_url", "") if isinstance(row.data, dict) else ""
     return xxhash.xxh3_64_intdigest(f"{row.kind}\n{row.key}\n{page}".encode("utf-8", "replace"))
 

@@ -1,8 +1,8 @@
-"""The outputs of a crawl as one process writes them: plain files under the crawl's lock, tables, and the
-attempts log.
+"""Writes the outputs of a crawl from one process: plain files under the crawl's lock, tables, and the logs of
+attempts and known pages.
 
-All access to a file runs in one thread. The store knows each file's committed length, and bytes beyond it are
-cut. If a row store does not answer, the process retries, logs the outage once, and stops when the crawl is
+All access to a file runs in one thread. The store records each file's committed length, and bytes beyond it
+are cut. If a sink is away, the process retries, reports the outage once, and stops retrying when the crawl is
 stopped. Meanwhile the committer fills up and nothing more is claimed.
 """
 
@@ -40,16 +40,19 @@ from gossamer.model.visit import Row, Visit
 FIRST, LONGEST = 0.1, 5.0
 """Seconds before the first retry and between later ones. The interval doubles."""
 TOLD = 1.0
-"""Seconds of an outage before it is logged."""
+"""Seconds of an outage before it is reported."""
 
 Say = Callable[[str, bool], Awaitable[None]]
-"""Receives a message, and whether the outage goes on."""
+"""Called with a message, and with whether the outage continues."""
 Result = TypeVar("Result")
 
 
 class Waiting:
-    """The outage of a process's outputs, if there is one. Without `say`, or after `stop` is set or the
-    monotonic `deadline` has passed, a store that does not answer raises SinkAway after one last try."""
+    """Retries calls while a sink of the process is away.
+
+    Without `say`, `through` raises SinkAway at once. After `stop` is set or the monotonic `deadline` has
+    passed, it raises SinkAway after one last try.
+    """
 
     def __init__(
         self, say: Say | None, stop: asyncio.Event | None = None, deadline: float | None = None
@@ -61,7 +64,8 @@ class Waiting:
         self._told = ""
 
     async def through(self, call: Callable[[], Awaitable[Result]]) -> Result:
-        """Returns the call's result once its store answers."""
+        """Retries `call` until its sink answers, and returns the result. Raises SinkAway when the waiting
+        ends."""
         while True:
             last = self._stop.is_set() or time.monotonic() >= self._deadline
             try:
@@ -83,7 +87,8 @@ class Waiting:
         return time.monotonic() < self._next
 
     async def away(self, error: SinkAway) -> None:
-        """Records that a store does not answer. Raises the error if the outage is not waited for."""
+        """Records that a sink is away, and reports the outage once. Raises the error if outages are not
+        waited for."""
         if self._say is None:
             raise error
         now = time.monotonic()
@@ -95,7 +100,7 @@ class Waiting:
             await self._say(f"{error}: waiting for it", True)
 
     async def back(self) -> None:
-        """Records that the store answers again."""
+        """Records that the sink answers again, and reports the end of a reported outage."""
         if self._told and self._say is not None:
             await self._say(f"the output answers again after {time.monotonic() - self._since:.0f} s", False)
         self._since, self._pause, self._next, self._told = 0.0, FIRST, 0.0, ""
@@ -105,13 +110,20 @@ Moves = Sequence[tuple[str, int, int]]
 """(path, committed length, new length) of each file that grew, in bytes."""
 Append = Callable[[list[Row]], Awaitable[Moves]]
 Hold = Callable[[list[Row]], Awaitable[None]]
-"""Holds rows that lack usual values until the run is judged (`absence`)."""
+"""Holds back rows that lack usual values until the whole run is judged (`model.absence`)."""
 
 
 class Outputs:
-    """Writes rows. `alone`: no other process writes these files, so the lock is kept. `ours`: raises if
-    another process closed the files because this one sent no heartbeat. `say`: receives messages about
-    outages of row stores. Without `say`, and after `stop` or the `deadline`, outages are errors."""
+    """Writes the rows of one process.
+
+    - `lock`: path of the lock file of the crawl's outputs.
+    - `files`, `tables`: the outputs. `log`, `known`: the logs of attempts and of known pages.
+    - `alone`: no other process writes these files, so the lock is kept between commits.
+    - `ours`: raises an error if another process closed the files because this one sent no heartbeat.
+    - `say`: called when a sink goes away or comes back. Without `say`, and after `stop` or the `deadline`, an
+      outage is an error.
+    - `hold`: holds back rows that lack usual values. None writes them.
+    """
 
     def __init__(
         self,
@@ -169,8 +181,9 @@ class Outputs:
                 await self._patiently(history.gone, gone)
 
     async def _upsert(self, batch: list[Visit], rows: list[Row]) -> None:
-        """Writes rows to the tables. Rows that lack usual values are withheld from stores that keep items.
-        Refusals settle with the batch."""
+        """Upserts rows into the tables. Rows that lack usual values are held back from tables that keep an
+        item history. The counts of written and refused rows are added to the first visit of the batch, so
+        that they settle with it."""
         held = [row for row in rows if row.lacks] if self._hold is not None and self._histories else []
         if held and self._hold is not None:
             await self._hold(held)
@@ -203,8 +216,8 @@ class Outputs:
             yield lambda rows: self._patiently(self._append, rows, sinks)
 
     async def ship(self) -> None:
-        """Sends committed rows to append-only stores. Waits for a store that does not answer only when too
-        many rows wait for it."""
+        """Sends committed rows to sinks that only append. Waits for a sink that is away only if too many
+        bytes are waiting for it."""
         shipped = [sink for sink in self._all() if isinstance(sink, Ships)]
         if not shipped or (
             self._waiting.early and not any(sink.full(self._length(sink)) for sink in shipped)
@@ -226,14 +239,17 @@ class Outputs:
         self._lengths.update((path, new) for path, _, new in moves)
 
     async def conclude(self, work: Callable[[HistorySink], None]) -> None:
-        """Calls `work` for each table that keeps items, for conclusions from the whole run."""
+        """Calls `work` with each table that keeps an item history, once the whole run is known."""
         for history in self._histories:
             await self._patiently(work, history)
 
     async def finish(self, *, wait: bool = False) -> None:
-        """Closes all outputs (for example the last Parquet part) at the end of a run that ended by itself. A
-        later run can go on from there. Raises SinkAway if rows are left for a store that does not answer;
-        a later run sends them. `wait`: waits until the store answers or the run is stopped."""
+        """Closes all outputs (including the last Parquet part) at the end of a run that was not killed. A
+        later run continues from there.
+
+        Raises SinkAway if rows are left for a sink that is away. A later run sends them. `wait`: waits until
+        the sink answers or the run is stopped.
+        """
         away: SinkAway | None = None
         async with self._held():
             await self.reread()
@@ -250,7 +266,7 @@ class Outputs:
             raise away
 
     def release(self) -> None:
-        """Releases lock, thread and connections, however the run ended."""
+        """Releases the lock, the thread and the connections, whether or not the run succeeded."""
         for table in self._tables:
             self._thread.submit(table.close)
         for sink in self._all():
@@ -281,9 +297,12 @@ class Outputs:
                 self._locked = False
 
     async def reread(self) -> None:
-        """Reads the committed length of every output: the largest in any bucket, because one lock orders them
-        all. An output that no bucket knows was moved or is new; it is prepared, and its first length is
-        committed before any row."""
+        """Reads the committed length of every output from the store. Each length is the largest in any
+        bucket, because one lock orders all of them.
+
+        An output without a length was moved or is new. A new output is prepared, and its first length is
+        committed before any row is written.
+        """
         sinks: dict[str, FileSink | TableSink] = {
             s.target(): s for output in self._files for s in output.sinks()
         }
@@ -329,7 +348,8 @@ class Outputs:
 
 
 def _note(notes: list[tuple[Log, list[Any]]]) -> None:
-    """Writes entries to each log once, in the thread, even if a later log is retried."""
+    """Writes the entries of each log, in the output thread. Logs that are written are removed from `notes`,
+    so that a retry does not write them twice."""
     while notes:
         log, entries = notes[0]
         log.write(entries)
@@ -337,8 +357,8 @@ def _note(notes: list[tuple[Log, list[Any]]]) -> None:
 
 
 def written(table: TableSink) -> dict[str, int]:
-    """Returns the rows that a table accepted and refused since the last call, by kind, or nothing if the
-    table does not count them."""
+    """Returns the counts of rows that a table accepted and refused since the last call, by kind, and resets
+    them. Returns {} if the table does not count."""
     offered: Counter[str] | None = getattr(table, "offered", None)
     refused: Counter[str] | None = getattr(table, "refused", None)
     if offered is None or refused is None:

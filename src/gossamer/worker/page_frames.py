@@ -1,8 +1,8 @@
-"""What a worker and its page process send each other.
+"""The messages between a worker and its page process.
 
-A frame is 4 bytes of length, then msgpack. The worker sends an `Order`, once, and a `PageTask` for each page. The
-process answers with frames of at most CHUNK things each, so that no frame holds the worker's loop for long;
-their first byte tells what they hold.
+A frame is 4 bytes of length, then msgpack. The worker sends one `Order`, and one `PageTask` per page. The
+process answers with frames of at most CHUNK entries each, so that no frame blocks the worker's event loop for
+long. The first byte of such a frame is its type.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SIZE = struct.Struct("<I")
 
 
 class Order(msgspec.Struct, array_like=True):
-    """What the process must know of its crawl."""
+    """The settings of the crawl that the process needs."""
 
     sources: list[tuple[str, bytes]]
     """Path and bytes of each site file, as the worker loaded them."""
@@ -28,7 +28,7 @@ class Order(msgspec.Struct, array_like=True):
     path: list[str]
     """`sys.path`."""
     drop: tuple[str, ...]
-    """Parameters of URLs that make no difference, beside the usual ones."""
+    """Query parameters that are dropped from the canonical form of a URL, in addition to the default ones."""
     pages: bool
     text: bool
     links: bool
@@ -38,13 +38,13 @@ class Order(msgspec.Struct, array_like=True):
     watched: list[str]
     fetches: bool
     graph: tuple[str, str] | None
-    """Crawl and kind of the rows of links."""
+    """Name of the crawl, and the kind of its rows of links. None if links are not stored as rows."""
     usual: list[tuple[str, str, dict[str, float]]] = []
-    """Site, kind, and its usual fields (`absence`)."""
+    """Site, kind of item, and that kind's usual fields with their coverage (`model.absence`)."""
 
 
 class SentPage(msgspec.Struct, array_like=True):
-    """The parts of a page that reading it needs."""
+    """The fields of a `Page` that the process needs."""
 
     url: str
     status: int
@@ -71,7 +71,8 @@ class SentPage(msgspec.Struct, array_like=True):
 
 
 class PageTask(msgspec.Struct, array_like=True):
-    """A page to read, or (`lacks`) to look at for what its site must have."""
+    """A page to read. With `lacks`, the process only checks whether the page has the content that its site
+    requires."""
 
     lacks: bool
     request: Request
@@ -82,8 +83,8 @@ class PageTask(msgspec.Struct, array_like=True):
 
 
 class Took(msgspec.Struct, array_like=True):
-    """A call of the taker that the worker makes: for a `request` (with a voucher or not), or for the `hrefs`
-    of a `page`."""
+    """A call of the worker's `Taker`, recorded by the process: one `request` (`vouched`: with a voucher), or
+    the plain links `hrefs` of a page."""
 
     request: Request | None = None
     vouched: bool = False
@@ -95,7 +96,7 @@ class Took(msgspec.Struct, array_like=True):
 
 
 class End(msgspec.Struct, array_like=True):
-    """The last frame of an answer: what is not in the frames before."""
+    """The last frame of an answer. It contains the fields that the earlier frames do not."""
 
     skips: dict[str, int] = {}
     items: int = 0
@@ -103,15 +104,15 @@ class End(msgspec.Struct, array_like=True):
     error: str | None = None
     infrastructure: bool = False
     named: int = -1
-    """How many rows are items before which nothing stands; -1: none names anything."""
+    """The number of rows at the start that are items, if any item names files or other items; else -1."""
     why: list[str] = []
-    """Why the page is kept aside."""
+    """The reasons for which the page is stored for replay."""
     block: str | None = None
     lacks: str = ""
     too_complex: str = ""
     retire: bool = False
-    """The process has grown and ends now."""
+    """Whether the process has grown too large and exits now."""
 
 
 ROWS, TAKES, NAMES, END = range(4)
-"""What a frame holds: its first byte."""
+"""The types of answer frames, as their first byte."""

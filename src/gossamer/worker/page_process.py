@@ -1,13 +1,13 @@
-"""A process that reads costly pages for a worker. The process can be killed: it has a limit of memory and of
-time for each page.
+"""The process that reads costly pages for a worker. It has a memory and a time limit for each page, and the
+worker can kill it.
 
-The parser is written in C and holds the interpreter, so that neither a thread nor a task can stop it. A fork
-of the worker is no way out: it has a loop, threads and connections. So the worker starts a fresh interpreter
-when it meets its first costly page; the process loads the same site files from the same bytes, reads one page
-after the other, and ends with the worker's end of its pipe.
+The HTML parser is written in C and holds the interpreter lock, so neither a thread nor a task can interrupt
+it. The worker cannot fork either, because it has an event loop, threads and connections. So the worker starts
+a fresh interpreter when it meets its first costly page. The process loads the same site files from the same
+bytes, reads one page after the other, and exits when the worker closes its end of the pipe.
 
-The frames of the pipes are those of `road.page_frames`. Links and requests are not taken here but noted: the
-worker takes them, as if it had read the page itself.
+`page_frames` defines the frames on the pipes. The process does not add links and requests to the frontier. It
+records them, and the worker adds them as if it had read the page itself.
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class LinkNotes:
-    """Stands for the taker: notes what the worker is to take."""
+    """Replaces the `Taker` in this process: records the links and requests that the worker adds to the
+    frontier."""
 
     def __init__(self) -> None:
         self.noted: list[Took] = []
 
     def voucher(self, claim: Claim) -> str:
-        """Any text: the worker knows the right one."""
+        """Returns a placeholder. The worker computes the real voucher."""
         return "v"
 
     def request(
@@ -58,12 +59,12 @@ class LinkNotes:
         beside: str = "",
         edition: str = "",
     ) -> str | None:
-        """Note one request."""
+        """Records one request."""
         self.noted.append(Took(request, bool(voucher), flags, beside))
         return None
 
     def take(self, page_url: str, base: str, hrefs: Iterable[str], claim: Claim) -> Taken:
-        """Note plain links, CHUNK a frame."""
+        """Records plain links, CHUNK of them in each `Took`."""
         every = list(hrefs)
         for at in range(0, max(len(every), 1), CHUNK):
             self.noted.append(Took(page=page_url, base=base, hrefs=every[at : at + CHUNK]))
@@ -71,7 +72,7 @@ class LinkNotes:
 
 
 class PageProcess:
-    """The process's side: reads tasks, writes answers."""
+    """The process's side of the pipes: decodes tasks and encodes answers."""
 
     def __init__(self, order: Order) -> None:
         self._notes, self._why = LinkNotes(), list[str]()
@@ -103,7 +104,8 @@ class PageProcess:
         self._limits, self._start = Limits(), virtual_size()
 
     def answer(self, data: bytes) -> Iterator[bytes]:
-        """The frames that answer a task."""
+        """Yields the frames that answer a task. If the page needs more memory than it may use, the answer has
+        `too_complex`."""
         task = msgspec.msgpack.decode(data, type=PageTask)
         body = task.page.body
         del data
@@ -168,7 +170,7 @@ def _frame(kind: int, value: Any) -> bytes:
 
 
 def _receive(pipe: int) -> bytes | None:
-    """The next frame; None when the worker is gone."""
+    """Returns the next frame, or None if the worker has closed the pipe."""
     head = _exactly(pipe, SIZE.size)
     return None if head is None else _exactly(pipe, SIZE.unpack(head)[0])
 
@@ -191,19 +193,19 @@ def _send(pipe: int, data: bytes) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Let the kernel kill this process when the worker dies, also while it is parsing."""
+    """Makes the kernel kill this process when the worker dies, even during parsing (Linux only)."""
     if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
     if os.getppid() != parent:
         os._exit(0)
 
 
 def main() -> None:
-    """Answer tasks until the worker ends the pipe."""
+    """Answers tasks until the worker closes the pipe."""
     _end_with(int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     pipe = os.dup(1)
-    os.dup2(2, 1)  # a site file may print
+    os.dup2(2, 1)  # a site file may print, and its output must not reach the pipe
     first = _receive(0)
     if first is None:
         return

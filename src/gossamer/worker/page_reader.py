@@ -1,9 +1,9 @@
 """Reads costly pages in separate processes (`page_process`), which are killed when a page takes too much time
 or memory.
 
-A process starts at the first costly page and reads many. It ends with its worker, when its pipe closes; on
-Linux the kernel also kills it with the thread that started it. Meanwhile the event loop serves other hosts: a
-page costs the loop only its links, CHUNK at a time.
+A process starts at the first costly page and reads many pages. It exits together with its worker: its pipe
+closes, and on Linux the kernel also kills it when the thread that started it ends. Meanwhile the event loop
+serves other hosts. A page costs the event loop only the time to take its links, CHUNK of them at a time.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ProcessDied(Exception):
 
 
 class PageReader:
-    """The processes of one worker. `order`: makes what the processes must know, when the first one starts."""
+    """The reader processes of one worker. `order` makes the settings that each new process gets."""
 
     def __init__(self, order: Callable[[], Order]) -> None:
         self._order = order
@@ -56,10 +56,11 @@ class PageReader:
         self._idle: list[ReaderProcess] = []
         self._all: set[ReaderProcess] = set()
         self.started = asyncio.Event()
-        """Set when a process was started."""
+        """Set when the first process was started."""
 
     async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> Read:
-        """Reads a page. Never raises because of the page: `too-complex` and `crash` are errors of the page."""
+        """Reads a page in another process. A page that takes too much or kills the process does not raise.
+        The result then has the error `too-complex` or `crash`."""
         task = _task(claim, page, error)
         try:
             frames = await self._twice(task, page.body)
@@ -70,8 +71,8 @@ class PageReader:
         return await _taken(reader, claim, page, frames)
 
     async def lacks(self, claim: Claim, page: Page) -> str:
-        """Returns the required content of its site that the page lacks, or ''. Returns '' for a page that
-        takes too much, because reading it reports that."""
+        """Returns the selector of the content that the page's site requires and the page lacks, or ''.
+        Returns '' for a page that takes too much, because `read` reports that error."""
         try:
             frames = await self._twice(_task(claim, page, None, lacks=True), page.body)
         except (TooComplex, ProcessDied):
@@ -85,7 +86,7 @@ class PageReader:
         self._idle.clear()
 
     async def _twice(self, task: bytes, body: bytes) -> list[bytes]:
-        """Returns the frames of an answer. A page whose process dies is read once more, because something
+        """Returns the frames of an answer. If the process dies, the page is read once more, because something
         else may have killed the process."""
         try:
             return await self._ask(task, body)
@@ -152,7 +153,7 @@ class ReaderProcess:
         self._out: Any = None
 
     async def begin(self, order: bytes) -> None:
-        """Connects the pipes and sends the order."""
+        """Connects the pipes and sends the encoded `Order`."""
         loop = asyncio.get_running_loop()
         self._reader = asyncio.StreamReader(limit=1 << 20)
         self._out, _ = await loop.connect_read_pipe(
@@ -163,14 +164,15 @@ class ReaderProcess:
         await self._send(order)
 
     async def ask(self, task: bytes, most: int) -> list[bytes]:
-        """Returns the frames that answer a task, at most `most` bytes."""
+        """Sends a task and returns the frames of its answer. Raises TooComplex if they have more than `most`
+        bytes."""
         await self._send(task)
         frames, size = list[bytes](), 0
         while True:
             (length,) = SIZE.unpack(await self._reader.readexactly(SIZE.size))
             size += length
             if size > most:
-                raise TooComplex(f"it gives more than {most >> 20} MiB")
+                raise TooComplex(f"its result is larger than {most >> 20} MiB")
             frames.append(await self._reader.readexactly(length))
             if frames[-1][0] == END:
                 return frames
@@ -190,7 +192,7 @@ class ReaderProcess:
             elif transport is None and file is not None:
                 file.close()
         code = await asyncio.to_thread(self._popen.wait)
-        await asyncio.sleep(0)  # the transports close their pipes in the loop's next turn
+        await asyncio.sleep(0)  # the transports close their pipes in the next iteration of the event loop
         return code
 
 
@@ -204,8 +206,8 @@ def _task(claim: Claim, page: Page, error: str | None, lacks: bool = False) -> b
 
 
 def _failed(reader: Reader, claim: Claim, page: Page, error: str, why: str) -> Read:
-    """Returns the result for a page that could not be read: the page is kept with the reason, and its record
-    names the error."""
+    """Returns the result for a page that could not be read. The page is stored for replay with the reason,
+    and its record contains the error."""
     reader.keep(page, claim.request, f"{error}: {why}")
     if claim.request.use == "@sitemap":
         return Read([], Taken(), infrastructure=True, error=error)
@@ -216,7 +218,8 @@ def _failed(reader: Reader, claim: Claim, page: Page, error: str, why: str) -> R
 
 
 async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) -> Read:
-    """Returns what the process found. Its links and requests are taken as if the page had been read here."""
+    """Decodes the answer of the process. Takes its links and requests as if the page had been read in this
+    process."""
     read, end, met = Read([], Taken()), _END.decode(frames[-1][1:]), set[int]()
     read.items, read.counts, read.error, read.infrastructure = (
         end.items,
@@ -240,7 +243,7 @@ async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) 
                     _take(reader, claim, read.taken, one, voucher, met)
             await asyncio.sleep(0)
     except BaseException:
-        reader.taker.forget()  # discard what was already taken
+        reader.taker.forget()  # the links taken so far are never committed, so they must be taken again
         raise
     for reason, n in end.skips.items():
         read.taken.skip(reason, n)

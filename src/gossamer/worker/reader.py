@@ -52,8 +52,14 @@ class ReadsApart(Protocol):
 
 
 class Reader:
-    """Reads the pages of one crawl. `pages`: whether page records are wanted. `key`: returns the canonical
-    form of a URL."""
+    """Reads the pages of one crawl.
+
+    - `taker`: adds links to the frontier.
+    - `key`: returns the canonical form of a URL.
+    - `pages`: whether page records are written. `text`, `links`: whether they include the page's text and
+      links.
+    - `duplicates`: the setting that decides which duplicates are marked.
+    """
 
     def __init__(
         self,
@@ -69,22 +75,22 @@ class Reader:
         self.sites, self.taker, self.key = sites, taker, key
         self.pages, self.text, self.links, self.duplicates = pages, text, links, duplicates
         self.keep: Callable[[Page, Request, str], None] = lambda _page, _request, _why: None
-        """Keeps a page that could not be parsed, with the reason."""
+        """Stores a page that could not be parsed, with the reason, for replay."""
         self.tap: Callable[[Claim, Page], None] | None = None
         """Called with each page before it is read."""
         self.run, self.beside = "", ""
-        """The run's name, for items of sites that each run sees completely, and whether entries of sitemaps
-        are in scope as seeds (`*`)."""
+        """`run`: the name of the run, for items of sites that each run visits completely. `beside`: `*` if
+        the scope treats entries of sitemaps like seeds, else ''."""
         self.watched: frozenset[str] = frozenset()
-        """Fields whose coverage is watched. Pages whose items lack one are kept."""
+        """Fields with a coverage gate. Pages whose items lack one of them are stored for replay."""
         self.usual: Usual = {}
-        """Fields that nearly all items of the last good runs have, if a store keeps items."""
+        """Fields that nearly all items of the last good runs have. Empty if no sink keeps an item history."""
         self.functions = any(one.site.functions for one in sites)
-        """Whether page functions of a site read pages."""
+        """Whether any site file has page functions."""
         self.fetches = True
         """Whether the files that items refer to are requested."""
         self.graph: Callable[[Page, Request, html.Document], list[Row]] | None = None
-        """Makes the rows of a page's links, if they are wanted."""
+        """Returns the rows of a page's links. None if links are not stored as rows."""
         self._making = makers(sites, key)
         complete, version = (
             {one.name for one in sites if one.site.complete},
@@ -95,9 +101,9 @@ class Reader:
         )
         self._counting = {site.name: Counting(site.name) for site in sites}
         self._parsed: tuple[Page, html.Document] | tuple[None, None] = (None, None)
-        """The page last checked for required content or text, with its tree."""
+        """The page that `lacks` or `shows` parsed last, with its tree."""
         self._costs: tuple[Page | None, Cost] = (None, Cost(False))
-        """The page last checked for its cost, with the cost."""
+        """The page whose cost was estimated last, with that cost."""
         self.reading = Reading()
         """Marks the claim whose page is being read, in case the page ends the process."""
         self.apart: ReadsApart | None = None
@@ -106,11 +112,12 @@ class Reader:
         """Whether this is that other process, which leaves the files of items to the worker."""
 
     def forget(self) -> None:
-        """Drops the cached page."""
+        """Drops the page that was parsed last."""
         self._parsed, self._costs = (None, None), (None, Cost(False))
 
     def is_costly(self, page: Page) -> bool:
-        """Returns whether a page must not be read in the crawling process (`parsing.limits`)."""
+        """Returns whether a page must be read in another process, because it may be costly
+        (`parsing.limits`)."""
         if self.apart is None:
             return False
         if self._costs[0] is not page:
@@ -127,8 +134,8 @@ class Reader:
         return html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"), roots)
 
     async def reads(self, claim: Claim, page: Page, error: str | None) -> Read:
-        """Like `read`. A costly page is read in another process, which is killed when the page takes too
-        much."""
+        """Reads a page like `read`. A costly page is read in another process, which is killed if the page
+        takes too much."""
         sitemap = claim.request.use == "@sitemap"
         if self.apart is None or not (
             decoded_size(page.body) > MAX_SITEMAP_BYTES if sitemap else self.is_costly(page)
@@ -139,14 +146,14 @@ class Reader:
         return await self.apart.read(self, claim, page, error)
 
     async def lacks(self, claim: Claim, page: Page) -> str:
-        """Returns the required content of its site that the page lacks, or ''."""
+        """Returns the selector of the content that the page's site requires and the page lacks, or ''."""
         if self.apart is not None and self.sites and self.is_costly(page):
             site = match(self.sites, page.url)
             return "" if site is None or not site.site.must_have else await self.apart.lacks(claim, page)
         return self.lacks_here(claim, page)
 
     def lacks_here(self, claim: Claim, page: Page) -> str:
-        """Like `lacks`, in this process."""
+        """Does the same as `lacks`, always in this process."""
         site = match(self.sites, page.url) if self.sites else None
         if site is None or not site.site.must_have or _too_deep(claim, page):
             return ""
@@ -160,7 +167,7 @@ class Reader:
             self.reading.ends()
 
     def shows(self, claim: Claim, page: Page) -> int:
-        """Returns how much text a page certainly shows, in letters (`html.Document.shows`)."""
+        """Returns a lower bound for the number of letters that a page shows (`html.Document.shows`)."""
         if _too_deep(claim, page) or self.is_costly(page):
             return len(page.body)  # a costly page is not read here, so its size stands for its text
         self.reading.begins(claim.bucket, claim.token)
@@ -172,7 +179,8 @@ class Reader:
             self.reading.ends()
 
     def read(self, claim: Claim, page: Page, error: str | None) -> Read:
-        """Reads a page. `error` (http-4xx): the page's links are not followed."""
+        """Reads a page. `error`: the error that its status implies (http-4xx), or None. The links of a page
+        with an error are not followed."""
         self.reading.begins(claim.bucket, claim.token)
         try:
             return self._read(claim, page, error)
@@ -235,9 +243,11 @@ class Reader:
         links: tuple[list[str], int],
         marks: bool = True,
     ) -> Read:
-        """Reads a page of a site file: the items and requests of its page function. After an error the page
-        is kept for replay. `marks`: duplicate items are dropped before they are written
-        (`near_duplicates`), so their files are requested later."""
+        """Reads a page with its site's functions. After an error the page is stored for replay.
+
+        `marks`: duplicates among the items may be dropped before the rows are written (`near_duplicates`), so
+        the files of such items are requested only after that.
+        """
         view = View(page, document, claim.request)
         parsed = run(site, view)
         taken, rows, counts, stored = Taken(), list[Row](), dict[str, int](), list[Made]()
@@ -277,7 +287,8 @@ class Reader:
         return read
 
     def name(self, read: Read, claim: Claim, page: Page, marks: bool = True) -> None:
-        """Requests the files of a page's items and appends the rows of all references to the items."""
+        """Requests the files that the items of a page name, and inserts the rows of all references after the
+        items."""
         site = match(self.sites, page.url)
         assert site is not None
         count = len(read.names)
@@ -302,8 +313,8 @@ class Reader:
     def _follow(
         self, site: LoadedSite, view: View, parsed: PageResult, links: tuple[list[str], int], taken: Taken
     ) -> None:
-        """Adds the links that `follow=` selects. Without `follow=`, a page that no function reads gives all
-        its links."""
+        """Adds the links that `follow=` selects. Without `follow=`, all links of a page are added if no
+        function reads it."""
         follow, (found, shut) = site.site.follow, links
         if follow is False or (follow is None and parsed.function):
             return
@@ -328,8 +339,8 @@ class Reader:
             taken.skip("trap", len(grown))
 
     def _item(self, site: LoadedSite, claim: Claim, page: Page, made: Made, counts: dict[str, int]) -> Row:
-        """Returns an item as a row: its fields, then where and when it was seen. An invalid item is kept
-        aside with its page."""
+        """Returns an item as a row: its fields, then where and when it was seen. An invalid item becomes a
+        row of rejected items, and its page is stored for replay."""
         expected = self.usual.get((site.name, made.kind), {}) if self.usual and not made.faults else {}
         lacks = values_lacking(made.fields, expected) if expected else ()
         if lacks and (reason := not_an_item(lacks, expected)):
@@ -359,7 +370,8 @@ class Reader:
         return Row(made.kind, made.key, {**made.fields, **seen}, run, made.sketch, made.once, lacks)
 
     def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> Read:
-        """Returns what a stored file gives (`asset_download`): its row and a page record."""
+        """Returns the result for a downloaded file (`asset_download`): the file's row, and a page record as
+        for any other URL."""
         rows = [row] if row is not None else []
         if self.pages:
             record = page_record(claim.request, page, error=error)
@@ -367,7 +379,8 @@ class Reader:
         return Read(rows, Taken(), counts={"files": 1} if row is not None and error is None else {})
 
     def failed(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]:
-        """Returns the record of a URL that failed for good. A page that lacks required content is kept."""
+        """Returns the record of a URL that failed permanently. A page on which the browser waited in vain for
+        required content is stored for replay."""
         if isinstance(result, Page) and result.late:
             self.keep(result, claim.request, result.late)
         if not self.pages or claim.request.use == "@sitemap":
@@ -402,8 +415,8 @@ class Reader:
         return row
 
     def _sitemap(self, claim: Claim, page: Page, error: str | None) -> Read:
-        """Reads a sitemap or feed, which gives seeds. Sitemaps of a sitemap index are followed three levels
-        deep."""
+        """Reads a sitemap or feed. Its entries are added like seeds. Sitemaps of a sitemap index are followed
+        up to depth 3."""
         from gossamer.parsing.sitemaps import entries
 
         taken = Taken()
@@ -435,8 +448,8 @@ def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple
 
 
 def _too_deep(claim: Claim, page: Page) -> bool:
-    """Returns whether a page must not be parsed again. Only a second crash makes it likely that the page is
-    to blame."""
+    """Returns whether a page is nested too deeply to be parsed again. This applies only after two processes
+    died, because the first death may have another cause."""
     return claim.crashes > 1 and html.deep(page.body, page.content_type)
 
 
@@ -463,6 +476,7 @@ def _out_links(base: Base, hrefs: Iterable[str]) -> list[str]:
 
 
 def _reads(site: LoadedSite) -> bool:
-    """Returns whether a site file says how its pages are read."""
+    """Returns whether a site file defines how its pages are read. Otherwise they are read like pages without
+    a site."""
     own = site.site
     return bool(own.functions or own.must_have or own.follow not in (None, False))

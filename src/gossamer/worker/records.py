@@ -1,5 +1,6 @@
-"""Page records and lines of the attempts log, and the encoding of rows for the pipe between a worker and its
-page process. The encoding is exact for decimals, large numbers and records."""
+"""Builds the rows of a visit (page record, links, raw response) and its lines in the attempts log, and
+encodes rows for the pipe between a worker and its page process. The encoding is exact for decimals, large
+integers and records."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _KINDS: dict[int, Any] = {0: PageRecord, 1: Edge}
 
 
 class PackedRow(msgspec.Struct, array_like=True):
-    """A row. `form`: 0 a page record, 1 a link, 2 an item."""
+    """An encoded row. `form`: 0 is a page record, 1 a link, 2 an item."""
 
     kind: str
     key: Any
@@ -86,7 +87,7 @@ def _extended(code: int, data: Any) -> Any:
 
 
 NO_WAY = ("dns", "connect", "tls", "timeout")
-"""Errors of requests that did not reach the server."""
+"""Failure reasons of requests that did not reach the server."""
 MOST_EDGES = 5000
 """Maximum number of a page's links that become rows."""
 
@@ -131,7 +132,8 @@ def page_record(request: Request, page: Page, *, error: str | None = None) -> Pa
 
 
 def failed_record(request: Request, result: Page | Failure | None, error: str, now: float) -> PageRecord:
-    """Returns the record of a URL that failed for good."""
+    """Returns the record of a URL that failed permanently. `now` (seconds since the epoch) is its time if no
+    request was made."""
     at = result.fetched_at if result is not None else now
     return PageRecord(
         url=request.url,
@@ -155,19 +157,20 @@ def failed_record(request: Request, result: Page | Failure | None, error: str, n
 
 
 def gone_at(page: Page) -> str:
-    """Returns the time at which a page was found gone, '' if it exists."""
+    """Returns the time (RFC 3339) of a response with status 404 or 410, or '' for any other status."""
     return moment(page.fetched_at) if page.status in GONE else ""
 
 
 def page_row(record: PageRecord, key: str) -> Row:
-    """Returns a page record as a row for the sinks. Its key is the canonical URL of the request."""
+    """Returns a page record as a row for the sinks. `key`: the canonical form of the URL that was requested
+    first."""
     return Row("page", key, record)
 
 
 def attempt(
     crawl: str, worker: str, claim: Claim, result: Page | Failure, outcome: str, error: str | None
 ) -> Attempt:
-    """Returns the log line of one request."""
+    """Returns the attempts-log entry of one request. Secrets in the URL are masked."""
     page = isinstance(result, Page)
     return Attempt(
         ts=moment(result.fetched_at),
@@ -204,7 +207,7 @@ def tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str | None]
 def tried(result: Failure) -> bool:
     """Returns whether a failure counts as an attempt: a request, or a failed connection. A request that the
     crawler itself refused does not count."""
-    if result.short:  # a shortage of our own: no request was made
+    if result.short:  # the process ran short of a resource, so no request was made
         return False
     return result.sent or result.proxy is not None or result.reason in NO_WAY
 
@@ -230,8 +233,11 @@ _CODED = ("content-encoding", "content-length", "transfer-encoding")
 
 
 def raw_row(request: Request, page: Page) -> Row:
-    """Returns the response as it was received. If its bytes were not kept (a browser's document, an
-    unlocker's result), returns it as a plain server would have sent it."""
+    """Returns the response as a row for outputs that store whole pages.
+
+    If the collector did not record the bytes (a browser, an unlocker), the row contains the response as a
+    plain HTTP server would have sent it.
+    """
     asked = RequestContext(
         request.method,
         request.body,

@@ -1,4 +1,5 @@
-"""The robots.txt gate of a worker: fetches, caches and evaluates robots.txt. The frontier stores the rules."""
+"""Decides whether a claim may be visited, by robots.txt and by whether its host was given up. The worker
+fetches, caches and evaluates robots.txt; the frontier stores the rules."""
 
 from __future__ import annotations
 
@@ -42,9 +43,16 @@ class Treatment(NamedTuple):
 
 
 class RobotsGate:
-    """Fetches and evaluates robots.txt. `rungs`: collectors that stop reading after 500 KiB. `parse`: the URL
-    parser. `treat` returns the treatment of a host that differs from the default. `opens`: whether the
-    port of `host[:port]` may be dialed. `ladder`: the rungs, cheapest first."""
+    """Fetches and evaluates robots.txt.
+
+    - `rungs`: maps a request to its rung. These collectors read at most 500 KiB.
+    - `agent`: the product token that is matched with the groups of robots.txt.
+    - `obey`, `retries`, `fixed`: the default treatment. `treat`: maps a host to its treatment, if sites
+      differ.
+    - `parse`: the URL parser.
+    - `opens`: whether the crawler may connect to the port of `host[:port]`.
+    - `ladder`: the rungs on which robots.txt may be fetched, cheapest first.
+    """
 
     def __init__(
         self,
@@ -83,7 +91,7 @@ class RobotsGate:
         version, robots = self._known.get((scheme, claim.host), (0, None))
         if robots is None or version != claim.robots:
             kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
-            # the cached copy expired before the last claims arrived, so its content is unknown
+            # the stored rules have expired since the claim was made, so their content is unknown
             if kept is None:
                 return robots_access.CLOSED[robots_access.UNREACHABLE]
             robots = robots_access.rules(kept)
@@ -97,9 +105,11 @@ class RobotsGate:
     async def shuts(
         self, claim: Claim, url: str, note: Callable[[Page | Failure, str], None] = lambda _result, _url: None
     ) -> Drop | None:
-        """Returns why a URL that a claim needs besides its own (to log in) may not be requested, or None. For
-        another origin, fetches its robots.txt from time to time and calls `note` with that response and
-        its URL."""
+        """Returns why a URL that a claim needs besides its own (to log in) may not be requested, or None.
+
+        For a URL of another origin, that origin's robots.txt is fetched here and cached. `note` is called
+        with the result of that request and with its URL.
+        """
         scheme, host, _ = split(url)
         if "@" in host or not self._opens(host):
             return Drop(skip="scope", detail=f"the port of {host} is not open: --allow-port")
@@ -171,9 +181,12 @@ class RobotsGate:
         await self._frontier.robots(claim, version=0, holds=0, crawl_delay=0, settle=settle)
 
     async def _follow(self, claim: Claim) -> tuple[Page | Failure, float]:
-        """Follows redirects of robots.txt: at least five, also across hosts (RFC 9309 section 2.3.1.2). Each
-        target passes the egress guard. The redirects belong to one robots claim, which holds the host's
-        slot, and keep the host's delay."""
+        """Fetches a robots.txt and follows at least five redirects, also across hosts (RFC 9309 section
+        2.3.1.2). Each target passes the egress guard.
+
+        The redirects belong to one robots claim, which holds the host's slot, and keep the host's delay.
+        Returns the last result and the monotonic time at which its request was sent.
+        """
         result, began = await self._got(claim, claim.request, time.monotonic())
         for _ in range(MOST_REDIRECTS):
             if isinstance(result, Failure) or result.status not in REDIRECTS:
@@ -190,8 +203,8 @@ class RobotsGate:
         return result, began + result.lag
 
     async def _got(self, claim: Claim, request: Request, at: float) -> tuple[Page | Failure, float]:
-        """Fetches one file, not before the time `at`, through the cheapest rung that the host does not block:
-        a block page is not the site owner's statement about robots."""
+        """Makes one request, not before the monotonic time `at`. After a block page it tries the next higher
+        rung, because a block page does not contain the site owner's rules."""
         rungs, below = self._ladder(request), list[Page | Failure]()
         for rung in rungs:
             await asyncio.sleep(max(0.0, at - time.monotonic()))
@@ -209,14 +222,16 @@ class RobotsGate:
         return (msgspec.structs.replace(result, before=(*below, *result.before)) if below else result), began
 
     async def _stale(self, claim: Claim) -> int:
-        """Returns the version of the previously known rules, or 0. The store drops rules after 48 h."""
+        """Returns the version of the rules that the frontier still stores, or 0 if there are none. The store
+        drops rules after 48 h."""
         scheme = "s" if claim.request.url.startswith("https:") else "h"
         kept = await self._frontier.rules(claim.bucket, claim.host, scheme)
         return robots_access.version_of(kept) if kept is not None else 0
 
 
 def felt(result: Page | Failure) -> tuple[str, str]:
-    """Returns what a response to a robots claim says about the host, and why."""
+    """Returns the health code and the reason that the result of a robots claim implies for its host
+    (`politeness.breaker`)."""
     if isinstance(result, Failure):
         return health(result.reason, None, final=result.final), result.reason
     return health("http-5xx" if result.status >= 500 else None, result.status), "http-5xx"

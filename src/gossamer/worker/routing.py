@@ -20,7 +20,8 @@ BROWSER = "browser"
 
 
 class Handover(Protocol):
-    """The frontier verb that moves a host to another lane."""
+    """The frontier verb that moves a host of a bucket to another lane. Returns whether the host was in a
+    different lane before."""
 
     async def handover(self, bucket: int, host: str, lane: str) -> bool: ...
 
@@ -41,8 +42,11 @@ class Lanes:
 
 
 def moving(frontier: Handover, sites: Sequence[LoadedSite], lane: str, ladder: Sequence[str]) -> Lanes | None:
-    """Returns the lanes of a crawl. `lane` and `ladder` apply to sites that do not set their own. Returns
-    None if a site is bound to a lane whose workers need the browser themselves."""
+    """Returns the lanes of a crawl. `lane` and `ladder` are the crawl's defaults for sites that set none.
+
+    Returns None if a site that needs a browser names its own lane, because the workers of that lane must then
+    have a browser.
+    """
     for one in sites:
         if one.site.says_lane and BROWSER in (one.site.ladder if one.site.says_ladder else ladder):
             return None
@@ -50,8 +54,9 @@ def moving(frontier: Handover, sites: Sequence[LoadedSite], lane: str, ladder: S
 
 
 class Apart:
-    """Requeues claims of sites whose files this worker lacks. `sites`: all sites of the crawl. `tell`
-    announces that a group of sites has hosts set apart. `shut` requeues a robots.txt claim."""
+    """Requeues claims of sites whose files this worker lacks. `sites`: all sites of the crawl. `lacks`: names
+    of the sites without a file here. `tell` announces that a group of sites has hosts set apart. `shut`
+    requeues a robots.txt claim."""
 
     def __init__(
         self,
@@ -67,7 +72,8 @@ class Apart:
         """Groups for which this worker already set hosts apart."""
 
     async def took(self, batch: list[Claim], put: Callable[[Visit], None]) -> bool:
-        """Returns whether the claims of a host were requeued. From then on the host waits for other workers."""
+        """Requeues the claims of a host if this worker lacks one of its sites, and returns whether it did.
+        From then on the host waits for other workers."""
         apart = next(filter(None, map(self._group, batch)), "")
         if not apart:
             return False

@@ -13,15 +13,16 @@ from gossamer.politeness.robots_access import Access
 
 
 class ThrottleGroups(Protocol):
-    """The turns (`state.host_groups`)."""
+    """The shared budgets (`state.host_groups`). `enter` takes a turn and returns its token and 0, or the
+    seconds to wait. `leave` gives a turn back."""
 
     async def enter(self, name: str, delay: float) -> tuple[str, float]: ...
     async def leave(self, name: str, token: str, since: float, delay: float) -> None: ...
 
 
 class Sharing:
-    """The turns of one crawl's claims. `group`: returns the group of a host, None if it has none or it is not
-    known."""
+    """The turns of one crawl's claims. `group`: returns the name of the budget that a host shares, or None if
+    there is none or it is unknown."""
 
     def __init__(
         self,
@@ -29,7 +30,7 @@ class Sharing:
         group: Callable[[str], Awaitable[str | None]],
         failed: Callable[[str], None] | None = None,
     ) -> None:
-        """`failed` is called with addresses that did not answer."""
+        """`failed`: called with the IP address of a host that did not answer."""
         self._groups, self._group, self._failed = groups, group, failed
         self._turns: dict[tuple[int, int], tuple[str, str]] = {}
 
@@ -44,7 +45,7 @@ class Sharing:
         return wait
 
     def around(self, go: Callable[[Claim], Awaitable[Visit]]) -> Callable[[Claim], Awaitable[Visit]]:
-        """Returns the visit function, extended to return its turn."""
+        """Wraps the visit function `go` so that the claim's turn is given back after the visit."""
 
         async def turned(claim: Claim) -> Visit:
             began, delay = time.monotonic(), claim.delay
@@ -66,7 +67,7 @@ class Sharing:
     async def robots(
         self, claim: Claim, fetch: Callable[[Claim], Awaitable[tuple[Page | Failure, float, Access]]]
     ) -> tuple[Page | Failure, float, Access]:
-        """Fetches robots.txt and returns the turn."""
+        """Fetches robots.txt, then gives the claim's turn back."""
         began, delay = time.monotonic(), claim.delay
         try:
             result, began, found = await fetch(claim)
@@ -79,8 +80,8 @@ class Sharing:
         return self._turns.get((claim.bucket, claim.token))
 
     async def _leave(self, claim: Claim, began: float, delay: float) -> None:
-        """Records that a request is over. `began`: monotonic time, 0 if no request was made. `delay`: seconds
-        from its start to the next request."""
+        """Gives the turn of a claim back. `began`: monotonic time at which the request began, 0 if no request
+        was made. `delay`: seconds from its start to the next request."""
         turn = self._turns.pop((claim.bucket, claim.token), None)
         if turn is not None:
             since = time.monotonic() - began if began else -1.0

@@ -1,5 +1,5 @@
-"""Explains why a crawl has no pages yet. If a host does not answer, the crawl waits through all of
-`--retries`, and the user should know for what."""
+"""Reports why a crawl has no pages yet. A host that does not answer is retried through all of `--retries`,
+and the user should see what the crawl is waiting for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from gossamer.model.visit import Visit
 
 
 class Silence:
-    """Receives all visits until the first page. `of`: the last host and its error, or None."""
+    """Called with every visit until the first page comes. `of`: the host that failed last and its error, or
+    None if there is nothing to report."""
 
     def __init__(self) -> None:
         self.of: tuple[str, str] | None = None

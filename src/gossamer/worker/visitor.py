@@ -35,8 +35,8 @@ MOST_SITEMAPS = 5000
 
 
 class ReadsPages(Protocol):
-    """Step 7 of a URL's path: reads pages. Pure except for its caches. An error in a site function is
-    returned as a value. `functions`: whether the site has page functions."""
+    """Reads pages, step 7 of a URL's path. Pure except for its caches. An error in a site function is
+    returned as a value. `functions`: whether any site has page functions."""
 
     functions: bool
 
@@ -52,10 +52,14 @@ class ReadsPages(Protocol):
 
 
 class Visitor:
-    """Makes the visits of one crawl. `anchor` is called with redirected seeds; `anchored` loads the
-    redirected seeds that other workers met. `by`: the version of the site files that is stored with each
-    URL for later passes, None to store nothing. `apart`: takes links for other workers, None if there are
-    none."""
+    """Makes the visits of one crawl.
+
+    - `anchor(source, target)`: called when a seed is redirected. `anchored`: loads the redirected seeds that
+      other workers met.
+    - `by`: digest of the site files, stored with each URL for a later recrawl. None stores nothing about
+      URLs.
+    - `apart`: requeues claims of sites whose files this worker lacks. None if it has all site files.
+    """
 
     def __init__(
         self,
@@ -108,8 +112,8 @@ class Visitor:
         self.apart, self.short = apart, short
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
-        """Visits one claim, or the first claim of a gate that is allowed. Calls `put` exactly once for each
-        claim of the batch."""
+        """Visits one claim, or of several gate claims the first one that is allowed. Calls `put` exactly once
+        for each claim of the batch."""
         if self.apart is not None and await self.apart.took(batch, put):
             return None
         if batch[0].kind == "robots":
@@ -136,7 +140,7 @@ class Visitor:
                     put(Visit(chosen, Settle(chosen.token, "b", host_wait=round(wait * 1000))))
                     return None
                 go = self.sharing.around(go)
-            # robots.txt has no links, so its depth does not matter
+            # a file has no links, so its depth does not matter
             if self.nearer is None or chosen.request.use == FILE:
                 put(read_again(await go(chosen)))
             else:
@@ -188,7 +192,7 @@ class Visitor:
             claim.request.use != FILE
             and self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope"
         ):
-            await self.anchored()  # the worker that met the redirected seed knows the new scope
+            await self.anchored()  # another worker may have met a redirected seed that widens the scope
         got = await self.fetching.fetch(claim, lambda *one: self._attempt(claim, *one))
         result, verdict = got.result, got.verdict
         visit = self._kept(await self._end(claim, result, verdict, got.began), *got.passed, result)
@@ -228,8 +232,8 @@ class Visitor:
                 return Visit(claim, settle, attempts=self._attempt(claim, result, "later", None))
 
     def _kept(self, visit: Visit, *results: Page | Failure) -> Visit:
-        """Returns the visit. If an output keeps whole responses, attaches them; the decisive response is
-        last."""
+        """Returns the visit. If an output stores whole responses, adds the raw responses to its rows. The
+        response that decided the verdict is last."""
         if self.raw:
             pages = [result for result in results if isinstance(result, Page)]
             visit.rows = [*visit.rows, *(records.raw_row(visit.claim.request, page) for page in pages)]
@@ -237,7 +241,8 @@ class Visitor:
         return visit
 
     async def _file(self, claim: Claim, page: Page, verdict: Done, began: float, keeping: Keeping) -> Visit:
-        """Downloads a file instead of reading it as a page. A refusal is handled like a refused page."""
+        """Stores a downloaded file, which is not read as a page. A file that breaks its rule is refused like
+        a page."""
         row, reason = await keeping.kept(claim.request, page, verdict.error)
         if reason is not None and reason != verdict.error:
             drop = Drop(skip=reason) if reason in SKIPS else Drop(error=reason)
@@ -369,7 +374,8 @@ class Visitor:
         return visit
 
     def _pace(self, claim: Claim, result: Page | Failure, visit: Visit) -> None:
-        """Returns the host's pace after this response and the time of its next request."""
+        """Stores the host's pace after this response, and the delay until its next request, in the visit's
+        settle."""
         slow = isinstance(result, Page) and (
             result.status in SLOW_DOWN or " rate-limit " in (result.block or "")
         )
@@ -391,7 +397,7 @@ class Visitor:
 
 
 def says(claim: Claim, result: Page | Failure, verdict: Verdict) -> str:
-    """Returns what a response says about its host."""
+    """Returns the health code that a response implies for its host (`politeness.breaker`)."""
     reason = verdict.reason if isinstance(verdict, Retry) else getattr(verdict, "error", None)
     status = result.status if isinstance(result, Page) else None
     final = isinstance(result, Failure) and result.final

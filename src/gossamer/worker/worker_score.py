@@ -17,13 +17,14 @@ from gossamer.politeness.breaker import BLOCKED, GOOD, Trouble
 from gossamer.politeness.scores import NETWORK, PROBE, Means, Streak, WorkerScore, read, waits
 
 TURN = 2.0
-"""Seconds between two reads of the other workers' scores."""
+"""Seconds between two exchanges of scores with the other workers."""
 GONE = 60.0
 """Seconds after which the score of a dead worker is removed."""
 
 
 class ScoreStore(Protocol):
-    """The store of scores (`state.scores`)."""
+    """Stores the scores of all workers (`state.scores`). `tell` writes this worker's score and returns the
+    store's time in seconds and all scores. `drop` removes a score. `now` returns the store's time."""
 
     async def tell(self, name: str, record: bytes) -> tuple[float, list[bytes]]: ...
     async def drop(self, name: str) -> None: ...
@@ -31,8 +32,14 @@ class ScoreStore(Protocol):
 
 
 class Merit:
-    """One worker's score. `patience(easy_ms, hard_ms)` is called with the time for which easy and hard hosts
-    must have waited. `tell` receives messages for the operator."""
+    """The score of one worker.
+
+    - `patience`: called with the milliseconds that easy and hard hosts must have waited before this worker
+      may claim them.
+    - `tell`: called with a message for the operator.
+    - `serves`: the queues that this worker claims from. Only workers with the same queues are compared.
+    - `probe`: seconds between the visits of a worker that excluded itself. `turn`: seconds between exchanges.
+    """
 
     def __init__(
         self,
@@ -51,17 +58,18 @@ class Merit:
         self._probe, self._turn = probe, turn
         self._streak = Streak()
         self._clock = 0.0
-        """The store's clock minus this machine's clock."""
+        """The store's clock minus the monotonic clock of this machine, in seconds."""
         self._probe_at = 0.0
         self._counted = (0, 0)
 
     @property
     def out(self) -> bool:
-        """Whether the worker excluded itself."""
+        """Whether the worker excluded itself from regular claiming, because its visits fail."""
         return bool(self.mine.out)
 
     def allowed(self, want: int) -> int:
-        """Returns how many claims may be made: all, or a few now and then while the worker is excluded."""
+        """Returns how many of `want` claims may be made. A worker that excluded itself gets one claim at a
+        time, as a probe."""
         if not self.mine.out:
             return want
         if time.monotonic() < self._probe_at:
@@ -69,12 +77,12 @@ class Merit:
         return min(want, 1)
 
     def claimed(self, n: int) -> None:
-        """Records the number of claims made."""
+        """Records that `n` claims were made. This starts the wait for the next probe."""
         if self.mine.out and n:
             self._probe_at = time.monotonic() + self._probe
 
     def saw(self, visit: Visit) -> None:
-        """Records the end of a visit."""
+        """Updates the score with a visit that ended."""
         said, reason = visit.settle.health, visit.settle.reason
         if not said:
             return
@@ -94,7 +102,7 @@ class Merit:
             if not self.mine.out and (why := self._streak.out(self.others, time.monotonic() + self._clock)):
                 self.mine.out = why
                 self._probe_at = time.monotonic() + self._probe
-                self._tell(f"this worker takes itself out: {why}; it tries again every {self._probe:g} s")
+                self._tell(f"this worker stops claiming: {why}; it tries one URL every {self._probe:g} s")
 
     def _come_back(self) -> None:
         self.mine.out = ""
@@ -102,14 +110,15 @@ class Merit:
         self._tell("this worker is back: a visit succeeded")
 
     async def keep(self, room: Callable[[], bool]) -> None:
-        """Shares the score and reads those of others until cancelled."""
+        """Exchanges scores with the other workers until cancelled. `room`: whether this worker could take on
+        more."""
         while True:
-            with contextlib.suppress(GossamerError):  # the store is away: the next turn makes up for it
+            with contextlib.suppress(GossamerError):  # the store is away, so the next exchange catches up
                 await self.look(room())
             await asyncio.sleep(self._turn)
 
     async def look(self, room: bool) -> None:
-        """Makes one turn of `keep`."""
+        """Makes one exchange of scores."""
         now = time.monotonic() + self._clock if self._clock else await self._scores.now()
         counted = (self.mine.easy.n, self.mine.hard.n)
         if self.mine.at:
@@ -126,11 +135,11 @@ class Merit:
         self._patience(waits(self.mine, self.others, now))
 
     async def close(self) -> None:
-        """Removes the score."""
+        """Removes this worker's score from the store."""
         await self._scores.drop(self.mine.name)
 
 
 def rate(means: Means, visits: int, seconds: float) -> None:
-    """Updates the visits per second after `visits` in `seconds`."""
+    """Updates the moving mean of visits per second with `visits` in the last `seconds`."""
     if seconds > 0:
         means.rate += 0.5 * (visits / seconds - means.rate)
