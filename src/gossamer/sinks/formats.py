@@ -189,11 +189,9 @@ def open_output(
     log: AppendLog | None = None,
 ) -> OpenedOutput | TableSink:
     """Returns the sinks of one `-o` (append) or `-O` (overwrite). Nothing is written before `prepare`.
-
     `columns`: the declared kinds (`columns.page_columns`, `columns.item_columns`). `owner`: a name of the
     crawl that no other crawl has. `folder`: the crawl's own folder. `log`: the log of the crawl's appends.
-
-    Raises UsageError for an invalid spec, and ConfigError if the library of a format or store is missing.
+    Raises UsageError for an invalid spec, ConfigError if a library is missing.
     """
     path, form = parse(spec)
     if form in FORMS:
