@@ -261,7 +261,7 @@ async def test_cleaning_while_a_crawl_runs_costs_it_nothing(bed: Bed) -> None:
         await bed.crawl(name)
         await bed.date(name)
     bed.moved.move(40 * DAY)
-    work = asyncio.create_task(bed.crawl("c", delay=(0.05, 0.05)))
+    work = asyncio.create_task(bed.crawl("c", delay=(0.2, 0.2)))
     rounds = 0
     while not work.done():
         if "c" in await bed.names():

@@ -80,7 +80,7 @@ async def test_it_is_waited_for_and_told(
             await asyncio.wait_for(moves.run(), 0.7)
     with pytest.raises(ColdError, match=f"the cold store at redis://127.0.0.1:{server.port}"):
         await cold.try_out()
-    assert len([one for one in caplog.messages if "are there wait" in one]) == 1
+    assert len([one for one in caplog.messages if "in the cold store wait" in one]) == 1
     if how == "dead":
         server.start()
         server.ready()
