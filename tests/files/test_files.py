@@ -329,7 +329,7 @@ async def test_files_are_got_without_browser_and_unlocker(
 
 async def test_what_cannot_be_meant_is_told_before_anything_is_fetched(web: Web, tmp_path: Path) -> None:
     for where in ("ftp://x", "s3://", "gs:///x"):
-        with pytest.raises(UsageError, match=f"--files {where}: a folder"):
+        with pytest.raises(UsageError, match=f"--files {where}: write a folder"):
             await crawl(job(web, tmp_path, files=where))
     taken = SITE.replace("class Maker(", "class Reference(").replace("Maker", "Reference")
     with pytest.raises(ConfigError, match="may not be called Reference"):
