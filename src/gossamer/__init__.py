@@ -4,7 +4,7 @@
     for page in gossamer.crawl("https://example.com", limit=100):
         print(page.url, page.title)
 
-What is here is the public face; each name is loaded when it is first used.
+This package exports the public API. Each name is imported when it is first used.
 """
 
 from __future__ import annotations

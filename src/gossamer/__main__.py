@@ -1,11 +1,12 @@
-"""`python -m gossamer`: the same as the command."""
+"""Runs the `gossamer` command as `python -m gossamer`."""
 
 from __future__ import annotations
 
 import sys
 
 if not sys.flags.safe_path:
-    del sys.path[0]  # the current folder: a site file there may be called as a module that we import
+    # a site file in the current folder may have the name of a module that gossamer imports
+    del sys.path[0]
 
 from gossamer.cli import main
 

@@ -1,5 +1,5 @@
-"""The Python door: `gossamer.crawl` gives pages or items as they come, `gossamer.run` does what the command
-line does."""
+"""The Python API: `gossamer.crawl` yields pages or items as they arrive, and `gossamer.run` does the same as
+the `gossamer crawl` command."""
 
 from __future__ import annotations
 
@@ -22,23 +22,25 @@ if TYPE_CHECKING:
     from gossamer.model.summary import Summary
 
 ROOM = 1000
-"""Rows that wait for a slow consumer; beyond them the crawl waits."""
+"""Maximum number of rows that wait for a slow consumer. When the queue is full, the crawl waits."""
 _END = object()
 
 
 class Found(msgspec.Struct, dict=True):
-    """An item as a crawl yields it: its fields are attributes, `_url _site _kind _key _seen_at _version`
-    beside them."""
+    """An item as a crawl yields it. Its fields are attributes, and so are `_url`, `_site`, `_kind`, `_key`,
+    `_seen_at` and `_version`."""
 
     def __repr__(self) -> str:
         return f"Found({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
 
 
 class Crawl:
-    """A crawl under way: iterate over it, with `async for` or `for` (then it runs in a thread of its own).
+    """A running crawl, over which the caller iterates with `for` or `async for`. The crawl runs in its own
+    thread.
 
-    Rows come at least once: those of a commit that a killed process had not settled come again. `summary` is
-    there after the last row. Leaving the loop early stops the crawl gracefully.
+    Rows are delivered at least once: if a process is killed before it settles a commit, the rows of that
+    commit are delivered again. `summary` is set after the last row. Leaving the loop early stops the crawl
+    gracefully.
     """
 
     def __init__(self, targets: Sequence[str], options: dict[str, Any]) -> None:
@@ -83,7 +85,7 @@ class Crawl:
     def _leave(self) -> None:
         self._left = True
         if self._loop is not None and self._stop is not None:
-            with contextlib.suppress(RuntimeError):  # it has ended by itself
+            with contextlib.suppress(RuntimeError):  # the event loop has ended already
                 self._loop.call_soon_threadsafe(self._stop.set)
         while not self._rows.empty():
             self._rows.get_nowait()
@@ -95,7 +97,7 @@ class Crawl:
                 usual = {} if "data" in self._options else {"data": folder, "files": "off"}
                 job = job_of(self._targets, usual | self._options)
                 asyncio.run(self._crawl(job))
-        except BaseException as error:  # noqa: BLE001 - raised again where the rows are read
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that reads the rows
             end = error
         while not self._left:
             with contextlib.suppress(queue.Full):
@@ -111,24 +113,24 @@ class Crawl:
         self.summary = await crawl(job, stop=self._stop, taps=Taps(tables=[self]))
 
     def target(self) -> str:
-        """As a sink: the iterator."""
+        """Returns the name of this output. `Crawl` is its own sink."""
         return "iterator"
 
     def prepare(self) -> int:
-        """As a sink: nothing to make ready."""
+        """Prepares nothing, because this sink has no files or tables."""
         return 0
 
     def upsert(self, rows: Sequence[Row]) -> None:
-        """As a sink: hand rows to the loop, waiting while it is busy."""
+        """Queues rows for the iterating caller, and blocks while the queue is full."""
         for row in rows:
-            value: object = row.data if isinstance(row.data, PageRecord) else _found(row.data)  # type: ignore[arg-type] # no whole answers
+            value: object = row.data if isinstance(row.data, PageRecord) else _found(row.data)  # type: ignore[arg-type] # never a row of a whole response
             while not self._left:
                 with contextlib.suppress(queue.Full):
                     self._rows.put(value, timeout=0.1)
                     break
 
     def close(self) -> None:
-        """As a sink: nothing to let go."""
+        """Closes nothing, because this sink has no files or connections."""
 
 
 def _found(data: dict[str, Any]) -> Found:
@@ -138,11 +140,11 @@ def _found(data: dict[str, Any]) -> Found:
 
 
 def crawl(*targets: str | os.PathLike[str], **options: Any) -> Crawl:
-    """Crawl targets and iterate over what is found: page records of plain URLs, items of site files.
+    """Crawls targets and yields the results: page records for plain URLs, items for site files.
 
-    Options are named as those of the command line: `limit=100`, `delay=1`, `scope="domain"`, `text=True`,
-    `data=".gossamer"` (without `data` nothing is kept, and files of items are fetched only with `files=`).
-    Raises GossamerError.
+    Options have the names of the command-line options: `limit=100`, `delay=1`, `scope="domain"`, `text=True`,
+    `data=".gossamer"`. Without `data` nothing is stored, and the files of items are downloaded only if
+    `files=` is given. Raises GossamerError.
 
     >>> for page in gossamer.crawl("https://example.com", limit=100):  # doctest: +SKIP
     ...     print(page.url, page.title)
@@ -155,8 +157,9 @@ def run(
     output: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     **options: Any,
 ) -> Summary:
-    """Run a crawl as `gossamer crawl` does, into `output`; resumes what is unfinished. Returns its summary.
-    Where a loop runs already, as in notebooks, it waits for a thread of its own.
+    """Runs a crawl like `gossamer crawl`, writes into `output`, and returns the summary. An unfinished crawl
+    is resumed. If an event loop already runs, for example in a notebook, the call blocks and the crawl
+    runs in its own thread. Raises GossamerError.
 
     >>> gossamer.run("sites/", output="items.parquet", limit=1000)  # doctest: +SKIP
     """
@@ -175,8 +178,8 @@ def run(
 
 
 def job_of(targets: Sequence[str], options: dict[str, Any], folder: str = ".") -> Job:
-    """A job from keyword options; an unknown one is a UsageError naming the nearest. `folder`: where
-    gossamer.toml may lie."""
+    """Returns a job made of keyword options. `folder` is the folder in which gossamer.toml is looked for.
+    Raises UsageError for an unknown option, with the most similar valid name."""
     from gossamer.app.job import Job
     from gossamer.config.settings import Given, load
 

@@ -1,7 +1,8 @@
-"""The one error tree. Foreign exceptions are mapped at the boundary; a message says what to do.
+"""The tree of exceptions. Exceptions of other libraries are mapped where they enter gossamer, and each
+message says what to do.
 
-Expected outcomes of a visit (a refused connection, a 500) are not errors: they are `Failure` and `Verdict`
-values.
+Expected outcomes of a visit, such as a refused connection or a status 500, are not exceptions. They are
+`Failure` and `Verdict` values.
 """
 
 from __future__ import annotations
@@ -15,42 +16,43 @@ if TYPE_CHECKING:
 
 
 class GossamerError(Exception):
-    """A problem a person must know of: one clear line, and the exit code of the command (docs/commands.md)."""
+    """A problem that the user must know about. It has a message of one line and the exit code of the command
+    (docs/commands.md)."""
 
     exit_code = 1
     summary: Summary | None = None
-    """How far the crawl had come that it ended, where it had begun."""
+    """The summary of the crawl at the time of the error. None if no crawl had begun."""
 
 
 class UsageError(GossamerError):
-    """The words of a command are off."""
+    """The arguments of a command or a function are wrong."""
 
     exit_code = 2
 
 
 class ConfigError(GossamerError):
-    """A setting, a site file or a data folder cannot be used as it is."""
+    """A setting, a site file or a data folder cannot be used in its present state."""
 
     exit_code = 4
 
 
 class InUse(ConfigError):
-    """Another process runs this crawl."""
+    """Another process already runs this crawl."""
 
 
 class StoreError(GossamerError):
-    """The store cannot be reached, or it went away and did not come back."""
+    """The store cannot be reached, or the connection to it was lost and not restored."""
 
     exit_code = 8
 
 
 class StoreChanged(StoreError):
-    """The store was emptied, or replaced by another one, while it was worked with: what is known of it does
-    not hold any more."""
+    """The store was emptied or replaced by another one during the run. Everything that the process has cached
+    about it is invalid."""
 
 
 class CrawlEnded(GossamerError):
-    """A crawl was ended by somebody else while its lists were being added."""
+    """Another process ended the crawl while this one was adding its lists."""
 
     def __init__(self, line: str, exit_code: int) -> None:
         super().__init__(line)
@@ -58,31 +60,32 @@ class CrawlEnded(GossamerError):
 
 
 class StoreDamaged(StoreError):
-    """The files of an embedded store are damaged: it would begin with fewer keys than it had."""
+    """The files of an embedded store are damaged. The server would start with fewer keys than it had."""
 
 
 class Away(StoreError):
-    """The store does not answer now, or cannot take writes now: it may come back by itself."""
+    """The store does not answer, or cannot take writes, at the moment. It may recover without any action."""
 
 
 class StoreFull(StoreError):
-    """The store has no memory left: it takes no writes, and answers what only reads."""
+    """The store has no memory left. It rejects writes but still answers reads."""
 
 
 class ColdError(GossamerError):
-    """The cold store of a crawl cannot be reached, or takes no rows: what waits there waits."""
+    """The cold store of a crawl cannot be reached or rejects rows. The URLs in it are not crawled until it
+    works again."""
 
     exit_code = 8
 
 
 class CrawlFailed(GossamerError):
-    """No page succeeded, or an unlocker fails again and again; trying again later could help."""
+    """No page succeeded, or an unlocker fails repeatedly. Trying again later could help."""
 
     exit_code = 9
 
 
 class NoCredit(GossamerError):
-    """An unlocker has nothing left to pay with: fill the account, then run the same command again."""
+    """An unlocker account has no credit left. The user must add credit and run the same command again."""
 
     exit_code = 9
 
@@ -94,30 +97,33 @@ class BrowserFailed(GossamerError):
 
 
 class DiskFull(GossamerError):
-    """An output or the store cannot grow: free some space, then run the same command again."""
+    """An output or the store cannot grow because the disk is full. The user must free space and run the same
+    command again."""
 
     exit_code = 16
 
 
 class ResourceError(GossamerError):
-    """This process lacks something of its own machine (descriptors, memory, threads, ports) and cannot even
-    do one thing at a time: raise the limit, then run the same command again."""
+    """This process lacks a resource of its own machine (descriptors, memory, threads, ports), even when it
+    works on only one page at a time. The user must raise the limit and run the same command again."""
 
     exit_code = 9
 
 
 class SinkError(GossamerError):
-    """An output cannot be written, or somebody else changed it."""
+    """An output cannot be written, or another program changed it."""
 
     exit_code = 20
 
 
 class SinkAway(SinkError):
-    """A store of rows does not answer now, or cannot take rows now: it may come back by itself."""
+    """A database or another remote sink does not answer, or cannot take rows, at the moment. It may recover
+    without any action."""
 
 
 class NoProxyLeft(GossamerError):
-    """A crawl that has proxies has none that works: nothing is sent without one."""
+    """None of the configured proxies works. Nothing is sent, because a crawl with proxies never connects
+    directly."""
 
     exit_code = 21
 
@@ -136,17 +142,18 @@ OWN_LIMITS = {
     errno.EAGAIN: "processes and threads (ulimit -u)",
     errno.EADDRNOTAVAIL: "local ports (net.ipv4.ip_local_port_range)",
 }
-"""The error numbers of what this machine or process has too little of, in words."""
+"""Maps the error numbers of exhausted resources of this process or machine to names for messages."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""The error numbers of a disk that is full, or of a file that may not grow."""
+"""Error numbers that mean a full disk, an exceeded quota, or a file of maximum size."""
 
 
 _NOT_LOADED = re.compile("failed to map segment|cannot allocate memory", re.IGNORECASE)
-"""What the dynamic linker writes if there is not enough memory for a shared library."""
+"""Matches the message of the dynamic linker when there is too little memory to load a shared library."""
 
 
 def own_limit(error: BaseException | None) -> str:
-    """What of its own the process ran short of, in words; '' when the error means something else."""
+    """Returns the name of the resource that this process or machine ran out of, or '' if the error has
+    another cause. Checks the error and up to four exceptions in its chain of causes."""
     for _ in range(5):
         if isinstance(error, MemoryError):
             return OWN_LIMITS[errno.ENOMEM]
@@ -163,14 +170,15 @@ def own_limit(error: BaseException | None) -> str:
 
 
 def short_of(what: str) -> ResourceError:
-    """The error of a process that cannot go on for want of something of its own."""
+    """Returns the error for a process that cannot continue because it lacks a resource of its own machine."""
     return ResourceError(
         f"short of {what}, even for one page at a time: raise the limit, then run the same command again; nothing is lost"
     )
 
 
 def of_data(folder: object, error: OSError, option: str = "--data") -> GossamerError:
-    """What an OSError in the data folder, or in that of another option, means to a person."""
+    """Converts an OSError in the data folder into an error for the user. `option` names the command-line
+    option of another folder."""
     if short := own_limit(error):
         return short_of(short)
     if error.errno in FULL:
@@ -179,7 +187,8 @@ def of_data(folder: object, error: OSError, option: str = "--data") -> GossamerE
 
 
 class Stale(Exception):
-    """These claims are no longer ours; nothing was settled."""
+    """The worker lost the leases of these claims to another worker. Nothing was settled. `tokens` are the
+    tokens of the lost claims."""
 
     def __init__(self, tokens: list[int]) -> None:
         super().__init__(f"{len(tokens)} claims are no longer ours")
@@ -187,7 +196,8 @@ class Stale(Exception):
 
 
 class Moved(SinkError):
-    """The committed length of a file is not what we thought; nothing was settled."""
+    """The committed length of a file differs from the length that this process expected. Nothing was settled.
+    `file` is the path, `length` the committed length in bytes."""
 
     def __init__(self, file: str, length: int) -> None:
         super().__init__(

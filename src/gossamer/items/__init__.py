@@ -1,16 +1,17 @@
-"""What becomes of items between a page function and the sinks: steps, and what is judged of them.
+"""Processes items between the page function and the sinks: steps, validation, and quality gates.
 
-A step is a plain callable `step(item, page)`: `item` is a dict of the item's own fields (`Fields`), which it
-may change or replace by what it returns. One that raises keeps the item aside with its reason; `Unwanted`
-drops it, counted.
+A step is a plain callable `step(item, page)`. `item` is a dict of the item's fields (`Fields`). The step
+changes this dict or returns another one. If a step raises `Unwanted`, the item is dropped and counted. If it
+raises any other exception, the item is rejected with the reason.
 
-| file | what it has |
+| file | contents |
 | --- | --- |
-| `schema` | what a class of items demands of its fields, and what is wrong with one |
-| `models` | the same of pydantic models |
+| `schema` | validation of items by the annotations of their class |
+| `pydantic_models` | validation of items that are pydantic models |
 | `steps` | `clean`, `validate`, `deduplicate`, `alike`, and the loop that runs a site's steps |
-| `gates` | the grammar of `--fail-on` and `gates=` |
-| `window` | the last pages of each site, as the gates see them while a crawl runs |
+| `gates` | the grammar of `--fail-on` and `gates=`, and the window of last pages that gates judge in a running crawl |
+| `assets` | the marks `File`, `Image` and `Ref` of fields that refer to files or other items, and their rows |
+| `moments` | the time zone of datetimes in outputs |
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = ["Fields", "Unwanted", "alike", "clean", "deduplicate", "validate"]
 
 
 def __getattr__(name: str) -> Any:
-    """A name is loaded when it is first used."""
+    """Imports a name when it is first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module("gossamer.items.steps"), name)

@@ -1,9 +1,9 @@
-"""What an item names beside its own fields: files that are to be fetched with it, and other items. Marks in
-annotations, and their rows.
+"""References from items to files, which are downloaded, and to other items: the marks in annotations, and the
+rows of references and files.
 
-photos: Annotated[list[str], Image(most=5, width=200)]
-manual: Annotated[str | None, File("application/pdf", size="50M", text=True)] = None
-maker: Annotated[str | None, Ref("maker")] = None
+    photos: Annotated[list[str], Image(most=5, width=200)]
+    manual: Annotated[str | None, File("application/pdf", size="50M", text=True)] = None
+    maker: Annotated[str | None, Ref("maker")] = None
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from gossamer.config import value_parsers
 from gossamer.model.request import FILE, Request
 
 MOST = 100
-"""Files, and other items, that one field may name."""
+"""Default maximum number of files per field."""
 _encode = msgspec.json.Encoder().encode
 
 
 class FileRule(msgspec.Struct, frozen=True, array_like=True):
-    """What a file may be, as it travels with its request."""
+    """The requirements for a file. They are sent along with the file's request."""
 
     site: str = ""
-    """The site whose item named it first; its files are its own."""
+    """The name of the site whose item first referred to the file. The file belongs to that site."""
     types: tuple[str, ...] = ()
-    """Media types as `image/*`; none: any."""
+    """Accepted media types, such as `image/*`. An empty tuple accepts any."""
     size: int | None = None
-    """Most bytes; None: as of pages."""
+    """Maximum size in bytes. None: the limit for pages (`max_size`)."""
     width: int = 0
     height: int = 0
     text: bool = False
-    """Its text is wanted (of a PDF)."""
+    """Whether to extract the text, if the file is a PDF."""
 
     def takes(self, kind: str) -> bool:
-        """Whether a media type is wanted."""
+        """Returns whether a media type is accepted."""
         return not self.types or any(
             kind == one or (one[-2:] == "/*" and kind.startswith(one[:-1])) for one in self.types
         )
 
     @property
     def told(self) -> str:
-        """For people: `image/*, 16777216 bytes, 200x0 pixels`."""
+        """The requirements for display: `image/*, 16777216 bytes, 200x0 pixels`."""
         said = [", ".join(self.types)] if self.types else []
         said += [f"{self.size} bytes"] if self.size is not None else []
         said += [f"{self.width}x{self.height} pixels"] if self.width or self.height else []
@@ -55,10 +55,16 @@ class FileRule(msgspec.Struct, frozen=True, array_like=True):
 
 
 class File:
-    """A mark: the field is the URL of a file (or a list of such), which is fetched and kept. `types`: media
-    types that are taken, as `application/pdf` or `image/*`, told by its bytes (any); `size`: most bytes, as
-    `50M` (the setting `max_size`); `most`: files that are fetched of the field (100); `text`: its text is
-    kept, too, where it is a PDF. Raises ValueError.
+    """Marks a field that contains the URL of a file, or a list of such URLs. The files are downloaded and
+    stored.
+
+    - `kinds`: accepted media types, such as `application/pdf` or `image/*`. The type is detected from the
+      file's bytes. Default: any.
+    - `size`: maximum size in bytes, or a text such as `50M`. Default: the setting `max_size`.
+    - `most`: maximum number of files per field, 1 to 10,000. Default: 100.
+    - `text`: also stores the text if the file is a PDF.
+
+    Raises ValueError.
     """
 
     def __init__(
@@ -73,8 +79,9 @@ class File:
 
 
 class Image(File):
-    """A mark: the field is the URL of a picture (or a list of such). `width`, `height`: least pixels; else as
-    of File."""
+    """Marks a field that contains the URL of an image, or a list of such URLs. `width` and `height` are the
+    minimum dimensions in pixels. The other arguments are those of `File`, and the default media type is
+    `image/*`. Raises ValueError."""
 
     def __init__(
         self, *kinds: str, size: int | str | None = None, most: int = MOST, width: int = 0, height: int = 0
@@ -88,7 +95,8 @@ class Image(File):
 
 
 class Ref:
-    """A mark: the field is the key of another item (or a list of such). `to`: its class, or its kind as text."""
+    """Marks a field that contains the key of another item, or a list of such keys. `to` is the class of that
+    item, or its kind as text. Raises ValueError."""
 
     most = 10_000
 
@@ -99,8 +107,9 @@ class Ref:
 
 
 class Named(NamedTuple):
-    """One thing that an item names: in which field and at which place there (from 0), what it is, under which
-    key. `url`: of a file, in fetch form; '' for what is no http(s) URL."""
+    """A file or an item that another item refers to. `field` is the name of the referring field, `position`
+    the index in its list from 0, `kind` and `key` identify the target. `url` is the URL of a file in the
+    form that is fetched, or '' if the value is not an http(s) URL."""
 
     field: str
     position: int
@@ -111,9 +120,12 @@ class Named(NamedTuple):
 
 
 class Reference(msgspec.Struct, kw_only=True):
-    """The row of one thing that an item names. `kind`, `key`: the item; `version`: its `_hash`; `to_kind`,
-    `to_key`: what it names, of a file the `url` of its rows; `error`: why that was not asked for, a skip
-    reason."""
+    """The output row of one reference from an item to a file or another item.
+
+    `kind` and `key` identify the referring item, `version` is its `_hash`. `to_kind` and `to_key` identify
+    the target. For a file, `to_key` equals the `url` of the file's row. `error` is the skip reason if the
+    file was not requested.
+    """
 
     kind: str
     key: str
@@ -126,34 +138,35 @@ class Reference(msgspec.Struct, kw_only=True):
 
 
 class StoredFile(msgspec.Struct, kw_only=True):
-    """The row of a file: what it is, where it is kept, or why not. `url`: as items name it."""
+    """The output row of a file: its properties and where it is stored, or why it is not stored. `url` is the
+    URL in the form that items use."""
 
     url: str
     limits: str
-    """What it may be, for people."""
+    """The requirements of the file's rule, for display."""
     status: int | None = None
     media_type: str | None = None
-    """As its bytes show."""
+    """The media type detected from the bytes."""
     content_type: str | None = None
-    """As the host said."""
+    """The media type in the host's Content-Type header."""
     bytes: int | None = None
     sha256: str | None = None
     path: str | None = None
-    """Within the place where files are kept."""
+    """The path relative to the place where files are stored."""
     width: int | None = None
     height: int | None = None
     text: str | None = None
     error: str | None = None
-    """Why it is not kept."""
+    """The reason why the file is not stored."""
     detail: str | None = None
 
 
 FILES, REFERENCES = "file", "reference"
-"""Kinds of their rows."""
+"""The kinds of the rows of files and of references."""
 
 
 def told_of(row: Mapping[str, Any]) -> bool:
-    """Whether a stored row is that of a file or a reference, and no item of a site's."""
+    """Returns whether a stored row describes a file or a reference, and not an item of a site."""
     kind = row.get("_kind")
     return (kind == FILES and "sha256" in row and "limits" in row) or (
         kind == REFERENCES and "to_key" in row and "to_kind" in row
@@ -162,10 +175,10 @@ def told_of(row: Mapping[str, Any]) -> bool:
 
 @functools.cache
 def marks(cls: type) -> tuple[tuple[str, File | Ref], ...]:
-    """The fields of a class that name files or items, with their marks."""
+    """Returns the fields of a class that refer to files or items, with the mark of each."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
-    except Exception:  # noqa: BLE001 - annotations are a user's code: what cannot be read names nothing
+    except Exception:  # noqa: BLE001 - annotations are the user's code: a class without readable ones has no marks
         return ()
     return tuple((name, mark) for name, hint in hints.items() for mark in list(_marks(hint))[:1])
 
@@ -180,7 +193,8 @@ def _marks(hint: Any) -> Iterator[File | Ref]:
 
 
 def edition(request: Request, key: typing.Callable[[str], str]) -> str:
-    """What tells the request of a file from others of its URL: its rule, and where it began; '' for a page."""
+    """Returns a text that distinguishes the request of a file from other requests of the same URL. The text
+    contains the file's rule and the first URL of its redirects. Returns '' for the request of a page."""
     if request.use != FILE:
         return ""
     began = key(request.hops[0]) if request.hops else ""
@@ -188,7 +202,8 @@ def edition(request: Request, key: typing.Callable[[str], str]) -> str:
 
 
 def rule_of(request: Request) -> FileRule:
-    """The rule that a request carries; one that carries none (a list may say so) takes any file."""
+    """Returns the rule in a request. A request without a valid rule, for example from a seed list, gets a
+    rule that accepts any file."""
     try:
         return msgspec.convert(request.rule, FileRule)
     except msgspec.ValidationError:
@@ -196,5 +211,5 @@ def rule_of(request: Request) -> FileRule:
 
 
 def key_of(url: str, rule: FileRule) -> str:
-    """The key of a file's row: its URL, and which rule it was measured by."""
+    """Returns the key of a file's row: its URL and a hash of its rule."""
     return f"{url}#{xxhash.xxh3_64_hexdigest(_encode(rule))[:8]}"

@@ -1,20 +1,24 @@
-"""The last pages of a crawl, and the gates that are looked at over them. Pure but for what it remembers.
+"""Quality gates (`--fail-on`, `gates=`): their grammar, and the window of last pages against which they are
+tested while a crawl runs. No function does I/O.
 
-Gates: a closed little grammar over a crawl's numbers (`--fail-on`, `gates=`); nothing is evaluated as
-code.
+A gate is a condition on the numbers of a crawl, in a closed grammar. Nothing is evaluated as code.
 
     gate = [("warn" | "pause" | "stop") "if"] expression
     expression = term ("or" term)*;  term = comparison ("and" comparison)*
     comparison = name ("<" | "<=" | ">" | ">=" | "==" | "!=") number, or "(" expression ")"
 
-Names are the numbers of the summary, `success` (share of fetched URLs that ended as 2xx or 304; 0 when none
-was), `skipped` and `errors` (all reasons together), `skipped.robots`, `errors.dns` and the like; and of what
-the sites give, the worst one's: `quality`, `yield` (items a page), `coverage.price` or `coverage.book.price`
-(share of items that have it), `drift` (the largest fall below the last good runs), `drift.price`,
-`drift.quality`, `drift.yield`.
+These names can stand in a comparison:
 
-A gate with an action is looked at while the crawl runs, over its last pages (`window`), so it names shares
-alone: LATELY.
+- the numbers of the summary
+- `success`: share of fetched URLs that ended with status 2xx or 304, and 0 if nothing was fetched
+- `skipped` and `errors`: sums over all reasons, or one reason such as `skipped.robots` or `errors.dns`
+- `quality`: the score of the site with the lowest one
+- `yield`: items per page of the site with the fewest
+- `coverage.price` or `coverage.book.price`: lowest share of items with this field, over all sites
+- `drift`, `drift.price`, `drift.quality`, `drift.yield`: largest fall below the last good runs, over all sites
+
+An expression describes the bad case: the gate is not met if the expression is true. A gate with an action is
+also tested while the crawl runs, over its last pages (`Window`), and may contain only the names in LATELY.
 """
 
 from __future__ import annotations
@@ -33,13 +37,15 @@ from gossamer.model.summary import Summary
 from gossamer.model.verdict import ERRORS, SKIPS
 
 PAGES = 100
-"""Pages of the window; fewer than half of them are not judged."""
+"""Number of pages in the window. The window is judged once it has half of this number."""
 EVERY, AMONG = 10, 60
-"""Pages that a process keeps to itself before it tells the others; that all of them keep together."""
+"""Maximum number of pages that a process counts by itself before it reports them, and maximum number of
+unreported pages over all processes."""
 
 
 class GateFailure(NamedTuple):
-    """A gate that is not met. `name`: it and its site's; `reason`: for people, one line."""
+    """A quality gate that is not met. `name`: the site's name and the gate's text. `reason`: a message of one
+    line."""
 
     gate: QualityGate
     name: str
@@ -47,8 +53,11 @@ class GateFailure(NamedTuple):
 
 
 class Window:
-    """`gates`: by the site whose pages they judge, "" for all of the crawl; `runs`: the last good ones of
-    each site."""
+    """A sliding window over the last pages of a crawl, against which the gates with an action are tested.
+
+    `gates`: the gates by the site that they judge, where "" is the whole crawl. `runs`: the last good runs of
+    each site.
+    """
 
     def __init__(
         self, gates: Mapping[str, Sequence[QualityGate]], runs: Mapping[str, Sequence[GoodRun]]
@@ -61,16 +70,17 @@ class Window:
         self._told: set[str] = set()
 
     def __bool__(self) -> bool:
-        """Whether any gate is looked at."""
+        """Returns whether there are gates to test."""
         return bool(self._gates)
 
     @property
     def every(self) -> int:
-        """Pages after which a process tells of them."""
+        """The number of pages after which a process reports its counts."""
         return max(2, min(EVERY, AMONG // max(1, len({part.who for part in self._parts}))))
 
     def saw(self, parts: Iterable[SitePart]) -> list[GateFailure]:
-        """These pages came; the gates that are not met now, each told once."""
+        """Adds the counts of more pages and returns the gates that are now not met. Each gate is returned
+        only once."""
         for part in parts:
             self._parts.append(part)
             self._add(part, 1)
@@ -79,7 +89,8 @@ class Window:
         return self._judge() if self._pages >= PAGES // 2 else []
 
     def forget(self) -> None:
-        """Begin anew: the site file was mended, or somebody wants the crawl to go on as it is."""
+        """Empties the window, for example after the site file was repaired or when a user resumes the paused
+        crawl."""
         self._parts.clear()
         self._pages = 0
         self._total.clear()
@@ -132,7 +143,7 @@ class Window:
 
 
 def told(summary: Summary) -> str:
-    """What the sites give, in a few words: where their fields are missing most."""
+    """Returns the quality of each site with its three worst-covered fields, in a few words, or ''."""
     words = []
     for name, one in summary.sites.items():
         low = sorted((share, field) for field, share in one.coverage.items() if share < 1.0)[:3]
@@ -142,8 +153,8 @@ def told(summary: Summary) -> str:
 
 
 def counted(counts: dict[str, int], visit: Mapping[str, int], dead: bool) -> bool:
-    """Add the counts of a visit that ended, maybe as a dead letter, to those of others; whether it is one of
-    a page."""
+    """Adds the counts of a finished visit to `counts`. `dead`: the visit ended as a dead letter. Returns
+    whether the visit counts as a page."""
     if not (dead or "pages" in visit):
         return False
     if dead:
@@ -184,7 +195,7 @@ NUMBERS = (
 )
 NAMES = (*NUMBERS, *(f"skipped.{word}" for word in SKIPS), *(f"errors.{word}" for word in ERRORS))
 LATELY = ("success", "quality", "yield", "coverage", "drift")
-"""What can be said of the last pages."""
+"""Names of the numbers that can be computed over the last pages."""
 ACTIONS = ("warn", "pause", "stop")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -204,18 +215,18 @@ Test = Callable[[Summary], bool]
 
 
 class QualityGate(NamedTuple):
-    """A gate: what it does (one of ACTIONS, or "" when only the end of the crawl is judged), its test, its
-    text."""
+    """A parsed gate. `action`: one of ACTIONS, or "" if the gate is tested only at the end of the crawl.
+    `test`: returns whether the gate is not met. `text`: the gate as written."""
 
     action: str
     test: Test
     text: str
     fields: tuple[str, ...] = ()
-    """The fields whose coverage it asks for."""
+    """The fields whose coverage the gate tests."""
 
 
 def parse(text: str) -> QualityGate:
-    """Read a gate; its test is true when the gate is not met. Raises UsageError.
+    """Parses a gate. Raises UsageError.
 
     >>> parse("dead>0 or success<95%").action, parse("pause if coverage.price<0.9").action
     ('', 'pause')
@@ -244,8 +255,8 @@ def parse(text: str) -> QualityGate:
 
 
 def value(summary: Summary, name: str) -> float:
-    """The number that a name stands for; NaN (which no bound is passed by) where there is too little to
-    judge."""
+    """Returns the value of a named number. Returns NaN, for which every comparison except `!=` is false, if
+    there is too little data."""
     group, _, rest = name.partition(".")
     sites = summary.sites.values()
     if group in ("coverage", "drift"):
@@ -264,7 +275,8 @@ def value(summary: Summary, name: str) -> float:
 
 
 def _of_fields(sites: list[Quality], group: str, wanted: str) -> float:
-    """The worst value of a field, in whichever kind; a field that no item has is covered by 0."""
+    """Returns the worst value of a field over all sites and kinds, or of all fields if `wanted` is ''. The
+    coverage of a field that no item has is 0."""
     found = [
         share
         for one in sites

@@ -1,7 +1,7 @@
-"""Moments without a zone: they are UTC, and say so in every output.
+"""Adds the UTC suffix `Z` to datetimes without a time zone, in every output. Such datetimes count as UTC.
 
-The hash of an item is of the text without `Z`, as it always was: an item that did not change is not written
-anew.
+The hash of an item is computed from the text without `Z`, as in earlier versions. Therefore an unchanged item
+is not written again.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import msgspec
 from gossamer.model.item import is_class, names
 
 Places = Mapping[Any, Any] | bool
-"""Where moments are in a value: True is the value itself, a mapping has the places in its parts, by name or
-index; None is any part."""
+"""The places of datetimes in a value. True: the value itself is a datetime. A mapping: the places in its
+parts, by name or index, where the key None stands for every part."""
 _NONE: Mapping[Any, Any] = {}
 
 
 def declared(annotation: Any, inside: tuple[Any, ...] = ()) -> Places:
-    """Places of moments by an annotation.
+    """Returns the places of datetimes in values of an annotated type. `inside` contains the enclosing
+    classes, so that a recursive class ends.
 
     >>> declared(list[datetime] | None)
     {None: True}
@@ -45,10 +46,10 @@ def declared(annotation: Any, inside: tuple[Any, ...] = ()) -> Places:
 
 
 def fields(cls: type, inside: tuple[Any, ...] = ()) -> Mapping[Any, Any]:
-    """Places of moments in a class of items, by field."""
+    """Returns the places of datetimes in a class of items, by field name."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
-    except Exception:  # noqa: BLE001 - annotations are a user's code
+    except Exception:  # noqa: BLE001 - annotations are the user's code and may raise anything
         return _NONE
     written = getattr(cls, "__struct_encode_fields__", names(cls)) if inside else names(cls)
     found = {told: declared(hints.get(name), inside) for told, name in zip(written, names(cls), strict=True)}
@@ -56,7 +57,7 @@ def fields(cls: type, inside: tuple[Any, ...] = ()) -> Mapping[Any, Any]:
 
 
 def met(value: Any) -> Places:
-    """Places of moments without a zone in a value of an untyped dict."""
+    """Returns the places of datetimes without a time zone in a value of an untyped dict."""
     if isinstance(value, datetime):
         return value.tzinfo is None
     if isinstance(value, dict):
@@ -69,7 +70,7 @@ def met(value: Any) -> Places:
 
 
 def with_zone(value: Any, places: Places) -> Any:
-    """A JSON-ready value whose moments say that they are UTC.
+    """Returns a JSON-ready value in which the datetimes at `places` have the suffix `Z`.
 
     >>> with_zone({"at": "2026-01-31T12:00:00"}, {"at": True})
     {'at': '2026-01-31T12:00:00Z'}

@@ -1,6 +1,9 @@
-"""Pydantic models as items. A dict is made into its model, as pydantic does it. A model is valid as it
-stands: its validators, which may parse or convert, have run, and run once; what steps changed of it is judged
-by type and bounds alone."""
+"""Validates items that are pydantic models, or dicts that become such models.
+
+A dict is validated and converted by pydantic. An item that the page function yields as a model is valid
+already: its validators, which may parse or convert values, have run and must not run twice. Therefore only
+the fields that steps changed are checked again, and only by type and bounds.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from gossamer.model.item import plain, ready, told
 
 
 class Fault(NamedTuple):
-    """What is wrong with an item: its field (None: all of it), the value there, why."""
+    """An error in an item. `field` is the name of the field, or None for the whole item. `value` is the value
+    of the field."""
 
     field: str | None
     value: Any
@@ -21,12 +25,14 @@ class Fault(NamedTuple):
 
 
 Check = Callable[[Any, float], str | None]
-"""A value and the moment the page was fetched -> what is wrong, or None."""
+"""Called with a value and the time of the page's fetch in seconds since the epoch. Returns the error text, or
+None if the value is valid."""
 _VALIDATORS = frozenset(("BeforeValidator", "AfterValidator", "PlainValidator", "WrapValidator"))
 
 
 class Model:
-    """What one class of models demands; `checks`: by field, those that pydantic does not make."""
+    """The validation rules of a pydantic class. `checks` are (field, check) pairs for the rules that pydantic
+    does not check itself."""
 
     def __init__(self, cls: Any, checks: Sequence[tuple[str, Check]]) -> None:
         self._cls, self._checks = cls, checks
@@ -36,8 +42,9 @@ class Model:
         self._adapters: dict[str, Any] = {}
 
     def faults(self, fields: dict[str, Any], now: float, made: Any = None) -> list[Fault]:
-        """What is wrong with an item's fields, which become the model's own. `made`: the model that the page
-        function yielded; else they are a dict that is to become one."""
+        """Returns the faults of an item's fields. Converts the values in `fields` to those of the model.
+        `now` is the time of the page's fetch in seconds since the epoch. `made` is the value that the page
+        function yielded. If `made` is not a model of this class, `fields` are validated as a new one."""
         return self._changed(fields, now, made) if isinstance(made, self._cls) else self._made(fields, now)
 
     def _made(self, fields: dict[str, Any], now: float) -> list[Fault]:
@@ -76,7 +83,8 @@ class Model:
         return found + self._judged(((name, *both) for name, both in values.items()), now)
 
     def _judged(self, values: Iterable[tuple[str, Any, Any]], now: float) -> list[Fault]:
-        """The checks on (field, its value, how it is told)."""
+        """Runs the checks on (field, value, value for the message) triples and returns at most one fault per
+        field."""
         found = dict[str, Fault]()
         known = {name: (value, shown) for name, value, shown in values if value is not None}
         for name, check in self._checks:
@@ -85,20 +93,21 @@ class Model:
         return [*found.values()]
 
     def _adapter(self, name: str) -> Callable[[Any], Any]:
-        """Makes a value of a field's type; what pydantic has no schema for is left as it is."""
+        """Returns the function that converts a value to a field's type. If pydantic has no schema for the
+        type, the function returns the value unchanged."""
         if name not in self._adapters:
             field = self._cls.model_fields[name]
             marks = [mark for mark in field.metadata if type(mark).__name__ not in _VALIDATORS]
             kind = functools.reduce(lambda kind, mark: Annotated[kind, mark], marks, field.annotation)
             try:
                 self._adapters[name] = sys.modules["pydantic"].TypeAdapter(kind).validate_python
-            except Exception:  # noqa: BLE001 - a class of the user's: pydantic's own errors
+            except Exception:  # noqa: BLE001 - pydantic's errors for a class of the user that it does not support
                 self._adapters[name] = lambda value: value
         return self._adapters[name]  # type: ignore[no-any-return] # pydantic's
 
 
 def _said(error: ValueError) -> list[Fault]:
-    """What pydantic says, or a validator of the user's."""
+    """Converts an error of pydantic, or of a user's validator, to faults."""
     errors = getattr(error, "errors", None)
     if errors is None:
         return [Fault(None, None, str(error))]
@@ -113,7 +122,7 @@ def _said(error: ValueError) -> list[Fault]:
 
 
 def _aliases(field: Any) -> Iterable[str]:
-    """The names by which a field may be given besides its own."""
+    """Yields the names that a dict may use for a field, besides the field's own name."""
     given = getattr(field, "validation_alias", None)
     for one in getattr(given, "choices", None) or (given, field.alias):
         first = one if isinstance(one, str) else (getattr(one, "path", None) or (None,))[0]

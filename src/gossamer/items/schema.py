@@ -1,9 +1,9 @@
-"""What a class of items demands of its fields: types, required ones, ranges, patterns, freshness, as its
-annotations say.
+"""Validates items by the annotations of their class: types, required fields, ranges, patterns, and freshness.
 
-`Annotated[str, msgspec.Meta(min_length=1, pattern="^B")]`, `Annotated[Decimal, msgspec.Meta(gt=0)]`,
-`Annotated[date, Fresh("30d")]`. A type that cannot be judged (a class of the user's) is not. A pydantic model
-judges by itself (`models`), but for the marks that it does not know.
+Examples: `Annotated[str, msgspec.Meta(min_length=1, pattern="^B")]`, `Annotated[Decimal,
+msgspec.Meta(gt=0)]`, `Annotated[date, Fresh("30d")]`. Types that msgspec does not support, such as classes of
+the user, are not checked. A pydantic model validates itself (`pydantic_models`), and this module checks only
+the marks that pydantic does not know.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _UNION = (typing.Union, types.UnionType)
 
 
 class Schema:
-    """What a class of items demands."""
+    """The validation rules of one class of items."""
 
     def __init__(self, cls: type) -> None:
         self.cls, self.names = cls, names(cls)
         self.defaults: dict[str, Callable[[], Any]] = _defaults(cls)
         self.blank = _blank(cls, self.defaults)
-        """The fields whose default is an empty text."""
+        """The fields with an empty text as default."""
         alone = modelled(cls)
         self._types: dict[str, Any] = {}
         self._checks: list[tuple[str, Check]] = []
@@ -67,10 +67,11 @@ class Schema:
         )
 
     def faults(self, fields: dict[str, Any], now: float, made: Any = None) -> list[Fault]:
-        """What is wrong with an item's fields; `now`: when its page was fetched, seconds since the epoch, 0:
-        nobody knows; `made`: what the page function yielded, where that was no dict.
+        """Returns the faults of an item's fields. Numbers of type Decimal that are given as text are
+        converted in place.
 
-        A number of type Decimal that is given as text becomes one.
+        `now` is the time of the page's fetch in seconds since the epoch, or 0 if it is unknown. `made` is the
+        value that the page function yielded, if it was not a dict.
         """
         if self._model is not None:
             return self._model.faults(fields, now, made)
@@ -88,7 +89,7 @@ class Schema:
         return []
 
     def _each(self, fields: dict[str, Any], now: float) -> list[Fault]:
-        """Field by field, all that is wrong."""
+        """Checks each field separately and returns all faults."""
         found = []
         for name, kind in self._types.items():
             if name not in fields:
@@ -109,22 +110,22 @@ class Schema:
 
 @functools.cache
 def schema(cls: type) -> Schema:
-    """The schema of a class, made once."""
+    """Returns the schema of a class. It is built once per class."""
     return Schema(cls)
 
 
 def _hints(cls: type) -> dict[str, Any]:
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
-    except Exception:  # noqa: BLE001 - annotations are a user's code: what cannot be read is not judged
+    except Exception:  # noqa: BLE001 - annotations are the user's code: unreadable ones are not checked
         hints = {}
     return {name: hints.get(name, Any) for name in names(cls)}
 
 
 def _defaults(cls: type) -> dict[str, Callable[[], Any]]:
-    """The fields that need not be given, and what they are then."""
+    """Returns the optional fields, with a function that makes the default of each."""
     found: dict[str, Callable[[], Any]] = {}
-    if issubclass(cls, msgspec.Struct):  # not `structs.fields`, which reads the annotations
+    if issubclass(cls, msgspec.Struct):  # `structs.fields` would evaluate the annotations, which may fail
         given = cls.__struct_defaults__
         for name, default in zip(
             cls.__struct_fields__[len(cls.__struct_fields__) - len(given) :], given, strict=True
@@ -158,8 +159,11 @@ def _members(hint: Any) -> tuple[Any, ...]:
 
 
 def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
-    """A field's type as msgspec judges it, and the checks that it has no words for: bounds of Decimals,
-    freshness, marks of `annotated_types`. `alone`: a model judges all but our own marks and msgspec's."""
+    """Splits a field's annotation into a type that msgspec validates and checks that msgspec does not
+    support: bounds of Decimals, freshness, and the marks of `annotated_types`.
+
+    `alone`: the class is a pydantic model, which checks everything except the marks of gossamer and msgspec.
+    """
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in _UNION:
         parts = [_split(part, alone) for part in inner]
@@ -199,7 +203,7 @@ def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
 
 
 def _marks(given: Iterable[Any]) -> Iterator[Any]:
-    """Marks one by one: some of `annotated_types` and pydantic's `Field` stand for several."""
+    """Yields marks one by one. Some marks of `annotated_types` and pydantic's `Field` are groups of several."""
     for mark in given:
         if getattr(mark, "__is_annotated_types_grouped_metadata__", False):
             yield from _marks(mark)
@@ -214,7 +218,7 @@ def _meant(mark: msgspec.Meta, value: Any, now: float) -> str | None:
         msgspec.convert(value, Annotated[type(value), mark])
     except msgspec.ValidationError as error:
         return str(error)
-    except TypeError:  # a mark that is of no use to such a value
+    except TypeError:  # the mark does not apply to values of this type
         pass
     return None
 
@@ -233,19 +237,19 @@ def _told(bound: Any) -> str:
 
 
 def _judges(kind: Any) -> bool:
-    """Whether msgspec can judge a type, all that is in it included: of a user's class it knows objects, not
-    what they are written as."""
+    """Returns whether msgspec can validate a type and everything nested in it. A class of the user counts as
+    unsupported, because msgspec accepts only its instances and not their serialized form."""
     try:
         msgspec.convert(None, kind)
     except msgspec.ValidationError:
         pass
-    except Exception:  # noqa: BLE001 - TypeError and its kin: a type it does not know
+    except Exception:  # noqa: BLE001 - TypeError and others: msgspec does not support the type
         return False
     return not _strange(msgspec.inspect.type_info(kind), set())
 
 
 def _strange(info: Any, seen: set[int]) -> bool:
-    """Whether there is a class in a type that msgspec has no form for."""
+    """Returns whether a type contains a class that msgspec does not support."""
     if isinstance(info, msgspec.inspect.CustomType):
         return True
     if not isinstance(info, msgspec.Struct | tuple) or id(info) in seen:

@@ -1,4 +1,5 @@
-"""The steps that are shipped, and the loop that runs those of a site."""
+"""The built-in item steps (`clean`, `validate`, `alike`, `deduplicate`), and the loop that runs the steps of
+a site."""
 
 from __future__ import annotations
 
@@ -21,9 +22,14 @@ _encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
 
 
 class Fields(dict[str, Any]):
-    """An item as steps see it: its own fields by name, `kind`, the `schema` of its class (None: an untyped
-    dict), and by what it is compared with others (`alike`): `sketch`, `once`. `made`: what the page function
-    yielded, where that was no dict."""
+    """The fields of an item, in the form that steps receive.
+
+    - `kind`: the kind of the item.
+    - `schema`: the schema of its class. None: the item is an untyped dict.
+    - `sketch`: the sketch that compares the item with others, set by `alike`.
+    - `once`: only the first item of a group of similar items is stored, set by `alike`.
+    - `made`: the value that the page function yielded, if it was not a dict.
+    """
 
     __slots__ = ("kind", "made", "once", "schema", "sketch")
 
@@ -41,16 +47,17 @@ class Fields(dict[str, Any]):
 
 
 Step = Callable[[Fields, Any], Any]
-"""`step(item, page)`: changes the item, or returns another dict; None: it stays. Raises Unwanted to drop it,
-another exception to keep it aside."""
+"""Called as `step(item, page)`. A step changes the item and returns None, or returns another dict. It raises
+Unwanted to drop the item. Any other exception rejects the item."""
 
 
 class Unwanted(Exception):
-    """Raised by a step: the item is dropped, counted with this reason, and not kept aside."""
+    """Raised by a step to drop the item. The item is counted under this reason and is not written to the file
+    of rejected items."""
 
 
 class Bad(Exception):
-    """Raised by `validate`: what is wrong with the item."""
+    """Raised by `validate`. Contains the faults of the item."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         super().__init__("; ".join(f"{fault.field}: {fault.reason}" for fault in faults))
@@ -58,7 +65,8 @@ class Bad(Exception):
 
 
 class StepOutcome(NamedTuple):
-    """What became of an item: `dropped` (the reason) or `faults` say that it is not to be stored."""
+    """The result of all steps for one item. The item is stored unless `dropped` contains a reason or `faults`
+    is not empty."""
 
     item: Fields
     dropped: str = ""
@@ -66,8 +74,9 @@ class StepOutcome(NamedTuple):
 
 
 def clean(item: Fields, page: Any = None) -> None:
-    """Texts without blanks around them and with single ones inside (line ends stay), in Unicode's composed
-    form; an empty text is None, but where the default of its field is one.
+    """Normalizes the texts of an item: removes leading and trailing whitespace, replaces whitespace inside a
+    line by one space, keeps line ends, and converts to Unicode NFC. An empty text becomes None, except in
+    fields with an empty text as default.
 
     >>> item = Fields({"title": "  A \\t tale ", "tags": ["x ", ""]}, "book"); clean(item); dict(item)
     {'title': 'A tale', 'tags': ['x', None]}
@@ -82,7 +91,7 @@ def clean(item: Fields, page: Any = None) -> None:
 
 
 def _dirty(text: str) -> bool:
-    """Whether there may be something to clean: told without looking at each word."""
+    """Returns whether a text may need cleaning. The check is cheap and may be wrong in favor of cleaning."""
     return (
         not text
         or text[0] <= " "
@@ -95,28 +104,30 @@ def _dirty(text: str) -> bool:
 
 
 def validate(item: Fields, page: Any = None) -> None:
-    """The fields are what the item's class says (`schema`). Runs last where a site's steps do not name it.
-    Raises Bad."""
+    """Validates the fields against the schema of the item's class. If a site's steps do not contain
+    `validate`, it runs last. Raises Bad."""
     if item.schema is not None and (
         faults := item.schema.faults(item, page.page.fetched_at if page else 0.0, item.made)
     ):
         raise Bad(faults)
 
 
-class alike:  # noqa: N801 - a step, named as the others
-    """Marks an item with the group of those of its kind that say the same, of all pages, workers and runs of
-    the crawl: fields `_group_id`, `_copy`, `_likeness` (docs/records.md).
+class alike:  # noqa: N801 - lower case, like the names of the other steps
+    """Assigns similar items to one group. Items of the same kind are compared over all pages, workers and
+    runs of the crawl. The result is in the fields `_group_id`, `_copy` and `_likeness` (docs/records.md).
 
-    `fields`: what it says, in this order; without them all of its fields. `near`: also what says nearly the
-    same, which takes some 25 words; `head`: a field in which things that are not the same have other words (a
-    name), else such are told apart by all of their words alone. `drop`: only the first of a group is kept.
+    - `fields`: the fields to compare, in this order. Default: all fields.
+    - `near`: also groups nearly equal items. This needs texts of about 25 words or more.
+    - `head`: a field, such as a name, whose words differ between different things. Without `head`, nearly
+      equal items are compared only by all of their words.
+    - `drop`: stores only the first item of each group.
     """
 
     def __init__(self, *fields: str, near: bool = True, head: str = "", drop: bool = False) -> None:
         self._fields, self._near, self._head, self._drop = fields, near, head, drop
 
     def __call__(self, item: Fields, page: Any = None) -> None:
-        """Sketch it; one without any of the fields is left alone."""
+        """Sets the item's sketch. An item without a value in any of the fields gets none."""
         said = [item.get(name) for name in self._fields or item]
         if any(value not in (None, "", []) for value in said):
             text = " ".join(_words(value) for value in said) if self._near else ""
@@ -126,7 +137,7 @@ class alike:  # noqa: N801 - a step, named as the others
 
 
 def _words(value: Any) -> str:
-    """What is in a value, for who compares words."""
+    """Returns the words in a value and its nested values, joined by spaces."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list | tuple):
@@ -135,10 +146,10 @@ def _words(value: Any) -> str:
 
 
 class Deduplicate:
-    """Drops an item that another page of the crawl gave before, as far as this process remembers (`most`
-    items or more).
+    """Drops an item if another page of the crawl already yielded an equal one. This process remembers at
+    least the last `most` items.
 
-    Stores that hold one row a key need no such step; files and streams do.
+    Databases that keep one row per key do not need this step. Files and streams do.
     """
 
     def __init__(self, most: int = 100_000) -> None:
@@ -147,12 +158,12 @@ class Deduplicate:
         self._old: dict[int, int] = {}
 
     def begin(self) -> Deduplicate:
-        """One for a crawl: it begins with nothing."""
+        """Returns a new instance for a crawl, which remembers no items."""
         return Deduplicate(self._most)
 
     def __call__(self, item: Fields, page: Any = None) -> None:
-        """Raises Unwanted for a duplicate. The page that gave it first gives it again when it is visited
-        again."""
+        """Raises Unwanted for a duplicate. If the page that first yielded the item is visited again, the item
+        is not a duplicate."""
         seen = xxhash.xxh3_64_intdigest(content([item.kind, item]))
         where = xxhash.xxh3_64_intdigest(page.url.encode() if page else b"")
         first = self._young.get(seen) or self._old.get(seen)
@@ -168,16 +179,18 @@ deduplicate = Deduplicate()
 
 
 def ready(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps of a site as one crawl runs them: those that remember begin anew, `validate` is among them."""
+    """Returns the steps of a site for one crawl. Steps with memory start empty, and `validate` is added if it
+    is missing."""
     begun = tuple(getattr(step, "begin", lambda step=step: step)() for step in steps)
     return begun if validate in begun else (*begun, validate)
 
 
 def through(steps: Sequence[Step], item: Fields, page: Any) -> StepOutcome:
-    """Run an item through the steps. Never raises: what a step raises is why the item is not stored."""
+    """Runs an item through the steps. An exception in a step is returned as the reason why the item is not
+    stored. Only the KeyboardInterrupt of a user's Ctrl-C is raised."""
     for step in steps:
         try:
-            with redirect_stdout(sys.stderr):  # stdout is for data
+            with redirect_stdout(sys.stderr):  # stdout is reserved for data
                 made = step(item, page)
         except Unwanted as reason:
             return StepOutcome(item, said(reason) or name_of(step))
@@ -192,7 +205,7 @@ def through(steps: Sequence[Step], item: Fields, page: Any) -> StepOutcome:
             )
         if made is not None and made is not item:
             if not isinstance(made, dict):
-                getattr(made, "close", bool)()  # a coroutine is not waited for
+                getattr(made, "close", bool)()  # closes a coroutine, because steps are not awaited
                 fault = Fault(
                     None,
                     None,
@@ -208,17 +221,17 @@ def through(steps: Sequence[Step], item: Fields, page: Any) -> StepOutcome:
 
 
 def content(value: Any) -> bytes:
-    """What tells values apart."""
+    """Returns bytes that are equal for equal values."""
     try:
         return _encode(value)
-    except UnicodeEncodeError:  # half a surrogate pair: sinks replace it
+    except UnicodeEncodeError:  # the text contains a lone surrogate, which sinks replace
         return repr(sorted(value.items()) if isinstance(value, dict) else value).encode(
             "utf-8", "surrogatepass"
         )
 
 
 def name_of(step: Step) -> str:
-    """A step's name for people."""
+    """Returns the name of a step for messages."""
     return str(getattr(step, "__name__", type(step).__name__.lower()))
 
 

@@ -1,11 +1,10 @@
-"""Lines that stand between the parts of an article, or after it, and are none of it, in the words of many
-languages.
+"""Finds the main text of a page and splits it into text blocks.
 
-What within an element is no part of its text: by its tag, by what it is called, or by what its heading
-says.
-
-The main text of a page: turbohtml finds its element, here its boilerplate is left out. Where none is
-found: the longest run of text."""
+The library turbohtml finds the element that holds the main text. This module drops the boilerplate in that
+element, such as share buttons, advertisements and links to other articles. It recognizes boilerplate by tag,
+by class or id, and by the wording of headings and lines. If turbohtml finds no element, or one with too
+little text, the longest run of text on the page is used instead.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +54,8 @@ _COLOPHON: Final = re.compile(
 
 
 def is_mark(line: str) -> bool:
-    """Whether a line only says that an advertisement or another article is here, or has a button's words.
+    """Whether a line is only an advertisement label, a heading over links to other articles, or the label of
+    a button.
 
     >>> is_mark("Advertisement"), is_mark("Lire aussi :"), is_mark("Advertisement rates rose.")
     (True, True, False)
@@ -64,7 +64,7 @@ def is_mark(line: str) -> bool:
 
 
 def is_other(line: str) -> bool:
-    """Whether a heading is one over other articles.
+    """Whether a heading introduces links to other articles.
 
     >>> is_other("Related stories"), is_other("関連記事"), is_other("The story")
     (True, True, False)
@@ -73,7 +73,7 @@ def is_other(line: str) -> bool:
 
 
 def is_colophon(line: str) -> bool:
-    """Whether a last line tells whose the rights are.
+    """Whether a line is a copyright notice, as found at the end of an article.
 
     >>> is_colophon("© 2024 The Post"), is_colophon("All rights reserved."), is_colophon("The rights were sold.")
     (True, True, False)
@@ -84,21 +84,23 @@ def is_colophon(line: str) -> bool:
 Element = turbohtml.Element
 
 NODES: Final = 50_000
-"""Nodes that are walked over."""
+"""Maximum number of nodes that one walk over a tree visits."""
 SHORT: Final = 250
-"""Characters of a main text under which the whole page is looked at, too."""
+"""Number of characters. If the main text is shorter, the whole page is searched, too. Boxes around forms and
+elements that `_SMALL` matches are dropped only if they are shorter."""
 ASKED: Final = 200
-"""Elements called boilerplate whose share of the text is looked at; more are left out unseen."""
+"""Maximum number of elements that one search measures. Further elements with a boilerplate name are dropped
+unmeasured."""
 UP: Final = 5
-"""Levels above an element in which its text may go on."""
+"""Number of levels above an element that are searched."""
 LEADS: Final = 40
-"""Elements of a header that are asked whether they are a summary, when it has no more than"""
+"""Maximum number of elements of a header that are checked for a summary."""
 FORMS: Final = 10
-"""Forms in a text whose surroundings are looked at, and"""
+"""Maximum number of forms in a main text whose surroundings are checked."""
 TITLES: Final = 100
-"""headings."""
+"""Maximum number of headings in a main text that are checked."""
 HEADER: Final = 2_000
-"""characters."""
+"""Maximum number of characters of a header that is checked for a summary."""
 SKIPPED: Final = frozenset(
     (
         "script",
@@ -146,13 +148,14 @@ _SMALL: Final = re.compile(
     r"(?:article|post|entry|news)-info|reading-time|tagline|editor|reporter|kanren|relacionad[ao]s?|verwandt|correlat[ie])(?:$|[\s_-])",
     re.IGNORECASE,
 )
-"""What is boilerplate when it is no longer than `SHORT`, and may be around the text when it is longer."""
+"""Matches classes and ids of elements that are boilerplate only if their text is shorter than `SHORT`. A
+longer element may contain the main text."""
 
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def parted(name: str) -> str:
-    """A class with its words apart.
+    """Returns a class with its camel-case words separated by hyphens.
 
     >>> parted("itemIntroText")
     'item-Intro-Text'
@@ -161,7 +164,7 @@ def parted(name: str) -> str:
 
 
 def called_boilerplate(name: str) -> bool:
-    """Whether a class or id is one of what surrounds a text.
+    """Whether a class or id names something that surrounds a main text, such as a sidebar or share buttons.
 
     >>> called_boilerplate("post sidebar"), called_boilerplate("RelatedNews__list"), called_boilerplate("article-body")
     (True, True, False)
@@ -178,7 +181,8 @@ _CONSENT: Final = re.compile(
 
 
 def is_consent(element: object) -> bool:
-    """Whether an element calls itself a question about cookies, and is not what all of the page is in."""
+    """Whether an element's class or id names a cookie consent dialog. False for `body`, `html` and elements
+    that contain an h1."""
     if not isinstance(element, Element) or element.tag in ("body", "html"):
         return False
     called = f"{attribute_of(element, 'class')} {attribute_of(element, 'id')}"
@@ -186,7 +190,7 @@ def is_consent(element: object) -> bool:
 
 
 def size_of(element: Element) -> int:
-    """Characters of an element's text, scripts and styles apart."""
+    """Returns the number of characters in an element's text, without `script`, `style` and `noscript`."""
     return len(element.text) - sum(len(one.text) for one in element.select("script, style, noscript"))
 
 
@@ -195,8 +199,8 @@ _ALWAYS, _LESS, _SMALLER, _NEVER = range(4)
 
 @lru_cache(10_000)
 def _kind(name: str) -> int:
-    """When an element of a class or id is left out: always, as less than half of the text, when it is short,
-    never."""
+    """Returns when an element with this class or id is dropped: `_ALWAYS`, `_LESS` (if it has less than half
+    of the text), `_SMALLER` (if it is shorter than `SHORT`) or `_NEVER`."""
     if _CONSENT.search(name):
         return _ALWAYS
     if called_boilerplate(name):
@@ -205,8 +209,9 @@ def _kind(name: str) -> int:
 
 
 class Pruner:
-    """Which elements within one are no part of its text: by tag, or by a class or id, unless it is most of
-    the text, or in a `discussion` a comment."""
+    """Decides which elements inside a main element are dropped. The tag, class or id of an element decides,
+    but an element with a boilerplate name is kept if it has at least half of the text. With `discussion`
+    comments are kept, too."""
 
     def __init__(self, main: Element, discussion: bool = False) -> None:
         self._discussion = discussion
@@ -221,7 +226,8 @@ class Pruner:
         self._kept = {main, *(one for heading in main.select("h1")[:1] for one in heading.ancestors)}
 
     def _ask(self, form: Element) -> None:
-        """Note what holds a form and the few words that go with it, as of a newsletter."""
+        """Marks the box around a form for dropping, including the few words beside the form. An example is a
+        newsletter sign-up."""
         box = form
         for _ in range(UP):
             if (
@@ -235,7 +241,8 @@ class Pruner:
             self._asking.add(box)
 
     def _other(self, title: Element, main: Element) -> None:
-        """Note what a heading over other articles is first in, when it is a small part."""
+        """Marks the box that begins with a heading over other articles for dropping, if the box has less than
+        a quarter of the text."""
         box: Element | None = None
         node = title
         for _ in range(UP):
@@ -250,6 +257,7 @@ class Pruner:
             self._asking.add(box)
 
     def drops(self, element: Element) -> bool:
+        """Whether an element is dropped with everything in it."""
         if element.tag in SKIPPED:
             return not self._holds(element)
         if element.tag == "time":
@@ -271,13 +279,14 @@ class Pruner:
         return kind == _ALWAYS or (kind == _LESS and self._under(element, self._total / 2))
 
     def _under(self, element: Element, size: float) -> bool:
-        """Whether an element's text is shorter, as all are when too many were asked."""
+        """Whether an element's text is shorter than `size` characters. Always true after `ASKED` elements
+        were measured."""
         self._asked += 1
         return self._asked > ASKED or size_of(element) < size
 
     def _holds(self, element: Element) -> bool:
-        """Whether what is never text holds some: a table or a quotation set as a figure, a form around the
-        page, a heading to click."""
+        """Whether an element with a skipped tag contains main text after all. True for a figure around a
+        table, quotation or code block, for a form around most of the text, and for a button in a heading."""
         if element.tag == "button":
             return isinstance(element.parent, Element) and element.parent.tag in HEADINGS
         if element.tag not in ("figure", "form"):
@@ -291,7 +300,7 @@ class Pruner:
 
 
 def prune(main: Element, discussion: bool = False) -> None:
-    """Take all that is no part of its text out of an element; comments stay in a discussion."""
+    """Removes the boilerplate from an element. The tree is changed. With `discussion` comments are kept."""
     pruner = Pruner(main, discussion)
     waiting = [main]
     for _ in range(NODES):
@@ -306,7 +315,7 @@ def prune(main: Element, discussion: bool = False) -> None:
 
 
 GOOD: Final = 80
-"""Characters, links apart, that make a block a paragraph."""
+"""Number of characters from which a block counts as a paragraph."""
 _INLINE: Final = frozenset(
     (
         "a",
@@ -363,7 +372,8 @@ _LEAD: Final = re.compile(
 
 
 class TextBlock(NamedTuple):
-    """A run of text between two block elements: its tag, its text, how many of the characters are links'."""
+    """A run of text between the boundaries of block elements. `tag`: the tag of the block element. `linked`:
+    how many characters of `text` are in links."""
 
     tag: str
     text: str
@@ -371,7 +381,7 @@ class TextBlock(NamedTuple):
 
 
 def blocks(tree: turbohtml.Document) -> list[TextBlock]:
-    """The blocks of a page's main text, in order."""
+    """Returns the blocks of a page's main text, in page order."""
     main = main_of(tree)
     found = [*_lead(main), *_kept(_walk(main))] if main is not None else []
     if sum(len(block.text) for block in found) < SHORT and (body := tree.select_one("body")) is not None:
@@ -384,14 +394,20 @@ def blocks(tree: turbohtml.Document) -> list[TextBlock]:
 
 
 def _discussed(body: Element, found: list[TextBlock]) -> list[TextBlock]:
-    """The comments of a page on which nobody else says anything; none where somebody does."""
+    """Returns the blocks of a page's comments if `found`, the blocks outside of comments, contains no
+    sentence. Otherwise returns an empty list."""
     return [] if any(map(_says, found)) else _run(_walk(body, discussion=True))
 
 
 def main_of(tree: turbohtml.Document) -> Element | None:
-    """The element of the main text: that of turbohtml, unless the page's one heading is in another article,
-    or over other paragraphs; where the text goes on in elements alike, as around advertisements, what holds
-    them all."""
+    """Returns the element that holds the main text, or None.
+
+    turbohtml finds the element, and this function corrects the choice. If the page's only h1 is in another
+    article, that article is taken. If the h1 is in a box with several paragraphs beside the element, that box
+    is taken. If the h1 begins a section around the element, that section is taken. If the text continues in
+    similar elements, for example around advertisements, the element that contains all of them is taken. If
+    the element is in a cookie consent dialog, the result is None.
+    """
     main = tree.main_content()
     headings = tree.select("h1")
     if len(headings) == 1 and (article := _article(headings[0])) is not None and len(article.text) >= SHORT:
@@ -409,14 +425,15 @@ def main_of(tree: turbohtml.Document) -> Element | None:
 
 
 def _body(main: Element) -> Element:
-    """What in an element is marked as the body of its article, when that is most of it."""
+    """Returns the only descendant with `itemprop=articleBody` if it has more than half of the element's text.
+    Otherwise returns the element itself."""
     bodies = main.select("[itemprop~=articleBody]") if main.attrs.get("itemprop") is None else []
     return bodies[0] if len(bodies) == 1 and size_of(bodies[0]) * 2 > size_of(main) else main
 
 
 def _under(heading: Element, main: Element) -> Element | None:
-    """What the page's one heading is in with paragraphs of its own, when the element that was found is beside
-    it, as a column is."""
+    """Returns the parent of the page's only h1 if it has several paragraphs of its own and `main` is beside
+    it, as a side column is. Otherwise returns None."""
     box = heading.parent
     if (
         not isinstance(box, Element)
@@ -434,8 +451,8 @@ def _under(heading: Element, main: Element) -> Element | None:
 
 
 def _chaptered(heading: Element, main: Element) -> Element | None:
-    """The section that the page's one heading begins, as in a manual, when what was found is a section in it
-    or a definition."""
+    """Returns the section that the page's only h1 begins, as in a manual, if `main` is inside that section
+    and the section has subsections or definitions. Otherwise returns None."""
     box = heading.parent
     if not isinstance(box, Element) or box not in main.ancestors:
         return None
@@ -445,7 +462,7 @@ def _chaptered(heading: Element, main: Element) -> Element | None:
 
 
 def _article(element: Element) -> Element | None:
-    """The closest element around another that calls itself an article."""
+    """Returns the closest ancestor of an element that is marked as an article."""
     return next((one for one in element.ancestors if _is_article(one)), None)
 
 
@@ -456,8 +473,9 @@ def _is_article(element: object) -> TypeGuard[Element]:
 
 
 def _whole(tree: turbohtml.Document, main: Element) -> Element:
-    """What holds an element and its twins: those of the same tag and classes that go on with its text near
-    by, in the same article."""
+    """Returns the common ancestor of an element and the similar elements that continue its text. Similar
+    elements have the same tag, nearly the same classes, and are close to the element in the same article.
+    Returns the element itself if the others have too little text."""
     names = attribute_of(main, "class").split()
     if not names:
         return main
@@ -486,14 +504,15 @@ def _whole(tree: turbohtml.Document, main: Element) -> Element:
 
 
 def _alike(one: list[str], other: list[str]) -> bool:
-    """Whether two elements' classes are the same, but for some that only one has, and that are no
-    boilerplate's."""
+    """Whether two elements have the same classes. One element may have extra classes if they are at most half
+    of its classes and none of them names boilerplate."""
     few, many = sorted((set(one), set(other)), key=len)
     return few <= many and len(few) * 2 >= len(many) and not called_boilerplate(" ".join(many - few))
 
 
 def _paragraphs(element: Element) -> int:
-    """Characters of the paragraphs in an element."""
+    """Returns the number of characters in an element's paragraphs, without links. Paragraphs shorter than
+    `GOOD` do not count."""
     sizes = (
         len(one.text) - sum(len(link.text) for link in one.select("a")) for one in element.select("p")[:ASKED]
     )
@@ -501,7 +520,8 @@ def _paragraphs(element: Element) -> int:
 
 
 def _lead(main: Element) -> list[TextBlock]:
-    """The summary that stands just before the main text, or the paragraphs between it and the heading."""
+    """Returns the blocks of the summary just before the main text, or of the paragraphs between the h1 and
+    the main text."""
     node = main.previous_sibling
     before: list[TextBlock] = []
     for _ in range(12):
@@ -518,12 +538,12 @@ def _lead(main: Element) -> list[TextBlock]:
 
 
 def _walk(main: Element, discussion: bool = False) -> list[TextBlock]:
-    """All blocks in an element, those of boilerplate left out; comments stay in a discussion."""
+    """Returns all blocks in an element, without boilerplate. With `discussion` comments are included."""
     pruner = Pruner(main, discussion)
     found: list[TextBlock] = []
     parts: list[str] = []
     linked, tag = 0, main.tag
-    # nodes, or the tag of a block that goes on; whether in a link
+    # Each entry has a node, or the tag of a block that continues after a child, and whether it is in a link.
     waiting: list[tuple[Any, bool]] = [(main, False)]
     for _ in range(NODES):
         if not waiting:
@@ -548,7 +568,8 @@ def _walk(main: Element, discussion: bool = False) -> list[TextBlock]:
 
 
 def _end(found: list[TextBlock], parts: list[str], linked: int, tag: str) -> int:
-    """Close a block; the characters of links in the next one so far."""
+    """Ends the current block and adds it to `found`. Returns 0, the number of link characters in the next
+    block so far."""
     lines = (
         [" ".join(line.split()) for line in "".join(parts).split("\n")]
         if tag != "pre"
@@ -561,7 +582,8 @@ def _end(found: list[TextBlock], parts: list[str], linked: int, tag: str) -> int
 
 
 def _kept(found: list[TextBlock]) -> list[TextBlock]:
-    """The blocks without those that are mostly links, and without headings that nothing follows."""
+    """Returns the blocks without those that are mostly links, have no letters or are marks such as
+    "Advertisement", and without headings and copyright notices at the end."""
     kept: list[TextBlock] = []
     for block in found:
         if block.linked * 2 > len(block.text) < block.linked + GOOD:
@@ -577,18 +599,20 @@ def _kept(found: list[TextBlock]) -> list[TextBlock]:
 
 
 def _begun(kept: list[TextBlock]) -> list[TextBlock]:
-    """The blocks without the short ones before the first sentence, as of dates and names; headings, lists,
-    paragraphs stay."""
+    """Returns the blocks without the short ones before the first sentence, which often contain dates and
+    names. Headings, lists and paragraphs are kept."""
     start = next((place for place, block in enumerate(kept) if _says(block)), 0)
     return [block for place, block in enumerate(kept) if place >= start or block.tag not in _PLAIN]
 
 
 def _says(block: TextBlock) -> bool:
+    """Whether a block is long enough to be a paragraph or ends like a sentence. False for headings."""
     return block.tag not in HEADINGS and (len(block.text) >= GOOD or block.text[-1] in ".!?…。！？।؟”»」")
 
 
 def _run(found: list[TextBlock]) -> list[TextBlock]:
-    """The run of blocks with the most text: long ones with few links, and the short ones between them."""
+    """Returns the run of blocks with the most text. A run consists of long blocks with few links, and of the
+    short blocks between them."""
     best: tuple[int, int, int] = (0, 0, 0)
     total = start = last = 0
     gap = 0
@@ -607,8 +631,8 @@ def _run(found: list[TextBlock]) -> list[TextBlock]:
 
 
 def marked_down(page: Document, grows: bool) -> str:
-    """The main text as Markdown; the page's tree is changed. `grows`: a layout of its tables would be too
-    large."""
+    """Returns the main text as Markdown. The page's tree is changed. `grows`: whether laying out the page's
+    tables would produce too much text. Then the result has only headings and plain text."""
     tree = page.tree
     if grows:
         return "\n\n".join(

@@ -1,4 +1,4 @@
-"""What the links of one document are relative to."""
+"""The base URL of a document, which makes the document's links absolute."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from gossamer.url import HrefResolver, origin
 from gossamer.url.scope import MAX_URL
 
 _AS_UTF8: Final = frozenset(("utf-8", "utf-16le", "utf-16be", "replacement", "x-user-defined"))
-"""Encodings of documents whose links are in UTF-8."""
+"""Encodings of documents whose URL queries are encoded in UTF-8."""
 _ODD: Final = re.compile(r"[^\x00-\x7f]")
 
 
 _SCHEME: Final = re.compile(r"[\x00-\x20]*([a-zA-Z][a-zA-Z0-9+.-]*):")
 _ROOTED: Final = re.compile(r"[\x00-\x20]*(?:[/\\]|[a-zA-Z][a-zA-Z0-9+.-]*:[\t\n\r]*[/\\])")
-"""An href of which a base contributes the origin at most."""
+"""Matches an href that takes at most the origin from the base URL."""
 
 
 class Base(HrefResolver):
-    """The URL of a document, parsed once; `resolve` makes its links absolute (http and https only, no
-    fragment).
+    """The base URL of a document, parsed once. `resolve` makes links absolute, accepts only http and https,
+    and drops fragments.
 
-    A URL is at most MAX_URL characters long. Longer ones are refused by the lengths of their parts, before
-    anything is joined: a page of 100 KB may have a base of 800 KB and 50,000 relative links.
+    A URL has at most `MAX_URL` characters. Longer URLs are refused by the lengths of their parts, before
+    anything is joined, because a page of 100 KB may have a base of 800 KB and 50,000 relative links.
     """
 
     __slots__ = ("is_long", "url")
 
     def __init__(self, url: str) -> None:
-        """`url` may be no URL at all: then only absolute links resolve. Of one that is too long only the
-        origin is kept in `url`."""
+        """`url` may be invalid, in which case only absolute links resolve. If `url` is too long, the
+        attribute `url` has only its origin."""
         super().__init__(url)
         self.url: str = self._base.href if self._base is not None else ""
         self.is_long = len(self.url) > MAX_URL
@@ -40,7 +40,8 @@ class Base(HrefResolver):
             super().__init__(self.url)
 
     def resolve(self, href: str) -> str | None:
-        """The fetch form of one href; None when it is no URL, not http or https, or too long."""
+        """Returns the absolute URL of an href, in the form in which it is fetched. None if the href is not a
+        URL, not http or https, or too long."""
         if len(href) > MAX_URL and len(href.partition("#")[0]) > MAX_URL:
             return None
         if self.is_long and not _ROOTED.match(href):
@@ -49,11 +50,12 @@ class Base(HrefResolver):
         return None if found is None or len(found) > MAX_URL else found
 
     def join(self, href: str) -> str | None:
-        """As `resolve`, however long the result is. For the base itself."""
+        """Resolves an href without limiting the length of the result. This is for the base URL itself."""
         return super().resolve(href)
 
     def is_too_long(self, href: str) -> bool:
-        """Whether an href that does not resolve is a web link that is too long.
+        """Whether an href is an http(s) link that is too long. Only for hrefs for which `resolve` returned
+        None.
 
         >>> Base("https://example.com/").is_too_long("a" * 3000), Base("https://example.com/").is_too_long("mailto:a@b")
         (True, False)
@@ -65,13 +67,13 @@ class Base(HrefResolver):
 
 
 class OldBase(Base):
-    """The base of a document that is not in UTF-8: what its links have in their queries goes out in its own
-    encoding, as browsers send it and its server expects it (URL Standard, "query state")."""
+    """The base URL of a document that is not in UTF-8. The queries of its links are encoded in the document's
+    own encoding, as browsers do and as the server expects (URL Standard, "query state")."""
 
     __slots__ = ("_codec",)
 
     def __init__(self, url: str, encoding: str) -> None:
-        """`encoding` by its name in the Encoding Standard."""
+        """`encoding`: a name from the Encoding Standard."""
         super().__init__(url)
         self._codec = "gbk" if encoding == "gbk" else codec(encoding)
 
@@ -92,5 +94,6 @@ class OldBase(Base):
 
 
 def base_of(url: str, encoding: str) -> Base:
-    """The base of a document at `url` in that encoding, by its name in the Encoding Standard."""
+    """Returns the base of a document at `url`. `encoding`: the document's encoding, a name from the Encoding
+    Standard."""
     return Base(url) if encoding in _AS_UTF8 else OldBase(url, encoding)

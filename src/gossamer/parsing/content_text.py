@@ -1,5 +1,5 @@
-"""What a page says, for whoever compares pages: all text but navigation, advertisements, forms, and links
-that stand alone."""
+"""The text of a page for comparisons with other pages. It excludes navigation, advertisements, forms, and
+links that stand alone."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ _LEFT_OUT: Final = (
     "video, audio, canvas, math"
 )
 MEASURED: Final = 50_000_000
-"""Characters of elements that are counted; when there are more, the rest stays."""
+"""Maximum number of characters that are measured on one page. Elements that are not measured are kept."""
 _called = lru_cache(10_000)(called_boilerplate)
 
 
 class Gist(NamedTuple):
-    """The text, and the heading: the only h1, else the title; '' where there is none."""
+    """The text and the heading of a page. `head`: the only h1, else the title, or '' if there is neither."""
 
     text: str
     head: str
 
 
 class _Measure:
-    """Lengths of texts, as long as that is no work without end: elements may lie in one another, thousands
-    deep."""
+    """Measures the texts of elements, up to `MEASURED` characters in total. The limit bounds the time,
+    because elements can be nested thousands deep and each contains the text of all elements inside it."""
 
     def __init__(self) -> None:
         self.left = MEASURED
         self._known: dict[turbohtml.Element, int] = {}
 
     def of(self, element: turbohtml.Element) -> int:
+        """Returns the length of an element's text in characters."""
         found = self._known.get(element)
         if found is None:
             found = self._known[element] = len(element.text)
@@ -44,8 +45,8 @@ class _Measure:
 
 
 def gist(tree: turbohtml.Document) -> Gist:
-    """What a page says. **The tree is changed**: whoever wants something of it comes before. 1 to 3 ms a page
-    of 100 KB."""
+    """Returns the text and heading of a page. **The tree is changed**, so read everything else from it first.
+    Takes 1 to 3 ms for a page of 100 KB."""
     head = _head(tree)
     body = tree.select_one("body")
     if body is None:
@@ -70,7 +71,8 @@ def _head(tree: turbohtml.Document) -> str:
 
 
 def _prune(body: turbohtml.Element, measure: _Measure) -> None:
-    """Take out what is called boilerplate, unless it is most of the text, or the heading is in it."""
+    """Removes elements whose class or id names boilerplate. Elements with at least half of the text and
+    elements around the h1 are kept."""
     total = len(body.text)
     kept = {body, *(one for heading in body.select("h1")[:1] for one in heading.ancestors)}
     for element in body.select("[class], [id]")[:NODES]:

@@ -1,4 +1,4 @@
-"""Currencies: their ISO 4217 codes, and how people write them."""
+"""ISO 4217 currency codes, and the ways in which people write currencies."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-# Code, then the ways to write it. What several currencies share belongs to the one that is met most: that
-# line comes first.
+# Each line has a code and the ways to write it. A form that several currencies share belongs to the most
+# common one, so that currency's line comes first.
 _TABLE = """
 USD $ US$ $US USD$ U$S U$ dollars dollar ¢ долларов доллара доллар долл.
 EUR € euros euro Eur EURO Euro Euros евро ευρώ
@@ -169,7 +169,7 @@ GRD ₯ Δρχ δρχ
 FIM mk
 BTC ₿
 """
-# Those of today, then of old money, and two that ISO never gave.
+# Current codes, then on the last line replaced currencies and two codes that ISO never assigned (BTC, SPL).
 _CODES = """
 AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BYR BZD CAD CDF CHF CLF
 CLP CNH CNY COP CRC CUC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK
@@ -182,19 +182,20 @@ DEM ITL FRF ESP PTE NLG BEF ATS IEP FIM GRD EEK SIT SKK CYP MTL BTC SPL
 _WORDS = """
 ALL BAM BOB COP CUP DOP GEL LAK MAD MOP PEN RON SAR SIT SOS TOP TRY MAN YEN DIN SOM WON
 """
-"""Words that a text may have without a price."""
+"""Codes and forms that are also ordinary words. They mean a currency only beside a number."""
 
 
 class Spellings(NamedTuple):
-    """The written forms: what each stands for, and expressions that find them."""
+    """The written forms of currencies, and patterns that find them."""
 
     iso: dict[str, str]
+    """Written form -> ISO 4217 code."""
     sure: re.Pattern[str]
-    """Symbols, codes and names that mean a currency wherever they stand."""
+    """Matches symbols, codes and names that mean a currency anywhere in a text."""
     unsure: re.Pattern[str]
-    """Those that do so beside a number only: `R`, `Lek`, `nzd`."""
+    """Matches forms that mean a currency only beside a number: `R`, `Lek`, `nzd`."""
     dollars: frozenset[str]
-    """The codes that a bare `$` may stand for."""
+    """The codes of the currencies that a bare `$` may stand for."""
 
 
 SHARED = {
@@ -206,7 +207,8 @@ SHARED = {
     "元": ("TWD", "HKD", "MOP"),
     "₨": ("PKR", "LKR", "MUR", "SCR", "NPR"),
 }
-"""Signs of several currencies, and those that a code or word beside makes them stand for: `¥99 CNY`."""
+"""Signs that several currencies share, with the codes of the less common ones. A sign stands for one of these
+codes if the text also names that currency: `¥99 CNY`."""
 NATIONS = (
     (
         re.compile("dollar|доллар|долл"),
@@ -239,12 +241,13 @@ NATIONS = (
         ["PKR", "LKR", "NPR", "MUR", "SCR"],
     ),
 )
-"""Words of several currencies, and the stems of the countries (in a text beside them) whose they then are."""
+"""Currency words that several countries share. Each row has the word, the stems of country names, and the
+currency code for each stem. A country name in the same text decides which currency the word means."""
 
 
 @lru_cache(maxsize=1)
 def spellings() -> Spellings:
-    """The table, read when a price is first asked for."""
+    """Returns the forms and patterns of all currencies. They are built on the first call."""
     iso: dict[str, str] = {}
     for line in _TABLE.split("\n"):
         code, *forms = line.split() or [""]
@@ -262,7 +265,8 @@ def spellings() -> Spellings:
 
 
 def _sure(form: str) -> bool:
-    """A form with a sign in it, or a word of some length; dots and two letters may stand for anything."""
+    """Whether a form clearly means a currency: it contains a symbol, or it is a word of at least 4 letters (3
+    outside of ASCII). Shorter abbreviations may mean something else."""
     letters = sum(char.isalpha() for char in form)
     if any(not char.isalpha() and char not in ".'’‘ʻ/:-=\"״" for char in form):
         return True
@@ -271,11 +275,12 @@ def _sure(form: str) -> bool:
 
 
 def _any(forms: set[str]) -> str:
-    """One of the forms, the longest first; letters at its ends stand beside no other letter (but `руб` has
-    many endings, and Thai, Chinese, Japanese and Korean put no blanks between words).
+    """Returns a pattern that matches any of the forms, the longest first. A letter at an end of a form must
+    not touch another letter. Exceptions are `руб`, which has many endings, and Thai, Chinese, Japanese and
+    Korean, which put no spaces between words.
 
-    Grouped by first letter, which comes before the look at its left: most places of a text are passed over by
-    it at once.
+    The pattern is grouped by first letter, and the lookbehind comes after that letter. So most positions of a
+    text are skipped at once.
     """
     groups: dict[str, list[str]] = {}
     for form in sorted(forms, key=lambda form: (-len(form), form)):
@@ -289,5 +294,5 @@ def _any(forms: set[str]) -> str:
 
 
 def _spaced(char: str) -> bool:
-    """Whether it is a letter of those that stand in words with blanks between."""
+    """Whether a character is a letter of a script that puts spaces between words."""
     return char.isalpha() and not ("\u0e00" <= char <= "\u0eff" or char >= "\u2e80")

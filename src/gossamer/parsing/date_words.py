@@ -1,13 +1,12 @@
-"""Words of dates in the languages that pages are written in: months, days from now, what is published and
-modified."""
+"""Words for dates in many languages: month names, relative times such as "3 hours ago", time zones, and
+labels such as "published" and "modified"."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-# The names of the months, in lower case, without accents of Latin and Greek letters; a semicolon ends a
-# month.
+# Month names in lower case, without accents on Latin and Greek letters. A semicolon ends a month.
 _MONTHS: Final = """
 january jan januar januari janvier janv enero ene gennaio gen janeiro styczen stycznia sty января январь янв січня січ leden ledna
 januara tammikuu tammikuuta ocak ianuarie ian januar ιανουαριου ιανουαριος ιαν يناير ינואר जनवरी มกราคม ม.ค siječnja sijecnja
@@ -109,7 +108,7 @@ NEAR: Final = (
         0,
     ),
 )
-"""Words for a day by how many ago it was; None: this very time."""
+"""Patterns of words for a day, with the number of days ago. None means the current moment."""
 ZONES: Final = {
     "z": 0,
     "utc": 0,
@@ -137,8 +136,9 @@ ZONES: Final = {
     "aest": 10,
     "aedt": 11,
 }
+"""Time zone abbreviation -> offset from UTC in hours."""
 ERAS: Final = {"令和": 2018, "平成": 1988, "昭和": 1925, "民國": 1911, "民国": 1911}
-"""The year before the first of each."""
+"""Japanese or Taiwanese era -> the year before its first year."""
 MODIFIED: Final = re.compile(
     r"\b(?:(?:last )?(?:updated|modified|edited|reviewed|revised|changed)|last update|lastmod|aktualisiert|geändert"
     r"|letzte (?:änderung|aktualisierung)|bearbeitet"

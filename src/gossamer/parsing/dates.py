@@ -1,5 +1,5 @@
-"""Dates as people and pages write them, and when a page was published and modified. Dates are ISO 8601 as far
-as they are told."""
+"""Parses dates in many languages and notations into ISO 8601. The result is as precise as the text: `2024-05`
+if the text gives no day."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Final
 from gossamer.parsing import date_words as words
 
 LONGEST: Final = 300
-"""Characters of a text that are looked at."""
+"""Maximum number of characters of a text that are parsed."""
 FIRST, LAST = 1000, 2200
-"""Years that are dates."""
+"""The first and last year that count as dates."""
 _MONTH: Final = (
     r"(?P<month>[^\W\d_]{1,4}\.[^\W\d_]\.?"
     r"|[^\W\d_][^\W\d_\u0300-\u036f]*(?:[^\W\d_]|[\u0300-\u036f\u0900-\u097f\u0e00-\u0e7f])*)\.?"
@@ -49,16 +49,17 @@ _TIME: Final = re.compile(
 )
 _DIGITS: Final = re.compile(r"[^\W\d_]*\d")
 _ROOM: Final = 40
-"""Characters between a date and its time."""
+"""Maximum number of characters between a date and its time."""
 
 
 def date(text: str | None, language: str | None = None, now: datetime | None = None) -> str | None:
-    """The first date in a text as ISO 8601, with its time and offset where they are told; None where there is
-    none. Never raises.
+    """Returns the first date in a text as ISO 8601, with its time and UTC offset if the text has them. None
+    if there is no date. Never raises.
 
-    language: a tag; of `05/12/2024` it tells which is the day (`en-US`: the second, else the first). now:
-    what `3 hours ago` and days without a year are counted from; without it they are none. What is far from
-    any page (before 1000) is none.
+    `language`: a language tag, which decides whether `05/12/2024` begins with the month (`en`, `en-US` and no
+    language) or with the day (most other languages). `now`: the time from which `3 hours ago` and days
+    without a year are counted. Without `now`, such texts have no date. Years before 1000 and after 2200 are
+    not dates.
 
     >>> date("Published 12 May 2024, 3:05 pm"), date("12. Mai 2024"), date("05/12/2024", "en-US"), date("May 2024")
     ('2024-05-12T15:05:00', '2024-05-12', '2024-05-12', '2024-05')
@@ -77,7 +78,7 @@ def date(text: str | None, language: str | None = None, now: datetime | None = N
 
 
 def _of_digits(whole: re.Match[str]) -> str | None:
-    """A text of digits alone: 20240512, 2024-05, 2024, seconds or milliseconds since 1970."""
+    """Parses a text that has only digits: 20240512, 2024-05, 2024, or seconds or milliseconds since 1970."""
     year, month, day, hour, minute, second, its_year, its_month, alone, seconds, milliseconds = whole.groups()
     if seconds or milliseconds:
         moment = datetime.fromtimestamp(int(seconds or milliseconds) / (1 if seconds else 1000), UTC)
@@ -93,7 +94,7 @@ def _of_digits(whole: re.Match[str]) -> str | None:
 
 
 def _iso(year: int, month: int, day: int) -> str | None:
-    year -= 543 if 2400 < year < 2700 else 0  # the Buddhist era
+    year -= 543 if 2400 < year < 2700 else 0  # years of the Buddhist calendar
     try:
         return datetime(year, month, day).date().isoformat() if FIRST <= year <= LAST else None
     except ValueError:
@@ -101,14 +102,14 @@ def _iso(year: int, month: int, day: int) -> str | None:
 
 
 def _day(found: re.Match[str], language: str | None, now: datetime | None) -> str | None:
-    """The day that a shape says, `2024-05` where it says a month; None for what is no date."""
+    """Returns the date of a match: a day, or `2024-05` if the match has no day. None if the date is invalid."""
     parts = found.groupdict()
     if "one" in parts:
         year = int(parts["year"])
         year += (2000 if year < 70 else 1900) if len(parts["year"]) == 2 else 0
         one, two = int(parts["one"]), int(parts["two"])
         if len(parts["year"]) == 2 and parts["mark"] == "-":
-            return None  # rather a number than a date
+            return None  # more likely a number than a date
         if one > 12 or (two <= 12 and not _month_first(parts["mark"], language)):
             return _iso(year, two, one)
         return _iso(year, one, two)
@@ -146,7 +147,7 @@ def _month(name: str, language: str | None) -> int | None:
 
 
 def _in_year(month: int, day: int, now: datetime | None) -> str | None:
-    """A day without a year: the last one before `now`."""
+    """Returns the latest day with this month and day of month that is not after `now`. None without `now`."""
     if now is None:
         return None
     year = now.year if (month, day) <= (now.month, now.day) else now.year - 1
@@ -154,7 +155,7 @@ def _in_year(month: int, day: int, now: datetime | None) -> str | None:
 
 
 def _timed(day: str, text: str, found: re.Match[str]) -> str:
-    """A day with the time that stands behind it, or right before it."""
+    """Returns a day with the time that follows it, or that is just before it."""
     after = _TIME.search(text, found.end(), min(len(text), found.end() + _ROOM))
     before = None if after else _TIME.search(text[max(0, found.start() - 12) : found.start()])
     time = after or before
@@ -183,7 +184,8 @@ def _zone(time: re.Match[str]) -> timezone | None:
 
 
 def _relative(text: str, now: datetime) -> str | None:
-    """A time by how long ago it was: hours and less as a moment, more as a day."""
+    """Returns the date that a text gives relative to `now`: a moment if the unit is hours or less, else a
+    day."""
     now = now.replace(microsecond=0)
     for found in words.RELATIVE.finditer(text):
         if not found["ago"] and not words.SINCE.match(found[0]):

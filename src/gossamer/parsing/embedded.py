@@ -1,4 +1,5 @@
-"""The data that a page's scripts have: states, settings, data layers, by the names that scripts give them."""
+"""Extracts the data in a page's scripts, such as states, settings and data layers, under the names that the
+scripts use."""
 
 from __future__ import annotations
 
@@ -14,11 +15,12 @@ from gossamer.parsing.js_literals import LiteralReader
 from gossamer.parsing.lenient_json import values
 
 SCRIPTS: Final = 8_000_000
-"""Characters of scripts that are read."""
+"""Maximum number of characters of scripts that are read on one page."""
 REREAD: Final = 4
-"""How often the characters of a script may be read."""
+"""How many times the characters of one script may be read, on average. Text that turns out not to be a value
+is read again."""
 VALUES: Final = 1000
-"""Values of a page that are kept."""
+"""Maximum number of values that are kept for one page."""
 _ROOTS: Final = r"(?:(?:window|self|globalThis|top|this)(?:\.|(?=\[)))"
 _PLACE: Final = re.compile(
     rf"""(?P<skip>//[^\r\n]*+|/\*(?>(?:[^*]++|\*(?!/))*)(?:\*/|\Z)|"(?>(?:[^"\\\r\n]++|\\.)*)"(?!\])|'(?>(?:[^'\\\r\n]++|\\.)*)'(?!\])|`(?>(?:[^`\\]++|\\.)*)`|\\.)
@@ -40,7 +42,7 @@ _ATTRIBUTES: Final = (
 _OPENS: Final = re.compile(
     r"[\[{(]|JSON\s*+\.|Object\.(?:freeze|seal)\(|[\w$.\[\]\"']{1,80}+\s*+(?:\|\||\?\?)\s*+[\[{(]"
 )
-"""How a value begins that may be an object or a list."""
+"""Matches the beginning of a value that may be an object or a list."""
 _CODE: Final = frozenset(
     ("", "module", "text/javascript", "application/javascript", "text/ecmascript", "application/x-javascript")
 )
@@ -50,12 +52,13 @@ _WORDS: Final = frozenset(
 
 
 def embedded(body: Body, content_type: str | None = None) -> dict[str, Any]:
-    """The objects and lists that scripts of a page have, by name. Takes any bytes, never raises; nothing is
-    run.
+    """Returns the objects and lists in a page's scripts, by name. Takes any bytes and never raises. No script
+    is run.
 
-    The name is what they are assigned to (`window.__STATE__ = {...}` is `__STATE__`), the `id` of a script of
-    JSON, the function that takes them (`init({...})`), or an attribute (`data-page`); what is pushed makes a
-    list; scripts of JSON without an id are the list under "". JSON-LD is left to `structured`.
+    The name is the variable that the value is assigned to (`window.__STATE__ = {...}` gives `__STATE__`), the
+    `id` of a JSON script, the function that is called with the value (`init({...})`), or an attribute
+    (`data-page`). Values that are pushed to a variable form a list. JSON scripts without an id form the list
+    under "". JSON-LD is left out because `structured` reads it.
 
     >>> embedded(b"<script>window.state = {cart: [1, 2,], on: !0, f() { run() }}; layer.push({a: 1})</script>")
     {'state': {'cart': [1, 2], 'on': True, 'f': None}, 'layer': [{'a': 1}]}
@@ -64,7 +67,7 @@ def embedded(body: Body, content_type: str | None = None) -> dict[str, Any]:
 
 
 def of(tree: turbohtml.Document) -> dict[str, Any]:
-    """`embedded` of a page that is parsed already."""
+    """Returns `embedded` of a parsed page."""
     found: dict[str, Any] = {}
     left = SCRIPTS
     for script in tree.select("script:not([src])"):
@@ -95,7 +98,7 @@ def _keep(found: dict[str, Any], name: str, read: list[Any]) -> None:
 
 
 def _read(text: str, found: dict[str, Any]) -> None:
-    """Put what a script assigns, pushes and hands over into `found`."""
+    """Adds the values that a script assigns, pushes or passes to a function to `found`."""
     reader, at, chain, left = LiteralReader(text), 0, list[str](), REREAD * len(text) + 1_000_000
     while left > 0 and len(found) <= VALUES and (place := _PLACE.search(text, at)):
         at = place.end()
@@ -124,5 +127,5 @@ def _put(found: dict[str, Any], place: re.Match[str], names: list[str], value: A
             into = found.setdefault(name.removesuffix(".push"), [])
             if isinstance(into, list):
                 into.append(value)
-        elif place["root"] or len(name) > 2:  # shorter ones are what a bundler left of names
+        elif place["root"] or len(name) > 2:  # shorter names come from a minifier
             found[name] = value

@@ -1,12 +1,9 @@
-"""The names under which the web knows its encodings (Encoding Standard, 4.2), and the codecs that read them
-here.
+"""Detects the encoding of a body as browsers do (HTML Standard, 13.2.3.2; Encoding Standard) and decodes the
+body. Also maps the names of encodings on the web (Encoding Standard, 4.2) to Python codecs.
 
-Which encoding a body is in, and its text: as browsers decide it (HTML Standard, 13.2.3.2; Encoding
-Standard).
-
-A byte order mark, then the charset of Content-Type, then what the first 1,024 bytes declare (`<meta>`, or an
-XML declaration), then a `<meta>` that comes later, then a guess: UTF-8 when the bytes are that and not ASCII
-alone, else windows-1252.
+The first of these sources decides: the byte order mark, the charset of Content-Type, a declaration in the
+first 1,024 bytes (`<meta>` or XML declaration), a later `<meta>`, a guess. The guess is UTF-8 if the bytes
+are valid UTF-8 and not only ASCII, otherwise windows-1252.
 """
 
 from __future__ import annotations
@@ -17,8 +14,8 @@ from functools import lru_cache
 
 from gossamer.model.media_types import Body, octets
 
-# name, Python codec (`-`: none does), labels beside the name itself; an indented line goes on with the one
-# before
+# Each row has the name of an encoding, its Python codec (`-` for none), and its labels other than the name.
+# An indented line continues the row before it.
 _TABLE = """
 utf-8 utf-8 unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf8 x-unicode20utf8
 ibm866 cp866 866 cp866 csibm866
@@ -69,7 +66,8 @@ x-user-defined -
 
 
 def named(label: str) -> str | None:
-    """The encoding that a label names, in lower case; None for an unknown label ("get an encoding").
+    """Returns the encoding that a label names, in lower case. None for an unknown label ("get an encoding" in
+    the Encoding Standard).
 
     >>> named(" Latin1 "), named("gb2312"), named("nonsense")
     ('windows-1252', 'gbk', None)
@@ -78,7 +76,7 @@ def named(label: str) -> str | None:
 
 
 def codec(name: str) -> str:
-    """The Python codec for an encoding; "" when there is none (`replacement`, `x-user-defined`).
+    """Returns the Python codec of an encoding. "" if there is none (`replacement`, `x-user-defined`).
 
     >>> codec("shift_jis")
     'cp932'
@@ -98,8 +96,10 @@ def _labels() -> dict[str, str]:
 
 
 PRESCAN = 1024
+"""Number of bytes at the start of a body that are searched for a declaration."""
 LATE = 65_536
-"""Bytes in which a late `<meta>` counts, as it does in a browser that reads on until the end of the head."""
+"""Number of bytes in which a later `<meta>` counts. A browser also uses a `<meta>` that its parser meets
+before the end of the head."""
 
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
 _XML = re.compile(
@@ -117,9 +117,9 @@ _RAW = (b"script", b"style", b"textarea", b"title", b"xmp", b"noframes", b"ifram
 
 
 def encoding(body: Body, content_type: str | None = None) -> str:
-    """The encoding of a body, by its name in the Encoding Standard in lower case. Never raises.
+    """Returns the encoding of a body, as a lower-case name from the Encoding Standard. Never raises.
 
-    Reads 64 KiB at most for declarations, 1 MiB for the guess.
+    Reads at most 64 KiB for declarations and at most 1 MiB for the guess.
 
     >>> encoding(b'<meta charset="latin2">'), encoding(b"<p>", "text/html; charset=utf8"), encoding("ä".encode())
     ('iso-8859-2', 'utf-8', 'utf-8')
@@ -146,8 +146,8 @@ def encoding(body: Body, content_type: str | None = None) -> str:
 
 
 def decode(body: Body, content_type: str | None = None) -> str:
-    """The text of a body, its byte order mark gone; what is no text in its encoding becomes U+FFFD. Never
-    raises.
+    """Returns the text of a body without its byte order mark. Bytes that are invalid in the encoding become
+    U+FFFD. Never raises.
 
     >>> decode(b"caf\\xe9", "text/html; charset=iso-8859-1")
     'café'
@@ -165,7 +165,8 @@ def decode(body: Body, content_type: str | None = None) -> str:
         return body.decode(reader)
     except UnicodeDecodeError:
         if name.startswith("windows-"):
-            # the codecs leave some of 80 to 9F out, the web reads them as C1 controls
+            # Python's codecs leave some bytes from 80 to 9F undefined. The web reads these bytes as C1
+            # controls.
             return "".join(map(_single(reader).__getitem__, body))
         if reader == "gb18030":
             codecs.register_error("gossamer.euro", _euro)
@@ -174,14 +175,15 @@ def decode(body: Body, content_type: str | None = None) -> str:
 
 
 def _euro(error: UnicodeError) -> tuple[str | bytes, int]:
-    """The web's GBK has the euro at 80, which Python's lacks."""
+    """Handles a decoding error of GBK. The web's GBK has the euro sign at byte 80, where Python's codec has
+    nothing."""
     if isinstance(error, UnicodeDecodeError) and error.object[error.start] == 0x80:
         return "€", error.start + 1
     return codecs.replace_errors(error)
 
 
 def _mark(body: bytes) -> tuple[str, int] | None:
-    """The encoding of a byte order mark, and the mark's length."""
+    """Returns the encoding of a byte order mark, and the length of the mark in bytes. None without a mark."""
     if body[:3] == b"\xef\xbb\xbf":
         return "utf-8", 3
     if body[:2] == b"\xfe\xff":
@@ -192,22 +194,24 @@ def _mark(body: bytes) -> tuple[str, int] | None:
 
 
 def _xml(body: bytes) -> str | None:
-    """What an XML declaration says ("get an XML encoding"); UTF-16 shows in its first characters."""
+    """Returns the encoding of an XML declaration ("get an XML encoding"), or None. UTF-16 is recognized by
+    the zero bytes of its first characters."""
     if body[:6] == b"<\0?\0x\0":
         return "utf-16le"
     if body[:6] == b"\0<\0?\0x":
         return "utf-16be"
     found = _XML.match(body[:PRESCAN])
     name = named((found[1] or found[2]).decode("latin-1")) if found else None
-    # it was read as ASCII, so it is not UTF-16
+    # The declaration was read as ASCII, so the body is not in UTF-16.
     return "utf-8" if name in ("utf-16le", "utf-16be") else name
 
 
 def _guess(body: bytes) -> str:
+    """Returns UTF-8 for valid UTF-8 that is not only ASCII, otherwise windows-1252."""
     if body.isascii():
         return "windows-1252"
     try:
-        # not final: the end may be cut within a character
+        # not final, because the body may be cut within a character
         _, whole = codecs.utf_8_decode(body, "strict", False)
     except UnicodeDecodeError:
         return "windows-1252"
@@ -220,8 +224,8 @@ def _single(reader: str) -> list[str]:
 
 
 def _prescan(head: bytes) -> str | None:
-    """What the first bytes declare. The pages of a site begin alike: most often what stands up to there was
-    met before."""
+    """Returns the encoding that the first bytes declare, or None. The result is cached by the bytes up to the
+    declaration, because the pages of a site mostly begin with the same bytes."""
     head = head.lower()
     if (at := head.find(b"charset")) < 0:
         return None
@@ -235,9 +239,10 @@ def _begun(head: bytes) -> str | None:
 
 
 def _meta(head: bytes, late: bool) -> str | None:
-    """The prescan: what the first `<meta>` with a known encoding says.
+    """Returns the first known encoding that a `<meta>` declares, or None (the prescan of the HTML Standard).
 
-    With `late` the text of scripts and the like is no markup, as for the parser that would meet the tag.
+    With `late`, tags in the text of scripts and similar elements are ignored, as the HTML parser ignores
+    them.
     """
     head = head.lower()
     at = 0
@@ -260,7 +265,8 @@ def _meta(head: bytes, late: bool) -> str | None:
 
 
 def _attributes(head: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
-    """The attributes of a tag ("get an attribute"), and where its `>` is; -1 when the bytes end before it."""
+    """Returns the attributes of a tag ("get an attribute") and the position of its `>`. The position is -1 if
+    the bytes end before it."""
     found: dict[bytes, bytes] = {}
     while True:
         name = _NAME.match(head, at)
@@ -287,12 +293,12 @@ def _attributes(head: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
 
 
 def _declared(pairs: dict[bytes, bytes]) -> str | None:
-    """The encoding that a `<meta>` with these attributes declares."""
+    """Returns the encoding that a `<meta>` with these attributes declares, or None."""
     label = pairs.get(b"charset")
     if label is None and pairs.get(b"http-equiv") == b"content-type":
         said = _IN_CONTENT.search(pairs.get(b"content", b""))
         label = said and (said[1] or said[2] or said[3])
     name = named(label.decode("latin-1")) if label else None
     if name in ("utf-16le", "utf-16be"):
-        return "utf-8"  # it was read as ASCII, so it is not UTF-16
+        return "utf-8"  # the tag was read as ASCII, so the body is not in UTF-16
     return "windows-1252" if name == "x-user-defined" else name

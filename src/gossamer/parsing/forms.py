@@ -1,8 +1,9 @@
-"""Which controls are a form's: those in it, those that name it, and those after one that a table does not let
-be around them.
+"""Finds the forms of a page, fills them in, and builds the requests that a browser would send (HTML Standard,
+4.10.21). Hidden fields and tokens are included. Does no I/O.
 
-Forms of a page, filled in and sent as a browser would (HTML Standard, 4.10.21): hidden fields and tokens
-go along. Pure."""
+A control belongs to the form around it or to the form that its `form` attribute names. In a table it may also
+belong to an empty form before it, because HTML does not allow a form around table rows.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +26,11 @@ _PARTS: Final = ("table", "thead", "tbody", "tfoot", "tr")
 
 
 def owned(tree: turbohtml.Document) -> Iterator[tuple[turbohtml.Element | None, turbohtml.Element]]:
-    """Each control of a page, and the form that it is sent with, in tree order.
+    """Yields each control of a page after the form that it is sent with, in tree order. The form is None if
+    the control has none.
 
-    A form among a table's rows is empty in the tree: the controls behind it in that table are its own, as in
-    a browser.
+    A form between the rows of a table is empty in the tree. As in a browser, the controls after it in that
+    table belong to it.
     """
     forms: dict[str, turbohtml.Element] = {}
     for form in tree.select("form[id]"):
@@ -47,7 +49,7 @@ def owned(tree: turbohtml.Document) -> Iterator[tuple[turbohtml.Element | None, 
 
 
 def owner_of(found: turbohtml.Element, tree: turbohtml.Document) -> turbohtml.Element | None:
-    """The form that something found is, is in, or is sent with."""
+    """Returns the form that an element is, is inside of, or is sent with. None if there is no such form."""
     if found.tag == "form":
         return found
     return found.closest("form") or next((form for form, control in owned(tree) if control == found), None)
@@ -71,12 +73,12 @@ Pairs = list[tuple[str, str]]
 
 
 class FormError(ValueError):
-    """A form that cannot be filled in as wanted; the message says what there is."""
+    """Raised if a form cannot be found or filled in as requested. The message lists what the page offers."""
 
 
 class Form:
-    """One form of a page. `url`: where it goes; `method`: GET or POST; `fields`: names and values as the page
-    has them."""
+    """One form of a page. `url`: the URL that the form is sent to. `method`: GET or POST. `fields`: names and
+    values as the page has them."""
 
     def __init__(
         self,
@@ -88,21 +90,22 @@ class Form:
         self._element, self._document, self._charset, self._make = element, document, charset, make
         self._controls = list(_controls(element, document))
         self.names = tuple(dict.fromkeys(name for one in self._controls if (name := _attr(one, "name"))))
-        """The names of all fields, filled or not."""
+        """The names of all fields, with or without a value."""
 
     @property
     def method(self) -> str:
-        """GET or POST."""
+        """The HTTP method of the form, GET or POST."""
         return "POST" if _attr(self._element, "method").lower() == "post" else "GET"
 
     @property
     def url(self) -> str:
-        """Where it goes. Raises FormError when that is no http(s) URL."""
+        """The URL that the form is sent to. Raises FormError if it is not an http(s) URL."""
         return self._where(None)
 
     @property
     def fields(self) -> dict[str, str]:
-        """What it would send as it is, without a button; of several values of one name the last."""
+        """The names and values that the form sends if nothing is filled in and no button is pressed. If
+        several values have one name, only the last is included."""
         return dict(_entries(self._controls, None))
 
     def fill(
@@ -114,12 +117,13 @@ class Form:
         needs: Mapping[str, Any] = MappingProxyType({}),
         **more: Any,
     ) -> Request:
-        """The request that a browser makes when the form is filled in like this and sent.
+        """Returns the request that a browser makes when the form is filled in with these values and sent.
 
-        values (or by keyword): name -> text; for a checkbox True or False, for one of several (and a multiple
-        select) the values chosen; what is not named stays as the page has it. submit: the button pressed, by
-        its name, value or text; without it the first. needs: as of `page.request`, `{"use": "results"}`.
-        Raises FormError for a name that the form does not have, a choice that is none, an unknown button.
+        `values` (or keyword arguments): field name -> text. A checkbox takes True or False. A group of
+        checkboxes or radio buttons and a multiple select take the chosen values. Fields that are not named
+        keep the values of the page. `submit`: the button to press, by its name, value or text. By default the
+        first button is pressed. `needs`: the options of `page.request`, for example `{"use": "results"}`.
+        Raises FormError for an unknown field, an unknown choice or an unknown button.
         """
         wanted = {**(values or {}), **more}
         for name in wanted:
@@ -143,7 +147,8 @@ class Form:
         return self._make(url, method="POST", body=body, headers=headers, **needs)
 
     def _button(self, submit: str | None) -> turbohtml.Element | None:
-        """The button that is pressed: the first that submits where none is named (implicit submission)."""
+        """Returns the button that is pressed. Without `submit` this is the first submit button (implicit
+        submission), or None if the form has no button."""
         buttons = [one for one in self._controls if _submits(one)]
         if submit is None:
             return buttons[0] if buttons else None
@@ -171,7 +176,8 @@ class Form:
         return quote_plus(text.encode(self._charset, "xmlcharrefreplace"), safe="*-._")
 
     def _body(self, pairs: Pairs, kind: str) -> tuple[str, str]:
-        """The body and its content type. A multipart boundary is a hash of what it parts."""
+        """Returns the body and its content type. The multipart boundary is a hash of the entries, so that
+        equal entries give an equal body."""
         if kind == "text/plain":
             return "".join(f"{name}={value}\r\n" for name, value in pairs), kind
         if kind != MULTIPART:
@@ -194,9 +200,9 @@ def find(
     selector: str | None,
     make: Callable[..., Request] = Request,
 ) -> Form:
-    """The first form that a CSS selector finds (a form, or something in one); without one the form that asks
-    for a password, else the only one. Raises FormError when there is none, ValueError for what is no
-    selector."""
+    """Returns the first form that a CSS selector finds. The selector may also find an element of a form.
+    Without a selector, returns the form with a password field, or else the page's only form. Raises
+    FormError if there is no such form, ValueError for an invalid selector."""
     tree = document.tree
     forms = list(tree.select("form"))
     chosen: turbohtml.Element | None = None
@@ -220,15 +226,15 @@ def find(
 
 
 def _controls(form: turbohtml.Element, document: Document) -> Iterator[turbohtml.Element]:
-    """The form's controls that can be sent, in tree order."""
+    """Returns the enabled controls of a form, in tree order."""
     return (
         one for owner, one in owned(document.tree) if owner is not None and owner == form and not _off(one)
     )
 
 
 def _off(control: turbohtml.Element) -> bool:
-    """Whether it is disabled: itself, by a fieldset around it whose first legend it is not in, or in a
-    datalist."""
+    """Whether a control is disabled: by its own attribute, by a fieldset around it, or because it is in a
+    datalist. The first legend of a disabled fieldset stays enabled."""
     if "disabled" in control.attrs or control.closest("datalist") is not None:
         return True
     fieldset = control.closest("fieldset[disabled]")
@@ -239,7 +245,8 @@ def _off(control: turbohtml.Element) -> bool:
 
 
 def _entries(controls: list[turbohtml.Element], button: turbohtml.Element | None) -> Pairs:
-    """The entry list: names and values in tree order, `button` pressed."""
+    """Returns the entry list, which has the names and values to send in tree order. `button`: the button that
+    is pressed."""
     out: Pairs = []
     for one in controls:
         name, kind = _attr(one, "name"), _kind(one)
@@ -268,7 +275,8 @@ def _entries(controls: list[turbohtml.Element], button: turbohtml.Element | None
 
 
 def _filled(pairs: Pairs, controls: list[turbohtml.Element], wanted: Mapping[str, Any]) -> Pairs:
-    """The entries with the wanted values in their places; what had none comes where its first control stands."""
+    """Returns the entries with the wanted values at the positions of the old ones. If a field had no entry,
+    its value is inserted at the position of its first control."""
     out = [pair for pair in pairs if pair[0] not in wanted]
     order = {name: place for place, name in enumerate(dict.fromkeys(_attr(one, "name") for one in controls))}
     for name, value in wanted.items():
@@ -280,7 +288,8 @@ def _filled(pairs: Pairs, controls: list[turbohtml.Element], wanted: Mapping[str
 
 
 def _values(name: str, own: list[turbohtml.Element], value: Any) -> list[str]:
-    """What is sent for one name. Raises FormError for a choice that is none."""
+    """Returns the values to send for one name. Raises FormError for an unknown choice and for a value of the
+    wrong type."""
     boxes = [one for one in own if _kind(one) in ("checkbox", "radio")]
     options = [_option(one) for box in own if box.tag == "select" for one in box.select("option")]
     if isinstance(value, bool):
@@ -302,7 +311,8 @@ def _values(name: str, own: list[turbohtml.Element], value: Any) -> list[str]:
 
 
 def _selected(select: turbohtml.Element) -> list[turbohtml.Element]:
-    """The options that are chosen; of a drop-down without one the first."""
+    """Returns the selected options. If none is selected in a drop-down list, this is the first enabled
+    option."""
     options = list(select.select("option"))
     chosen = [one for one in options if "selected" in one.attrs]
     if "multiple" not in select.attrs:
@@ -328,7 +338,8 @@ def _submits(control: turbohtml.Element) -> bool:
 
 
 def _kind(control: turbohtml.Element) -> str:
-    """`text`, `checkbox`, `submit`, ...; of other elements their tag."""
+    """Returns the type of an `input` or `button`, such as `text`, `checkbox` or `submit`. For other elements
+    returns the tag."""
     if control.tag == "input":
         return _attr(control, "type").lower() or "text"
     if control.tag == "button":
@@ -343,7 +354,7 @@ def _attr(element: turbohtml.Element | None, name: str) -> str:
 
 
 def _referrer(page: str, url: str) -> str:
-    """The Referer of a browser by default (strict-origin-when-cross-origin)."""
+    """Returns the Referer that a browser sends by default (strict-origin-when-cross-origin)."""
     here, there = split(page)[:2], split(url)[:2]
     if here == there:
         return page.partition("#")[0]
@@ -359,7 +370,7 @@ def _disposed(name: str) -> str:
 
 
 def _shown(form: turbohtml.Element) -> str:
-    """A form in an error: by what a selector could name it."""
+    """Describes a form for an error message, by attributes that a selector could use."""
     for name in ("id", "name", "action"):
         if value := _attr(form, name):
             return f"form#{value}" if name == "id" else f"form[{name}={value!r}]"
@@ -367,5 +378,6 @@ def _shown(form: turbohtml.Element) -> str:
 
 
 def _told(words: Any, none: str = "none") -> str:
+    """Joins at most 20 words for an error message. `none`: the text for no words."""
     some = [str(word) for word in words]
     return ", ".join(some[:20]) + (" ..." if len(some) > 20 else "") or none

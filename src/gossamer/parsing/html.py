@@ -1,8 +1,10 @@
-"""A page of HTML as the crawler sees it: one parse, everything else looked up when asked for.
+"""Parses a page of HTML into a `Document`. The page is parsed once, and its title, text and other attributes
+are computed when they are first read.
 
-turbohtml builds the tree (WHATWG rules, linear on every bomb tried: 400,000 open divs 30 ms, a 2 MB attribute
-5 ms). Selectors of one tag are looked up in its index (0.1 us where the tag is missing); lists of selectors,
-XPath and `find` walk the whole tree (25-35 us on a page of 46 KB): keep to the former on the hot path.
+turbohtml builds the tree by the WHATWG rules. Its time was linear on every malicious page tried (400,000 open
+divs take 30 ms, an attribute of 2 MB takes 5 ms). A selector of a single tag is looked up in the index of the
+tree (0.1 us if the tag is missing). Lists of selectors, XPath and `find` walk the whole tree (25-35 us on a
+page of 46 KB), so prefer selectors of a single tag on the hot path.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from gossamer.parsing.base_url import Base, base_of
 from gossamer.parsing.encodings import decode, encoding
 
 LONGEST_TITLE: Final = 2000
-"""Characters of a title that are kept."""
+"""Maximum number of characters that are kept of a title."""
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
 _HTML_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
 _REFRESH: Final = re.compile(
@@ -27,12 +29,13 @@ _REFRESH: Final = re.compile(
     r"""(?>(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?)(?:"([^"]+)|'([^']+)|([^"'].*))""",
     re.IGNORECASE | re.DOTALL,
 )
-"""The shared declarative refresh steps (HTML Standard, 4.2.5.3): a time, and the URL behind it."""
+"""Matches the content of a meta refresh, which has a time and then a URL (HTML Standard, 4.2.5.3, "shared
+declarative refresh steps")."""
 _MERGED: Final = re.compile(rb"<[bBhH][oOtT][dDmM][yYlL][\s/]")
 _MERGES: Final = 20_000_000
-"""Start tags of body and html, times bytes of the page: each of them that brings a new attribute costs a copy
-of all attributes so far, and 140 KB of them would cost 1.2 GB. Pages of less than 20 KB cannot cost more than
-90 MB."""
+"""Maximum of the number of body and html start tags times the size of the page in bytes. Each of these tags
+that brings a new attribute copies all attributes so far, and 140 KB of such tags would take 1.2 GB of
+memory. Pages of less than 20 KB are not checked because they cannot take more than 90 MB."""
 _SVG: Final = turbohtml.Namespace.SVG
 _START: Final = turbohtml.TokenType.START_TAG
 _END: Final = turbohtml.TokenType.END_TAG
@@ -42,21 +45,24 @@ _VOID: Final = frozenset(
 _ENDS: Final = frozenset(
     ("p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot")
 )
-"""Elements whose end tags are often left out, and what such a one may be in anew."""
+"""Elements whose end tag is often left out. Such an element also ends at the start tag of the next one of its
+kind."""
 _HOLD: Final = frozenset(("ul", "ol", "menu", "dl", "select", "table", "button", "object", "template"))
+"""Elements in which an element of `_ENDS` may be nested in one of its own kind."""
 DEEP: Final = 400
+"""Nesting depth above which `deep` reports a page."""
 _HIDDEN: Final = ("title", "noscript", "template", "svg")
-"""Elements whose text is not shown, beside scripts and styles."""
+"""Elements whose text is not shown, in addition to scripts and styles."""
 _LONG: Final = 16_000
-"""Bytes of a text whose letters are not counted."""
+"""Size in bytes above which the letters of a text are estimated instead of counted."""
 
 
 T = TypeVar("T")
 
 
 class once(Generic[T]):  # noqa: N801 - reads as a word beside `property`
-    """A property computed when it is first read; without the lock of functools.cached_property it costs a
-    third."""
+    """A property that is computed when it is first read, and then stored. It has no lock, so that it takes a
+    third of the time of functools.cached_property."""
 
     def __init__(self, make: Callable[[Any], T]) -> None:
         self._make = make
@@ -82,8 +88,8 @@ class Document:
     def __init__(
         self, tree: turbohtml.Document, url: str, robots_header: str | None = None, encoding: str = "utf-8"
     ) -> None:
-        """From a tree, the page's final URL, the value of its X-Robots-Tag header, and the encoding that it
-        was in."""
+        """`url`: the page's final URL. `robots_header`: the value of its X-Robots-Tag header. `encoding`: the
+        encoding of its bytes, a name from the Encoding Standard."""
         self.tree = tree
         self.url = url
         self._encoding = encoding
@@ -91,8 +97,8 @@ class Document:
 
     @once
     def base(self) -> Base:
-        """What links are relative to: the first base href, where it is a URL of the web, else the page's own
-        URL."""
+        """The base URL of the page's links: the href of the first `base` element if it is an http(s) URL,
+        else the page's URL."""
         own = base_of(self.url, self._encoding)
         for element in self.tree.select("base[href]")[:1]:
             if found := own.join(attribute_of(element, "href")):
@@ -101,7 +107,7 @@ class Document:
 
     @once
     def title(self) -> str | None:
-        """The title, its blanks folded; None where there is none or an empty one."""
+        """The title with whitespace collapsed. None if the title is missing or empty."""
         for element in self.tree.select("title"):
             if element.namespace is not _SVG:
                 return " ".join(element.text.split())[:LONGEST_TITLE] or None
@@ -109,8 +115,8 @@ class Document:
 
     @once
     def language(self) -> str | None:
-        """The declared language (BCP 47): `lang` of the html element, else the Content-Language meta, or
-        None."""
+        """The declared language (BCP 47): `lang` of the html element, else the Content-Language meta element.
+        None if there is neither."""
         root = self.tree.root
         attributes = root.attrs if root is not None else {}
         given = [str(attributes.get("lang") or ""), str(attributes.get("xml:lang") or "")]
@@ -118,8 +124,8 @@ class Document:
 
     @once
     def canonical(self) -> str | None:
-        """The URL of the first link rel=canonical in the head, absolute; None where there is none that is a
-        URL."""
+        """The absolute URL of the first `link rel=canonical` in the head. None if there is none or its URL is
+        invalid."""
         for element in self.tree.select('link[rel~="canonical" i][href]'):
             if element.closest("head") is not None:
                 return self.base.resolve(attribute_of(element, "href"))
@@ -127,30 +133,32 @@ class Document:
 
     @once
     def robots(self) -> frozenset[str]:
-        """What the page asks of robots, `noindex` and `nofollow`, by meta element or X-Robots-Tag header."""
+        """The robots directives of the page, `noindex` and `nofollow`, from meta elements and the
+        X-Robots-Tag header."""
         said = (*self._metas("name", "robots"), *self._metas("name", "gossamer"))
         return directives(*said, self._robots_header) if said or self._robots_header else frozenset()
 
     @once
     def text(self) -> str:
-        """The text that a reader sees, blanks folded."""
+        """The text that a reader sees, with whitespace collapsed."""
         from gossamer.parsing.visible_text import visible_text
 
         return visible_text(self.tree)
 
     @once
     def letters(self) -> bytes:
-        """All text but scripts and styles, without blanks, in UTF-8."""
+        """All text except scripts and styles, without whitespace, in UTF-8."""
         return _said(self.tree).encode("utf-8", "replace").translate(None, b" \t\n\r\f\v")
 
     @once
     def text_hash(self) -> str:
-        """XXH3-128, 32 hex digits, of the letters: the same where pages say the same."""
+        """The XXH3-128 hash of `letters`, as 32 hex digits. Pages with the same text have the same hash."""
         return xxhash.xxh3_128_hexdigest(self.letters)
 
     @property
     def shows(self) -> int:
-        """How many letters of text it surely shows; of a long text a quarter of its bytes."""
+        """A lower bound for the number of letters that the page shows. For a long text it is computed from a
+        quarter of the bytes."""
         hidden = sum(len(element.text) for tag in _HIDDEN for element in self.tree.select(tag))
         if len(self.letters) > _LONG:
             return len(self.letters) // 4 - hidden
@@ -159,8 +167,8 @@ class Document:
 
     @once
     def refresh(self) -> str | None:
-        """The raw URL of the first meta refresh that has one, None where there is none; what is in a noscript
-        does not count."""
+        """The raw URL of the first meta refresh that has a URL, or None. Elements in a `noscript` or
+        `template` do not count."""
         if not self._metas("http-equiv", "refresh"):
             return None
         inert = set(self.tree.select("noscript meta, template meta"))
@@ -171,7 +179,7 @@ class Document:
         return None
 
     def _metas(self, attribute: str, value: str) -> list[str]:
-        """The contents of the meta elements of that name, or http-equiv, in any case."""
+        """Returns the contents of the meta elements in which `attribute` has the given value, ignoring case."""
         return [
             attribute_of(meta, "content")
             for meta in self.tree.select(f'meta[{attribute}="{value}" i][content]')
@@ -185,10 +193,11 @@ def parse(
     robots_header: str | None = None,
     roots: int | None = None,
 ) -> Document:
-    """Parse a page: its bytes, Content-Type, final URL and X-Robots-Tag. Takes any bytes, never raises.
-    `roots`: how many start tags of html and body it has at most, where that is known (`cost.cost_of`).
+    """Parses a page. Takes any bytes and never raises. `url`: the page's final URL. `robots_header`: its
+    X-Robots-Tag header. `roots`: an upper bound for the number of its html and body start tags, if known
+    (`limits.cost_of`).
 
-    What its Content-Type calls neither HTML nor XML is an empty page.
+    If Content-Type is neither HTML nor XML, the result is an empty page.
 
     >>> page = parse(b"<title>A \\n b</title><a href=/c>d</a>", "text/html", "https://example.com/")
     >>> page.title, page.text
@@ -209,14 +218,14 @@ def parse(
 
 
 def deep(body: bytes, content_type: str | None) -> bool:
-    """Whether elements may lie more than DEEP in one another. turbohtml 1.15 keeps 512 open at most, and at
-    that very depth a table in an element that is opened twice (`<a>`) ends the process: for pages under that
-    suspicion, as it costs as much as to parse them."""
+    """Whether elements may be nested deeper than `DEEP`. turbohtml 1.15 keeps at most 512 elements open, and
+    at exactly that depth a table in an element that is opened twice (`<a>`) crashes the process. This
+    check takes as long as parsing, so use it only for suspicious pages."""
     inside: list[str] = []
     for token in turbohtml.tokenize(decode(body, content_type)):
         if token.type is _START and token.tag not in _VOID:
             tag = token.tag or ""
-            if tag in _ENDS:  # the one before it ends here, though nothing says so
+            if tag in _ENDS:  # the previous element of this kind ends here without an end tag
                 within = max((at for at, one in enumerate(inside) if one in _HOLD), default=-1)
                 if tag in inside[within + 1 :]:
                     del inside[inside.index(tag, within + 1) :]
@@ -230,12 +239,13 @@ def deep(body: bytes, content_type: str | None) -> bool:
 
 
 def _tree(body: bytes, name: str | None) -> turbohtml.Document:
-    # Shadow roots written into the page stay templates, where selectors find their links.
+    # Declarative shadow roots stay templates, so that selectors find the links in them.
     return turbohtml.parse(body, encoding=name, positions=False, allow_declarative_shadow_roots=False)
 
 
 def _merging(body: bytes, name: str, roots: int | None) -> bytes:
-    """The same page; of too many start tags of body and html the later ones are other empty elements."""
+    """Returns the page. If it has too many start tags of body and html, those beyond the limit are replaced
+    by empty `wbr` elements."""
     most = max(2, _MERGES // len(body))
     if roots is not None and roots <= most:
         return body
@@ -252,14 +262,14 @@ def _merging(body: bytes, name: str, roots: int | None) -> bytes:
 
 
 def attribute_of(element: turbohtml.Element, name: str) -> str:
-    """The value of an attribute, empty where there is none; the words of `rel` and `class` with a blank
-    between."""
+    """Returns the value of an attribute, or '' if it is missing. The words of `rel` and `class` are joined by
+    spaces."""
     value = element.attrs.get(name)
     return value if isinstance(value, str) else " ".join(value or ())
 
 
 def _tag(values: list[str]) -> str | None:
-    """The first value that is a language tag."""
+    """Returns the first value that is a language tag, or None."""
     for value in values:
         tag = value.partition(",")[0].strip().replace("_", "-")
         if _LANGUAGE.fullmatch(tag):
@@ -273,8 +283,8 @@ _OTHER_FIELDS: Final = frozenset(
 
 
 def directives(*values: str | None, agent: str = "gossamer") -> frozenset[str]:
-    """`noindex` and `nofollow` out of meta contents or X-Robots-Tag values; `none` is both, `name:` is for
-    one robot.
+    """Returns which of `noindex` and `nofollow` are in the contents of robots meta elements or in
+    X-Robots-Tag values. `none` means both. Directives after `name:` apply only to the robot of that name.
 
     >>> sorted(directives("NOINDEX, follow", "otherbot: noindex, nofollow"))
     ['noindex']
@@ -295,7 +305,8 @@ def directives(*values: str | None, agent: str = "gossamer") -> frozenset[str]:
 
 
 def _said(tree: turbohtml.Document) -> str:
-    """All characters but those of scripts and styles, words not kept apart: 25 us where a layout takes 62."""
+    """Returns all text except that of scripts and styles, without spaces between blocks. Takes 25 us where a
+    layout takes 62 us."""
     text: str = tree.text
     for tag in ("script", "style"):
         at, parts = 0, []

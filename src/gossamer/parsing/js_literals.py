@@ -1,4 +1,5 @@
-"""Values as JavaScript writes them: objects, lists, strings, numbers; what has to be run is None."""
+"""Reads JavaScript literals: objects, lists, strings and numbers. An expression that would have to be run
+becomes None."""
 
 from __future__ import annotations
 
@@ -10,9 +11,9 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 DEEPEST: Final = 100
-"""Objects and lists in one another; what lies deeper is left out."""
+"""Maximum nesting depth of objects and lists. Deeper values are dropped."""
 LONGEST: Final = 4_000_000
-"""Characters that are read for one value."""
+"""Length in characters from which a string is no longer extended by `+`."""
 _BLANK: Final = re.compile(r"(?>(?:\s++|//[^\r\n]*+|/\*(?>(?:[^*]++|\*(?!/))*)(?:\*/|$)|<!--)*)")
 _STRING: Final = re.compile(
     r""" "((?>(?:[^"\\\r\n]++|\\.)*))" | '((?>(?:[^'\\\r\n]++|\\.)*))' | `((?>(?:[^`\\]++|\\.)*))` """,
@@ -49,14 +50,14 @@ _RUNS: Final = re.compile(r"(?:async\b|function\b|class\b|\([^()]*+\)\s*+=>|[\w$
 _SKIP: Final = re.compile(r"""(?>(?:[^"'`/()\[\]{},;\r\n\\]++|\\.)+)""", re.DOTALL)
 _REGEX: Final = re.compile(r"/(?>(?:[^/\\\[\r\n]|\\.|\[(?>(?:[^\]\\\r\n]|\\.)*)\])+)/[a-z]*+")
 _JSON: Final = re.compile(r"""\[|\{\s*+["}]""")
-"""How JSON begins."""
+"""Matches the beginning of JSON."""
 QUICK_TRIES: Final = 8
-"""How often the characters of a text may be passed over in vain."""
+"""How many times the characters of a text may be parsed as JSON without success."""
 _DECODER: Final = json.JSONDecoder(strict=False)
 
 
 class LiteralReader:
-    """Reads values in a text. `names`: what names in it stand for."""
+    """Reads values in a JavaScript text. `names`: the values of the function parameters in scope, by name."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -64,12 +65,13 @@ class LiteralReader:
         self._tries = QUICK_TRIES * len(text) + 1_000_000
 
     def blank(self, at: int) -> int:
-        """The place after blanks and comments."""
+        """Returns the position after whitespace and comments."""
         found = _BLANK.match(self.text, at)
         return found.end() if found else at
 
     def value(self, at: int, depth: int = 0) -> tuple[Any, int]:
-        """The value of an expression at a place, and where it ends: before `, ; ) ] }`. Never raises."""
+        """Returns the value of the expression at a position, and the position where the expression ends. The
+        end is before one of `, ; ) ] }` or at the end of a line. Never raises."""
         value, at = self._one(at, depth)
         while True:
             after = self.blank(at)
@@ -82,13 +84,15 @@ class LiteralReader:
                 value = value + other if isinstance(other, str) and len(value) < LONGEST else None
             else:
                 break
-        if sign[:1] in ",;)]}" or (after > at and "\n" in self.text[at:after]):  # an empty sign, too: the end
+        # An empty sign, which `in` also finds, is the end of the text.
+        if sign[:1] in ",;)]}" or (after > at and "\n" in self.text[at:after]):
             return value, after if sign[:1] in ",;)]}" else at
         end = self.skip(at)
         return None, end
 
     def skip(self, at: int) -> int:
-        """Where an expression ends that is not read: at a mark that closes what it lies in."""
+        """Returns the position where an expression ends, without reading the expression. The end is a comma,
+        a semicolon, or the closing bracket of the surrounding value."""
         text, closing, size = self.text, list[str](), len(self.text)
         while at < size:
             if found := _SKIP.match(text, at):
@@ -113,7 +117,7 @@ class LiteralReader:
         return size
 
     def _one(self, at: int, depth: int) -> tuple[Any, int]:
-        """One value, without what is done with it."""
+        """Reads one operand, without the operators after it."""
         at = self.blank(at)
         text, char = self.text, self.text[at : at + 1]
         if char in ("{", "[") and depth < DEEPEST:
@@ -132,22 +136,24 @@ class LiteralReader:
         return self._named(at, depth)
 
     def _called(self, at: int, depth: int) -> tuple[Any, int]:
-        """What is in brackets: a value, or a function that is called at once with what its names stand for."""
+        """Reads an expression in parentheses. It is a value, or a function that is called at once with values
+        for its parameters."""
         if found := _FUNCTION.match(self.text, at):
             return self._run(found, depth)
         value, end = self.value(at + 1, depth + 1)
-        while self.text[end : end + 1] == ",":  # the last of several is the value
+        while self.text[end : end + 1] == ",":  # of several expressions, the last is the value
             value, end = self.value(end + 1, depth + 1)
         return value, end + (self.text[end : end + 1] == ")")
 
     def _run(self, found: re.Match[str], depth: int) -> tuple[Any, int]:
+        """Reads the value that an immediately called function returns."""
         body = self.text.find("{", found.end() - 1 if found[2] is None else found.end())
         end = self.skip(found.end())
         while self.text[end : end + 1] in (";", ",", "}"):
             end = self.skip(end + 1)
         if self.text[end : end + 1] == ")" and self.text[(after := self.blank(end + 1)) : after + 1] == "(":
             end = self.blank(end + 1)
-        else:  # (function(){...}(...)): the call is inside, passed over by now
+        else:  # in (function(){...}(...)) the call is inside the parentheses and was skipped
             opener = self.text.rfind("}(", found.end(), end)
             end = opener + 1 if opener >= 0 else end
         given: list[Any] = []
@@ -161,7 +167,7 @@ class LiteralReader:
         return value, end + (self.text[end : end + 1] == ")")
 
     def _named(self, at: int, depth: int) -> tuple[Any, int]:
-        """What a name stands for, or what a call that only changes its form gives."""
+        """Reads the value of a name, or of a call that only converts its argument, such as `JSON.parse`."""
         if (found := _CALL.match(self.text, at) or _CONSTRUCTOR.match(self.text, at)) and depth < DEEPEST:
             given, end = self._list(found.end(), depth + 1, ")")
             call = found[1] if found.re is _CALL else ""
@@ -227,7 +233,8 @@ class LiteralReader:
         return key, self.blank(found.end())
 
     def _json(self, at: int) -> tuple[Any, int] | None:
-        """A value that is JSON, read in one go. An error costs what lies before it: its line is counted."""
+        """Reads a value that is valid JSON in one step, else returns None. A failure takes time for all text
+        before the error, because the decoder counts the lines up to it."""
         if self._tries < 0 or not _JSON.match(self.text, at):
             return None
         try:
@@ -261,7 +268,8 @@ def _number(text: str) -> int | float:
 
 
 def _changed(call: str, value: Any) -> Any:
-    """What a function of the language makes of a text; None of what it cannot read."""
+    """Returns the result of a built-in function such as `JSON.parse` or `atob` for a string. None if the
+    string cannot be decoded. Values other than strings are returned unchanged."""
     if not isinstance(value, str):
         return value
     try:

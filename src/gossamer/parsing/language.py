@@ -1,4 +1,5 @@
-"""The language of a page: what its text is written in, by evidence before what its markup declares."""
+"""Detects the language of a page. The text of the page takes precedence over the language that the markup
+declares."""
 
 from __future__ import annotations
 
@@ -11,12 +12,15 @@ from gossamer.parsing.html import parse
 from gossamer.parsing.text import text_of
 
 _READ = 3000
-"""Letters of a text that are looked at."""
+"""Maximum number of characters of a text that are examined."""
 _LITTLE, _ENOUGH = 20, 200
-"""Letters from which on a text says something; from which on it is believed where the markup says otherwise.
-"""
+"""Minimum numbers of letters. With `_LITTLE` letters the language of a text is detected, with `_ENOUGH`
+letters it may contradict the markup."""
 _LIKELY, _SURE = 0.5, 0.95
+"""Minimum probabilities. With `_LIKELY` a detected language is returned if the markup declares none, with
+`_SURE` it may contradict the markup."""
 _OLD = {"iw": "he", "in": "id", "ji": "yi", "no": "nb", "mo": "ro", "tl": "fil"}
+"""Outdated language code -> current code."""
 _CLOSE = (
     {"nb", "nn", "da"},
     {"hr", "sr", "bs", "sh", "me"},
@@ -25,16 +29,17 @@ _CLOSE = (
     {"ar", "arz", "ary"},
     {"gl", "pt"},
 )
-"""Languages that a text does not tell apart for sure: the markup decides."""
+"""Groups of languages that are hard to distinguish by a text. Within a group the markup decides."""
 
 
 def language(body: Body, url: str | None = None, content_type: str | None = None) -> str | None:
-    """The language of a page as a BCP 47 tag, None where nothing tells.
+    """Returns the language of a page as a BCP 47 tag, or None if it is unknown.
 
-    Its article, or all its text where it has none, is looked at by py3langid (139 languages; extra `text`;
-    0.1 to 0.5 ms, its model is loaded once in .8 s). What the page declares is taken where it is the same
-    language, with its region, where the text is short, and where the two are hard to tell apart. Raises
-    RuntimeError when the extra is missing. Takes any bytes.
+    The library py3langid detects the language of the page's article, or of all text if the article is short.
+    The library distinguishes 139 languages and takes 0.1 to 0.5 ms; loading its model takes 0.8 s once. The
+    declared language is returned in three cases: if it is the detected language, because it may include a
+    region; if the text is short; and if the two languages are hard to distinguish. Raises RuntimeError if the
+    extra `text` is not installed. Takes any bytes.
 
     >>> language(b"<html lang=en><p>" + b"Der schnelle braune Fuchs springt in der Nacht und am Morgen. " * 4)
     'de'
@@ -46,7 +51,8 @@ def language(body: Body, url: str | None = None, content_type: str | None = None
 
 
 def told(text: str, declared: str | None = None) -> str | None:
-    """The same of a text, and what is declared of it."""
+    """Returns the language of a text as a BCP 47 tag, or None. `declared`: the language that the markup
+    declares."""
     text = text[:_READ]
     letters = sum(map(str.isalpha, text))
     own = _primary(declared)
@@ -62,7 +68,7 @@ def told(text: str, declared: str | None = None) -> str | None:
 
 
 def _primary(tag: str | None) -> str | None:
-    """The language of a tag, without script and region, as it is called today."""
+    """Returns the current code of a tag's language, without script and region."""
     word = (tag or "").replace("_", "-").partition("-")[0].lower()
     return _OLD.get(word, word) or None
 

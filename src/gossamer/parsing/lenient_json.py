@@ -1,4 +1,5 @@
-"""JSON as pages write it: comments, stray commas, unescaped quotes, several values, ends that are missing."""
+"""Reads JSON as pages write it: with comments, stray commas, unescaped quotes, several values in a row, and
+missing ends."""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 LONGEST: Final = 8_000_000
-"""Characters of a text that are read."""
+"""Maximum number of characters of a text that are read."""
 DEEPEST: Final = 100
-"""Objects and lists in one another; what lies deeper is dropped."""
+"""Maximum nesting depth of objects and lists. Deeper values are dropped."""
 _ENTITIES: Final = re.compile(r"[\s{\[]*+&(?:quot|#34|#x22);")
 _BLANK: Final = re.compile(r"[\s\ufeff;]++|//[^\r\n]*+|<!\[CDATA\[|\]\]>|<script\b[^>]*+>")
 _ENDS: Final = re.compile(
@@ -31,17 +32,17 @@ _WORDS: Final[dict[str, Any]] = {
     "NaN": None,
 }
 _TYPESET: Final = {ord(quote): '"' for quote in "“”„‟″"}
-"""Quotes as an editor turns them."""
+"""Typographic quotation marks, with which some editors replace straight ones."""
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,15}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})")
 _QUOTED: Final = re.compile(
     r"'((?>(?:[^'\\]|\\.|'(?!\s*+[:,}\]]))*))'(?=\s*+[:,}\]])|`((?>(?:[^`\\]|\\.)*))`", re.DOTALL
 )
-"""A string of JavaScript; an apostrophe ends one where something follows that may follow a string."""
+"""Matches a JavaScript string in single quotes or backquotes. An apostrophe ends a string only if a character
+follows that may follow a string."""
 
 
 def values(text: str) -> list[Any]:
-    """The JSON values in a text, one after the other; what is broken is read as far as it can be. Never
-    raises.
+    """Returns the JSON values in a text, in order. Broken values are read as far as possible. Never raises.
 
     >>> values('{"a": [1, 2,], /* why */ "b": "c"} {"d": 5')
     [{'a': [1, 2], 'b': 'c'}, {'d': 5}]
@@ -59,12 +60,12 @@ def values(text: str) -> list[Any]:
 
 
 def _shallow(text: str) -> bool:
-    """Whether brackets cannot lie deeper than the bound."""
+    """Whether the brackets of a text cannot be nested deeper than `DEEPEST`."""
     return text.count("{") + text.count("[") <= DEEPEST or _depth(text) <= DEEPEST
 
 
 def _depth(text: str) -> int:
-    """How deep brackets lie, those within strings counted, too."""
+    """Returns the nesting depth of brackets. Brackets within strings count, too."""
     depth = deepest = 0
     for mark in re.findall(r"[{}\[\]]", text):
         depth += 1 if mark in "{[" else -1
@@ -73,7 +74,7 @@ def _depth(text: str) -> int:
 
 
 def _paired(found: list[Any]) -> list[Any]:
-    """The same without halves of surrogate pairs, which no encoding can write."""
+    """Returns the values with unpaired surrogates replaced, because no encoding can write them."""
     text = (
         json.dumps(found, ensure_ascii=False)
         .encode("utf-16-le", "surrogatepass")
@@ -84,9 +85,9 @@ def _paired(found: list[Any]) -> list[Any]:
 
 
 def _built(text: str) -> list[Any]:
-    """Values out of marks and scalars in whatever order they come."""
+    """Builds values from marks and scalars, in whatever order they come."""
     top: list[Any] = []
-    open_: list[tuple[Any, list[str]]] = []  # containers, and the key that waits for its value
+    open_: list[tuple[Any, list[str]]] = []  # open containers, each with the key that waits for its value
 
     def put(value: Any) -> None:
         if not open_:
@@ -121,7 +122,8 @@ def _built(text: str) -> list[Any]:
 
 
 def _marks(text: str) -> Iterator[tuple[str, Any]]:
-    """The marks `{}[],` and scalars (with an empty mark) of a text; blanks, colons and comments are left out."""
+    """Yields the marks `{}[],` of a text, and its scalars with an empty mark. Skips whitespace, colons and
+    comments."""
     at, end, unclosed = 0, len(text), set[str]()
     while at < end:
         char = text[at]
@@ -134,7 +136,7 @@ def _marks(text: str) -> Iterator[tuple[str, Any]]:
             opener, closer = ("/*", "*/") if char == "/" else ("<!--", "-->")
             close = -1 if closer in unclosed else text.find(closer, at)
             if close < 0:
-                unclosed.add(closer)  # looked for once: it will not come later
+                unclosed.add(closer)  # do not search again, because there is none after this position either
             at = at + len(opener) if close < 0 else close + len(closer)
         elif char == '"':
             close = _closing(text, at + 1)
@@ -151,7 +153,8 @@ def _marks(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _closing(text: str, at: int) -> int:
-    """Where a string ends: at a quote that something follows which may follow a string."""
+    """Returns the position of the quote that ends a string. A quote ends a string only if a character follows
+    that may follow a string."""
     while (at := text.find('"', at)) >= 0:
         slashes = at - len(text[max(0, at - 50) : at].rstrip("\\")) - max(0, at - 50)
         if slashes % 2 == 0 and (_ENDS.match(text, at + 1) or _NEWLINE.match(text, at + 1)):

@@ -1,11 +1,12 @@
-"""What reading a page may cost, and the limits of the operating system that see to it.
+"""Limits on the memory and CPU time that reading a page may take, and a prediction of which pages are costly
+to read.
 
-Predicts whether a page may be costly to read, from its bytes. Such a page is read in a process that can be
-killed (`road.page_process`).
+A costly page is read in a process that can be killed (`worker.page_process`). The prediction uses only the
+bytes of the page.
 
-The HTML parser holds the interpreter and cannot be interrupted. Its tree is linear in the page, at most 48
-bytes of memory for each byte, with one exception: formatting elements that are left open (`<b class=c0><p><b
-class=c1><p>`) are opened again in every paragraph, up to 512 of them, so that 100 KB cost 600 MB.
+The HTML parser holds the interpreter lock and cannot be interrupted. Its tree takes at most 48 bytes of
+memory per byte of the page, with one exception. Formatting elements that are left open (`<b class=c0><p><b
+class=c1><p>`) are reopened in every paragraph, up to 512 of them, so that 100 KB take 600 MB.
 """
 
 from __future__ import annotations
@@ -20,33 +21,36 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 MEMORY = 64 << 20
-"""Bytes that a page may take beside MEMORY_PER_BYTE for each of its own."""
+"""Bytes of memory that reading any page may take, in addition to MEMORY_PER_BYTE for each byte of the page.
+"""
 MEMORY_PER_BYTE = 8
 LONG_TEXT, LONG_TEXT_PER_BYTE = 2 << 20, 16
-"""A text of so many bytes without any tag takes so much more: the parser doubles its room and keeps what it
-left."""
+"""If a page has a text of more than LONG_TEXT bytes without a tag, LONG_TEXT_PER_BYTE more bytes of memory
+are allowed per byte of that text. The parser doubles its buffer repeatedly and keeps the old buffers."""
 SECONDS, SECONDS_PER_MB = 10.0, 1.0
-"""CPU time that a page may take."""
+"""CPU seconds that reading a page may take: a fixed part, and a part per megabyte of the page."""
 MAX_UNPACKED = 50 << 20
-"""Bytes of a sitemap, unpacked, at most (sitemaps.org)."""
+"""Maximum size of an unpacked sitemap in bytes (sitemaps.org)."""
 WALL = 3.0
-"""Times the CPU time, by the clock: a site function may sleep."""
+"""Limit on the elapsed time, as a multiple of the CPU limit. It is larger because a site function may sleep.
+"""
 
 
 def limit_seconds(body: bytes) -> float:
-    """CPU seconds that a page may take."""
+    """Returns the CPU seconds that reading a page may take."""
     return SECONDS + SECONDS_PER_MB * len(body) / 1e6
 
 
 def decoded_size(body: bytes) -> int:
-    """Bytes of a page, or of what a packed sitemap says that it unpacks to."""
+    """Returns the size of a page in bytes. For a gzip file this is the unpacked size that its trailer states,
+    limited to MAX_UNPACKED."""
     if body[:2] != b"\x1f\x8b":
         return len(body)
     return max(len(body), min(int.from_bytes(body[-4:], "little"), MAX_UNPACKED))
 
 
 def limit_bytes(body: bytes) -> int:
-    """Bytes by which a process may grow that reads a page."""
+    """Returns the number of bytes by which a process may grow while it reads a page."""
     longest = 0
     for at in range(LONG_TEXT // 2, len(body), LONG_TEXT // 2):
         end = body.find(b"<", at)
@@ -59,19 +63,20 @@ def limit_bytes(body: bytes) -> int:
 
 
 class TooComplex(ValueError):
-    """To read a page takes more memory or time than it may."""
+    """Raised if reading a page takes more memory or time than allowed."""
 
 
 class Limits:
-    """Memory and CPU time of this process while it reads one page: beyond them allocations fail, or a signal
-    kills it."""
+    """Limits the memory and CPU time of this process while it reads one page. Above the limits, allocations
+    fail or a signal kills the process."""
 
     def __init__(self) -> None:
         self._usual = resource.getrlimit(resource.RLIMIT_AS)
         self._linux = sys.platform == "linux"
 
     def begin(self, body: bytes, start: int) -> None:
-        """Limit this process to `start` bytes of memory and what the page may take."""
+        """Limits this process to `start` bytes of memory plus the memory that the page may take, and to the
+        page's CPU time."""
         signal.setitimer(signal.ITIMER_PROF, limit_seconds(body))
         if self._linux:
             most = start + limit_bytes(body)
@@ -81,14 +86,14 @@ class Limits:
             )
 
     def end(self) -> None:
-        """Lift the limits."""
+        """Lifts the limits."""
         signal.setitimer(signal.ITIMER_PROF, 0.0)
         if self._linux:
             resource.setrlimit(resource.RLIMIT_AS, self._usual)
 
 
 def virtual_size() -> int:
-    """Bytes of address space of this process; 0 where nobody says."""
+    """Returns the size of this process's address space in bytes, or 0 if the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     except OSError:
@@ -118,27 +123,30 @@ def limited_memory(body: bytes) -> Iterator[None]:
 
 
 MAX_BYTES: Final = 1_000_000
-"""Bytes of a page that is read in the process that crawls."""
+"""Maximum size in bytes of a page that is read in the crawling process."""
 MAX_TAGS: Final = 10_000
-"""Tags of such a page: its links are resolved, at 5 to 10 us each."""
+"""Maximum number of tags in a page that is read in the crawling process. The links of a page are resolved at
+5 to 10 us each."""
 SMALL: Final = 64_000
-"""Bytes of a page that cannot have too many links."""
+"""Size in bytes up to which a page cannot have too many links."""
 FEW_TAGS: Final = 1000
-"""Tags below which no page is costly: 500 formatting elements, opened again 500 times, take 30 MB."""
+"""Number of tags below which no page is costly. At worst, 500 formatting elements are reopened 500 times,
+which takes 30 MB."""
 MAX_CLONES: Final = 500_000
-"""Elements that may be made by opening formatting elements again: 120 bytes and 0.2 us each."""
+"""Maximum number of elements that may be created by reopening formatting elements. Each takes 120 bytes and
+0.2 us."""
 MAX_OPEN: Final = 100
-"""Formatting elements that a page may leave open: with some 250 in as many blocks the parser (turbohtml
-1.15.4) ends its process."""
+"""Maximum number of formatting elements that a page may leave open. About 250 of them in as many blocks crash
+the process of the parser (turbohtml 1.15.4)."""
 WITHOUT_ATTRIBUTES: Final = 39
-"""Formatting elements without attributes that can be open: there are 13, and of equal ones 3 are opened
-again. (Of `a` one can be open.)"""
+"""Maximum number of formatting elements without attributes that can be open. There are 13 such elements, and
+at most 3 equal ones are reopened. (Only one `a` can be open.)"""
 _NAMES = (
     rb"[bB](?:[iI][gG])?|[cC][oO][dD][eE]|[eE][mM]|[fF][oO][nN][tT]|[iI]|[nN][oO][bB][rR]"
     rb"|[sS](?:[mM][aA][lL][lL]|[tT][rR][iI][kK][eE]|[tT][rR][oO][nN][gG])?|[tT][tT]|[uU]"
 )
 _FORMATS: Final = re.compile(rb"<(?:" + _NAMES + rb")[\t\n\f\r /]")
-_FIRST = rb"(?=[bcefhinstuBCEFHINSTU])"  # halves the time
+_FIRST = rb"(?=[bcefhinstuBCEFHINSTU])"  # this lookahead halves the time
 _ROOTS = rb"|[bB][oO][dD][yY]|[hH][tT][mM][lL]"
 _STARTS: Final = re.compile(rb"<" + _FIRST + rb"(?:" + _NAMES + _ROOTS + rb")[\t\n\f\r />]")
 _FORMATTING: Final = frozenset(
@@ -169,42 +177,45 @@ _MARKERS: Final = frozenset(
         "title",
     ]
 )
-"""Elements beyond which an end tag closes no formatting element (HTML, 13.2.4.2 and 13.2.4.3; in `select` end
-tags of formatting elements are ignored)."""
+"""Elements that shield the formatting elements around them: an end tag inside such an element closes no
+formatting element outside of it (HTML Standard, 13.2.4.2 and 13.2.4.3). In `select`, end tags of
+formatting elements are ignored."""
 MAX_BLOCKS: Final = 7
-"""Elements between a formatting element and its end tag: when there are more, the parser may open the element
-again in the last of them (the adoption agency of the HTML standard repeats itself eight times)."""
+"""Maximum number of elements between a formatting element and its end tag. If there are more, the parser may
+reopen the formatting element in the last of them, because the adoption agency algorithm of the HTML
+Standard stops after eight rounds."""
 _ATTRIBUTE = rb"""[\t\n\f\r ]+[^\t\n\f\r "'<>/=]+(?:=(?:"[^"<>]*"|'[^'<>]*'|[^\t\n\f\r "'<>=`]+))?"""
 _CLEAR: Final = re.compile(rb"<(?:" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")+)[\t\n\f\r ]*+/?>")
-"""Start tags whose text alone tells their attributes: equal texts are equal elements."""
+"""Matches start tags whose attributes are clear from their text, so that equal texts are equal elements."""
 _CLOSED: Final = re.compile(
     rb"<(" + _NAMES + rb")(?>(?:" + _ATTRIBUTE + rb")*)[\t\n\f\r ]*+>[^<]*</\1[\t\n\f\r ]*+>"
 )
-"""A formatting element that holds text alone and is closed after it."""
+"""Matches a formatting element that contains only text and is then closed."""
 _HTML_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
 
 
 def is_html(content_type: str | None) -> bool:
-    """Whether a page of this Content-Type is parsed."""
+    """Whether a page with this Content-Type is parsed."""
     return content_type is None or content_type.partition(";")[0].strip().lower() in _HTML_TYPES
 
 
 def tags_of(body: bytes) -> int:
-    """How many `<` a page has. (A fifth of the time of `count`, which looks at byte after byte.)"""
+    """Returns the number of `<` in a page. Takes a fifth of the time of `bytes.count`, which checks one byte
+    after another."""
     return len(body) - len(body.replace(b"<", b""))
 
 
 class Cost(NamedTuple):
-    """What a page's bytes say of it. `roots`: how many start tags of html and body it has, at most; None: not
-    counted."""
+    """The predicted cost of reading a page. `roots`: the maximum number of html and body start tags, or None
+    if they were not counted."""
 
     is_costly: bool
     roots: int | None = None
 
 
 def cost_of(body: bytes) -> Cost:
-    """What it may cost to read an HTML page. Costly is what may take more than 64 MiB, or hold the
-    interpreter for more than 100 ms.
+    """Returns the predicted cost of reading an HTML page. A page is costly if it may take more than 64 MiB,
+    or hold the interpreter for more than 100 ms.
 
     >>> cost_of(b"<p>text <b class=x>word</b>" * 1000).is_costly, cost_of(b"".join(b"<b id=%d><p>" % n for n in range(1000))).is_costly
     (False, True)
@@ -215,7 +226,7 @@ def cost_of(body: bytes) -> Cost:
         return Cost(False, tags)
     starts = len(_STARTS.findall(_narrow(body)))
     if starts > MAX_OPEN and _may_leave_open(body):
-        return Cost(True, starts)  # the parser may end its process
+        return Cost(True, starts)  # the parser may crash the process
     too_many = tags > MAX_TAGS and len(body) > SMALL
     return Cost(
         too_many
@@ -231,8 +242,8 @@ def cost_of(body: bytes) -> Cost:
 def _may_leave_open(body: bytes) -> bool:
     """Whether more than MAX_OPEN formatting elements may be open at once.
 
-    Start tags are counted wherever their text stands, scripts and comments included. An end tag counts only if
-    the parser is certain to close an element for it.
+    Start tags count wherever their text occurs, including scripts and comments. An end tag counts only if the
+    parser is certain to close an element for it.
     """
     import turbohtml
 
@@ -243,7 +254,7 @@ def _may_leave_open(body: bytes) -> bool:
     if len(_STARTS.findall(_CLOSED.sub(b"", body))) <= MAX_OPEN:
         return False
     start, end = turbohtml.TokenType.START_TAG, turbohtml.TokenType.END_TAG
-    opened: list[tuple[str, int]] = []  # elements in their order, and how many others began before each
+    opened: list[tuple[str, int]] = []  # open elements in order, each with the number of other elements that began before it
     markers = elements = in_text = 0
     for token in turbohtml.tokenize(body.decode("latin-1")):
         tag = token.tag or ""
@@ -275,26 +286,28 @@ def _may_leave_open(body: bytes) -> bool:
 
 
 def is_costly(body: bytes) -> bool:
-    """Whether to read an HTML page may take more than 64 MiB, or hold the interpreter for more than 100 ms."""
+    """Whether reading an HTML page may take more than 64 MiB, or hold the interpreter for more than 100 ms.
+    """
     return cost_of(body).is_costly
 
 
 def _narrow(body: bytes) -> bytes:
-    """A page in UTF-16, whose letters have a zero before or behind, without its zeros; another as it is."""
+    """Returns a page without zero bytes. In UTF-16 every ASCII letter has a zero byte before or after it."""
     return body.replace(b"\0", b"") if b"\0" in body else body
 
 
 def may_explode(body: bytes) -> bool:
-    """Whether the tree of an HTML page may take far more memory than its bytes justify."""
+    """Whether the tree of an HTML page may take far more memory than the size of the page suggests."""
     tags = tags_of(body)
     return tags >= FEW_TAGS and _clones(body, tags) > MAX_CLONES
 
 
 def _clones(body: bytes, tags: int) -> int:
-    """How many formatting elements the parser may open again, at most; not exact below MAX_CLONES.
+    """Returns an upper bound for the number of formatting elements that the parser may reopen. Values below
+    MAX_CLONES are not exact.
 
-    All that are open are opened again once an element that they lay in has ended: once for each start tag, at
-    most.
+    When an element ends, the parser reopens all formatting elements that are still open inside it. This
+    happens at most once for each start tag.
     """
     narrow = _narrow(body)
     found = len(_FORMATS.findall(narrow))

@@ -1,10 +1,10 @@
-"""The links of a page.
+"""Extracts the links of a page.
 
-Followed are `a`, `area`, `iframe`, `frame`, `link` with rel next, prev or alternate (`link`; but not those of
-another media type, which are feeds and data) and the meta refresh (`refresh`). Not followed: what has
-rel=nofollow, and every link of a page that says nofollow of itself. No links at all: `javascript:`,
-`mailto:`, `data:`, `tel:` and what else is not http(s), what is inside of a `template`, images, forms,
-scripts, style sheets.
+Links to follow are those of `a`, `area`, `iframe`, `frame`, the meta refresh, and `link` elements with rel
+next, prev or alternate. A `link` element with another media type than HTML is skipped because it leads to a
+feed or to data. Links with rel=nofollow are not followed, and neither are the links of a page with a nofollow
+directive. The following do not count as links: URLs that are not http(s), such as `javascript:`, `mailto:`,
+`data:` and `tel:`, everything in a `template`, images, forms, scripts and style sheets.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from gossamer.model.media_types import Body
 from gossamer.parsing.html import Document, attribute_of, parse
 
 _LONGEST: Final = 1000
-"""Characters of a link's text that are kept."""
+"""Maximum number of characters that are kept of a link's text."""
 _TEXTS: Final = 2_000_000
-"""Characters of text that are looked at on one page: links may lie in one another."""
+"""Maximum number of characters of link texts that are read on one page. The limit is needed because links may
+be nested."""
 _ELEMENTS: Final = (("area", "href"), ("iframe", "src"), ("frame", "src"))
 _RELATIONS: Final = tuple(f'link[rel~="{relation}" i][href]' for relation in ("next", "prev", "alternate"))
 _PAGES: Final = frozenset({"", "text/html", "application/xhtml+xml"})
@@ -31,21 +32,22 @@ _SCHEMES: Final = ("javascript:", "mailto:", "data:", "tel:", "blob:", "about:")
 
 
 class Link(msgspec.Struct, frozen=True):
-    """One address that a page names."""
+    """A URL that a page links to."""
 
     url: str
-    """Absolute, WHATWG-serialized, without fragment."""
+    """The absolute URL, serialized by the WHATWG rules, without fragment."""
     text: str
-    """What a reader sees of it, blanks folded; the `alt` of an area or of the only image."""
+    """The text of the link that a reader sees, with whitespace collapsed. If there is none, the `alt` text of
+    the area or of the first image in the link."""
     nofollow: bool
-    """Every mention of the address says nofollow, or the page does."""
+    """Whether every link to the URL, or the page itself, has nofollow."""
     kind: str
-    """a, area, iframe, frame, link or refresh: the first mention of it."""
+    """The kind of the first link to the URL: a, area, iframe, frame, link or refresh."""
 
 
 def links(body: Body, url: str | None, content_type: str | None = None, cap: int | None = None) -> list[Link]:
-    """The links of a page found at `url`, in order by kind, each address once, at most `cap`. Any bytes,
-    never raises.
+    """Returns the links of a page at `url`, each URL once, in order by kind, at most `cap`. Takes any bytes
+    and never raises.
 
     >>> links(b'<base href="/x/"><a href="y#z"> to <b>y</b></a><a href="mailto:a@b">', "https://example.com/")
     [Link(url='https://example.com/x/y', text='to y', nofollow=False, kind='a')]
@@ -54,7 +56,7 @@ def links(body: Body, url: str | None, content_type: str | None = None, cap: int
 
 
 def links_of(document: Document, cap: int | None = None) -> list[Link]:
-    """`links` of a page that is parsed already."""
+    """Returns `links` of a parsed page."""
     resolve = document.base.resolve
     shut = "nofollow" in document.robots
     found: dict[str, Link] = {}
@@ -77,18 +79,19 @@ def links_of(document: Document, cap: int | None = None) -> list[Link]:
 
 
 def hrefs(document: Document) -> tuple[list[str], int]:
-    """(raw addresses to follow, how many others say nofollow): the crawler's fast form of `links`.
+    """Returns the raw hrefs to follow, and the number of other hrefs, which have nofollow. This is the
+    crawler's fast form of `links`.
 
-    The addresses are as written but for fragment and blanks around, each once, relative to `document.base`.
-    Measured on pages with 129 links, 30 of them different: 68 us, 14 of them for the index that later
-    selectors use, too.
+    The hrefs are relative to `document.base`. They are as written in the page, without fragment and
+    surrounding whitespace, each once. On pages with 129 links, 30 of them different, this takes 68 us. 14 us
+    of these build the index of the tree, which later selectors also use.
     """
     tree = document.tree
     shut: dict[str, int] = {}
     refused = tree.select('a[rel~="nofollow" i][href]')
     if refused or tree.select("template"):
         found, shut = _anchors(tree, refused)
-    else:  # most pages: plain strings of all
+    else:  # most pages: take all hrefs as plain strings
         found = dict.fromkeys(cast("list[str]", tree.xpath("//a/@href")), 1)
     for _, href, element in _others(document):
         (shut if _shut(element) else found)[href] = 1
@@ -105,8 +108,8 @@ def hrefs(document: Document) -> tuple[list[str], int]:
 def _anchors(
     tree: turbohtml.Document, refused: list[turbohtml.Element]
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """(addresses of `a` to follow, those that say nofollow, as `refused` do). Plain strings of all, less the
-    few that do not count."""
+    """Returns the hrefs of `a` elements to follow, and the hrefs with nofollow, which `refused` has. All
+    hrefs are read as plain strings, and the few that do not count are subtracted."""
     found = Counter([str(element.attrs["href"] or "") for element in tree.select("a[href]")])
     inert = set(tree.select("template:not([shadowrootmode]) a[href]")) if tree.select("template") else set()
     shut = Counter([attribute_of(element, "href") for element in refused if element not in inert])
@@ -118,24 +121,26 @@ def _anchors(
 
 
 def _distinct(raw: Iterable[str]) -> list[str]:
-    """Addresses without fragment and blanks around, each once, and not those that no crawler can fetch."""
+    """Returns hrefs without fragment and surrounding whitespace, each once. Hrefs with a scheme that the
+    crawler cannot fetch are left out."""
     found = {href.partition("#")[0]: None for href in raw}
     if any(href != href.strip(_BLANKS) for href in found):
-        # a blank before `#` is a part of the path, at the end it is not
+        # A space before `#` is a part of the path. A space at the end of an href is not.
         whole = [href if " #" in href else href.partition("#")[0] for href in raw]
         found = dict.fromkeys([href.strip(_BLANKS) for href in whole])
     return [href for href in found if ":" not in href or not href[:11].lower().startswith(_SCHEMES)]
 
 
 def _mentions(document: Document) -> Iterator[tuple[str, str, turbohtml.Element | None]]:
-    """(kind, raw address, element) of every link."""
+    """Yields the kind, raw href and element of every link."""
     for element in _live(document.tree, "a", "href"):
         yield "a", attribute_of(element, "href"), element
     yield from _others(document)
 
 
 def _others(document: Document) -> Iterator[tuple[str, str, turbohtml.Element | None]]:
-    """The mentions that are no `a`: few on most pages, none on many."""
+    """Yields the kind, raw href and element of links other than `a`. Most pages have few such links, many
+    pages none."""
     tree = document.tree
     for kind, attribute in _ELEMENTS:
         for element in _live(tree, kind, attribute):
@@ -149,7 +154,7 @@ def _others(document: Document) -> Iterator[tuple[str, str, turbohtml.Element | 
 
 
 def _related(tree: turbohtml.Document) -> list[turbohtml.Element]:
-    """The link elements that lead to other pages: a page has many that do not."""
+    """Returns the `link` elements that lead to other pages, in page order. Most `link` elements do not."""
     found = [element for query in _RELATIONS for element in tree.select(query)]
     if len(found) < 2:
         return found
@@ -158,7 +163,8 @@ def _related(tree: turbohtml.Document) -> list[turbohtml.Element]:
 
 
 def _live(tree: turbohtml.Document, tag: str, attribute: str) -> list[turbohtml.Element]:
-    """The elements with that attribute, but for those in a template, which is no part of the page yet."""
+    """Returns the elements that have an attribute, except those in a template, which is not yet part of the
+    page."""
     found = tree.select(f"{tag}[{attribute}]")
     if found and tree.select("template"):
         inert = set(tree.select(f"template:not([shadowrootmode]) {tag}[{attribute}]"))
@@ -167,11 +173,12 @@ def _live(tree: turbohtml.Document, tag: str, attribute: str) -> list[turbohtml.
 
 
 def _shut(element: turbohtml.Element | None) -> bool:
+    """Whether an element has rel=nofollow."""
     return element is not None and "nofollow" in attribute_of(element, "rel").lower().split()
 
 
 def _alternative(element: turbohtml.Element) -> str:
-    """What stands for a picture that is a link."""
+    """Returns the `alt` text of an area, or of the first image in a link."""
     for part in (element, *element.select("img[alt]")[:1]):
         if text := " ".join(attribute_of(part, "alt").split()):
             return text[:_LONGEST]
@@ -179,7 +186,8 @@ def _alternative(element: turbohtml.Element) -> str:
 
 
 def address(one: Any) -> tuple[str | None, bool]:
-    """The address that a selected thing (a Selector, an element) or a text is, and whether it says nofollow."""
+    """Returns the URL of a Selector, an element or a string, and whether it has rel=nofollow. Raises
+    ValueError for an element that is not a link."""
     node: Any = getattr(one, "node", one)
     if isinstance(node, str):
         return node, False

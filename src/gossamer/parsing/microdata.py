@@ -1,4 +1,5 @@
-"""Microdata: items with their properties (HTML Standard, 5), in the shape that extruct made usual."""
+"""Reads microdata, which are items with properties in the attributes of HTML elements (HTML Standard, 5). The
+result has the shape that the library extruct uses."""
 
 from __future__ import annotations
 
@@ -10,24 +11,27 @@ import turbohtml
 Element = turbohtml.Element
 
 MOST: Final = 50_000
-"""Properties of a page that are read, those reached by itemref counted each time."""
+"""Maximum number of properties that are read on one page. A property counts each time that `itemref` leads to
+it."""
 CHARACTERS: Final = 8_000_000
-"""Characters of all values together: nested properties repeat the text in them."""
+"""Maximum number of characters of all values together. A nested property repeats the text inside it."""
 NAMES: Final = 10
-"""Names of one property; an item that holds items has one."""
+"""Maximum number of names of one property. If the value is an item that contains items, only one name is
+kept."""
 DEEPEST: Final = 50
-"""Items in items."""
+"""Maximum nesting depth of items."""
 _SOURCES: Final = dict.fromkeys(("audio", "embed", "iframe", "img", "source", "track", "video"), "src")
 _LINKS: Final = {**_SOURCES, **dict.fromkeys(("a", "area", "link"), "href"), "object": "data"}
 _VALUES: Final = {"meta": "content", "data": "value", "meter": "value"}
 
 
 def microdata(tree: turbohtml.Document, resolve: Callable[[str], str]) -> list[dict[str, Any]]:
-    """The items of a page that are no property of another one; `resolve` makes a URL absolute. Never raises.
+    """Returns the items of a page that are not a property of another item. `resolve`: makes a URL absolute.
+    Never raises.
 
-    An item is `type` (a text, or a list of several), `id` where it has one, and `properties`: name to value,
-    or to a list of several values; a value is a text or an item. An item without properties has its text as
-    `value` instead.
+    An item is a dict with `type` (a text, or a list of several), `id` if the item has one, and `properties`.
+    The properties map a name to a value, or to a list of several values. A value is a text or an item. An
+    item without properties has its text as `value` instead.
 
     >>> tree = turbohtml.parse('<p itemscope itemtype=T>a <b itemprop=name>b</b> <i itemprop="x y">1</i>')
     >>> microdata(tree, str)
@@ -38,13 +42,13 @@ def microdata(tree: turbohtml.Document, resolve: Callable[[str], str]) -> list[d
 
 
 class Nearest:
-    """Which of the marked elements each element lies in, in time linear in the elements walked over."""
+    """Finds the nearest marked ancestor of elements, in time linear in the number of elements visited."""
 
     def __init__(self, marked: list[Element]) -> None:
         self._known: dict[Any, Element | None] = {element: element for element in marked}
 
     def above(self, element: Element) -> Element | None:
-        """The nearest marked ancestor, None where there is none."""
+        """Returns the nearest marked ancestor, or None."""
         walked = []
         node = element.parent
         while node is not None and node not in self._known:
@@ -76,7 +80,8 @@ class _MicrodataReader:
         return [item for scope in self._scopes if (item := self._item(scope, 0)) is not None]
 
     def _item(self, scope: Element, depth: int) -> dict[str, Any] | None:
-        """An item, None when it was told already or the page has more than the bounds."""
+        """Returns the item of an element. None if the item was already read or if a limit of the page is
+        exceeded."""
         if scope in self._seen or depth > DEEPEST or self._left <= 0:
             return None
         self._seen.add(scope)
@@ -92,7 +97,7 @@ class _MicrodataReader:
                 value = self._value(element, depth)
                 names = [*dict.fromkeys(attribute(element, "itemprop").split())][:NAMES]
                 if isinstance(value, dict) and any(map(_holds, value.get("properties", {}).values())):
-                    del names[1:]  # else each level would double what the page says
+                    del names[1:]  # otherwise each level would double the values
                 for name in names:
                     found.setdefault(name, []).append(value)
         if found:
@@ -102,7 +107,7 @@ class _MicrodataReader:
         return item
 
     def _referred(self, scope: Element) -> list[Element]:
-        """The properties in the elements that itemref names."""
+        """Returns the property elements inside the elements that `itemref` names."""
         found: list[Element] = []
         for name in attribute(scope, "itemref").split()[:100]:
             if (target := self._ids().get(name)) is None:
@@ -151,24 +156,24 @@ class _MicrodataReader:
 
 
 def _holds(value: Any) -> bool:
-    """Whether the value of a property has an item in it."""
+    """Whether the value of a property is an item or contains one."""
     return isinstance(value, dict) or (
         isinstance(value, list) and any(isinstance(one, dict) for one in value)
     )
 
 
 def attribute(element: Element, name: str) -> str:
-    """The value of an attribute, empty where there is none; words of a list with a blank between."""
+    """Returns the value of an attribute, or '' if it is missing. The words of a list are joined by spaces."""
     value = element.attrs.get(name)
     return value if isinstance(value, str) else " ".join(value or ())
 
 
 def read(element: Element) -> str:
-    """The text of an element as it is seen: blanks folded, blocks on lines of their own, no scripts and
-    styles."""
+    """Returns the visible text of an element with whitespace collapsed, each block on its own line, without
+    scripts and styles."""
     if element.select_one("*") is None:
         return " ".join(element.text.split())
-    if element.select_one("table") is None:  # whose layout pads cells
+    if element.select_one("table") is None:  # the layout of a table would pad its cells
         return "\n".join(" ".join(line.split()) for line in element.to_text().strip().split("\n"))
     hidden = {one.text for one in element.select("script, style, template")}
     return " ".join(" ".join(part for part in element.strings if part not in hidden).split())

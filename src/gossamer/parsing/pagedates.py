@@ -1,5 +1,5 @@
-"""When a page was published and modified: by what it says for machines, then by what it shows, then by its
-address."""
+"""Finds the dates on which a page was published and modified. Metadata take precedence over the visible text,
+and the visible text over the URL."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gossamer.parsing.html import Document, attribute_of, parse
 from gossamer.parsing.structured import json_ld
 
 ELEMENTS: Final = 300
-"""Elements of a kind that are looked at."""
+"""Maximum number of elements of each kind that are examined."""
 OLDEST: Final = "1990"
-"""Before it there were no pages: such a date is a default."""
+"""Years before this one are not credible, because there was no web. Such a date is a default value."""
 _ARTICLES: Final = re.compile(
     r"article|posting|report|recipe|review|video|creativework|dataset|product|event|page$", re.IGNORECASE
 )
@@ -45,15 +45,15 @@ _ADDRESS: Final = re.compile(r"/((?:19|20)\d\d)[/-](0?[1-9]|1[0-2])[/-](0?[1-9]|
 
 
 class Dates(NamedTuple):
-    """When a page was `published` and `modified`: ISO 8601 as far as told (`2024-05-12`, with time and
-    offset), or None."""
+    """The dates on which a page was `published` and `modified`. Each is an ISO 8601 day such as `2024-05-12`,
+    with the time and UTC offset if the page gives them, or None."""
 
     published: str | None
     modified: str | None
 
 
 def dates(body: Body, url: str | None = None, content_type: str | None = None) -> Dates:
-    """When a page was published and modified. Takes any bytes, never raises.
+    """Returns the dates on which a page was published and modified. Takes any bytes and never raises.
 
     >>> dates(b'<meta property="article:published_time" content="2024-05-12T10:30:00Z"><p>Updated 13 May 2024')
     Dates(published='2024-05-12T10:30:00+00:00', modified='2024-05-13')
@@ -62,7 +62,7 @@ def dates(body: Body, url: str | None = None, content_type: str | None = None) -
 
 
 def of(page: Document) -> Dates:
-    """`dates` of a page that is parsed already."""
+    """Returns `dates` of a parsed page."""
     found: dict[str, str] = {}
     language = page.language
     for source in (_linked, _metas, _marked, _timed, _called, _labelled, _addressed):
@@ -75,7 +75,8 @@ def of(page: Document) -> Dates:
 
 
 def _linked(page: Document) -> Iterator[tuple[str, str]]:
-    """Of JSON-LD: what it says of an article, then of pages; never of comments."""
+    """Yields the dates in JSON-LD, those of articles first and those of pages last. Dates of comments and
+    websites are left out."""
     nodes: list[dict[str, Any]] = []
     for one in json_ld(page.tree):
         inner = one.get("@graph")
@@ -112,6 +113,7 @@ def _text(value: Any) -> str:
 
 
 def _metas(page: Document) -> Iterator[tuple[str, str]]:
+    """Yields the dates in meta elements."""
     for meta in page.tree.select("meta[content]")[:ELEMENTS]:
         names = [attribute_of(meta, key) for key in ("property", "name", "http-equiv", "itemprop")]
         for name in " ".join(names).split():
@@ -121,7 +123,7 @@ def _metas(page: Document) -> Iterator[tuple[str, str]]:
 
 
 def _marked(page: Document) -> Iterator[tuple[str, str]]:
-    """Properties of microdata and RDFa."""
+    """Yields the dates in properties of microdata and RDFa."""
     for key in ("itemprop", "property"):
         for element in page.tree.select(f"[{key}]")[:ELEMENTS]:
             for name in attribute_of(element, key).lower().split():
@@ -138,7 +140,8 @@ def _marked(page: Document) -> Iterator[tuple[str, str]]:
 
 
 def _timed(page: Document) -> Iterator[tuple[str, str]]:
-    """Elements made for times: those that say what they are, then the first of the article."""
+    """Yields the dates in elements for times. Elements that are marked as published or modified come first,
+    then those in the article."""
     elements = [
         one for one in page.tree.select("time, abbr.published, abbr.updated")[:ELEMENTS] if not _is_aside(one)
     ]
@@ -164,7 +167,7 @@ def _timed(page: Document) -> Iterator[tuple[str, str]]:
 
 
 def _called(page: Document) -> Iterator[tuple[str, str]]:
-    """Short texts of elements that are called dates."""
+    """Yields the short texts of elements whose class names a date."""
     for element in page.tree.select(
         '[class*="date" i], [class*="time" i], [class*="publish" i], [class*="posted" i], [class*="byline" i]'
     )[:ELEMENTS]:
@@ -177,7 +180,7 @@ def _called(page: Document) -> Iterator[tuple[str, str]]:
 
 
 def _labelled(page: Document) -> Iterator[tuple[str, str]]:
-    """What stands behind a label: `Published: 12 May 2024`, `Mis à jour le 13 mai`."""
+    """Yields the texts after a label, as in `Published: 12 May 2024` or `Mis à jour le 13 mai`."""
     text = page.text[:200_000] + " " + page.text[200_000:][-5000:]
     for kind, pattern in (("modified", words.MODIFIED), ("published", words.PUBLISHED)):
         for found in list(pattern.finditer(text))[:20]:
@@ -187,6 +190,7 @@ def _labelled(page: Document) -> Iterator[tuple[str, str]]:
 
 
 def _addressed(page: Document) -> Iterator[tuple[str, str]]:
+    """Yields the date in the page's URL."""
     if found := _ADDRESS.search(page.url or ""):
         yield "published", f"{found[1]}-{int(found[2]):02}-{int(found[3]):02}"
 
@@ -200,7 +204,8 @@ def _above(element: Any) -> Iterator[Any]:
 
 
 def _is_aside(element: Any) -> bool:
-    """Whether an element is in what is beside the text: comments, lists of other articles."""
+    """Whether an element is outside of the article, for example in comments or in a list of other articles.
+    """
     return any(
         getattr(one, "tag", "") == "aside"
         or _ASIDE.search(attribute_of(one, "class") + " " + attribute_of(one, "id"))
@@ -210,7 +215,7 @@ def _is_aside(element: Any) -> bool:
 
 
 def _before(element: Any) -> str:
-    """The text right before an element, in its parent."""
+    """Returns the last 25 characters of text before an element in its parent."""
     parent = element.parent
     whole, own = (parent.text if parent is not None and hasattr(parent, "text") else "")[:500], element.text
     return whole.partition(own)[0][-25:] if own.strip() else ""

@@ -1,4 +1,5 @@
-"""The text of a PDF, by PDFium in a process of its own: a PDF is hostile until it is read."""
+"""Extracts the text of a PDF with the library PDFium. PDFium runs in a separate process because any PDF may
+be malicious."""
 
 from __future__ import annotations
 
@@ -18,20 +19,20 @@ from typing import IO, cast
 from gossamer.config.optional_deps import install
 
 PAGES, SECONDS, SIGNS, BYTES = 2000, 20.0, 5_000_000, 64 << 20
-"""Of a document: pages that are read, seconds that it may take, characters of text; bytes beyond which it is
-not looked at."""
+"""Limits for one document: pages that are read, seconds of reading, characters of text, and bytes of the
+file. Larger files are not read."""
 TURNS = 200
-"""Documents after which the process is replaced."""
+"""Number of documents after which the process is replaced."""
 _ASK, _SIZE = struct.Struct("<QIdI"), struct.Struct("<I")
 
 
 def available() -> bool:
-    """Whether the library is installed."""
+    """Whether the library pypdfium2 is installed."""
     return importlib.util.find_spec("pypdfium2") is not None
 
 
 def is_pdf(body: bytes) -> bool:
-    """Whether bytes begin as a PDF does: some have a little before it.
+    """Whether bytes begin like a PDF. Some PDFs have a few other bytes first.
 
     >>> is_pdf(b"%PDF-1.7"), is_pdf(b"<p>%PDF")
     (True, False)
@@ -40,12 +41,13 @@ def is_pdf(body: bytes) -> bool:
 
 
 def text(body: bytes, pages: int = PAGES, seconds: float = SECONDS) -> str:
-    """The text of a PDF, pages apart by an empty line; '' for what is none, is encrypted, or has no text but
-    pictures.
+    """Returns the text of a PDF, with an empty line between pages. Returns '' if the bytes are not a PDF or
+    more than 64 MiB, and if the PDF is encrypted or has only images.
 
-    Read by PDFium (`pip install 'gossamer[pdf]'`, else RuntimeError) in a process with 1 GiB of memory at
-    most; of one that takes longer than `seconds`, or ends that process, the pages before. No more than
-    5,000,000 characters. May be called from any thread.
+    PDFium reads the document in a process with at most 1 GiB of memory. If reading takes longer than
+    `seconds` or crashes that process, the pages read so far are returned. The text has at most 5,000,000
+    characters. Raises RuntimeError if PDFium is not installed (`pip install 'gossamer[pdf]'`). May be called
+    from any thread.
 
     >>> text(b"no PDF")
     ''
@@ -60,8 +62,8 @@ def text(body: bytes, pages: int = PAGES, seconds: float = SECONDS) -> str:
 
 
 class PdfProcess:
-    """The process that reads: one document after another comes by its standard input, pages go out by its
-    standard output."""
+    """The process that reads PDFs. Documents are written to its standard input one after another, and their
+    pages are read from its standard output."""
 
     def __init__(self) -> None:
         words = [sys.executable, "-I", str(Path(__file__).with_name("pdf_process.py"))]
@@ -76,10 +78,11 @@ class PdfProcess:
         )
 
     def read(self, body: bytes, pages: int, seconds: float) -> list[str]:
-        """The pages of a document, as far as they came; what came wrong ends the process."""
+        """Returns the pages of a document that were read. If an error occurs, the process is killed and the
+        pages before the error are returned."""
         self.turns += 1
         found: list[str] = []
-        ends = time.monotonic() + seconds + 5.0  # it ends itself before
+        ends = time.monotonic() + seconds + 5.0  # the process ends itself before this time
         try:
             put = cast(IO[bytes], self._process.stdin)
             put.write(_ASK.pack(len(body), pages, seconds, SIGNS) + body)
@@ -96,7 +99,7 @@ class PdfProcess:
         return self.pid == os.getpid() and self._process.poll() is None and self.turns < TURNS
 
     def end(self) -> None:
-        """Kill it."""
+        """Kills the process."""
         if self.pid == os.getpid():
             self._process.kill()
             self._process.wait()
@@ -122,7 +125,8 @@ _CHILDREN: list[PdfProcess] = []
 
 
 def _own() -> PdfProcess:
-    """The process of this one; it is begun with the first PDF. (A fork has none of its own.)"""
+    """Returns the process that reads PDFs, and starts it for the first PDF. A forked process starts its own.
+    """
     if _CHILDREN and not _CHILDREN[0].alive:
         _close()
     if not _CHILDREN:

@@ -1,5 +1,5 @@
-"""What the process of `pdf` runs: PDFium, with little memory, no files and an end to each document. It needs
-nothing else of ours."""
+"""The program of the process that `pdf` starts. It runs PDFium with limited memory, without access to files,
+and with a time limit for each document. It imports no other module of gossamer."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ import sys
 from typing import Any
 
 MEMORY = 1 << 30
+"""Maximum address space of the process in bytes."""
 _ASK, _SIZE = struct.Struct("<QIdI"), struct.Struct("<I")
 
 
 def main() -> None:
-    """Read documents until there are no more."""
+    """Reads documents until the standard input ends."""
     import pypdfium2
 
-    codecs.lookup("utf-16-le")  # no file is opened from here on
+    codecs.lookup("utf-16-le")  # load this codec now, because no file can be opened after the next lines
     bounds = {
         resource.RLIMIT_AS: MEMORY,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: 0,
         resource.RLIMIT_NOFILE: 3,
     }
-    for what, most in bounds.items():  # three files: what is open already
-        with contextlib.suppress(ValueError, OSError):  # macOS has no bound of memory
+    for what, most in bounds.items():  # three files, which are the standard streams
+        with contextlib.suppress(ValueError, OSError):  # macOS has no memory limit
             resource.setrlimit(what, (most, most))
     source = os.fdopen(0, "rb", buffering=1 << 20)
     while head := source.read(_ASK.size):
         size, pages, seconds, signs = _ASK.unpack(head)
         body = source.read(size)
-        signal.setitimer(signal.ITIMER_REAL, seconds)  # its signal ends the process, whatever PDFium does
+        signal.setitimer(signal.ITIMER_REAL, seconds)  # SIGALRM kills the process even if PDFium hangs
         try:
             _document(pypdfium2, body, pages, signs)
         except (pypdfium2.PdfiumError, MemoryError, ValueError, OverflowError):

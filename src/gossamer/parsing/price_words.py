@@ -1,4 +1,5 @@
-"""What words beside a number tell of it: that it is a date, a telephone's, a former price, so many thousands."""
+"""Words beside a number that show what the number means, for example a former price, thousands, a date or a
+phone number."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ SHIPPING = re.compile(
     r"|доставк|送料|配送|运费|運費|kargo|wysyłk|dostaw|frakt|fragt|toimitus|doprava|szállítás|배송|\bbuy \d",
     re.IGNORECASE,
 )
-"""What is free more often than wares are."""
+"""Matches services that are free more often than products are."""
 UNIT = re.compile(
     r"\s?(?:ml|cl|kg|g|mg|mm|cm|ft|oz|lbs?|[KMGT]B|pcs|pieces|pack|stars?|reviews?|items|products|results|days?|weeks?|months?|years?|hours?)\b"
 )
@@ -23,18 +24,18 @@ OTHER = re.compile(
     r"(?<!\d)\d{1,2}([./-])\d{1,2}\1(?:19|20)\d\d(?!\d)|(?<!\d)(?:19|20)\d\d([./-])\d\d\2\d\d(?!\d)"
     r"|\b(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\.?,? (?:\d{1,2}, )?(?:19|20)\d\d\b"
     r"|(?<![\d.,:])(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?![\d:])"  # a time
-    # telephones
+    # phone numbers
     r"|\+\d[\d ().-]{6,}\d|\(0?\d{2,4}\) ?\d{3,4}[ .-]\d{3,4}|(?<![\d-])(?:1-)?(?:\d{3}-)?\d{3}-\d{4}(?![\d-])"
     r"|\b(?:tel|phone|fax|call us|mobile|hotline|telefon|téléphone|тел)\b[^\d]{0,12}\d[\d ()./-]{4,}\d"
-    # marks, versions
+    # ratings, versions, page numbers
     r"|\d[\d.,]* ?(?:/ ?(?:5|10)(?![\d.,])|out of \d+)|\bv(?:ersion)?\.? ?\d+(?:\.\d+)+|\bpage \d+(?: of \d+)?"
     r"|\d[\d.,]* ?[x×] ?\d+(?: ?[x×] ?\d+)* ?(?:[cm]?m|in|inch|px|\")(?!\w)"  # measures
     r"|\b(?:in stock|size|größe|taille|talla|qty|quantity|sku|isbn|ean|upc|model)\b[\s:.#]{0,3}(?:[a-z]*-)?\d[\d-]*(?![\d.,])"
     r"|\b(?:buy \d+ get|get|\d+ (?:for|voor|für)) \d+(?![\d.,])|\bbuy \d+",
     re.IGNORECASE,
 )
-"""Numbers that are no price where no currency is written: dates, times, telephones, marks, versions,
-measures, counts."""
+"""Matches numbers that are not a price if no currency is written: dates, times, phone numbers, ratings,
+versions, measures and counts."""
 POWERS = {"千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
 MYRIAD = re.compile(r"\s?([万萬만億亿억]|[千천](?![克瓦米]))\s?")
 MINOR = re.compile(
@@ -42,7 +43,7 @@ MINOR = re.compile(
 )
 RANGE = re.compile(r"\s*(?:[-−–—~～]|to|bis|till|a|à|al|até|do|до)\s*[-−–]?\s?", re.IGNORECASE)
 NAMED = re.compile(r"[^\W\d_]\.? ?\d+ [-–—] \d[\d.,]*[.,]\d\d")
-"""A number of a name, and a price behind a dash: `Size 42 – 59,95 €` is no range."""
+"""Matches a number that belongs to a name, then a dash and a price. `Size 42 – 59,95 €` is not a range."""
 _LARGE = re.compile(
     r"\s?(?:(thousand|тыс\.?|тис\.?|tys\.?|tis\.?|tsd\.?|ribu|rb|nghìn|ngàn|bin|mila|mil(?!\.))|(lakhs?|lacs?)"
     r"|(mill?ion(?:s|en|es|i)?|millones|mio|mln|млн|milh(?:ão|ões)|milyon|juta|jt|triệu)|(crores?|cr)"
@@ -84,8 +85,8 @@ _DE, _POR = (
 
 
 def power(text: str, start: int, end: int, places: list[tuple[int, int]]) -> int:
-    """The power of ten that is written behind a number, 0 for none; a letter (`$1.5K`) where a currency of
-    `places` stands before."""
+    """Returns the power of ten that is written after a number, or 0 if there is none. A single letter
+    (`$1.5K`) counts only if a currency of `places` is just before the number."""
     char = text[end : end + 1]
     if (
         char in _LETTERS
@@ -100,18 +101,18 @@ def power(text: str, start: int, end: int, places: list[tuple[int, int]]) -> int
 
 
 def is_former(label: str) -> bool:
-    """Whether what stands before a number says that it was the price, or is saved: `was $`, `UVP `."""
+    """Whether the text before a number marks it as a former price or as the amount saved: `was $`, `UVP `."""
     return not label.isspace() and (is_saved(label) or _FORMER.search(label) is not None)
 
 
 def is_saved(label: str) -> bool:
-    """Whether it says that so much is saved."""
+    """Whether the text before a number marks it as the amount saved."""
     return _SAVED.search(label) is not None
 
 
 def is_present(label: str, former: str) -> bool:
-    """Whether what stands before a number says that it is the price now; nothing is enough behind a former
-    one."""
+    """Whether the text before a number marks it as the current price. `former`: the text before a former
+    price in front of it. After a former price, no words are needed."""
     if _DE.search(former):
         return _POR.search(label) is not None
     return not is_saved(label) and (not LETTER.search(label) or _PRESENT.search(label) is not None)
