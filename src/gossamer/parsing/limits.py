@@ -254,7 +254,9 @@ def _may_leave_open(body: bytes) -> bool:
     if len(_STARTS.findall(_CLOSED.sub(b"", body))) <= MAX_OPEN:
         return False
     start, end = turbohtml.TokenType.START_TAG, turbohtml.TokenType.END_TAG
-    opened: list[tuple[str, int]] = []  # open elements in order, each with the number of other elements that began before it
+    opened: list[
+        tuple[str, int]
+    ] = []  # open elements in order, each with the number of other elements that began before it
     markers = elements = in_text = 0
     for token in turbohtml.tokenize(body.decode("latin-1")):
         tag = token.tag or ""
@@ -286,8 +288,7 @@ def _may_leave_open(body: bytes) -> bool:
 
 
 def is_costly(body: bytes) -> bool:
-    """Whether reading an HTML page may take more than 64 MiB, or hold the interpreter for more than 100 ms.
-    """
+    """Whether reading an HTML page may take more than 64 MiB, or hold the interpreter for more than 100 ms."""
     return cost_of(body).is_costly
 
 
