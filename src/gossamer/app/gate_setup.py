@@ -25,6 +25,7 @@ from gossamer.frontier.summary import counts, summary
 from gossamer.items.gates import GateFailure, QualityGate, Window, counted, parse
 from gossamer.model.absence import CompleteSite, Usual, doubt, judge, too_many, usual
 from gossamer.model.interfaces import HistorySink
+from gossamer.model.packed_row import PackedRow, pack_row, unpack_row
 from gossamer.model.quality import SitePart, run_of
 from gossamer.model.summary import Summary
 from gossamer.model.visit import Row, Visit
@@ -33,7 +34,7 @@ from gossamer.sites.loading import LoadedSite, version
 from gossamer.state.fleet_crawls import Tasks
 from gossamer.store.keys import tag
 from gossamer.store.store import Store
-from gossamer.worker.records import PackedRow, moment, pack_row, unpack_row
+from gossamer.worker.records import moment
 
 STATES = {"pause": "paused", "stop": "stopping"}
 REASONS = 5

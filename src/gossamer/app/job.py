@@ -87,6 +87,12 @@ class Setup(msgspec.Struct, kw_only=True):
     """When `--time-limit` is reached, on the monotonic clock that all processes of a machine share."""
 
     @property
+    def keeps_rows(self) -> bool:
+        """Whether the crawl keeps all rows in its folder (`sinks.kept_rows`): not on a fleet, where the output
+        keeps them."""
+        return self.job.settings.store is None and not self.segment and self.job.settings.keep is not None
+
+    @property
     def known_at(self) -> Path | None:
         """The folder of what the crawl knows of its pages. None on a fleet without a shared one."""
         if self.job.known is None and self.segment:

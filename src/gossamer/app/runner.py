@@ -17,6 +17,7 @@ import msgspec
 from gossamer import url as urls
 from gossamer.app.gate_setup import conclude, ended, mended
 from gossamer.app.job import Job, Setup
+from gossamer.app.kept_rows import bound_kept, fill_added, note_kept
 from gossamer.app.preflight import files, rehearse
 from gossamer.app.producer_runner import feeding, silent
 from gossamer.app.recrawl_pass import passes, visit_again
@@ -92,6 +93,7 @@ async def crawl(
             await rehearse(setup, store)
             record, over = await begin(setup, store, job)
             if over is not None:
+                await fill_added(setup, store, record, taps.warn)
                 return over
             await runs(store, setup.crawl, str(folder.absolute()), files(setup.job))
             if embedded is not None and embedded.alone:
@@ -176,6 +178,7 @@ async def begin(
     more = known is not None and larger(known.limits, limits)
     anew = await passes(setup, store, known)
     anchors = (await crawls.look(setup.crawl))[1] if anew else []
+    resumed = known is not None and not job.fresh
     if known is not None and (job.fresh or anew):
         await forget(store, setup.crawl, cold(job.settings, setup.crawl)[0])
         known = None
@@ -193,6 +196,8 @@ async def begin(
         if not summary.pending and not await unread(store, setup.crawl):
             return known, summary
     outputs = [output.spec for output in setup.job.outputs]
+    if resumed:
+        note_kept(setup)
     record = await crawls.begin(setup.crawl, setup.spec, outputs, setup.sites, limits, state, anew)
     write_crawl_file(setup)
     for pair in anchors:
@@ -355,4 +360,5 @@ async def end(setup: Setup, store: Store, outcome: str) -> Summary:
     await crawls.set(setup.crawl, state, OUTCOMES.get(outcome) or (why if was == "stopping" else ""))
     summary = await Census(store).summary(setup.crawl)
     await ended(setup, store, summary)
+    await bound_kept(setup, store)
     return summary

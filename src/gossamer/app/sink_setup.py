@@ -19,6 +19,7 @@ from gossamer.sinks import columns, graph
 from gossamer.sinks.append_log import AppendLog, log_path
 from gossamer.sinks.files import OFF, FilePlace, place
 from gossamer.sinks.formats import parse
+from gossamer.sinks.kept_rows import KeptRows
 from gossamer.sinks.registry import Own, open_all
 from gossamer.sites.item_builder import compares
 from gossamer.sites.loading import LoadedSite
@@ -33,9 +34,15 @@ from gossamer.worker.records import edges
 Outputs = tuple[list[FileOutput], list[TableSink]]
 
 
-def outputs(setup: Setup, sites: Sequence[LoadedSite], aside: str = "", store: str | None = None) -> Outputs:
+def outputs(
+    setup: Setup,
+    sites: Sequence[LoadedSite],
+    aside: str = "",
+    store: str | None = None,
+    kept: KeptRows | None = None,
+) -> Outputs:
     """Returns the sinks of a job: files and tables. `aside`: the file for rejected items. `store`: the
-    identity of the store, None to close outputs that other processes wrote."""
+    identity of the store, None to close outputs that other processes wrote. `kept`: the crawl's kept rows."""
     job = setup.job
     pages = {
         "page": columns.page_columns(
@@ -88,6 +95,7 @@ def outputs(setup: Setup, sites: Sequence[LoadedSite], aside: str = "", store: s
         job.attempts,
         job.graph,
         log,
+        kept,
     )
 
 

@@ -35,6 +35,7 @@ from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.held_claims import Ledger
 from gossamer.frontier.policy import Policy, heaps
 from gossamer.frontier.quality import HeldRows
+from gossamer.frontier.stats import Census
 from gossamer.frontier.verbs import Frontier
 from gossamer.model.interfaces import TableSink
 from gossamer.model.request import Request
@@ -45,6 +46,7 @@ from gossamer.recrawl import known_pages
 from gossamer.sinks.attempts import attempt_row
 from gossamer.sinks.formats import parse, whole
 from gossamer.sinks.graph import kind as graph_kind
+from gossamer.sinks.kept_rows import INCOMPLETE, KeptRows, unfilled
 from gossamer.sinks.registry import usual_rows
 from gossamer.sites import host_rules
 from gossamer.sites.captcha_hook import solver
@@ -220,7 +222,7 @@ class Bench:
             self.key,
             text=setup.job.text,
             links=setup.job.links,
-            pages=setup.job.pages is not None or not self.sites,
+            pages=setup.job.pages is not None or not self.sites or setup.keeps_rows,
             duplicates=settings.duplicates,
         )
         self._write(setup, tables, ours, stop)
@@ -270,14 +272,15 @@ class Bench:
         aside = (
             self.folder / f"rejected-items{setup.segment and '-'}{setup.segment}.jsonl" if self.sites else ""
         )
-        files, own_tables = outputs(setup, self.sites, str(aside), self.store.identity)
+        kept = KeptRows(self.folder, overwrite=not setup.job.refresh) if setup.keeps_rows else None
+        files, own_tables = outputs(setup, self.sites, str(aside), self.store.identity, kept)
         at, say = setup.known_at, partial(_told, self.store, setup.crawl)
         self.keeping = keep(setup, self.reader, self.folder, say, stop)
         self.outputs = Outputs(
             self.frontier,
             lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
             files=files,
-            tables=[*own_tables, *usual_rows(tables)],
+            tables=[*own_tables, *usual_rows(tables, pages=not self.sites)],
             log=AttemptsLog(self.folder / "attempts.jsonl"),
             alone=setup.alone,
             ours=ours,
@@ -286,7 +289,14 @@ class Bench:
             stop=stop,
             deadline=setup.deadline,
             hold=partial(hold, HeldRows(self.store, setup.crawl)) if self.sites else None,
+            kept=None if (self.folder / INCOMPLETE).exists() else kept,
         )
+
+    async def _tell_unfilled(self) -> None:
+        """Reports outputs that a later run added and that could not be filled with what was found before."""
+        found = self.outputs.unfilled
+        if found and not self.setup.segment and (await Census(self.store).summary(self.setup.crawl)).pages:
+            print(f"gossamer: {unfilled(self.setup.crawl, found, self.folder)}", file=sys.stderr)
 
     def _visitor(self, settings: Settings) -> Visitor:
         fixed = None if settings.delay is None else Delay(*settings.delay)
@@ -439,6 +449,7 @@ class Bench:
         if not self._opened:
             await self.clubs.open()
             await self.outputs.open()
+            await self._tell_unfilled()
             self.reader.reading = Reading(self.folder if self.setup.job.settings.store is None else None)
             self._ledger.open()
             self.limiter.begin()

@@ -50,6 +50,7 @@ HELP = {
     "seen": "How seen URLs are kept: default, exact, bloom.",
     "duplicates": "Mark pages that say the same: off (default), exact, near.",
     "cache": "Folder of kept pages: fetched once, then replayed.",
+    "keep": "Most bytes of items and page records kept in --data (10G), or off.",
 }
 METAVARS = {
     "store": "URL",
@@ -67,6 +68,7 @@ METAVARS = {
     "duplicates": "HOW",
     "allow_private": "CIDR",
     "cache": "DIR",
+    "keep": "SIZE",
     "scope": "WHICH",
     "polite_by": "WHAT",
     "lane": "LANE",

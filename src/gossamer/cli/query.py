@@ -210,10 +210,13 @@ def sources(folder: Path) -> list[str]:
 
 
 def kept(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, Any]]:
-    """The rows of a crawl. Of several outputs the first that can be read is taken: all have the same.
-    `natural`: values have the types of the output, not those of JSON."""
-    from gossamer.app.query.sources import natural_rows_of, rows_of
+    """The rows of a crawl. The first of its outputs that can be read is taken, because all have the same
+    rows, otherwise the rows that the crawl keeps in its folder. `natural`: values have the types of the
+    output, not those of JSON."""
+    from gossamer.app.query.sources import kept_rows, natural_rows_of, rows_of, said
+    from gossamer.cli.printing import remark
     from gossamer.errors import ConfigError
+    from gossamer.sinks.kept_rows import NAME, lacks
 
     if what == "attempts":
         path = folder / "attempts.jsonl"
@@ -232,6 +235,12 @@ def kept(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, A
             yield first
             yield from (row for row in rows if sign in row)
             return
+    if (folder / NAME).exists():
+        if why := lacks(folder):
+            remark(f"{folder.name}: not all rows are here: {why}")
+        rows = kept_rows(folder)
+        yield from (row if natural else said(row) for row in rows if sign in row)
+        return
     if problem is not None:
         raise problem
     if not specs:

@@ -33,6 +33,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     store: str | None = None
     data: str = ".gossamer"
+    keep: int | None = 10 << 30
+    """None: rows are not kept."""
     cold: str | None = None
     user_agent: str | None = None
     contact: str | None = None
@@ -120,6 +122,12 @@ ABOUT: dict[str, About] = {
         "URL of a shared store, as redis://HOST, redis+sentinel:// or redis+cluster:// (docs/stores.md); none: its own in `data`",
     ),
     "data": About(value_parsers.line, "string", "folder for the store, the logs and the state of crawls"),
+    "keep": About(
+        value_parsers.kept_size,
+        "integer string",
+        "most bytes of items and page records that all crawls of `data` keep there, or as 500M, 10G; the oldest finished "
+        "crawls' rows are removed first; off: none are kept",
+    ),
     "cold": About(
         value_parsers.cold,
         "string",

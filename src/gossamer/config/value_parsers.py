@@ -65,6 +65,15 @@ def size(value: object) -> int:
     return int(float(found[1]) * _BYTES[found[2]])
 
 
+def kept_size(value: object) -> int | None:
+    """The most bytes of kept rows, or `off`, which is None. Raises ValueError.
+
+    >>> kept_size("10G"), kept_size("off")
+    (10737418240, None)
+    """
+    return None if value is None or value == "off" or value is False else size(value)
+
+
 def media_types(values: Any) -> tuple[str, ...]:
     """Media types as `application/pdf` or `image/*`, sorted. Raises ValueError."""
     several = (values,) if isinstance(values, str) else tuple(values)

@@ -31,6 +31,8 @@ from gossamer.store.store_check import durably
 CHUNK = 500
 """Number of URLs in one call of a script, which keeps the call under a few milliseconds."""
 UNFOLLOWED = 60
+FILLED = "fill|"
+"""Marks the fields of the hash of lengths that say how far new outputs are filled."""
 """How often a call is repeated because no replica confirmed it, if the caller does not wait for outages."""
 Outcome = tuple[int, int, int] | Stale | Moved
 _encode = msgspec.msgpack.Encoder().encode
@@ -448,15 +450,20 @@ class Frontier:
         for known in await self.store.guard(pipe.execute()):
             for path, length in known.items():
                 name = path.decode("utf-8", "surrogateescape")
-                lengths[name] = max(lengths.get(name, 0), int(length))
+                if not name.startswith(FILLED):
+                    lengths[name] = max(lengths.get(name, 0), int(length))
         return lengths
 
     async def renamed(self, was: str, file: str, length: int) -> None:
         """Moves the committed length of an output from its old path to its new path."""
         await self.base(file, length)
+        await self.no_length(was)
+
+    async def no_length(self, file: str) -> None:
+        """Removes the committed length of an output."""
         pipe = self.store.client.pipeline(transaction=False)
         for bucket in range(self.store.buckets):
-            pipe.hdel(f"{tag(bucket)}{self.crawl}:f", was)
+            pipe.hdel(f"{tag(bucket)}{self.crawl}:f", file)
         await self.store.guard(pipe.execute())
 
     async def count(self, changes: dict[str, int], bucket: int = 0) -> None:
@@ -475,6 +482,24 @@ class Frontier:
         They would be kept and then written again.
         """
         await durably(self.store, "HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
+
+    async def fill(self, file: str, offset: int, length: int | None = None) -> None:
+        """Commits how far a new output is filled with kept rows (their offset in bytes), and the length in
+        bytes that the output has then."""
+        grown = [] if length is None else [file, str(length)]
+        await durably(self.store, "HSET", f"{tag(0)}{self.crawl}:f", f"{FILLED}{file}", str(offset), *grown)
+
+    async def filling(self) -> dict[str, int]:
+        """Returns the outputs that are not filled yet, with the offset in the kept rows that they reached."""
+        found = await self.store.guard(self.store.client.hgetall(f"{tag(0)}{self.crawl}:f"))
+        names = {name.decode("utf-8", "surrogateescape"): int(offset) for name, offset in found.items()}
+        return {name.removeprefix(FILLED): n for name, n in names.items() if name.startswith(FILLED)}
+
+    async def filled(self, files: Sequence[str]) -> None:
+        """Records that outputs have all kept rows."""
+        if files:
+            names = [f"{FILLED}{file}" for file in files]
+            await self.store.guard(self.store.client.hdel(f"{tag(0)}{self.crawl}:f", *names))
 
 
 def _claim(

@@ -47,40 +47,45 @@ def open_all(
     attempts: str | None = None,
     graph: str | None = None,
     log: AppendLog | None = None,
+    kept: FileSink | None = None,
 ) -> Outputs:
     """Returns the outputs of a crawl: of `-o` and `-O` (spec, overwrite), of `--pages`, of `--attempts` and
     `--graph`, and of single sites (`own`). Nothing is written yet.
 
     With `pages_file`, the page records go to that file and not to the other outputs. `aside`: the file of
     rejected items, which no other output contains. `keep`: the rows of an earlier run in that file stay.
-    `folder`: the crawl's own folder. `log`: the log of the crawl's appends.
+    `folder`: the crawl's own folder. `log`: the log of the crawl's appends. `kept`: the file in which the
+    crawl keeps all items and page records.
 
     Raises UsageError if two outputs name the same file, and the errors of `open_output`.
     """
     files: list[FileOutput] = []
     tables: list[TableSink] = []
 
-    def put(output: Files | TableSink, wanted: Wanted | None) -> None:
+    def put(output: Files | TableSink, wanted: Wanted, fills: bool = True) -> None:
         if isinstance(output, Files):
-            files.append(SomeFiles(output, wanted) if wanted else output)
+            files.append(SomeFiles(output, wanted, fills))
         else:
             some = SomeHistory if isinstance(output, HistorySink) else SomeTable
-            tables.append(some(output, wanted) if wanted else output)
+            tables.append(some(output, wanted, None if output.target() == "-" else fills))
 
-    apart = pages_file is not None and "page" not in columns
-    usual = _no_page if apart else stored
+    usual = stored if "page" in columns else _no_page
     for spec, overwrite in specs:
         output = open_output(spec, columns, overwrite=overwrite, owner=owner, folder=folder, log=log)
-        put(output, _raw if parse(spec).format in WHOLE else usual)
+        whole = parse(spec).format in WHOLE
+        put(output, _raw if whole else usual, fills=not whole)
     if aside:
         file = JsonLines(aside, overwrite=not keep, owner=owner, most=MOST_ASIDE, log=log)
         files.append(SomeFiles(Files(aside, lambda *_: file, None), _aside))
     if pages_file is not None:
         put(open_output(pages_file, pages, owner=owner, folder=folder, log=log), _page)
     if attempts is not None:
-        put(*_records("--attempts", attempts, attempt_columns, kind, owner, folder, log))
+        put(*_records("--attempts", attempts, attempt_columns, kind, owner, folder, log), fills=False)
     if graph is not None:
-        put(*_records("--graph", graph, graphs.graph_columns, graphs.kind, owner, folder, log))
+        put(*_records("--graph", graph, graphs.graph_columns, graphs.kind, owner, folder, log), fills=False)
+    if kept is not None:
+        kept_file = kept
+        files.append(SomeFiles(Files(str(kept.target()), lambda *_: kept_file, None), stored))
     for spec, sites, kinds in own:
         put(open_output(spec, kinds, owner=owner, folder=folder, log=log), partial(_of_sites, sites))
     _distinct(
@@ -105,9 +110,10 @@ def _file(path: str) -> object:
     return there.st_dev, there.st_ino
 
 
-def usual_rows(tables: Sequence[TableSink]) -> list[TableSink]:
-    """Wraps tables that are already open so that they receive only the rows for all outputs (`stored`)."""
-    return [SomeTable(table, stored) for table in tables]
+def usual_rows(tables: Sequence[TableSink], *, pages: bool) -> list[TableSink]:
+    """Wraps tables that are already open so that they receive only the rows for all outputs (`stored`).
+    `pages`: whether page records are among them."""
+    return [SomeTable(table, stored if pages else _no_page) for table in tables]
 
 
 def _records(
@@ -159,10 +165,14 @@ def stored(row: Row) -> bool:
 
 
 class SomeFiles:
-    """A file output that takes only the wanted rows."""
+    """A file output that takes only the wanted rows.
 
-    def __init__(self, output: Files, wanted: Wanted) -> None:
-        self._output, self._wanted = output, wanted
+    `fills`: if a later run of a crawl adds the output, it is filled with the rows that the crawl kept. False:
+    these rows are not kept. None: it is not an output of the user.
+    """
+
+    def __init__(self, output: Files, wanted: Wanted, fills: bool | None = None) -> None:
+        self._output, self._wanted, self.fills = output, wanted, fills
 
     def sinks(self) -> Sequence[FileSink]:
         """See `interfaces.FileOutput`."""
@@ -174,10 +184,10 @@ class SomeFiles:
 
 
 class SomeTable:
-    """A table that takes only the wanted rows."""
+    """A table that takes only the wanted rows. `fills`: as in `SomeFiles`."""
 
-    def __init__(self, table: TableSink, wanted: Wanted) -> None:
-        self._table, self._wanted = table, wanted
+    def __init__(self, table: TableSink, wanted: Wanted, fills: bool | None = None) -> None:
+        self._table, self._wanted, self.fills = table, wanted, fills
         self.target, self.prepare, self.close = table.target, table.prepare, table.close
         self.offered: Counter[str] = Counter()
         self.refused: Counter[str] = cast(Any, table).refused if hasattr(table, "refused") else Counter()
@@ -194,8 +204,8 @@ class SomeTable:
 class SomeHistory(SomeTable):
     """A table with history that takes only the wanted rows."""
 
-    def __init__(self, table: Any, wanted: Wanted) -> None:
-        super().__init__(table, wanted)
+    def __init__(self, table: Any, wanted: Wanted, fills: bool | None = None) -> None:
+        super().__init__(table, wanted, fills)
         self.gone, self.unseen, self.missing, self.fates = (
             table.gone,
             table.unseen,

@@ -25,6 +25,7 @@ from typing import Any
 import msgspec
 
 from gossamer import url as urls
+from gossamer.model.packed_row import pack_row
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim
@@ -33,7 +34,7 @@ from gossamer.sites.loading import load_sources
 from gossamer.worker.link_intake import Read, Taken
 from gossamer.worker.page_frames import CHUNK, END, NAMES, ROWS, SIZE, TAKES, End, Order, PageTask, Took
 from gossamer.worker.reader import Reader
-from gossamer.worker.records import edges, pack_row
+from gossamer.worker.records import edges
 
 _LACK_OF_MEMORY = re.compile(r": MemoryError: ")
 _encode = msgspec.msgpack.Encoder().encode

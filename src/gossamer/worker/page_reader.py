@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gossamer.items.assets import Named
+from gossamer.model.packed_row import PackedRow, unpack_row
 from gossamer.model.page import Page
 from gossamer.model.visit import Claim, PageRecord
 from gossamer.parsing.limits import MEMORY, MEMORY_PER_BYTE, WALL, TooComplex, decoded_size, limit_seconds
 from gossamer.worker.link_intake import Read, Taken
 from gossamer.worker.page_frames import END, NAMES, ROWS, SIZE, TAKES, End, Order, PageTask, SentPage, Took
-from gossamer.worker.records import PackedRow, page_record, page_row, unpack_row
+from gossamer.worker.records import page_record, page_row
 
 if TYPE_CHECKING:
     from gossamer.worker.reader import Reader

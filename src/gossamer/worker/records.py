@@ -1,90 +1,20 @@
-"""Builds the rows of a visit (page record, links, raw response) and its lines in the attempts log, and
-encodes rows for the pipe between a worker and its page process. The encoding is exact for decimals, large
-integers and records."""
+"""Builds the rows of a visit (page record, links, raw response) and its lines in the attempts log."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from decimal import Decimal
 from functools import lru_cache
-from typing import Any
 
-import msgspec
 from xxhash import xxh3_128_hexdigest
 
 from gossamer.config.redaction import mask
-from gossamer.model.minhash import Sketch
 from gossamer.model.page import Exchange, Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.visit import RAW, Attempt, Claim, Edge, PageRecord, Raw, RequestContext, Row
 from gossamer.parsing.html import Document
 from gossamer.parsing.links import links_of
 from gossamer.worker.conditional_get import GONE
-
-_DECIMAL, _INTEGER, _TEXT = 1, 2, 3
-_encode = msgspec.msgpack.Encoder().encode
-_KINDS: dict[int, Any] = {0: PageRecord, 1: Edge}
-
-
-class PackedRow(msgspec.Struct, array_like=True):
-    """An encoded row. `form`: 0 is a page record, 1 a link, 2 an item."""
-
-    kind: str
-    key: Any
-    form: int
-    data: bytes
-    run: str
-    sketch: tuple[bytes, bytes] | None
-    once: bool
-    lacks: tuple[str, ...] = ()
-
-
-def pack_row(row: Row) -> PackedRow:
-    """Encodes a row for the pipe."""
-    form = 0 if isinstance(row.data, PageRecord) else 1 if isinstance(row.data, Edge) else 2
-    data = _encode(_plain(row.data) if form == 2 else row.data)
-    sketch = None if row.sketch is None else (row.sketch.same, row.sketch.near)
-    return PackedRow(row.kind, _plain(row.key), form, data, row.run, sketch, row.once, row.lacks)
-
-
-def unpack_row(one: PackedRow) -> Row:
-    """Decodes a row."""
-    if one.form == 2:
-        data: Any = msgspec.msgpack.decode(one.data, ext_hook=_extended)
-    else:
-        data = msgspec.msgpack.decode(one.data, type=_KINDS[one.form])
-    sketch = None if one.sketch is None else Sketch(*one.sketch)
-    key = one.key if isinstance(one.key, str) else _extended(one.key.code, one.key.data)
-    return Row(one.kind, key, data, one.run, sketch, one.once, one.lacks)
-
-
-def _plain(value: Any) -> Any:
-    """Converts an item's value to msgpack types. Items are JSON-ready except for decimals (`item.plain`)."""
-    kind = type(value)
-    if kind is dict:
-        return {_plain(name): _plain(one) for name, one in value.items()}
-    if kind is list or kind is tuple:
-        return [_plain(one) for one in value]
-    if kind is str:
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return msgspec.msgpack.Ext(_TEXT, value.encode("utf-8", "surrogatepass"))
-        return value
-    if kind is Decimal:
-        return msgspec.msgpack.Ext(_DECIMAL, str(value).encode())
-    if kind is int and not -(1 << 63) <= value < 1 << 64:
-        return msgspec.msgpack.Ext(_INTEGER, b"%x" % value)
-    return value
-
-
-def _extended(code: int, data: Any) -> Any:
-    raw = bytes(data)
-    if code == _DECIMAL:
-        return Decimal(raw.decode())
-    return int(raw, 16) if code == _INTEGER else raw.decode("utf-8", "surrogatepass")
-
 
 NO_WAY = ("dns", "connect", "tls", "timeout")
 """Failure reasons of requests that did not reach the server."""

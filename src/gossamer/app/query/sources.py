@@ -17,13 +17,14 @@ import msgspec
 from gossamer.app.query.stores import stored
 from gossamer.config.optional_deps import install
 from gossamer.config.redaction import mask
-from gossamer.errors import ConfigError
+from gossamer.errors import ConfigError, GossamerError
 from gossamer.model.item import ready
 from gossamer.sinks.columns import EXTRA, Column
 from gossamer.sinks.csv import unguarded
 from gossamer.sinks.formats import guarded, parse
 from gossamer.sinks.history import TAKEN
 from gossamer.sinks.jsonl import number, parsed
+from gossamer.sinks.kept_rows import NAME, read
 from gossamer.sinks.sink_url import FORMS, place
 
 Row = dict[str, Any]
@@ -35,8 +36,7 @@ def rows_of(spec: str) -> Iterator[Row]:
     if parse(spec).format == "jsonl":
         yield from natural_rows_of(spec)
         return
-    for row in natural_rows_of(spec):
-        yield {name: _said(value) for name, value in row.items()}
+    yield from map(said, natural_rows_of(spec))
 
 
 def natural_rows_of(spec: str) -> Iterator[Row]:
@@ -65,6 +65,17 @@ def natural_rows_of(spec: str) -> Iterator[Row]:
             yield row if form == "jsonl" else _with_extra(row)  # JSON lines have a place for each field
     except (OSError, sqlite3.Error, csv.Error) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
+
+
+def kept_rows(folder: Path) -> Iterator[Row]:
+    """The items and page records that a crawl keeps in its folder, with their natural values. Raises
+    ConfigError."""
+    try:
+        for rows, _ in read(folder / NAME):
+            for row in rows:
+                yield row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
+    except (OSError, GossamerError) as error:
+        raise ConfigError(f"{folder / NAME} cannot be read: {error}") from error
 
 
 def retyped(row: Row, columns: Sequence[Column]) -> Row:
@@ -129,6 +140,11 @@ def _parts(path: Path) -> Iterator[Row]:
         for part in sorted(folder.glob("part-*.parquet")):
             for batch in parquet.ParquetFile(part).iter_batches(1000):
                 yield from batch.to_pylist(maps_as_pydicts="lossy")
+
+
+def said(row: Row) -> Row:
+    """A row with JSON-ready values, as in JSON lines."""
+    return {name: _said(value) for name, value in row.items()}
 
 
 def _said(value: Any) -> Any:

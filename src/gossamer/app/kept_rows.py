@@ -1,0 +1,77 @@
+"""The rows that the crawls of a data folder keep: outputs that are added later are filled with them, and
+`--keep` bounds their size."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+from gossamer.app.job import Setup
+from gossamer.app.preflight import specs
+from gossamer.app.wiring import Bench, policy
+from gossamer.config.redaction import mask
+from gossamer.errors import GossamerError
+from gossamer.frontier.crawl_lock import held
+from gossamer.frontier.crawls import Crawls, Record
+from gossamer.frontier.verbs import Frontier
+from gossamer.sinks.kept_rows import INCOMPLETE, NAME, TARGET, mark_incomplete, remove, unfilled
+from gossamer.sites.manifest import note
+from gossamer.store.store import Store
+
+
+def note_kept(setup: Setup) -> None:
+    """Records in the folder of a crawl that is resumed whether a run of it did not keep its rows."""
+    folder = Path(setup.job.settings.data) / setup.crawl
+    if setup.keeps_rows and not (folder / NAME).exists() and not (folder / INCOMPLETE).exists():
+        mark_incomplete(folder, "the rows of its first runs were not kept")
+    elif not setup.keeps_rows and (folder / NAME).exists():
+        mark_incomplete(folder, "a run with --keep off did not keep its rows")
+
+
+async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[[str], None]) -> None:
+    """Fills outputs that are given to a finished crawl for the first time with the rows that it kept."""
+    if not {*specs(setup.job)} - {*record.outputs, "-"}:
+        return
+    folder = Path(setup.job.settings.data) / setup.crawl
+    setup.owner = f"{setup.crawl}@{record.started_at}"
+    bench = Bench(setup, store, "filler", asyncio.Event())
+    try:
+        await bench.outputs.open()
+        await bench.outputs.finish()
+    finally:
+        await bench.close()
+    outputs = [one.spec for one in setup.job.outputs]
+    note(folder, outputs, [site.path for site in bench.sites], anew=False)
+    if bench.outputs.unfilled:
+        warn(unfilled(setup.crawl, bench.outputs.unfilled, folder))
+    elif bench.outputs.added:
+        warn(f"{', '.join(map(mask, bench.outputs.added))}: filled with what {setup.crawl} found before")
+
+
+async def bound_kept(setup: Setup, store: Store) -> None:
+    """Removes the kept rows of the oldest finished crawls of the data folder, until all fit into `--keep`."""
+    keep, data = setup.job.settings.keep, Path(setup.job.settings.data)
+    if not setup.keeps_rows or keep is None:
+        return
+    files = await asyncio.to_thread(_by_age, data)
+    size = sum(length for _, length, _ in files)
+    for _, length, folder in files:
+        if size <= keep:
+            return
+        record = await Crawls(store).get(folder.name)
+        if folder.name == setup.crawl or (
+            record is not None and record.state not in ("finished", "cancelled")
+        ):
+            continue
+        with contextlib.suppress(GossamerError), held(folder, folder.name):
+            remove(folder, f"its rows were removed, the oldest first, to stay within --keep {keep} bytes")
+            await Frontier(store, folder.name, policy(setup.job.settings)).no_length(TARGET)
+            size -= length
+
+
+def _by_age(data: Path) -> list[tuple[float, int, Path]]:
+    """Returns the time of the last write, the size in bytes and the folder of each file of kept rows."""
+    found = [(path.stat(), path.parent) for path in data.glob(f"*/{NAME}")]
+    return sorted((there.st_mtime, there.st_size, folder) for there, folder in found)

@@ -1,0 +1,147 @@
+"""The rows that a crawl keeps in its data folder: all items and page records, whatever outputs it has.
+
+The file lets `items` and `export` work for every crawl, fills an output that a later run adds, and tells a
+repair which pages are done. It is a sequence of frames, one per commit: a version byte, the length of the
+frame's body in bytes (4 bytes, big-endian), and the body, a zlib-compressed MessagePack list of rows
+(`model.packed_row`).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from gossamer.config.data_files import open_file
+from gossamer.config.redaction import mask
+from gossamer.errors import SinkError
+from gossamer.model.packed_row import PackedRow, pack_row, unpack_row
+from gossamer.model.visit import Row
+from gossamer.sinks.exact import ExactFile
+
+NAME, INCOMPLETE = "rows.kept", "rows.incomplete"
+"""The file in a crawl's folder, and the file that says why it lacks rows of the crawl."""
+TARGET = "@kept-rows"
+"""The name under which the store commits the length of the file. It stays the same if the folder moves."""
+VERSION, LEVEL = 1, 1
+GROUP = 5_000
+"""`read` returns at least this many rows at once, except at the end."""
+
+_head = struct.Struct(">BI")
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[PackedRow]).decode
+
+
+class KeptRows:
+    """The FileSink of a crawl's kept rows. `overwrite`: a crawl that begins again drops the rows of its
+    earlier runs."""
+
+    def __init__(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        self.path = Path(folder) / NAME
+        self._overwrite = overwrite
+        self._file = ExactFile(str(self.path), overwrite=overwrite, ends=b"")
+        self.close = self._file.close
+
+    def target(self) -> str:
+        """Returns TARGET."""
+        return TARGET
+
+    def prepare(self) -> int:
+        """Creates the file or cuts a torn last frame. Returns its length in bytes."""
+        if self._overwrite:
+            self.path.with_name(INCOMPLETE).unlink(missing_ok=True)
+        elif self.path.exists():
+            os.truncate(self.path, whole_length(self.path))
+        return self._file.prepare()
+
+    def append(self, committed: int, rows: Sequence[Row]) -> int:
+        """See `interfaces.FileSink`."""
+        return self._file.append(committed, _frame(rows) if rows else b"")
+
+    def read(self, start: int, end: int) -> Iterator[tuple[list[Row], int]]:
+        """Yields rows in groups, each with the offset of the byte after it. See `read`."""
+        return read(self.path, start, end)
+
+
+def lacks(folder: str | os.PathLike[str]) -> str:
+    """Returns why a crawl's folder does not hold all rows of the crawl, or ''."""
+    path = Path(folder)
+    if (path / INCOMPLETE).exists():
+        return (path / INCOMPLETE).read_text().strip()
+    return "" if (path / NAME).exists() else "its rows were not kept"
+
+
+def unfilled(crawl: str, outputs: Sequence[str], folder: str | os.PathLike[str]) -> str:
+    """Returns the message about outputs that lack the rows of a crawl's earlier runs."""
+    names = ", ".join(mask(one) for one in outputs)
+    return (
+        f"{names}: only what is found from now on goes there; {lacks(folder) or 'the rest is not kept'}. "
+        f"What another output has: gossamer export {crawl} FILE"
+    )
+
+
+def mark_incomplete(folder: str | os.PathLike[str], why: str) -> None:
+    """Records why a crawl's folder does not hold all rows of the crawl."""
+    with open(Path(folder) / INCOMPLETE, "w", opener=open_file) as file:
+        print(why, file=file)
+
+
+def remove(folder: str | os.PathLike[str], why: str) -> int:
+    """Removes the kept rows of a crawl to free space. Returns the number of bytes freed."""
+    path = Path(folder) / NAME
+    mark_incomplete(folder, why)
+    size = path.stat().st_size
+    path.unlink()
+    return size
+
+
+def read(
+    path: str | os.PathLike[str], start: int = 0, end: int | None = None
+) -> Iterator[tuple[list[Row], int]]:
+    """Yields the rows of whole frames between two offsets in bytes, in groups, each with the offset after it.
+
+    Raises SinkError if a newer gossamer wrote the file, or if a frame is damaged.
+    """
+    rows: list[Row] = []
+    at = start
+    with open(path, "rb") as file:
+        for body, at in _frames(file, start, end):
+            try:
+                rows += map(unpack_row, _decode(zlib.decompress(body)))
+            except (zlib.error, msgspec.MsgspecError) as error:
+                raise SinkError(f"{path} is damaged before byte {at}: {error}") from error
+            if len(rows) >= GROUP:
+                yield rows, at
+                rows = []
+    if rows:
+        yield rows, at
+
+
+def whole_length(path: str | os.PathLike[str]) -> int:
+    """Returns the length in bytes of a file's whole frames. A torn frame can only be the last."""
+    with open(path, "rb") as file:
+        return max((at for _, at in _frames(file, 0, None, bodies=False)), default=0)
+
+
+def _frame(rows: Sequence[Row]) -> bytes:
+    body = zlib.compress(_encode([pack_row(row) for row in rows]), LEVEL)
+    return _head.pack(VERSION, len(body)) + body
+
+
+def _frames(file: BinaryIO, at: int, end: int | None, bodies: bool = True) -> Iterator[tuple[bytes, int]]:
+    """Yields each whole frame's body (b"" without `bodies`) and the offset after it."""
+    size = os.fstat(file.fileno()).st_size if end is None else end
+    while at + _head.size <= size:
+        file.seek(at)
+        version, length = _head.unpack(file.read(_head.size))
+        if version != VERSION:
+            raise SinkError(f"{file.name} has rows of another gossamer (version {version}) at byte {at}")
+        if at + _head.size + length > size:
+            return
+        at += _head.size + length
+        yield (file.read(length) if bodies else b""), at
