@@ -19,6 +19,7 @@ from gossamer.frontier.verbs import Frontier
 from gossamer.sinks.kept_rows import INCOMPLETE, NAME, TARGET, mark_incomplete, remove, unfilled
 from gossamer.sites.manifest import note
 from gossamer.store.store import Store
+from gossamer.worker.output_filler import PASS
 
 
 def note_kept(setup: Setup) -> None:
@@ -28,6 +29,15 @@ def note_kept(setup: Setup) -> None:
         mark_incomplete(folder, "the rows of its first runs were not kept")
     elif not setup.keeps_rows and (folder / NAME).exists():
         mark_incomplete(folder, "a run with --keep off did not keep its rows")
+
+
+async def reached_rows(frontier: Frontier) -> dict[str, int]:
+    """Returns the offset in the kept rows that each output of a crawl reached before a pass begins, and under
+    PASS the offset at which the pass begins. Returns {} if no rows are kept."""
+    lengths = await frontier.all_lengths()
+    if (end := lengths.pop(TARGET, None)) is None:
+        return {}
+    return dict.fromkeys([PASS, *lengths], end) | await frontier.filling() | {PASS: end}
 
 
 async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[[str], None]) -> None:
@@ -44,10 +54,12 @@ async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[
         await bench.close()
     outputs = [one.spec for one in setup.job.outputs]
     note(folder, outputs, [site.path for site in bench.sites], anew=False)
-    if bench.outputs.unfilled:
-        warn(unfilled(setup.crawl, bench.outputs.unfilled, folder))
-    elif bench.outputs.added:
-        warn(f"{', '.join(map(mask, bench.outputs.added))}: filled with what {setup.crawl} found before")
+    if bench.outputs.filler.unfilled:
+        warn(unfilled(setup.crawl, bench.outputs.filler.unfilled, folder))
+    elif bench.outputs.filler.added:
+        warn(
+            f"{', '.join(map(mask, bench.outputs.filler.added))}: filled with what {setup.crawl} found before"
+        )
 
 
 async def bound_kept(setup: Setup, store: Store) -> None:

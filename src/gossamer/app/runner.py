@@ -17,7 +17,7 @@ import msgspec
 from gossamer import url as urls
 from gossamer.app.gate_setup import conclude, ended, mended
 from gossamer.app.job import Job, Setup
-from gossamer.app.kept_rows import bound_kept, fill_added, note_kept
+from gossamer.app.kept_rows import bound_kept, fill_added, note_kept, reached_rows
 from gossamer.app.preflight import files, rehearse
 from gossamer.app.producer_runner import feeding, silent
 from gossamer.app.recrawl_pass import passes, visit_again
@@ -179,6 +179,8 @@ async def begin(
     anew = await passes(setup, store, known)
     anchors = (await crawls.look(setup.crawl))[1] if anew else []
     resumed = known is not None and not job.fresh
+    frontier = Frontier(store, setup.crawl, policy(job.settings))
+    reached = await reached_rows(frontier) if anew and not job.fresh else {}
     if known is not None and (job.fresh or anew):
         await forget(store, setup.crawl, cold(job.settings, setup.crawl)[0])
         known = None
@@ -200,6 +202,8 @@ async def begin(
         note_kept(setup)
     record = await crawls.begin(setup.crawl, setup.spec, outputs, setup.sites, limits, state, anew)
     write_crawl_file(setup)
+    for path, offset in reached.items():
+        await frontier.fill(path, offset)
     for pair in anchors:
         await crawls.anchor(setup.crawl, *pair)
     if known is not None and more:

@@ -71,17 +71,7 @@ def outputs(
         if not here.isdisjoint(one.sites)
     ]
     folder = str(Path(job.settings.data) / setup.crawl)
-    log = (
-        None
-        if store is None
-        else AppendLog(
-            log_path(folder, setup.segment),
-            setup.owner,
-            store,
-            fresh=job.fresh,
-            finished=lambda: setup.finished,
-        )
-    )
+    log = None if store is None else append_log(setup, store)
     return open_all(
         specs,
         kinds,
@@ -97,6 +87,12 @@ def outputs(
         log,
         kept,
     )
+
+
+def append_log(setup: Setup, store: str) -> AppendLog:
+    """Returns the log of a crawl's appends. `store`: the identity of the store."""
+    path = log_path(Path(setup.job.settings.data) / setup.crawl, setup.segment)
+    return AppendLog(path, setup.owner, store, fresh=setup.job.fresh, finished=lambda: setup.finished)
 
 
 def item_columns(items: Iterable[type], compared: bool = False) -> columns.Columns:

@@ -290,13 +290,20 @@ class Bench:
             deadline=setup.deadline,
             hold=partial(hold, HeldRows(self.store, setup.crawl)) if self.sites else None,
             kept=None if (self.folder / INCOMPLETE).exists() else kept,
+            only_pass=setup.job.refresh,
         )
 
     async def _tell_unfilled(self) -> None:
         """Reports outputs that a later run added and that could not be filled with what was found before."""
-        found = self.outputs.unfilled
+        found = self.outputs.filler.unfilled
         if found and not self.setup.segment and (await Census(self.store).summary(self.setup.crawl)).pages:
             print(f"gossamer: {unfilled(self.setup.crawl, found, self.folder)}", file=sys.stderr)
+        if changes := self.outputs.filler.changes:
+            print(
+                f"gossamer: {', '.join(map(mask, changes))}: only what changed goes there; "
+                f"all rows: gossamer export {self.setup.crawl} FILE",
+                file=sys.stderr,
+            )
 
     def _visitor(self, settings: Settings) -> Visitor:
         fixed = None if settings.delay is None else Delay(*settings.delay)

@@ -457,6 +457,9 @@ class Frontier:
     async def renamed(self, was: str, file: str, length: int) -> None:
         """Moves the committed length of an output from its old path to its new path."""
         await self.base(file, length)
+        if (offset := (await self.filling()).get(was)) is not None:
+            await self.fill(file, offset)
+            await self.filled([was])
         await self.no_length(was)
 
     async def no_length(self, file: str) -> None:

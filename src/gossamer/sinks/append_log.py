@@ -181,13 +181,10 @@ class AppendLog:
 
         Raises SinkError if the file is an older or a changed copy.
         """
+        if path in self.paths() and self._begins_as(fd, path, size):
+            return None  # an output of this crawl that was not moved
         for was, committed in lengths.items():
-            entries = [one for one in self._of(was) if one.sums]
-            first = min((one.start for one in entries), default=0)
-            if not any(
-                one.start == first and _matches(fd, one, min(one.end, size, _page_after(one)))
-                for one in entries
-            ):
+            if not self._begins_as(fd, was, size):
                 continue
             if size < committed or self.ends(fd, was, committed) is False:
                 raise SinkError(
@@ -196,6 +193,14 @@ class AppendLog:
                 )
             return was
         return None
+
+    def _begins_as(self, fd: int, path: str, size: int) -> bool:
+        """Returns whether a file begins with the first append that the log has of the output at `path`."""
+        entries = [one for one in self._of(path) if one.sums]
+        first = min((one.start for one in entries), default=0)
+        return any(
+            one.start == first and _matches(fd, one, min(one.end, size, _page_after(one))) for one in entries
+        )
 
     def keep_aside(self, fd: int, path: str, start: int, size: int) -> Path:
         """Copies bytes to a file in the crawl's folder, and returns its path. Called before bytes are cut

@@ -226,6 +226,10 @@ class ExactFile:
         """The length after this process's last append with the bytes before that length, and the token of the
         last cut."""
 
+    def __del__(self) -> None:
+        if getattr(self, "_fd", -1) >= 0:  # a run that failed did not close it
+            os.close(self._fd)
+
     def target(self) -> str:
         """Returns the absolute path of the file."""
         return self.path

@@ -14,13 +14,10 @@ import fcntl
 import math
 import os
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
-
-import xxhash
 
 from gossamer.config.data_files import open_file
 from gossamer.errors import SinkAway
@@ -36,15 +33,13 @@ from gossamer.model.interfaces import (
     TableSink,
 )
 from gossamer.model.visit import Row, Visit
-from gossamer.sinks.kept_rows import TARGET, KeptRows
+from gossamer.sinks.kept_rows import KeptRows
+from gossamer.worker.output_filler import OutputFiller, written
 
 FIRST, LONGEST = 0.1, 5.0
 """Seconds before the first retry and between later ones. The interval doubles."""
 TOLD = 1.0
 """Seconds of an outage before it is reported."""
-
-LOST = -1
-"""Stands for the offset of kept rows if rows that an output lacks were not kept."""
 
 Say = Callable[[str, bool], Awaitable[None]]
 """Called with a message, and with whether the outage continues."""
@@ -128,7 +123,7 @@ class Outputs:
       outage is an error.
     - `hold`: holds back rows that lack usual values. None writes them.
     - `kept`: the rows that the crawl kept so far. An output that this run adds is filled with them. None if
-      they are not all kept.
+      they are not all kept. `only_pass`: with the rows of the present pass (`--refresh`) alone.
     """
 
     def __init__(
@@ -147,17 +142,14 @@ class Outputs:
         deadline: float | None = None,
         hold: Hold | None = None,
         kept: KeptRows | None = None,
+        only_pass: bool = False,
     ) -> None:
         self._frontier, self._alone, self._ours, self._hold = frontier, alone, ours, hold
         self._files, self._tables, self._log, self._known = files, tables, log, known
         self._histories = [table for table in tables if isinstance(table, HistorySink)]
         self._waiting = Waiting(say, stop, deadline)
         self._lengths: dict[str, int] = {}
-        self._kept = kept
-        self.unfilled: list[str] = []
-        """Outputs that this run added to a crawl and that lack the rows of its earlier runs."""
-        self.added: list[str] = []
-        """Outputs that this run filled with the rows of earlier runs."""
+        self.filler = OutputFiller(frontier, kept, self._patiently, only_pass=only_pass)
         self._lock = open_file(lock, os.O_RDWR | os.O_CREAT, 0o644)
         self._locked = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="output")
@@ -170,8 +162,10 @@ class Outputs:
     async def open(self) -> None:
         """Prepares all outputs and cuts the bytes that a killed run left beyond the committed lengths."""
         async with self._held():
-            await self.reread(adding=True)
-            await self._fill()
+            fills = self.filler.may_fill(self._files, self._tables)
+            starts = await self.filler.starts(fills)
+            self.filler.note(await self.reread(starts), fills, starts)
+            await self.filler.fill(self._files, self._tables, self._lengths, self._add)
             for output in self._files:
                 for sink in output.sinks():
                     await self._patiently(sink.append, self._lengths[sink.target()], ())
@@ -309,17 +303,14 @@ class Outputs:
                 fcntl.flock(self._lock, fcntl.LOCK_UN)
                 self._locked = False
 
-    async def reread(self, *, adding: bool = False) -> None:
+    async def reread(self, fill_from: Mapping[str, int] | None = None) -> list[str]:
         """Reads the committed length of every output from the store. Each length is the largest in any
         bucket, because one lock orders all of them.
 
         An output without a length was moved or is new. A new output is prepared, and its first length is
-        committed before any row is written. `adding`: it is also noted that it lacks the kept rows.
+        committed before any row is written. Returns the new outputs. `fill_from`: for outputs that may be
+        filled with kept rows, the offset of the first row that they lack if they are new.
         """
-        kept = "" if self._kept is None else self._kept.target()
-        fills = {table.target(): getattr(table, "fills", None) for table in self._tables}
-        for output in self._files:
-            fills |= {sink.target(): getattr(output, "fills", None) for sink in output.sinks()}
         sinks: dict[str, FileSink | TableSink] = {
             s.target(): s for output in self._files for s in output.sinks()
         }
@@ -328,72 +319,17 @@ class Outputs:
         if sinks:
             found = zip(sinks, await self._frontier.lengths(list(sinks)), strict=True)
             known = {path: length for path, length in found if length is not None}
-        if unknown := sinks.keys() - known.keys():
+        if new := sinks.keys() - known.keys():
             known |= await self._moved_here(
-                {path: sink for path in unknown if isinstance(sink := sinks[path], Movable)}, known
+                {path: sink for path in new if isinstance(sink := sinks[path], Movable)}, known
             )
         self._lengths = known
         added = [path for path in sinks if path not in known]
-        for path in sorted(added, key=lambda path: path != kept):  # first the kept rows: they decide
-            fill = adding and fills[path] and known.get(kept, 0) > 0
-            await self._add(sinks[path], path, 0 if fill else None)
-            if adding and fills[path] is not None and not (fills[path] and self._kept):
-                self.unfilled.append(path)
+        for path in added:
+            await self._add(sinks[path], path, (fill_from or {}).get(path))
+        return added
 
-    async def _fill(self) -> None:
-        """Fills the outputs that this run, or a killed run before it, added to the crawl, or that runs between
-        did not have. Records from where on the outputs lack rows that this run does not have."""
-        filled = await self._frontier.filling()
-        reached = LOST if self._kept is None else self._lengths[TARGET]
-        absent = (await self._frontier.all_lengths()).keys() - self._lengths.keys() - {TARGET}
-        for path in absent - filled.keys():
-            await self._frontier.fill(path, reached)
-        ours = {path: at for path, at in filled.items() if path in self._lengths}
-        lost = sorted(path for path, at in ours.items() if at == LOST or self._kept is None)
-        self.unfilled += lost
-        self.added += sorted(path for path, at in ours.items() if path not in lost and at < reached)
-        for output in self._files:
-            names = {sink.target() for sink in output.sinks()} & {*self.added}
-            if names:
-                await self._fill_files(output, {name: ours[name] for name in names})
-        for table in self._tables:
-            if table.target() in self.added:
-                await self._fill_table(table, ours[table.target()])
-        await self._frontier.filled(list(ours))
-
-    def _kept_rows(self, at: int) -> Iterator[tuple[list[Row], int]]:
-        assert self._kept is not None
-        return self._kept.read(at, self._lengths[self._kept.target()])
-
-    async def _fill_files(self, output: FileOutput, filled: dict[str, int]) -> None:
-        """Appends the kept rows to an output. `filled`: the offset in the kept rows up to which each of its
-        files is filled; the groups begin at the same offsets in every run."""
-        at = min(filled.values())
-        groups = self._kept_rows(at)
-        while (group := await self._in_thread(next, groups, None)) is not None:
-            rows, after = group
-            for sink, part in output.route(rows):
-                path = sink.target()
-                if path not in self._lengths:  # the first row of its kind opened this file
-                    await self._add(sink, path, at)
-                    filled[path] = (await self._frontier.filling()).get(path, after)
-                if filled.get(path, after) <= at:
-                    length = await self._patiently(sink.append, self._lengths[path], part)
-                    await self._frontier.fill(path, after, length)
-                    self._lengths[path] = length
-            at = after
-
-    async def _fill_table(self, table: TableSink, at: int) -> None:
-        """Upserts the kept rows into a table, except those that a judged run may have refused."""
-        groups = self._kept_rows(at)
-        while (group := await self._in_thread(next, groups, None)) is not None:
-            rows, after = group
-            good = [row for row in rows if not row.lacks] if isinstance(table, HistorySink) else rows
-            await self._patiently(table.upsert, good)
-            await self._frontier.count(written(table))
-            await self._frontier.fill(table.target(), after)
-
-    async def _add(self, sink: FileSink | TableSink, path: str, fill_from: int | None) -> None:
+    async def _add(self, sink: FileSink | TableSink, path: str, fill_from: int | None = None) -> None:
         """Prepares an output that the crawl did not have, and commits its first length. `fill_from`: the
         offset of the first kept row that it lacks. An output that a killed run added is left as it is."""
         (length,) = await self._frontier.lengths([path])
@@ -438,18 +374,3 @@ def _note(notes: list[tuple[Log, list[Any]]]) -> None:
         log, entries = notes[0]
         log.write(entries)
         del notes[0]
-
-
-def written(table: TableSink) -> dict[str, int]:
-    """Returns the counts of rows that a table accepted and refused since the last call, by kind, and resets
-    them. Returns {} if the table does not count."""
-    offered: Counter[str] | None = getattr(table, "offered", None)
-    refused: Counter[str] | None = getattr(table, "refused", None)
-    if offered is None or refused is None:
-        return {}
-    name = f"out|{xxhash.xxh32_hexdigest(table.target().encode())}|"
-    counts = {f"{name}{kind}|w": n - refused[kind] for kind, n in offered.items() if n > refused[kind]}
-    counts |= {f"{name}{kind}|r": min(n, offered[kind]) for kind, n in refused.items() if n}
-    offered.clear()
-    refused.clear()
-    return counts

@@ -1,0 +1,141 @@
+"""Fills outputs that a later run adds to a crawl, or that some of its runs did not have, with the rows that
+the crawl kept (`sinks.kept_rows`).
+
+The store records for each such output how far it is filled, together with its length, so that a killed run is
+continued. The caller holds the lock of the outputs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import xxhash
+
+from gossamer.model.interfaces import FileOutput, FileSink, FrontierVerbs, HistorySink, TableSink
+from gossamer.model.visit import Row
+from gossamer.sinks.kept_rows import TARGET, KeptRows
+
+PASS = ""
+"""Stands for the name of an output in the record of the offset at which the present pass began."""
+LOST = -1
+"""Stands for the offset of kept rows if rows that an output lacks were not kept."""
+Through = Callable[..., Awaitable[Any]]
+"""Makes a call in the thread of the outputs, again and again while its sink is away."""
+Add = Callable[[FileSink, str, int], Awaitable[None]]
+"""Prepares a file that is new to the crawl: sink, path, offset of the first kept row that it lacks."""
+
+
+class OutputFiller:
+    """Fills the outputs of one process.
+
+    `kept`: the kept rows, None if rows of the crawl were not kept. `only_pass`: new outputs get the rows of
+    the present pass (`--refresh`) alone.
+    """
+
+    def __init__(
+        self, frontier: FrontierVerbs, kept: KeptRows | None, through: Through, *, only_pass: bool
+    ) -> None:
+        self._frontier, self._kept, self._through, self._only_pass = frontier, kept, through, only_pass
+        self.added: list[str] = []
+        """Outputs that were filled with rows of earlier runs."""
+        self.unfilled: list[str] = []
+        """Outputs that lack rows of earlier runs, because these were not kept."""
+        self.changes: list[str] = []
+        """New outputs that get the changes of the present pass alone."""
+
+    @staticmethod
+    def may_fill(files: Sequence[FileOutput], tables: Sequence[TableSink]) -> dict[str, bool]:
+        """Returns the user's outputs by path, and whether their rows are kept (`sinks.registry.SomeFiles`)."""
+        found = {table.target(): getattr(table, "fills", None) for table in tables}
+        for output in files:
+            found |= {sink.target(): getattr(output, "fills", None) for sink in output.sinks()}
+        return {path: fills for path, fills in found.items() if fills is not None}
+
+    async def starts(self, fills: Mapping[str, bool]) -> dict[str, int]:
+        """Returns for each output the offset of the first kept row that it lacks if it is new. Outputs of
+        which the store knows that are left out."""
+        if self._kept is None or not any(await self._frontier.lengths([TARGET])):
+            return {}
+        marked = await self._frontier.filling()
+        start = marked.get(PASS, 0) if self._only_pass else 0
+        return {path: start for path, kept in fills.items() if kept and path not in marked}
+
+    def note(self, new: Sequence[str], fills: Mapping[str, bool], starts: Mapping[str, int]) -> None:
+        """Notes which new outputs lack rows of earlier runs. `fills`, `starts`: see above."""
+        self.changes += [path for path in new if starts.get(path)]
+        self.unfilled += [
+            path for path in new if fills.get(path) is False or (fills.get(path) and not self._kept)
+        ]
+
+    async def fill(
+        self,
+        files: Sequence[FileOutput],
+        tables: Sequence[TableSink],
+        lengths: dict[str, int],
+        add: Add,
+    ) -> None:
+        """Fills the outputs, and records from where on those that this run does not have lack rows."""
+        filled = await self._frontier.filling()
+        reached = LOST if self._kept is None else lengths[TARGET]
+        absent = (await self._frontier.all_lengths()).keys() - lengths.keys() - {TARGET, PASS}
+        for path in absent - filled.keys():
+            await self._frontier.fill(path, reached)
+        ours = {path: at for path, at in filled.items() if path in lengths}
+        lost = {path for path, at in ours.items() if at == LOST or self._kept is None}
+        self.unfilled += sorted(lost)
+        self.added += sorted(path for path, at in ours.items() if path not in lost and at < reached)
+        for output in files:
+            if names := {sink.target() for sink in output.sinks()} & {*self.added}:
+                await self._fill_files(output, {name: ours[name] for name in names}, lengths, add)
+        for table in tables:
+            if table.target() in self.added:
+                await self._fill_table(table, ours[table.target()], reached)
+        await self._frontier.filled(list(ours))
+
+    async def _fill_files(
+        self, output: FileOutput, filled: dict[str, int], lengths: dict[str, int], add: Add
+    ) -> None:
+        """Appends the kept rows to the files of an output. `filled`: the offset up to which each is filled.
+        The groups of rows begin at the same offsets in every run."""
+        assert self._kept is not None
+        at = min(filled.values())
+        groups = self._kept.read(at, lengths[TARGET])
+        while (group := await self._through(next, groups, None)) is not None:
+            rows, after = group
+            for sink, part in output.route(rows):
+                path = sink.target()
+                if path not in lengths:  # the first row of its kind opened this file
+                    await add(sink, path, at)
+                    filled[path] = (await self._frontier.filling()).get(path, after)
+                if filled.get(path, after) <= at:
+                    lengths[path] = await self._through(sink.append, lengths[path], part)
+                    await self._frontier.fill(path, after, lengths[path])
+            at = after
+
+    async def _fill_table(self, table: TableSink, at: int, reached: int) -> None:
+        """Upserts the kept rows into a table, except those that a judged run may have refused."""
+        assert self._kept is not None
+        groups = self._kept.read(at, reached)
+        while (group := await self._through(next, groups, None)) is not None:
+            rows, after = group
+            good: list[Row] = [row for row in rows if not (row.lacks and isinstance(table, HistorySink))]
+            await self._through(table.upsert, good)
+            await self._frontier.count(written(table))
+            await self._frontier.fill(table.target(), after)
+
+
+def written(table: TableSink) -> dict[str, int]:
+    """Returns the counts of rows that a table accepted and refused since the last call, by kind, and resets
+    them. Returns {} if the table does not count."""
+    offered: Counter[str] | None = getattr(table, "offered", None)
+    refused: Counter[str] | None = getattr(table, "refused", None)
+    if offered is None or refused is None:
+        return {}
+    name = f"out|{xxhash.xxh32_hexdigest(table.target().encode())}|"
+    counts = {f"{name}{kind}|w": n - refused[kind] for kind, n in offered.items() if n > refused[kind]}
+    counts |= {f"{name}{kind}|r": min(n, offered[kind]) for kind, n in refused.items() if n}
+    offered.clear()
+    refused.clear()
+    return counts
