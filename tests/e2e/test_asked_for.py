@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ import msgspec
 import pytest
 
 from e2e.asked import ITEMS, Asker, ask, shop, things
+from gossamer.app.repair import repair
+from gossamer.errors import GossamerError
 from gossamer.sinks.kept_rows import INCOMPLETE, NAME
 
 SRC = Path(__file__).parents[2] / "src"
@@ -99,6 +102,62 @@ async def test_a_killed_fill_is_continued(tmp_path: Path, after: int) -> None:
         await asker.run(("a.jsonl", "c.csv", "d.sqlite"))
     for name in ("a.jsonl", "c.csv", "d.sqlite"):
         assert things(tmp_path / name) == {(n, "0"): 1 for n in range(ITEMS)}, name
+
+
+@pytest.mark.parametrize("harm", ["lost", "emptied"])
+async def test_a_crawl_of_items_is_rebuilt_from_its_kept_rows(tmp_path: Path, harm: str) -> None:
+    """What a page gives depends on the request that led to it: its function and what it carries."""
+    outputs = ("a.jsonl", "c.csv", "d.sqlite", "e.parquet")
+    async with shop() as one:
+        asker = Asker(0, tmp_path, one)
+        (tmp_path / "shop.py").write_text(CARRYING.replace("{url}", one.url))
+        await asker.run(outputs, limit=10)
+        log = tmp_path / "data/store/appendonlydir"
+        if harm == "lost":
+            shutil.rmtree(log)
+        else:
+            for file in log.glob("*.aof"):
+                file.write_bytes(b"")
+        with pytest.raises(GossamerError, match="repair"):
+            await asker.run(outputs)
+        said: list[str] = []
+        await repair(asker.job(()).settings, None, said.append, dry=True)
+        assert things(tmp_path / "a.jsonl").total() == 8
+        await repair(asker.job(()).settings, None, said.append)
+        assert any("10 pages are done" in line for line in said)
+        one.until = 10**9
+        summary = await asker.run(outputs)
+    assert (summary.state, summary.items, summary.adds_up()) == ("finished", ITEMS, True)
+    for name in outputs:
+        assert things(tmp_path / name) == {(n, "carried"): 1 for n in range(ITEMS)}, name
+
+
+CARRYING = """
+from gossamer import Item, Site
+
+site = Site("shop", seeds=["{url}"])
+
+
+class Thing(Item, key="number"):
+    number: int
+    price: str
+
+
+@site.page(r"/$")
+def home(page):
+    yield page.request("/?all=1", use="listing", carry={"word": "carried"})
+
+
+@site.page(r"never")
+def listing(page):
+    for href in page.css("a::attr(href)").getall():
+        yield page.request(href, use="thing", carry=page.carry)
+
+
+@site.page(r"never either")
+def thing(page):
+    yield Thing(number=int(page.css("h1::text").get()), price=page.carry["word"])
+"""
 
 
 def test_a_preview_is_shown_by_items_and_filled_into_a_later_output(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """`gossamer doctor --repair`: mends the store of a data folder, and rebuilds crawls that the store lost from
-their outputs.
+their outputs or from the rows that they keep.
 
-A page that has a row in the outputs is done: it is in the seen-set again, and it is requested once more for
-its links alone (no second row), because links that were found and not yet followed are written down nowhere
-else. docs/decisions/0036.
+A page that has a row is done: it is in the seen-set again, and it is requested once more for its links alone
+(no second row), because links that were found and not yet followed are written down nowhere else.
+docs/decisions/0036.
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ from gossamer.errors import ConfigError, GossamerError, InUse, UsageError
 from gossamer.frontier.crawls import Crawls, Record, Spec, forget
 from gossamer.frontier.verbs import Frontier
 from gossamer.model.request import Request
+from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.append_log import AppendLog, log_path
 from gossamer.sinks.exact import Mark, mark_store, write_mark
-from gossamer.sinks.formats import kind_path, parse
+from gossamer.sinks.formats import kind_path, parse, whole
+from gossamer.sinks.kept_rows import NAME as KEPT
+from gossamer.sinks.kept_rows import TARGET, KeptRows, lacks, read, remove, whole_length
 from gossamer.sinks.sink_url import AWAY
 from gossamer.store import append_only
 from gossamer.store.append_only import FOLDER
@@ -66,6 +69,10 @@ class DonePage(NamedTuple):
     depth: int
     status: int | None
     error: str | None
+    items: int = 1
+    """Rows that the page gave besides its record, or 1 for its record."""
+    needs: dict[str, Any] | None = None
+    """The other fields of its request: method, body, page function, ..."""
 
 
 def write_crawl_file(setup: Setup) -> None:
@@ -171,13 +178,18 @@ async def _rebuild(
     crawls, frontier = Crawls(store), _frontier(settings, store, known)
     record, lengths = await crawls.get(known.name), await frontier.all_lengths()
     tables = _tables(known)
-    if record is not None and not asked and _sizes(tables).items() <= lengths.items():
+    kept = Path(settings.data) / known.name / KEPT
+    sizes = _sizes(tables) | ({TARGET: whole_length(kept)} if TARGET in lengths and kept.exists() else {})
+    if record is not None and not asked and sizes.items() <= lengths.items():
         say(f"crawl {known.name}: the store and the outputs agree; nothing to do")
         return
     rebuilt = (
         known.plain and bool(tables) and len(tables) == sum(not _upserts(spec) for spec in known.outputs)
     )
     done = _done(known, tables, set(), say, dry=dry) if rebuilt else {}
+    from_kept = not rebuilt and not lacks(kept.parent) and not whole(known.outputs)
+    if from_kept:
+        done, rebuilt = _done_of_kept(kept, known), True
     links = f"{len(done)} pages are done, and are to be visited again for their links (no second row)"
     if dry:
         say(f"crawl {known.name}: {links}" if rebuilt else f"crawl {known.name}: {_begins_again(known)}")
@@ -190,9 +202,18 @@ async def _rebuild(
             _move_rows_aside(spec, say)
         say(f"crawl {known.name}: {_begins_again(known)}")
         return
+    if from_kept:
+        for spec in known.outputs:
+            _move_rows_aside(spec, say)
+        say(f"crawl {known.name}: its outputs are filled with the rows that it keeps when it goes on")
     record = await crawls.begin(known.name, known.spec, known.outputs, known.sites, {}, "running")
     await _enter(store, frontier, known, done, say)
-    await _commit(frontier, folder, record, store, tables)
+    outputs = {} if from_kept else {path: path for path in _sizes(tables)}
+    if from_kept:
+        os.truncate(kept, whole_length(kept))
+    if kept.exists() and (from_kept or _rewrite_kept(kept, known, tables)):
+        outputs[TARGET] = str(kept.absolute())  # noqa: ASYNC240 - a short command
+    await _commit(frontier, folder, record, store, outputs)
     await crawls.set(known.name, "stopped", "repaired: the same command goes on")
     say(f"crawl {known.name}: {links}; run the same command to go on")
 
@@ -229,7 +250,7 @@ async def _enter(
     for first in range(0, len(pages), BATCH):
         taken, counts = Taken(), dict[str, int]()
         for page in pages[first : first + BATCH]:
-            taker.request(Request(page.url, page.depth), taken, flags="i")
+            taker.request(Request(page.url, page.depth, **(page.needs or {})), taken, flags="i")
             for name, by in _counts(page).items():
                 counts[name] = counts.get(name, 0) + by
         for flat in taken.adds.values():
@@ -245,22 +266,26 @@ def _counts(page: DonePage) -> dict[str, int]:
     error = {f"err:{page.error}": 1} if page.error else {}
     if page.status is None:
         return {"found": 1, "failed": 1, **error}
-    return {"found": 1, "pages": 1, "items": 1, "succeeded": int(page.status < 300), **error}
+    return {"found": 1, "pages": 1, "items": page.items, "succeeded": int(page.status < 300), **error}
 
 
-async def _commit(frontier: Frontier, folder: Path, record: Record, store: Store, tables: list[str]) -> None:
-    """Commit the length that each output has now, and mark it as this crawl's."""
+async def _commit(
+    frontier: Frontier, folder: Path, record: Record, store: Store, outputs: dict[str, str]
+) -> None:
+    """Commit the length that each output has now, and mark it as this crawl's. `outputs`: the name under
+    which the store knows each, and its path."""
     owner = f"{record.name}@{record.started_at}"
     log = AppendLog(log_path(folder), owner, store.identity)
-    for path, size in _sizes(tables).items():
-        log.begin(path, size)
+    for name, path in outputs.items():
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         try:
+            size = os.fstat(fd).st_size
+            log.begin(path, size)
             mark_store(fd, log)
             write_mark(fd, Mark(owner))
         finally:
             os.close(fd)
-        await frontier.base(path, size)
+        await frontier.base(name, size)
 
 
 def _sizes(tables: list[str]) -> dict[str, int]:
@@ -308,6 +333,50 @@ def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry:
                 _remove(path, single, say)
         done |= {name: page for name, page, _ in found[: last + 1] if name in common}
     return done
+
+
+def _done_of_kept(kept: Path, known: CrawlFile) -> dict[str, DonePage]:
+    """The pages that have a record among the rows that a crawl keeps."""
+    canonical = key(known.spec)
+    records: dict[str, tuple[PageRecord, dict[str, Any] | None]] = {}
+    items: dict[str, set[tuple[str, str]]] = {}
+    for rows, _ in read(kept):
+        for row in rows:
+            if isinstance(row.data, PageRecord):
+                records[canonical(row.data.url)] = row.data, row.needs
+            elif isinstance(row.data, dict):
+                items.setdefault(str(row.data.get("_url")), set()).add((row.kind, row.key))
+    return {
+        name: DonePage(
+            one.url,
+            one.depth,
+            one.status,
+            one.error,
+            len(items.get(one.url, ())) if known.sites else 1,
+            needs,
+        )
+        for name, (one, needs) in records.items()
+    }
+
+
+def _rewrite_kept(kept: Path, known: CrawlFile, tables: list[str]) -> bool:
+    """Writes the rows of a repaired output of page records as the rows that the crawl keeps. Returns False,
+    and removes these, if no output has all values of a record."""
+    path = next((one for one in tables if one.endswith(".jsonl")), None)
+    if path is None:
+        remove(kept.parent, "a repair rebuilt the crawl from a CSV")
+        return False
+    canonical, sink, rows = key(known.spec), KeptRows(kept.parent, overwrite=True), list[Row]()
+    length = sink.prepare()
+    with open(path, "rb") as file:
+        for line in file:
+            with contextlib.suppress(msgspec.MsgspecError):
+                record = msgspec.json.decode(line, type=PageRecord)
+                rows.append(Row("page", canonical(record.requested_url), record))
+            if len(rows) == BATCH:
+                length, rows = sink.append(length, rows), []
+    sink.close(sink.append(length, rows))
+    return True
 
 
 def _remove(path: str, ends: set[int], say: Say) -> None:

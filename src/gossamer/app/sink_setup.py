@@ -95,6 +95,16 @@ def append_log(setup: Setup, store: str) -> AppendLog:
     return AppendLog(path, setup.owner, store, fresh=setup.job.fresh, finished=lambda: setup.finished)
 
 
+def kept_rows(setup: Setup, store: str) -> KeptRows:
+    """Returns the file in which a crawl keeps its rows. `store`: the identity of the store."""
+    return KeptRows(
+        Path(setup.job.settings.data) / setup.crawl,
+        overwrite=not setup.job.refresh,
+        owner=setup.owner,
+        log=append_log(setup, store),
+    )
+
+
 def item_columns(items: Iterable[type], compared: bool = False) -> columns.Columns:
     """Returns the columns of items by kind, including those of files and references. `compared`: see
     `columns.item_columns`."""

@@ -21,7 +21,7 @@ from gossamer.app.gate_setup import Judge, expected, hold
 from gossamer.app.job import Setup
 from gossamer.app.login_setup import Clubs
 from gossamer.app.proxy_setup import proxies
-from gossamer.app.sink_setup import keep, likening, outputs
+from gossamer.app.sink_setup import keep, kept_rows, likening, outputs
 from gossamer.app.unlocker_setup import unlocker
 from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.redaction import mask
@@ -46,7 +46,7 @@ from gossamer.recrawl import known_pages
 from gossamer.sinks.attempts import attempt_row
 from gossamer.sinks.formats import parse, whole
 from gossamer.sinks.graph import kind as graph_kind
-from gossamer.sinks.kept_rows import INCOMPLETE, KeptRows, unfilled
+from gossamer.sinks.kept_rows import INCOMPLETE, unfilled
 from gossamer.sinks.registry import usual_rows
 from gossamer.sites import host_rules
 from gossamer.sites.captcha_hook import solver
@@ -272,7 +272,7 @@ class Bench:
         aside = (
             self.folder / f"rejected-items{setup.segment and '-'}{setup.segment}.jsonl" if self.sites else ""
         )
-        kept = KeptRows(self.folder, overwrite=not setup.job.refresh) if setup.keeps_rows else None
+        kept = kept_rows(setup, self.store.identity) if setup.keeps_rows else None
         files, own_tables = outputs(setup, self.sites, str(aside), self.store.identity, kept)
         at, say = setup.known_at, partial(_told, self.store, setup.crawl)
         self.keeping = keep(setup, self.reader, self.folder, say, stop)

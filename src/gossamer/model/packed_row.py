@@ -27,6 +27,7 @@ class PackedRow(msgspec.Struct, array_like=True):
     sketch: tuple[bytes, bytes] | None
     once: bool
     lacks: tuple[str, ...] = ()
+    needs: dict[str, Any] | None = None
 
 
 def pack_row(row: Row) -> PackedRow:
@@ -34,7 +35,7 @@ def pack_row(row: Row) -> PackedRow:
     form = 0 if isinstance(row.data, PageRecord) else 1 if isinstance(row.data, Edge) else 2
     data = _encode(_plain(row.data) if form == 2 else row.data)
     sketch = None if row.sketch is None else (row.sketch.same, row.sketch.near)
-    return PackedRow(row.kind, _plain(row.key), form, data, row.run, sketch, row.once, row.lacks)
+    return PackedRow(row.kind, _plain(row.key), form, data, row.run, sketch, row.once, row.lacks, row.needs)
 
 
 def unpack_row(one: PackedRow) -> Row:
@@ -45,7 +46,7 @@ def unpack_row(one: PackedRow) -> Row:
         data = msgspec.msgpack.decode(one.data, type=_KINDS[one.form])
     sketch = None if one.sketch is None else Sketch(*one.sketch)
     key = one.key if isinstance(one.key, str) else _extended(one.key.code, one.key.data)
-    return Row(one.kind, key, data, one.run, sketch, one.once, one.lacks)
+    return Row(one.kind, key, data, one.run, sketch, one.once, one.lacks, one.needs)
 
 
 def _plain(value: Any) -> Any:

@@ -148,6 +148,8 @@ class Row(msgspec.Struct):
     lacks: tuple[str, ...] = ()
     """Fields without a value that nearly all items of the last good runs have. Stores that keep items receive
     the row when the run is judged."""
+    needs: dict[str, Any] | None = None
+    """Of a page record: what its request has besides URL, depth and referrer (`KnownLine.needs`)."""
 
 
 RAW = "@raw"

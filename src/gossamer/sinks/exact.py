@@ -260,6 +260,13 @@ class ExactFile:
             sync_folder(folder)
             return size
 
+    def refuse_forgotten(self) -> None:
+        """Raises SinkError if the file contains rows of this crawl and the store has forgotten the crawl."""
+        if self._log is not None and not self._log.fresh and os.path.isfile(self.path):
+            with self._locked(create=False) as fd:
+                if os.fstat(fd).st_size:
+                    self._known(fd, self._log)
+
     def find(self, lengths: Mapping[str, int]) -> str | None:
         """Returns which output of `lengths` (path, committed length) the file is if it was moved here,
         otherwise None. Raises SinkError for an older copy."""

@@ -22,6 +22,7 @@ from gossamer.config.redaction import mask
 from gossamer.errors import SinkError
 from gossamer.model.packed_row import PackedRow, pack_row, unpack_row
 from gossamer.model.visit import Row
+from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.exact import ExactFile
 
 NAME, INCOMPLETE = "rows.kept", "rows.incomplete"
@@ -39,12 +40,19 @@ _decode = msgspec.msgpack.Decoder(list[PackedRow]).decode
 
 class KeptRows:
     """The FileSink of a crawl's kept rows. `overwrite`: a crawl that begins again drops the rows of its
-    earlier runs."""
+    earlier runs. `owner`, `log`: as in `ExactFile`."""
 
-    def __init__(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        owner: str = "",
+        log: AppendLog | None = None,
+    ) -> None:
         self.path = Path(folder) / NAME
         self._overwrite = overwrite
-        self._file = ExactFile(str(self.path), overwrite=overwrite, ends=b"")
+        self._file = ExactFile(str(self.path), overwrite=overwrite, owner=owner, ends=b"", log=log)
         self.close = self._file.close
 
     def target(self) -> str:
@@ -52,12 +60,16 @@ class KeptRows:
         return TARGET
 
     def prepare(self) -> int:
-        """Creates the file or cuts a torn last frame. Returns its length in bytes."""
+        """Creates the file, only for its owner because requests may hold secrets, or cuts a torn last frame.
+        Returns its length in bytes. Raises SinkError if the store has forgotten the crawl."""
+        self._file.refuse_forgotten()
         if self._overwrite:
             self.path.with_name(INCOMPLETE).unlink(missing_ok=True)
         elif self.path.exists():
             os.truncate(self.path, whole_length(self.path))
-        return self._file.prepare()
+        length = self._file.prepare()
+        self.path.chmod(0o600)
+        return length
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `interfaces.FileSink`."""

@@ -61,6 +61,9 @@ def note(visit: Visit, result: Page | Failure | None, by: str) -> None:
     needs = {name: value for name, value in needs.items() if name not in ("hops", "known")}
     if request.priority:
         needs["priority"] = request.priority
+    for row in visit.rows if needs else ():
+        if row.kind == "page":
+            row.needs = needs
     url = request.hops[0] if request.hops else request.url
     at = int(result.fetched_at) if result is not None else 0
     visit.seen = KnownLine(url, at, now, request.depth, request.referrer, needs)
