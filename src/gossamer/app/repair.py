@@ -212,7 +212,7 @@ async def _rebuild(
     if from_kept:
         os.truncate(kept, whole_length(kept))
     if kept.exists() and (from_kept or _rewrite_kept(kept, known, tables)):
-        outputs[TARGET] = str(kept.absolute())  # noqa: ASYNC240 - a short command
+        outputs[TARGET] = str(kept.absolute())
     await _commit(frontier, folder, record, store, outputs)
     await crawls.set(known.name, "stopped", "repaired: the same command goes on")
     say(f"crawl {known.name}: {links}; run the same command to go on")

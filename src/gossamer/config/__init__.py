@@ -1,2 +1,2 @@
-"""Settings, the values as people write them, references to secrets, redaction of secrets, optional
-dependencies."""
+"""The settings, the parsers of their values, references to secrets, the redaction of secrets, optional
+dependencies, and resource limits."""

@@ -1,7 +1,7 @@
-"""Files in the data folder: opened without following symbolic links.
+"""Opens files in the data folder without following symbolic links.
 
-The data folder itself may be a link. An entry inside it may not: a link there would make a crawl write to a
-file elsewhere.
+The data folder itself may be a link. An entry inside it may not, because a link there would make a crawl
+write to a file elsewhere.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Name = str | os.PathLike[str]
 
 
 def open_file(path: Name, flags: int, mode: int = 0o666, *, dir_fd: int | None = None) -> int:
-    """Opens a regular file, as os.open does. Also an `opener` for open(). `dir_fd`: the file's folder, if
-    that may have moved.
+    """Opens a regular file and returns its descriptor, as os.open does. Also usable as the `opener` of
+    open(). `dir_fd` is the descriptor of the file's folder, for a folder that may have moved.
 
-    Raises OSError, and ConfigError where a link, a fifo or a device has the file's name.
+    Raises OSError, and ConfigError if the path is a symbolic link, a folder, a fifo or a device.
     """
     try:
         name = path if dir_fd is None else os.path.basename(path)
@@ -28,7 +28,7 @@ def open_file(path: Name, flags: int, mode: int = 0o666, *, dir_fd: int | None =
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise _linked(path) from None
-        if error.errno in (errno.ENXIO, errno.EISDIR):  # a fifo without a reader, a socket; a folder
+        if error.errno in (errno.ENXIO, errno.EISDIR):  # a fifo without a reader, a socket, a folder
             raise _irregular(path) from None
         raise
     if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -38,23 +38,23 @@ def open_file(path: Name, flags: int, mode: int = 0o666, *, dir_fd: int | None =
 
 
 def make_folder(path: Name) -> None:
-    """Makes a folder inside the data folder, with its parents. Raises OSError; ConfigError where a link has
-    the folder's name."""
+    """Creates a folder inside the data folder, with its parents. Raises OSError, and ConfigError if the path
+    is a symbolic link."""
     refuse_link(path)
     os.makedirs(path, exist_ok=True)
 
 
 def refuse_link(*paths: Name) -> None:
-    """Raises ConfigError where one of the paths is a symbolic link: for libraries that open a file by its
-    name."""
+    """Raises ConfigError if one of the paths is a symbolic link. This is for libraries that open a file by
+    its name."""
     for path in paths:
         if os.path.islink(path):
             raise _linked(path)
 
 
 def refuse_links_in(*folders: Path) -> None:
-    """Raises ConfigError naming the first symbolic link among the entries of these folders, or a folder that
-    is a link."""
+    """Raises ConfigError if one of the folders, or an entry in one of them, is a symbolic link. The error
+    names the first link."""
     for folder in folders:
         refuse_link(folder)
         try:

@@ -1,4 +1,5 @@
-"""How a package that is not there is brought: the one command that works where gossamer runs from."""
+"""Builds the command that installs a missing optional dependency, for the way in which gossamer itself was
+installed."""
 
 from __future__ import annotations
 
@@ -8,24 +9,24 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-"""The checkout, where this is one."""
+"""The root of the checkout, if gossamer runs from one."""
 
 
 def install(extra: str) -> str:
-    """The command that installs an extra: the launcher's in a checkout, whose environment has no pip; else
-    pip's."""
+    """Returns the command that installs an extra. In a checkout this is the launcher, because the launcher's
+    environment has no pip. Elsewhere it is pip."""
     return f"{_launcher()} --with {extra}" if _launched() else f"pip install 'gossamer[{extra}]'"
 
 
 def newer(package: str, extra: str = "") -> str:
-    """The command that brings a newer release of a package, or one that got lost."""
+    """Returns the command that upgrades a package, or reinstalls one that is missing."""
     if not _launched():
         return f"pip install -U {package}"
     return f"rm -r {shlex.quote(f'{ROOT}/.venv')} && {_launcher()} --with {extra or 'parquet'}"
 
 
 def _launched() -> bool:
-    """Whether this is the environment that the launcher made."""
+    """Whether gossamer runs in the environment that the checkout's launcher created."""
     return (ROOT / "gossamer").is_file() and os.path.realpath(sys.prefix) == os.path.realpath(ROOT / ".venv")
 
 

@@ -1,5 +1,5 @@
-"""Secrets never reach an output: the function that masks text, and the type that keeps a secret from being
-printed."""
+"""Masks secrets in all output: the functions that mask text, and a type whose values never print as plain
+text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from urllib.parse import quote, quote_plus, unquote
 
 MASK = "***"
 
-_REFERENCE = r"\$\{(?:env|file):[^}\s@&#\"'<>]+\}"  # says where a secret is, and is none
-# our own hints say how a URL is written
+_REFERENCE = r"\$\{(?:env|file):[^}\s@&#\"'<>]+\}"  # names the place of a secret, is not a secret itself
+# a URL with placeholders, as in gossamer's own hints
 _FORM = rf"(?!(?:(?-i:USER(?::PASSWORD)?@HOST)|[\w.-]*:{_REFERENCE}@)[^\s@]*(?:\s|$))"
 _USERINFO = re.compile(rf"(?i)(?<!http)(?<!https)://{_FORM}[^\s\"'<>]*@|://{_FORM}[^/?#\s\"'<>]*@")
 _CREDENTIALS = re.compile(r"://([^/?#\s\"'<>]*)@")
-_NAME = (  # any words, then one that names a secret: `api_key`, `X-Amz-Signature`, `accessToken`, `PHPSESSID`
+_NAME = (  # any words, then a word for a secret: `api_key`, `X-Amz-Signature`, `accessToken`, `PHPSESSID`
     r"(?:[\w-]*[-_.])?(?:access|api|app|auth|client|private|refresh|secret|session|shared|signing|subscription|aws)*"
     r"(?:keys?|tokens?|sig|signature|hmac|passwords?|passwd|pwd|pass|secrets?|auth|authorization|credentials?|"
     r"sessions?|sess|sid|jwt|phpsessid|jsessionid|aspsessionid[a-z]*)(?:[-_.]?id)?(?:\[\w*\])?\]?"
@@ -52,16 +52,16 @@ _SCHEME = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/-]{6,}=*")
 
 _MOST_SECRETS = 1000
 _SHORT, _BARE = 4, 8
-"""Shorter secrets are left to the patterns below; shorter than `_BARE`, they are masked as whole words alone.
-"""
+"""Minimum lengths of registered secrets. Secrets shorter than `_SHORT` are masked only by the patterns above.
+Secrets shorter than `_BARE` are masked only as whole words."""
 _forms: dict[str, None] = {}
-"""The registered secrets in each form in which they are written."""
+"""The registered secrets in all their encodings. Used as an ordered set."""
 _known: list[re.Pattern[str]] = []
-"""The forms as one pattern, made when it is first needed."""
+"""The pattern that matches all of `_forms`, at most one entry. It is compiled at first use."""
 
 
 def register(*secrets: str) -> None:
-    """Mask these values wherever text leaves the process: as they are, percent-encoded, escaped, in base64."""
+    """Registers values to be masked in all output: in plain form, percent-encoded, escaped, and in base64."""
     for secret in secrets:
         if len(secret) < _SHORT or MASK in secret or secret in _forms or len(_forms) >= _MOST_SECRETS:
             continue
@@ -82,8 +82,8 @@ def register(*secrets: str) -> None:
 
 
 def register_in(text: str) -> None:
-    """Register the secrets in a URL, an option or a setting: passwords, values of parameters that are named
-    like secrets."""
+    """Registers the secrets in a URL, an option or a setting: passwords, and values of parameters with a
+    secret-like name."""
     for found in _CREDENTIALS.finditer(text):
         user, colon, password = found[1].partition(":")
         for one in (password, unquote(password)) if colon else (user, unquote(user)):
@@ -96,7 +96,7 @@ def register_in(text: str) -> None:
 
 
 def register_pair(user: str, password: str) -> None:
-    """Register a password, and the pair as an Authorization header has it."""
+    """Registers a password, and the base64 form of the pair in an Authorization header."""
     register(password, _base64(f"{user}:{password}".encode("utf-8", "replace")))
 
 
@@ -105,13 +105,14 @@ def _base64(raw: bytes) -> str:
 
 
 def _escaped(text: str) -> str:
-    """As JSON of ASCII alone has it."""
+    """Returns the text as ASCII-only JSON encodes it, without quotes."""
     plain = text.replace("\\", "\\\\").replace('"', '\\"')
     return "".join(one if one.isascii() else f"\\u{ord(one):04x}" for one in plain)
 
 
 def register_header(name: str, value: str) -> None:
-    """Register the value of a header that carries credentials; of a cookie each value."""
+    """Registers the value of a header that carries credentials. Of a cookie header, registers each cookie's
+    value."""
     if not _SECRET_LINE.match(f"{name}: x".encode("utf-8", "replace")) and not secretive(name):
         return
     register(value)
@@ -122,7 +123,7 @@ def register_header(name: str, value: str) -> None:
 
 
 def conceal(text: str) -> str:
-    """The text with the registered secrets replaced by `***`."""
+    """Returns the text with the registered secrets replaced by `***`."""
     if not _forms:
         return text
     if not _known:
@@ -133,7 +134,7 @@ def conceal(text: str) -> str:
 
 
 def concealed(value: object) -> object:
-    """A value made of dicts, lists and texts, with the registered secrets in its texts replaced by `***`."""
+    """Returns a value of nested dicts and lists with the registered secrets in its texts replaced by `***`."""
     if isinstance(value, str):
         return conceal(value)
     if isinstance(value, dict):
@@ -142,9 +143,9 @@ def concealed(value: object) -> object:
 
 
 def mask(text: str) -> str:
-    """The text with its secrets replaced by `***`: credentials in URLs, values of query parameters that are
-    named like a secret (key, token, signature, password, session ...), values of Authorization and Cookie
-    headers. Idempotent.
+    """Returns the text with its secrets replaced by `***`. These are the registered secrets, credentials in
+    URLs, the values of query parameters with a secret-like name (key, token, signature, password, session
+    ...), and the values of Authorization and Cookie headers. Idempotent.
 
     >>> mask("http://joe:pw@example.com/?page=2&api_key=abc#top")
     'http://***:***@example.com/?page=2&api_key=***#top'
@@ -165,7 +166,7 @@ def mask(text: str) -> str:
 
 
 def nameless(text: str) -> str:
-    """A URL without its user and password, all else as it is.
+    """Returns a URL with only its user name and password masked.
 
     >>> nameless("http://joe:pw@example.com/?key=1")
     'http://***:***@example.com/?key=1'
@@ -174,7 +175,7 @@ def nameless(text: str) -> str:
 
 
 def secretive(name: str) -> bool:
-    """Whether a field or parameter is named like a secret.
+    """Whether the name of a field or parameter suggests that its value is a secret.
 
     >>> secretive("user[password]"), secretive("email")
     (True, False)
@@ -197,20 +198,20 @@ _SECRET_WORDS = (b"cookie", b"key", b"token", b"auth", b"secret")
 
 
 def mask_head(head: bytes) -> bytes:
-    r"""The head of a request without the values of the headers whose names speak of a secret.
+    r"""Returns the head of an HTTP request with the values of secret headers replaced by `***`.
 
     >>> mask_head(b"GET / HTTP/1.1\r\nCookie: a=b\r\n\r\n")
     b'GET / HTTP/1.1\r\nCookie: ***\r\n\r\n'
     """
     small = head.lower()
-    if any(word in small for word in _SECRET_WORDS):  # a look at each line costs ten times that
+    if any(word in small for word in _SECRET_WORDS):  # testing each line costs ten times as much
         return _SECRET_LINE.sub(rb"\1: ***", head)
     return head
 
 
 class Secret:
-    """A secret value that prints as `***` everywhere; only `reveal()` gives it away. It is no `str` on
-    purpose: what joins or encodes it by mistake fails instead of leaking.
+    """A secret value that prints as `***`. Only `reveal()` returns the value. It is not a `str` on purpose,
+    so that joining or encoding it by mistake raises an error instead of leaking the secret.
 
     >>> key = Secret("abc")
     >>> f"{key}", repr(key), key.reveal()
@@ -224,7 +225,7 @@ class Secret:
         register(value)
 
     def reveal(self) -> str:
-        """The secret itself."""
+        """Returns the secret in plain text."""
         return self._value
 
     def __repr__(self) -> str:
@@ -241,20 +242,20 @@ class Secret:
 
 
 class MaskedStderr:
-    """Standard error without secrets. If nobody reads it, or its disk is full, the text is lost and the crawl
-    goes on."""
+    """A wrapper of standard error that masks secrets. If the pipe is closed or the disk is full, the text is
+    lost and the crawl continues."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
 
     def write(self, told: str) -> int:
-        """Write what can be written."""
+        """Writes the masked text. Write errors are ignored."""
         with contextlib.suppress(OSError):
             self._file.write(mask(told))
         return len(told)
 
     def flush(self) -> None:
-        """Flush what can be flushed."""
+        """Flushes the file. Errors are ignored."""
         with contextlib.suppress(OSError):
             self._file.flush()
 
@@ -263,7 +264,7 @@ class MaskedStderr:
 
 
 def mask_logs() -> None:
-    """Mask the records of `logging`, tracebacks included, whichever handler writes them."""
+    """Masks the records of `logging`, including tracebacks, for all handlers."""
     import logging
 
     make = logging.getLogRecordFactory()
@@ -274,7 +275,7 @@ def mask_logs() -> None:
         record = make(*given, **more)
         try:
             record.msg, record.args = mask(record.getMessage()), ()
-        except (TypeError, ValueError):  # its arguments do not fit: logging says so
+        except (TypeError, ValueError):  # the arguments do not fit the message: logging reports it
             return record
         if record.exc_info:
             record.exc_text = mask(logging.Formatter().formatException(record.exc_info))

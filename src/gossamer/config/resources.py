@@ -1,5 +1,5 @@
-"""What this process and its machine have left of their own: descriptors and memory. Linux tells most of it,
-other systems less."""
+"""Measures the open file descriptors and the memory that are left to this process and to its machine. Linux
+provides most of these numbers, other systems fewer."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from contextlib import suppress
 from pathlib import Path
 
 MAX_DESCRIPTORS = 65_536
-"""Up to which the soft limit is raised."""
+"""Maximum to which the soft limit of open files is raised."""
 RESERVED = 24
-"""Descriptors that visits leave to files, the store, look-ups and children."""
+"""Descriptors that are not used for visits: files, the store, DNS look-ups and child processes need them."""
 PER_VISIT = 2
-"""Descriptors of a visit: its connection, and one that is kept or looked up meanwhile."""
+"""Descriptors per visit: one for its connection, and one for a kept connection or a DNS look-up."""
 SCARCE_BYTES, SCARCE_SHARE = 48 << 20, 0.03
-"""Address space, and share of the memory, under which no more is taken on."""
+"""Minimum free address space in bytes, and minimum free share of the memory. Below one of them, memory counts
+as short."""
 CGROUPS = Path("/sys/fs/cgroup")
 
 
 def raise_descriptor_limit() -> None:
-    """Allow this process and its children as many open files as the hard limit does."""
+    """Raises the soft limit of open files for this process and its children to the hard limit, at most to
+    MAX_DESCRIPTORS."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < most:
@@ -30,7 +32,7 @@ def raise_descriptor_limit() -> None:
 
 
 def descriptors() -> tuple[int, int]:
-    """How many are open, and how many may be."""
+    """Returns the number of open descriptors and the maximum number."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
     for folder in ("/proc/self/fd", "/dev/fd"):
@@ -40,13 +42,13 @@ def descriptors() -> tuple[int, int]:
 
 
 def room_for_visits() -> int:
-    """How many visits at once the descriptors allow; at least 1."""
+    """Returns how many visits at once the free descriptors allow, at least 1."""
     used, allowed = descriptors()
     return max(1, (allowed - used - RESERVED) // PER_VISIT)
 
 
 def descriptors_short(n: int = 3) -> bool:
-    """Whether no `n` more files can be opened now."""
+    """Whether fewer than `n` further files can be opened now."""
     made = list[int]()
     try:
         made.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(n))
@@ -59,7 +61,8 @@ def descriptors_short(n: int = 3) -> bool:
 
 
 def memory_short() -> bool:
-    """Whether the address space (ulimit -v), the container's memory or the machine's is all but used up."""
+    """Whether the address space (ulimit -v), the container's memory or the machine's memory is nearly used
+    up."""
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if soft != resource.RLIM_INFINITY:
         with suppress(OSError, ValueError, IndexError):
@@ -70,7 +73,7 @@ def memory_short() -> bool:
 
 
 def memory(pid: int | str = "self") -> int:
-    """Resident bytes of a process."""
+    """Returns the resident memory of a process in bytes. For another process that cannot be read, returns 0."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
@@ -81,7 +84,8 @@ def memory(pid: int | str = "self") -> int:
 
 
 def free() -> float:
-    """The share of the machine's memory, or of the container's, that is free; 1.0 where nobody can tell."""
+    """Returns the free share of the machine's or the container's memory, whichever is smaller. Returns 1.0 if
+    it is unknown."""
     try:
         lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
         share = int(lines["MemAvailable"].split()[0]) / int(lines["MemTotal"].split()[0])
@@ -91,7 +95,7 @@ def free() -> float:
 
 
 def _cgroups() -> list[Path]:
-    """The control groups that this process is in, from its own up to the root."""
+    """Returns the control groups that contain this process, from the innermost one to the root."""
     own = CGROUPS
     with suppress(OSError, IndexError):
         (line,) = [

@@ -1,5 +1,5 @@
-"""Secrets that settings refer to: `${env:NAME}`, `${file:PATH}`. Most are put in when the settings are read;
-some stay references."""
+"""Resolves references to secrets in settings: `${env:NAME}` and `${file:PATH}`. Most are resolved when the
+settings are read. The settings in KEPT stay references."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from gossamer.config.redaction import Secret, register
 from gossamer.errors import ConfigError
 
 KEPT = ("unlocker_key", "session_key")
-"""Settings that stay references: what they name is read where it is needed, and travels nowhere."""
+"""Settings that stay references. Their secrets are read only where they are needed, and are never passed to
+other processes."""
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
 class WrittenValue(Protocol):
-    """A value and where it was written (`settings.WrittenValue`)."""
+    """A setting's value and the place where it was written (`settings.Given`)."""
 
     @property
     def where(self) -> str: ...
@@ -31,8 +32,9 @@ class WrittenValue(Protocol):
 
 
 def revealed(one: WrittenValue, env: Mapping[str, str], in_file: bool) -> object:
-    """The value with its references to secrets put in; within a URL a secret is percent-encoded. Raises
-    ValueError."""
+    """Returns the setting's value with its references replaced by the secrets. Within a URL a secret is
+    percent-encoded. Raises ValueError if a reference cannot be read, or if a secret is written where only
+    a reference may be. `in_file` says that the value comes from gossamer.toml."""
     value = one.value
     if one.name in KEPT:
         own = one.where in env and env[one.where] == value and not _REFERENCE.search(str(value))
@@ -61,7 +63,8 @@ def revealed(one: WrittenValue, env: Mapping[str, str], in_file: bool) -> object
 
 
 def secret(name: str, reference: str, environ: Mapping[str, str] | None = None) -> Secret:
-    """The secret that a setting refers to. Raises ConfigError where there is none."""
+    """Returns the secret that the setting `name` refers to. Raises ConfigError if the secret is missing or
+    empty."""
     found = _REFERENCE.fullmatch(reference)
     try:
         value = _read(found[1], found[2], os.environ if environ is None else environ) if found else ""
@@ -73,12 +76,13 @@ def secret(name: str, reference: str, environ: Mapping[str, str] | None = None) 
 
 
 def refers(text: str) -> bool:
-    """Whether a text has a reference in it."""
+    """Whether a text contains a reference to a secret."""
     return _REFERENCE.search(text) is not None
 
 
 def put_in(text: str, environ: Mapping[str, str] | None = None) -> str:
-    """The text with what it refers to. Raises ValueError where there is none, or nothing in it."""
+    """Returns the text with its references replaced by the secrets. Raises ValueError if a secret is missing
+    or empty."""
     env = os.environ if environ is None else environ
 
     def value(found: re.Match[str]) -> str:

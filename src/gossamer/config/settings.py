@@ -1,8 +1,9 @@
-"""The settings: flat, few, named as the options of `gossamer crawl`; read once, then frozen.
+"""The settings of a crawl. They are few and flat, named like the options of `gossamer crawl`, and immutable
+once read.
 
-`load` puts them together: the defaults, `gossamer.toml`, the environment (`GOSSAMER_DELAY`), `-s delay=2`,
-the options; what comes later wins. Secrets are referred to, `${env:NAME}` or `${file:PATH}`, never written
-into the file.
+`load` merges the sources: the defaults, `gossamer.toml`, environment variables (`GOSSAMER_DELAY`), `-s
+delay=2`, and the options. Later sources override earlier ones. Secrets are never written into the file. The
+file contains references to them: `${env:NAME}` or `${file:PATH}`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ PAGES_OF_A_HOST = 10_000
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """All settings, read and checked; `ABOUT` says what each means. Times in seconds, sizes in bytes."""
+    """All settings, parsed and checked. `ABOUT` describes each of them. Times are in seconds, sizes in bytes."""
 
     store: str | None = None
     data: str = ".gossamer"
@@ -46,7 +47,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     time_limit: float | None = None
     size_limit: int | None = None
     delay: tuple[float, float] | None = None
-    """Shortest and longest of a range; None: learned from the host."""
+    """The shortest and the longest delay. None: learned for each host."""
     per_host: int = 1
     polite_by: str = "host"
     rate: float | None = None
@@ -60,7 +61,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     browser: tuple[str, ...] = ("any",)
     session: float = 3600.0
     session_key: str | None = None
-    """Where it is, never the key."""
+    """A reference to the key, never the key itself."""
     proxies: tuple[str, ...] = ()
     rotation: str = "request"
     proxy_check: str | None = None
@@ -82,7 +83,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     ca_file: str | None = None
     unlocker: str | None = None
     unlocker_key: str | None = None
-    """Where the key is, never the key."""
+    """A reference to the key, never the key itself."""
     unlocker_shape: tuple[str, ...] = ()
     credits: int | None = None
     credits_daily: int | None = None
@@ -95,18 +96,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def agent(self) -> str:
-        """The User-Agent header in force."""
+        """The value of the User-Agent header: the setting, or the default."""
         return self.user_agent or f"gossamer/{__version__} (+{self.contact or PROJECT})"
 
     @property
     def page_cap(self) -> int:
-        """Page cap of a discovered host as the frontier wants it: negative when it was given, then it is
-        flat."""
+        """The page limit of a discovered host, in the form that the frontier expects. A limit that the user
+        set is negative, which means that it is the same for all hosts."""
         return PAGES_OF_A_HOST if self.host_pages is None else -self.host_pages
 
 
 class About(NamedTuple):
-    """One setting as a person writes it: how it is read, its JSON types, what it means."""
+    """The description of a setting: the parser of its value, its JSON types, and its meaning."""
 
     read: Callable[[Any], Any]
     types: str
@@ -131,8 +132,8 @@ ABOUT: dict[str, About] = {
     "cold": About(
         value_parsers.cold,
         "string",
-        "where the URLs of long queues wait: sqlite: in `data` (with the store of `data` the default), redis://HOST:PORT of "
-        "a server that keeps them on its disk, or off; ?hot=N: beyond so many of a host and priority (512)",
+        "where the URLs of long queues are stored: sqlite: in `data` (the default if the store is in `data`), redis://HOST:PORT of "
+        "a server that keeps them on its disk, or off; ?hot=N: URLs of a host and priority that stay in memory (512)",
     ),
     "user_agent": About(
         value_parsers.line, "string", "the User-Agent header; none: gossamer, its version and `contact`"
@@ -162,7 +163,7 @@ ABOUT: dict[str, About] = {
     "delay": About(
         value_parsers.delay,
         "number string",
-        "seconds from start to start at one host, or a range 5-10; none: learned",
+        "seconds between the starts of two requests to a host, or a range 5-10; none: learned",
     ),
     "per_host": About(partial(value_parsers.count, 1, 1000), "integer", "requests at once at one host"),
     "polite_by": About(
@@ -177,7 +178,7 @@ ABOUT: dict[str, About] = {
     "region": About(
         value_parsers.label,
         "string",
-        "of a crawl: where its hosts are asked from; of a worker: where it is. None: no matter",
+        "of a crawl: where a worker must be to serve its hosts; of a worker: where it is. None: anywhere",
     ),
     "retries": About(value_parsers.retries, _LIST, "the wait before each retry, as 1m,5m,30m; or none"),
     "concurrency": About(partial(value_parsers.count, 1, 10_000), "integer", "visits at once in a process"),
@@ -196,7 +197,9 @@ ABOUT: dict[str, About] = {
         value_parsers.span, "number string", "how long a site sees the same browser, in seconds or as 30m, 1h"
     ),
     "session_key": About(
-        value_parsers.reference, "string", "where the key is that seals log-ins: ${env:NAME} or ${file:PATH}"
+        value_parsers.reference,
+        "string",
+        "reference to the key that encrypts log-ins: ${env:NAME} or ${file:PATH}",
     ),
     "proxies": About(value_parsers.words, _LIST, "files of proxies; with them nothing goes out without one"),
     "rotation": About(
@@ -207,7 +210,7 @@ ABOUT: dict[str, About] = {
     "proxy_check": About(
         value_parsers.page,
         "string",
-        "URL that each proxy must bring in the background, and behind a blank a text that is in it",
+        "URL that each proxy must fetch in the background, then a space and a text that the page must contain",
     ),
     "chromium": About(
         value_parsers.line, "string", "program of the browser rung; none: Chromium or Chrome on PATH"
@@ -225,7 +228,7 @@ ABOUT: dict[str, About] = {
     "host_pages": About(
         partial(value_parsers.count, 1, _MOST),
         "integer",
-        "most pages of a host that is no seed's; none: up to 10,000 by its standing",
+        "most pages of a host without a seed; none: up to 10,000, depending on how many domains in good standing link to it",
     ),
     "host_bytes": About(
         value_parsers.size, "integer string", "most bytes of bodies of one host as received, or as 10M"
@@ -268,11 +271,13 @@ ABOUT: dict[str, About] = {
         "string",
         "API of the unlocker rung: scraperapi, zenrows, brightdata, zyte, scrapfly, with ?options, or the URL of another",
     ),
-    "unlocker_key": About(value_parsers.reference, "string", "where its key is: ${env:NAME} or ${file:PATH}"),
+    "unlocker_key": About(
+        value_parsers.reference, "string", "reference to the unlocker's key: ${env:NAME} or ${file:PATH}"
+    ),
     "unlocker_shape": About(
         value_parsers.texts,
         _LIST,
-        "what is sent to an unlocker given as a URL, and where its answer has what",
+        "the request to an unlocker given as a URL, and where its response has status, body and the rest",
     ),
     "credits": About(
         partial(value_parsers.count, 0, _MOST),
@@ -293,7 +298,7 @@ ABOUT: dict[str, About] = {
     "slice": About(
         value_parsers.span,
         "number string",
-        "how long a worker of a fleet crawls before it looks whether to go on",
+        "how long a worker of a fleet crawls before it checks whether to continue",
     ),
     "recycle_slices": About(
         partial(value_parsers.count, 1, 1_000_000),
@@ -310,7 +315,7 @@ ABOUT: dict[str, About] = {
 
 
 class Given(NamedTuple):
-    """A value and where it was written: `gossamer.toml`, `GOSSAMER_DELAY`, `-s delay=2`, `--delay`."""
+    """A setting's value and where it was written: `gossamer.toml`, `GOSSAMER_DELAY`, `-s delay=2`, `--delay`."""
 
     where: str
     name: str
@@ -323,10 +328,11 @@ def load(
     folder: str | os.PathLike[str] = ".",
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """The settings in force; `given` are `-s` and options, the later ones win. `folder`: where gossamer.toml
-    may lie.
+    """Reads all sources and returns the settings. `given` contains the `-s` values and the options, of which
+    later ones override earlier ones. `folder` is the folder that may contain gossamer.toml.
 
-    Raises ConfigError naming the source and the nearest setting; UsageError for an option (`--delay`).
+    Raises ConfigError for an invalid or unknown setting, and UsageError if it was an option (`--delay`). The
+    message names the source and suggests the most similar setting.
     """
     env = os.environ if environ is None else environ
     values: dict[str, Any] = {}
@@ -347,7 +353,7 @@ def load(
 
 
 def shown(settings: Settings) -> dict[str, Any]:
-    """The settings as plain values with secrets masked; `user_agent` is the one in force."""
+    """Returns the settings as plain values with secrets masked. `user_agent` is the header's actual value."""
     plain = msgspec.to_builtins(settings)
     plain["user_agent"] = settings.agent
     return {name: _masked(value) for name, value in plain.items()}
@@ -360,7 +366,7 @@ def _masked(value: Any) -> Any:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of gossamer.toml."""
+    """Returns the JSON Schema of gossamer.toml."""
     properties = {}
     for name, default in msgspec.to_builtins(Settings()).items():
         types = ABOUT[name].types.split()

@@ -1,7 +1,7 @@
-"""Values as people write them, read from text, numbers or lists: times, sizes, counts, lists, patterns,
-networks.
+"""Parses the values of settings and options from texts, numbers or lists: times, sizes, counts, lists,
+patterns, networks.
 
-Every reader returns the value or raises ValueError with a text that says what it should be.
+Each parser returns the parsed value, or raises ValueError with a message that describes the expected value.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ POLITE_BY = ("host", "domain", "ip")
 SEEN = ("default", "exact", "bloom")
 DUPLICATES = ("off", "exact", "near")
 RUNGS = ("plain", "impersonated", "browser", "unlocker")
-"""Those of this version, the cheapest first."""
-URLS = r",\s*(?=[A-Za-z][\w+]*://|$)"  # between URLs that may name several hosts
+"""The rungs of this version, the cheapest first."""
+URLS = r",\s*(?=[A-Za-z][\w+]*://|$)"  # a comma between URLs; one URL may contain commas between hosts
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LONGEST = 3650 * 86400
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
@@ -27,7 +27,8 @@ _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def seconds(value: object) -> float:
-    """A time in seconds: a number, or a text such as `90s`, `5m`, `2h`, `1h30m`. Raises ValueError.
+    """Parses a time in seconds: a number, or a text such as `90s`, `5m`, `2h`, `1h30m`. Raises ValueError,
+    also for more than ten years.
 
     >>> seconds("1h30m"), seconds(2), seconds("0.5")
     (5400.0, 2.0, 0.5)
@@ -46,14 +47,14 @@ def seconds(value: object) -> float:
 
 
 def span(value: object) -> float:
-    """A time in seconds above 0. Raises ValueError."""
+    """Parses a time above 0, in seconds. Raises ValueError."""
     if not (found := seconds(value)):
         raise ValueError("it is a time above 0, such as 30, 90s, 5m or 2h")
     return found
 
 
 def size(value: object) -> int:
-    """A number of bytes: a number, or a text such as `500k`, `10M`, `2G` (powers of 1,024). Raises
+    """Parses a number of bytes: a number, or a text such as `500k`, `10M`, `2G` (powers of 1,024). Raises
     ValueError.
 
     >>> size("16M"), size("1.5k"), size(1000)
@@ -75,7 +76,7 @@ def kept_size(value: object) -> int | None:
 
 
 def media_types(values: Any) -> tuple[str, ...]:
-    """Media types as `application/pdf` or `image/*`, sorted. Raises ValueError."""
+    """Checks media types such as `application/pdf` or `image/*` and returns them sorted. Raises ValueError."""
     several = (values,) if isinstance(values, str) else tuple(values)
     for one in several:
         if not isinstance(one, str) or not re.fullmatch(
@@ -86,8 +87,8 @@ def media_types(values: Any) -> tuple[str, ...]:
 
 
 def cold(value: object) -> str:
-    """Where long queues wait: `sqlite:`, `off`, or a server by URL, with its parameters, and `?hot=N`. Raises
-    ValueError."""
+    """Checks where the URLs of long queues are stored: `sqlite:`, `off`, or the URL of a server with its
+    parameters. Each except `off` may have `?hot=N`. Raises ValueError."""
     text = line(value)
     address, _, rest = text.partition("?")
     if not (server := re.match(r"(?:rediss?|valkeys?|unix)://.", address)) and address not in (
@@ -100,13 +101,14 @@ def cold(value: object) -> str:
     ]
     if rest and (address == "off" or any(not server or one.startswith("hot") for one in other)):
         raise ValueError(
-            "after ? stands hot=N, the URLs of a host and priority that stay in memory, from 2 to 4000"
+            "after ? write hot=N: how many URLs of a host and priority stay in memory, from 2 to 4000"
         )
     return text
 
 
 def duplicates(value: object) -> str:
-    """`off`, `exact` or `near`, and `?most=N`. Raises ValueError.
+    """Checks a mode of duplicate detection: `off`, `exact` or `near`, the last two optionally with `?most=N`.
+    Raises ValueError.
 
     >>> duplicates("near?most=5000")
     'near?most=5000'
@@ -114,19 +116,19 @@ def duplicates(value: object) -> str:
     word, _, rest = line(value).partition("?")
     one_of(DUPLICATES, word)
     if rest and (word == "off" or not re.fullmatch(r"most=[1-9]\d{0,9}", rest)):
-        raise ValueError("after ? stands most=N, the groups that are kept")
+        raise ValueError("after ? write most=N: how many groups of duplicates are kept")
     return line(value)
 
 
 def scalar(value: object) -> str:
-    """One number or text, as text."""
+    """Returns one number or text as text. Raises ValueError for any other type."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError("it is one number or text")
     return str(value)
 
 
 def count(least: int, most: int, value: object) -> int:
-    """A whole number within bounds."""
+    """Parses a whole number from `least` to `most`. Raises ValueError."""
     text = scalar(value).strip().replace("_", "").replace(",", "")
     if not re.fullmatch(r"-?\d{1,18}", text) or not least <= int(text) <= most:
         raise ValueError(f"it is a whole number from {least}" + (f" to {most}" if most < 1 << 53 else ""))
@@ -134,7 +136,7 @@ def count(least: int, most: int, value: object) -> int:
 
 
 def rate(value: object) -> float:
-    """A number above 0."""
+    """Parses a number above 0, in requests per second. Raises ValueError."""
     text = scalar(value).strip()
     if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) or not float(text):
         raise ValueError("it is a number of requests a second, above 0")
@@ -142,7 +144,7 @@ def rate(value: object) -> float:
 
 
 def flag(value: object) -> bool:
-    """true or false."""
+    """Parses true or false. Also accepts yes, no, on, off, 1 and 0. Raises ValueError."""
     words = {
         "true": True,
         "1": True,
@@ -161,14 +163,15 @@ def flag(value: object) -> bool:
 
 
 def one_of(words: tuple[str, ...], value: object) -> str:
-    """One of a few words."""
+    """Checks that a value is one of `words`. Raises ValueError."""
     if value not in words:
         raise ValueError(f"it is one of {', '.join(words)}" + nearest(str(value), words))
     return str(value)
 
 
 def delay(value: object) -> tuple[float, float]:
-    """Seconds, or a range of them: `2`, `5-10`, `500ms`."""
+    """Parses a time, or a range of times, into (shortest, longest) in seconds: `2`, `5-10`, `500ms`. Raises
+    ValueError."""
     low, dash, high = scalar(value).partition("-")
     span = (seconds(low), seconds(high if dash else low))
     if span[0] > span[1]:
@@ -177,7 +180,7 @@ def delay(value: object) -> tuple[float, float]:
 
 
 def retries(value: object) -> tuple[float, ...]:
-    """The wait before each retry: `1m,5m,30m`, or `none`."""
+    """Parses the waits before each retry, in seconds: `1m,5m,30m`, or `none`. Raises ValueError."""
     if value in ("none", "", []):
         return ()
     waits = tuple(seconds(wait) for wait in listed(value))
@@ -187,12 +190,12 @@ def retries(value: object) -> tuple[float, ...]:
 
 
 def processes(value: object) -> int | str:
-    """A number of processes, or `auto`."""
+    """Parses a number of processes from 1 to 256, or `auto`. Raises ValueError."""
     return "auto" if value == "auto" else count(1, 256, value)
 
 
 def ladder(value: object) -> tuple[str, ...]:
-    """Rungs, in the order they are tried."""
+    """Parses a list of rungs, in the order in which they are tried. Raises ValueError."""
     rungs = tuple(str(rung).strip() for rung in listed(value))
     for rung in rungs:
         if rung not in RUNGS:
@@ -201,26 +204,28 @@ def ladder(value: object) -> tuple[str, ...]:
 
 
 def page(value: object) -> str:
-    """A URL, and behind a blank a text.
+    """Checks a URL that may be followed by a space and a text. Raises ValueError.
 
     >>> page("http://example.com/ Example Domain")
     'http://example.com/ Example Domain'
     """
     url = scalar(value).partition(" ")[0]
     if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", url):
-        raise ValueError("it is a URL, and behind a blank a text of its page")
+        raise ValueError("it is a URL, which may be followed by a space and a text that its page contains")
     return scalar(value).strip()
 
 
 def listed(value: object, between: str = ",") -> list[Any]:
-    """A list, or the parts of a text between commas."""
+    """Returns a list unchanged except for empty members, or the parts of a text between separators. `between`
+    is a regular expression."""
     if isinstance(value, list | tuple):
         return [part for part in value if part != ""]
     return [part.strip() for part in re.split(between, scalar(value)) if part.strip()]
 
 
 def patterns(value: object) -> tuple[str, ...]:
-    """Regular expressions, checked; one text is one pattern, for it may hold a comma."""
+    """Checks one or several regular expressions. A text is one expression, because it may contain commas.
+    Raises ValueError."""
     found = value if isinstance(value, list | tuple) else [value]
     for pattern in found:
         try:
@@ -231,7 +236,7 @@ def patterns(value: object) -> tuple[str, ...]:
 
 
 def networks(value: object) -> tuple[str, ...]:
-    """Networks in CIDR form; an address alone is a network of one."""
+    """Parses networks in CIDR form. A single address is a network of one address. Raises ValueError."""
     import ipaddress
 
     try:
@@ -241,19 +246,19 @@ def networks(value: object) -> tuple[str, ...]:
 
 
 def ports(value: object) -> tuple[int, ...]:
-    """Port numbers."""
+    """Parses a list of port numbers. Raises ValueError."""
     return tuple(
         count(1, 65535, port) for port in (value if isinstance(value, list | tuple) else listed(value))
     )
 
 
 def words(value: object, between: str = ",") -> tuple[str, ...]:
-    """Words of a list."""
+    """Parses a list of words."""
     return tuple(map(str, listed(value, between)))
 
 
 def label(value: object) -> str:
-    """The name of a lane or a region.
+    """Checks the name of a lane or a region. Raises ValueError.
 
     >>> label("eu-west_1")
     'eu-west_1'
@@ -265,16 +270,17 @@ def label(value: object) -> str:
 
 
 def lane(value: object) -> str:
-    """The name of a lane. Some are keys that stand beside the queues in the broker, or in a store that is the
-    broker, too."""
+    """Checks the name of a lane. Some names are reserved because they are also keys in the broker, or in a
+    store that serves as the broker. Raises ValueError."""
     text = label(value)
     if text in ("unacked", "unacked_index", "unacked_mutex", "gossamer"):
-        raise ValueError("it is a name that is kept for what stands beside the queues")
+        raise ValueError("it is a reserved name: the broker has a key with this name")
     return text
 
 
 def reference(value: object) -> str:
-    """Where a secret is: `${env:NAME}` or `${file:PATH}`; never the secret itself."""
+    """Checks a reference to a secret: `${env:NAME}` or `${file:PATH}`. Raises ValueError for anything else,
+    such as the secret itself."""
     text = scalar(value).strip()
     if not re.fullmatch(r"\$\{(?:env|file):[^}]+\}", text):
         raise ValueError("a secret does not belong here: write ${env:NAME} or ${file:PATH}")
@@ -282,12 +288,13 @@ def reference(value: object) -> str:
 
 
 def texts(value: object) -> tuple[str, ...]:
-    """Texts of one line; one text is one of them, for it may hold a comma."""
+    """Checks one or several one-line texts. A text is one entry, because it may contain commas. Raises
+    ValueError."""
     return tuple(map(line, value if isinstance(value, list | tuple) else [value]))
 
 
 def line(value: object) -> str:
-    """A text of one line."""
+    """Checks a text of one line and returns it stripped. Raises ValueError."""
     text = scalar(value).strip()
     if not text or not text.isprintable():
         raise ValueError("it is a text of one line")
@@ -295,7 +302,7 @@ def line(value: object) -> str:
 
 
 def file(value: object) -> str:
-    """A file that exists."""
+    """Checks that a file exists and returns its path. Raises ValueError."""
     path = Path(line(value)).expanduser()
     if not path.is_file():
         raise ValueError("there is no such file")
@@ -303,7 +310,7 @@ def file(value: object) -> str:
 
 
 def store(value: object) -> str:
-    """The URL of a store."""
+    """Checks the URL of a store. Raises ValueError."""
     text = line(value)
     if not re.match(r"(?:(?:rediss?|valkeys?)(?:\+(?:sentinel|cluster|unix))?|unix)://", text):
         raise ValueError(
@@ -313,7 +320,7 @@ def store(value: object) -> str:
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """A remark that names the word meant, or nothing.
+    """Returns a hint that names the most similar word, or an empty text if no word is similar.
 
     >>> nearest("dealy", ["delay", "depth"])
     ' (did you mean delay?)'
@@ -323,7 +330,7 @@ def nearest(word: str, words: Iterable[str]) -> str:
 
 
 def headers(value: Any) -> dict[str, str]:
-    """Headers by name that a person may set for a host."""
+    """Checks headers that a site may set for a host, by name. Raises ValueError."""
     found = dict(value or {})
     for name, text in found.items():
         if not isinstance(name, str) or not _TOKEN.fullmatch(name) or name.lower() in _FRAMING:

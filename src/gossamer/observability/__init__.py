@@ -1,1 +1,2 @@
-"""The logs that a crawl writes about itself: one line per request in the attempts log."""
+"""The logs that a crawl writes about its own work: the attempts log with one line per request, and the log of
+known pages."""

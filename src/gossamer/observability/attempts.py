@@ -1,9 +1,9 @@
-"""The attempts log (one JSON line per request) and the log of known pages. All processes of a crawl share
-these files.
+"""Writes the attempts log (one JSON line per request) and the log of known pages. All processes of a crawl
+share these files.
 
-Lines are written before the claims are settled. So they are written at least once: after a kill, a request
-may have two lines. The file survives a kill of any process. After a power failure the last lines may be
-missing, because the file is not synced to disk.
+Lines are written before the claims are settled, so each line is written at least once. After a kill, a
+request may have two lines. The file survives a kill of any process. After a power failure the last lines may
+be missing, because the file is not synced to disk.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _STEP = 64 * 1024
 
 
 class AttemptsLog:
-    """Appends whole lines to `path`. Several processes may have the same file open. `mode`: permission bits
-    of a new file."""
+    """A writer that appends whole lines to the file at `path`. Several processes may have the same file open.
+    `mode` is the permission bits of a new file."""
 
     def __init__(self, path: str | os.PathLike[str], mode: int = 0o666) -> None:
         self.path, self._mode = Path(path), mode
@@ -34,8 +34,8 @@ class AttemptsLog:
         self._lines = msgspec.json.Encoder().encode_lines
 
     def write(self, lines: Sequence[Attempt] | Sequence[KnownLine]) -> None:
-        """Appends a batch. Raises DiskFull or SinkAway, after which the file contains no line of the batch,
-        and SinkError."""
+        """Appends a batch of lines. Raises DiskFull or SinkAway, after which the file contains no line of the
+        batch, or SinkError."""
         if not lines:
             return
         data = self._lines(lines)
@@ -74,7 +74,7 @@ class AttemptsLog:
 
 
 def _whole(fd: int, size: int) -> int:
-    """Cuts an incomplete last line that a killed process may have left. Returns the remaining length in
+    """Removes an incomplete last line that a killed process may have left. Returns the remaining length in
     bytes."""
     if not size or os.pread(fd, 1, size - 1) == b"\n":
         return size

@@ -1,4 +1,4 @@
-"""Prices as people write them: an amount and a currency out of a text."""
+"""Parses prices as people write them into an amount and a currency."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gossamer.parsing import price_words as words
 from gossamer.parsing.currencies import NATIONS, SHARED, spellings
 
 LONGEST = 500
-"""Characters of a text that are looked at: what is longer is no price."""
+"""Maximum number of characters of a text that are read. A longer text is not a price."""
 MOST = 20
-"""Numbers and currencies in it that are held against each other."""
+"""Maximum number of numbers, and of currencies, in a text that are compared."""
 _NUMBER = re.compile(
     r"(?=[\d.,−–-])(?:(?<![\d.,])|(?<=[^\W\d_][.,])|(?<=/[.,]))(?:[-−–]\s?)?"
     r"(?:\d[\d.,'’٬٫\u00a0\u202f\u2009 ]*\d|\d|(?<!\d['’ ])(?<![^\W\d_])(?<!/)[.,]{1,2}\d[\d.,]*)"
 )
-_SPLIT = re.compile(  # blanks within what may be a number, but that part no thousands
+_SPLIT = re.compile(  # spaces within a possible number that do not separate thousands
     r"(?<=\d)[ \u00a0\u202f\u2009](?:[ \u00a0\u202f\u2009]+|(?=\d{3}\d|\d\d?(?!\d)))|(?<=\d{4})[ \u00a0\u202f\u2009]+(?=\d)"
     r"|(?<=\d)[.,] +(?=\d\d?[.,]\d)"
 )
@@ -30,19 +30,19 @@ _PLAIN: dict[int, str | None] = {
         map(ord, "\u061c\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff")
     ),
 }
-"""What is read as another character, or passed over: wide marks, other blanks; marks of direction, blanks of
-no width."""
+"""Characters that are read as another one (full-width marks, unusual spaces) or dropped (direction marks,
+zero-width spaces)."""
 _THREE = {"BHD": ".", "JOD": ".", "KWD": ".", "LYD": ".", "OMR": ".", "TND": ".,"}
-"""Currencies of a thousand parts, and what their people write before three decimals."""
+"""Currencies with 1,000 subunits, each with the separators that come before three decimals."""
 _NOTHING = re.compile(r"[-−–][.,]\d\d(?!\d)")
-"""A dash in the place of nothing: -.95 are 95 Rappen."""
+"""A dash in place of a zero: `-.95` means 0.95."""
 _BLANKS = re.compile(r"[ \u00a0\u202f\u2009'’]")
 _POINT = re.compile(r"(?<=\d)[·⋅˙](?=\d)")
 _BARE = re.compile(r"\s*\d[\d ]*(?:[.,]\d{3})*(?:[.,]\d\d?)?\s*")
-_COLON = re.compile(r"(?<=\d):(?=\d\d ?(?:kr\b|SEK|:-))|(?<=kr \d\d):(?=\d\d(?!\d))")  # a Swede's: `99:90 kr`
+_COLON = re.compile(r"(?<=\d):(?=\d\d ?(?:kr\b|SEK|:-))|(?<=kr \d\d):(?=\d\d(?!\d))")  # Swedish: `99:90 kr`
 _SURE = re.compile(r"٫(\d+)$|['’](\d\d)$")
-"""Decimals behind what separates nothing else: the Arabic mark, and an apostrophe before two of them (12'50).
-"""
+"""Decimals after a separator that cannot separate thousands: the Arabic decimal mark, or an apostrophe before
+the last two digits (12'50)."""
 _TWO = re.compile(r"[.,]\d\d$")
 _CENTS = re.compile(r"(?:\s?[€$£]\s?(\d\d)|[€$£](\d{3}))(?![\d.,]|\s?[€$£])")
 _LETTERS = re.compile(r"(?<![^\W\d_])([A-Z]{1,3}) \$|\$ ?([A-Z]{2})(?![^\W\d_])")
@@ -53,7 +53,8 @@ _AFTER = re.compile(r"(?:[.,:][-–—]+)?\s*[千천万萬만億亿억]?\s*(?:F\
 
 
 class Price(msgspec.Struct, frozen=True):
-    """A price: `amount`, its `currency` as written (None when none was), and the ISO 4217 code it stands for."""
+    """A price: its `amount`, its `currency` as written (None if missing) and the currency's ISO 4217 code in
+    `iso`."""
 
     amount: Decimal | None
     currency: str | None
@@ -66,10 +67,10 @@ Span = tuple[int, int]
 def price(
     text: str | float | Decimal | None, currency: str | None = None, decimal: str | None = None
 ) -> Price | None:
-    """The price in a text, None when there is neither an amount nor a currency. Never raises.
+    """Returns the price in a text, or None if the text has neither an amount nor a currency. Never raises.
 
-    currency: a hint that is taken when the text names none (a text or a code); decimal: the decimal
-    separator, where known.
+    `currency` is a sign, name or code to use if the text names none. `decimal` is the decimal separator, if
+    known.
 
     >>> price("1.299,00 €").amount, price("$ 4,999").amount, price("22,90 €").iso
     (Decimal('1299.00'), Decimal('4999'), 'EUR')
@@ -91,7 +92,7 @@ def price(
 
 
 def _numbers(text: str) -> list[Span]:
-    """Where numbers stand; `12 99` is two, `1 299` is one; a percentage is none."""
+    """Returns the positions of numbers. `12 99` is two numbers, `1 299` is one. Percentages are left out."""
     found: list[Span] = []
     for match in _NUMBER.finditer(text):
         start = match.start()
@@ -103,7 +104,8 @@ def _numbers(text: str) -> list[Span]:
 
 
 def _written(text: str, numbers: list[Span]) -> list[Span]:
-    """Where the text names a currency: what is one anywhere, else what is one beside a number."""
+    """Returns the positions at which the text names a currency. Words with several meanings count only beside
+    a number, and only if there is no unambiguous name."""
     known = spellings()
     found = [match.span() for match in known.sure.finditer(text)][:MOST]
     if found or not numbers:
@@ -113,15 +115,15 @@ def _written(text: str, numbers: list[Span]) -> list[Span]:
 
 
 def _beside(text: str, at: Span, number: Span) -> bool:
-    """Whether nothing but blanks and a mark stands between a word and a number."""
+    """Whether a word and a number are adjacent, with at most spaces and a punctuation mark between them."""
     if at[1] <= number[0]:
         return _BEFORE.fullmatch(text, at[1], number[0]) is not None
     return at[0] >= number[1] and _AFTER.fullmatch(text, number[1], at[0]) is not None
 
 
 def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str | None:
-    """The currency as written: beside the first number, in the hint where it is clearer than a bare `$`, else
-    anywhere."""
+    """Returns the currency as written: the one nearest to the first number, or the one in the hint if the
+    text has none or a bare `$`."""
     known = spellings()
     near = (
         min(places, key=lambda at: _distance(at, numbers[0]))
@@ -134,14 +136,14 @@ def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str
         if named is None:
             clear = clear or next((match for match in known.unsure.finditer(hint) if len(match[0]) > 1), None)
             return clear[0] if clear else None
-        if clear and known.iso[clear[0]] == clear[0]:  # $12.50 where CAD is meant
+        if clear and known.iso[clear[0]] == clear[0]:  # the hint is a code: `$12.50` with the hint CAD
             return clear[0]
     return named
 
 
 def _iso(text: str, places: list[Span], named: str | None) -> str | None:
-    """The code of a currency; a bare `$` is the dollar whose code or letters the text has: `$12.00 CAD`, `AU
-    $12`."""
+    """Returns the ISO 4217 code of a currency. A bare `$` is the dollar whose code or letters occur in the
+    text: `$12.00 CAD`, `AU $12`."""
     known = spellings()
     if named == "$" and not words.LETTER.search(text):
         return "USD"
@@ -165,8 +167,8 @@ def _distance(one: Span, other: Span) -> int:
 def _amount(
     text: str, numbers: list[Span], places: list[Span], decimal: str | None, three: str
 ) -> Decimal | None:
-    """The number beside the currency, of a range the first; else the first one that is no date and has no
-    unit."""
+    """Returns the number beside the currency, or the lower end of a range. Without a currency, returns the
+    first number that is not a date and has no unit."""
     if not places and not _BARE.fullmatch(text):
         others = [match.span() for match in words.OTHER.finditer(text)]
         numbers = [
@@ -192,9 +194,8 @@ def _amount(
         while chosen and words.MYRIAD.fullmatch(text, numbers[chosen - 1][1], numbers[chosen][0]):
             chosen -= 1
     start, end = numbers[chosen]
-    after = (
-        "" if places and places[0][1] <= start else text[end:]
-    )  # where the currency stands before, no cents are behind
+    # no cents follow the amount if the currency comes first
+    after = "" if places and places[0][1] <= start else text[end:]
     value = _decimal(text[start:end], decimal, three, after)
     if value is None:
         return None
@@ -214,7 +215,7 @@ def _amount(
 def _scaled(
     value: Decimal, text: str, numbers: list[Span], decimal: str | None, places: list[Span]
 ) -> Decimal:
-    """The first number in the thousands, millions that are written after it: `1.5万円`, `12만 9,000원`, `₹ 2.35
+    """Returns the first number multiplied by the magnitude word after it: `1.5万円`, `12만 9,000원`, `₹ 2.35
     crore`."""
     if myriad := words.MYRIAD.match(text, numbers[0][1]):
         value *= 10 ** words.POWERS[myriad[1]]
@@ -236,8 +237,8 @@ def _present(
     decimal: str | None,
     three: str,
 ) -> tuple[int, Decimal]:
-    """The number that is the price now and what it is, where the chosen one is called a former one: `Was $50,
-    now $40`."""
+    """Returns the index and the value of the current price if the chosen number is labeled as a former price:
+    `Was $50, now $40`. Otherwise returns the chosen number."""
     former = _label(text, numbers, chosen, places)
     for other in range(chosen + 1, len(numbers)) if words.is_former(former) else ():
         beside = any(_beside(text, place, numbers[other]) for place in places)
@@ -252,7 +253,8 @@ def _present(
 
 
 def _label(text: str, numbers: list[Span], one: int, places: list[Span]) -> str:
-    """What stands between a number and the one before it, at most 40 characters, without currencies."""
+    """Returns the text between a number and the one before it, at most 40 characters, with currencies blanked
+    out."""
     start, end = max(numbers[one - 1][1] if one else 0, numbers[one][0] - 40), numbers[one][0]
     for low, high in places:
         if start <= low and high <= end:
@@ -261,23 +263,23 @@ def _label(text: str, numbers: list[Span], one: int, places: list[Span]) -> str:
 
 
 def _of_a_name(text: str, start: int, end: int) -> bool:
-    """Whether a number that starts there ends a name, and a price follows behind a dash."""
+    """Whether the number that begins at `start` ends a product name, and a dash and a price follow."""
     return any(words.NAMED.fullmatch(text, max(0, start - before), end) for before in (1, 2, 3))
 
 
 def _counts(text: str, one: Span, other: Span) -> bool:
-    """Whether of two numbers around a currency the first counts pieces and the other is the price: `Pack of 6
-    R$ 5,18`."""
+    """Whether the first of two numbers around a currency is a quantity and the second is the price: `Pack of
+    6 R$ 5,18`."""
     return text[slice(*one)].isdecimal() and _TWO.search(text[slice(*other)]) is not None
 
 
 def _digits(text: str, at: Span) -> int:
-    """Where the digits of a number begin, past its sign."""
+    """Returns the position of a number's first digit, after its sign."""
     return next((place for place in range(*at) if text[place] not in "-−– "), at[0])
 
 
 def _parts(text: str, numbers: list[Span], chosen: int, places: list[Span]) -> bool:
-    """Whether a whole number after its currency is followed by its parts, as in `$12 99`."""
+    """Whether the number after a whole amount is its cents, as in `$12 99`."""
     if chosen + 1 == len(numbers) or not any(_beside(text, place, numbers[chosen]) for place in places):
         return False
     (start, end), (low, high) = numbers[chosen], numbers[chosen + 1]
@@ -293,18 +295,19 @@ def _parts(text: str, numbers: list[Span], chosen: int, places: list[Span]) -> b
 
 
 def _minor(text: str, end: int, places: list[Span]) -> str | None:
-    """The hundredths that are named after a whole number and its currency, as in `12 руб. 50 коп.`."""
+    """Returns the hundredths that follow a whole amount and its currency with a name of their own, as in `12
+    руб. 50 коп.`."""
     after = next((place[1] for place in places if _AFTER.fullmatch(text, end, max(end, place[0]))), None)
     found = words.MINOR.match(text, after) if after is not None else None
     return found[1] if found else None
 
 
 def _decimal(raw: str, separator: str | None, three: str, after: str) -> Decimal | None:
-    """A number with its separators understood: the last of two kinds is the decimal one, a single one is by
-    its digits."""
+    """Parses a number and its separators. If it has two kinds of separators, the last one is the decimal
+    separator. A single separator is decided by the number of digits after it."""
     negative = raw.lstrip()[:1] in "-−–" and not _NOTHING.match(raw)
     digits = _BLANKS.sub("", raw.strip("-−– \u00a0")).replace("٬", ",").replace("٫", ".")
-    if digits[0] in ".,":  # .75 is a part; .750.30 and ..75 have a stray mark before them
+    if digits[0] in ".,":  # .75 is a fraction; .750.30 and ..75 begin with a stray mark
         digits = digits.lstrip(".,")
         digits = digits if "." in digits or "," in digits else f"0.{digits}"
     if not separator and not raw.isdecimal() and (sure := _SURE.search(raw)):
@@ -313,7 +316,7 @@ def _decimal(raw: str, separator: str | None, three: str, after: str) -> Decimal
     separator = separator or _separator(digits, three)
     whole, _, part = digits.rpartition(separator) if separator and separator in digits else (digits, "", "")
     clean = _bare(whole) + ("." + _bare(part) if part else "")
-    if not part and (cents := _CENTS.match(after)):  # 35€ 99
+    if not part and (cents := _CENTS.match(after)):  # `35€ 99`
         clean += "." + (cents[1] or cents[2])
     try:
         value = Decimal(clean)
@@ -327,7 +330,8 @@ def _bare(digits: str) -> str:
 
 
 def _separator(digits: str, three: str) -> str | None:
-    """The decimal separator of a number, or None; those in `three` may stand before three decimals."""
+    """Returns the decimal separator of a number, or None. The separators in `three` can come before three
+    decimals."""
     last = max(digits.rfind("."), digits.rfind(","))
     if last < 0:
         return None

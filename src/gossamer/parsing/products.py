@@ -1,9 +1,9 @@
-"""The brand that a product's page shows people.
+"""Reads the product that a page is about as one record: name, price, currency, SKU, GTIN, brand and
+availability.
 
-The price that a product's page shows people, of all the prices on it.
-
-A product page as one record: what it tells machines first, then its meta elements, then what it shows
-people; of numbers first what it shows beside a label."""
+The sources are tried in this order: structured data, meta elements, then the visible page and its scripts.
+For the SKU, a number that the page shows beside a label comes first.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ from gossamer.parsing.structured import of as structured_of
 
 
 def shown_brand(shop: Shop, name: str) -> str | None:
-    """What an element made for the brand says, else what stands beside such a label, else an element called
-    so, where the product's name has the same, else one beside the heading."""
+    """Returns the brand that the page shows for the product, or None. Sources, in this order: an element
+    marked as the brand (such as `itemprop=brand`), the text beside a brand label, an element with a brand
+    class whose text is also part of the product's name, and such an element near the heading."""
     for one in shop.tree.select("[itemprop~=brand], [data-brand], [data-product-brand], [id*='byline' i]")[
         :50
     ]:
@@ -57,7 +58,7 @@ def shown_brand(shop: Shop, name: str) -> str | None:
 
 
 def _called_so(shop: Shop) -> Iterator[Element]:
-    """The elements called a brand's or a maker's, and links to the pages of such."""
+    """Yields elements whose class or id names a brand or a manufacturer, then links to brand pages."""
     for element in shop.tree.select(words.MAKERS)[:MOST]:
         if words.MAKER.search(called(element)):
             yield element
@@ -69,7 +70,8 @@ def _called_so(shop: Shop) -> Iterator[Element]:
 
 
 def named_so(shop: Shop) -> str | None:
-    """What is called a product's brand anywhere on a page, without more that speaks for it."""
+    """Returns the text of the first element whose class or id contains `product-brand`, wherever the element
+    is on the page. This is the weakest sign of a brand, so it is tried last."""
     for element in shop.tree.select(words.MAKERS)[:MOST]:
         found = brand_in(told(element)) if words.BRANDED.search(called(element)) else None
         if found and not shop.elsewhere(element) and not of_site(found, shop.page.url):
@@ -78,7 +80,7 @@ def named_so(shop: Shop) -> str | None:
 
 
 def of_site(brand: str, url: str) -> bool:
-    """Whether a brand is what the site is called: its logo, most often."""
+    """Whether a brand equals a part of the site's host name. Such a brand usually comes from the site's logo."""
     letters = "".join(filter(str.isalnum, brand.lower()))
     return any(
         letters == label.replace("-", "")
@@ -88,7 +90,8 @@ def of_site(brand: str, url: str) -> bool:
 
 
 def brand_in(text: str) -> str | None:
-    """The brand in what is written beside it: `Brand: Acme`, `Visit the Acme Store`; None for what is none."""
+    """Returns the brand name in the text of a brand element, such as `Brand: Acme` or `Visit the Acme Store`.
+    Returns None if the text contains no brand."""
     text = words.LOGO.sub("", text[:200].partition(" | ")[0].strip(words.MARKS))
     label, bare = words.LABELLED.search(text), words.LABELS["brand"].match(text)
     if label is None and bare and text[bare.end() : bare.end() + 1] in ("", " "):
@@ -101,7 +104,8 @@ def brand_in(text: str) -> str | None:
 
 
 AHEAD: Final = 20
-"""Elements by which a price that is called the one of today is taken for nearer than it is."""
+"""Bonus for elements whose class or id names the current price. They rank as if they were this many elements
+closer to the heading."""
 _NEVER: Final = frozenset(
     ("script", "style", "del", "s", "strike", "body", "html", "form", "input", "select", "option", "template")
 )
@@ -110,8 +114,12 @@ _SEVERAL: Final = re.compile(r"\d\D{2,}\d")
 
 
 def shown_price(shop: Shop, hint: str | None) -> Price | None:
-    """The price beside the product's heading: of the elements called price, the first after it that is no
-    other one's; where none is called so, the first text that is a price and nothing more."""
+    """Returns the price nearest to the product's heading. Elements whose class or id names a price come
+    first; those that belong to other products are skipped. Without such an element, the first text that is
+    only a price counts.
+
+    `hint` is the currency to use if the text names none.
+    """
     listed = shop.tree.select("h1, h2, h3, h4, [class], [id], [itemprop], [data-testid], [data-test]")[
         :20_000
     ]
@@ -142,7 +150,8 @@ def shown_price(shop: Shop, hint: str | None) -> Price | None:
 
 
 def _price_text(element: Element) -> str:
-    """The text of an element that may be a price; empty for that of an old one."""
+    """Returns the text of an element that may contain a price. Returns an empty text if the element shows an
+    old price."""
     if _old(element):
         return ""
     text = next(filter(None, (attribute_of(element, name) for name in words.PRICED)), "") or said(element)
@@ -152,8 +161,8 @@ def _price_text(element: Element) -> str:
 
 
 def _doubtful(element: Element, text: str, found: Price) -> bool:
-    """Whether a price is not shown, one of several, or said to be another's: of before, without taxes, of a
-    month."""
+    """Whether a price is hidden, one of several in the text, or labeled as a different price: a former price,
+    a price without taxes, a monthly rate."""
     several = found.currency is not None and text.count(found.currency) > 1
     return several or hidden(element) or words.NOT_NOW.search(text) is not None
 
@@ -167,8 +176,8 @@ def _old(element: Element) -> bool:
 
 
 def _bare_price(shop: Shop, hint: str | None) -> Price | None:
-    """The first small text behind the heading that is a price with its currency and little more, else the
-    last before it."""
+    """Returns the first short text after the heading that consists of a price with its currency and little
+    else. If there is none, returns the last such text before the heading."""
     behind = not any(element == shop.heading for element, _ in shop.small)
     ahead = None
     for element, text in shop.small:
@@ -187,8 +196,9 @@ def _bare_price(shop: Shop, hint: str | None) -> Price | None:
 
 
 def currency_of(found: Price, url: str, language: str | None) -> str | None:
-    """The code of a price's currency: of a sign of several (`$ kr ¥ Rs`) that of its host's country, else of
-    its language's, else the most common.
+    """Returns the ISO 4217 code of a price's currency. A sign that several currencies share (`$ kr ¥ Rs`) is
+    resolved by the country code of the host, then by the page's language. Otherwise it stands for its most
+    common currency.
 
     >>> [currency_of(price("$1"), url, "en-AU") for url in ("https://shop.com.ar/a", "https://shop.example/a")]
     ['ARS', 'AUD']
@@ -202,7 +212,8 @@ def currency_of(found: Price, url: str, language: str | None) -> str | None:
         labels = (urlsplit(url).hostname or "").split(".")
     except ValueError:
         labels = [""]
-    country = "" if labels[-1] == "co" and labels[-2:-1] != ["com"] else labels[-1]  # sold to all the world
+    # .co is used worldwide, .com.co only in Colombia
+    country = "" if labels[-1] == "co" and labels[-2:-1] != ["com"] else labels[-1]
     speech, _, region = (language or "").lower().partition("-")
     return (
         known.get(country)
@@ -279,11 +290,11 @@ _AVAILABLE: Final = {
 
 
 def product(body: Body, url: str | None = None, content_type: str | None = None) -> dict[str, Any]:
-    """The product that a page is about. Takes any bytes, never raises.
+    """Returns the product that a page is about. Takes any bytes, never raises.
 
-    `name`, `price` (Decimal), `currency` (ISO 4217), `sku`, `gtin` (8, 12, 13 or 14 digits), `brand`,
-    `availability` (a word of schema.org: InStock, OutOfStock, PreOrder, ...); each None where the page does
-    not tell.
+    The keys are `name`, `price` (Decimal), `currency` (ISO 4217), `sku`, `gtin` (8, 12, 13 or 14 digits),
+    `brand` and `availability` (a schema.org value: InStock, OutOfStock, PreOrder, ...). A value that the page
+    does not contain is None.
 
     >>> page = b'<script type="application/ld+json">{"@type": "Product", "name": "A", "sku": 7,\\
     ... "offers": {"price": "5.00", "priceCurrency": "EUR", "availability": "http://schema.org/InStock"}}</script>'
@@ -294,7 +305,8 @@ def product(body: Body, url: str | None = None, content_type: str | None = None)
 
 
 def of(page: Document, found: dict[str, Any] | None = None) -> dict[str, Any]:
-    """`product` of a page that is parsed already, and of its structured data where that was read, too."""
+    """Does the same as `product` for a parsed page. `found` is the page's structured data, if it has been
+    read already."""
     record: dict[str, Any] = dict.fromkeys(FIELDS)
     spare: list[str] = []
     for many in nodes(found or structured_of(page)).values():
@@ -314,7 +326,9 @@ def of(page: Document, found: dict[str, Any] | None = None) -> dict[str, Any]:
 
 
 def _fill(record: dict[str, Any], more: dict[str, Any]) -> None:
-    """Take what is not known yet; a price and its currency go together."""
+    """Copies values into the fields of the record that are still None. A price and its currency belong
+    together: a record that has a price but no currency takes no currency from a source with a different
+    price."""
     if record["price"] is not None and record["currency"] is None and more.get("price") != record["price"]:
         more = {
             name: value for name, value in more.items() if name != "currency" or more.get("price") is None
@@ -325,8 +339,8 @@ def _fill(record: dict[str, Any], more: dict[str, Any]) -> None:
 
 
 def _main(many: list[Node], page: Document) -> Node | None:
-    """The product that a page is about, of those it tells of: the one whose address or name it shares, with a
-    price."""
+    """Returns the product that the page is about, or None. Candidates score for a name that matches the
+    page's title and heading, for the page's URL, for offers and for a SKU."""
     known = [
         one
         for one in many
@@ -359,7 +373,8 @@ def _path(url: str) -> str:
 
 
 def _alone(main: Node, many: list[Node]) -> bool:
-    """Whether no other product has the same name and another number: they would be sizes and colours of one."""
+    """Whether no other product has the same name and a different SKU. Such products are sizes and colors of
+    one product."""
     names, numbers = [*main.texts("name")], [*main.texts("sku")]
     return not any(
         one.types & _PRODUCTS and [*one.texts("name")] == names and [*one.texts("sku")] != numbers
@@ -368,7 +383,7 @@ def _alone(main: Node, many: list[Node]) -> bool:
 
 
 def _told(main: Node, url: str, alone: bool) -> dict[str, Any]:
-    """What a node says of its product, its offers and variants included."""
+    """Returns the fields of the product that a node describes, including its offers and variants."""
     variants = list(main.nodes("hasvariant", "model"))[:100]
     offers = [*_offers([main, *variants])]
     amount = _price(main, offers)
@@ -387,7 +402,7 @@ def _told(main: Node, url: str, alone: bool) -> dict[str, Any]:
 
 
 def _offers(many: Iterable[Node]) -> Iterator[Node]:
-    """Offers, and those within collections of them."""
+    """Yields the offers of the nodes, and the offers inside aggregate offers."""
     for one in many:
         if "offer" in one.types:
             yield one
@@ -397,7 +412,8 @@ def _offers(many: Iterable[Node]) -> Iterator[Node]:
 
 
 def _price(main: Node, offers: list[Node]) -> Price | None:
-    """The lowest price of what can be had, else of all offers."""
+    """Returns the lowest price of the available offers. If no available offer has a price, returns the lowest
+    price of all offers."""
     there = [
         one
         for one in offers
@@ -411,7 +427,8 @@ def _price(main: Node, offers: list[Node]) -> Price | None:
 
 
 def _priced(offer: Node) -> Price | None:
-    """The price of an offer: its own, its specification's, or the lowest of a range."""
+    """Returns the price of an offer: its own price, its price specification's, or the lowest price of a
+    range."""
     holders = [
         offer,
         *(
@@ -438,7 +455,7 @@ def _priced(offer: Node) -> Price | None:
 
 
 def _number(text: str, currency: str | None) -> Price | None:
-    """A machine's number (`1299.000`), else a price as people write it."""
+    """Parses a plain decimal number (`1299.000`) exactly, and any other text as a price written for people."""
     if re.fullmatch(r"[0-9]{1,12}(?:\.[0-9]{1,6})?", text):
         sign = price(f"1 {currency}") if currency else None
         return Price(Decimal(text), currency, sign.iso if sign else None)
@@ -450,8 +467,8 @@ def _last(text: str) -> str:
 
 
 def _shared(many: list[Node], url: str) -> str | None:
-    """The number of a product whose offers or variants have numbers of their own: what of them the page's
-    address has."""
+    """Returns the part of a SKU that offers or variants share: the longest beginning of one of their SKUs, of
+    at least 5 characters with a digit, that the page's URL contains."""
     address = url.lower()
     for number in list(
         dict.fromkeys(shop_page.bare(text) for one in many for text in one.texts("sku", "productid"))
@@ -463,7 +480,7 @@ def _shared(many: list[Node], url: str) -> str | None:
 
 
 def _gtin(texts: Iterable[str]) -> str | None:
-    """The first text that is a trade number: of its length, its check digit right."""
+    """Returns the first text that is a valid GTIN: 8, 12, 13 or 14 digits with a correct check digit."""
     for text in texts:
         digits = re.sub(r"[\s-]", "", text.rpartition(":")[2])[:20]
         if digits.isascii() and digits.isdigit() and len(digits) in (8, 12, 13, 14):
@@ -474,7 +491,8 @@ def _gtin(texts: Iterable[str]) -> str | None:
 
 
 def _availability(texts: Iterable[str]) -> str | None:
-    """What offers say together: in stock where any of them is."""
+    """Returns one availability for all offers: InStock if any offer is in stock, otherwise the first known
+    value."""
     found = [
         word
         for text in texts
@@ -484,7 +502,7 @@ def _availability(texts: Iterable[str]) -> str | None:
 
 
 def _metas(tree: turbohtml.Document) -> dict[str, Any]:
-    """What meta elements, and microdata properties outside of any item, say."""
+    """Returns the fields found in meta elements, including microdata properties outside of any item."""
     said: dict[str, str] = {}
     for meta in tree.select("meta[content]")[:2000]:
         for attribute in ("property", "name", "itemprop"):
@@ -508,7 +526,8 @@ def _metas(tree: turbohtml.Document) -> dict[str, Any]:
 
 
 def _shown(here: shop_page.Shop, record: dict[str, Any], spare: list[str]) -> dict[str, Any]:
-    """What a page shows of that which is not known yet, and what its scripts say."""
+    """Returns values for the fields that the record lacks, read from the visible page and its scripts.
+    `spare` contains the SKUs of the structured data, for a page that shows none."""
     page, found = here.page, dict[str, Any]()
     heading = " ".join(here.heading.text[:1000].split()) if here.heading else None
     if record["name"] is None:
@@ -549,5 +568,5 @@ def _shown(here: shop_page.Shop, record: dict[str, Any], spare: list[str]) -> di
 
 
 def _no_publisher(here: shop_page.Shop, brand: str | None) -> str | None:
-    """A brand, None for what the page calls the publisher."""
+    """Returns the brand, or None if the page labels this name as the publisher."""
     return None if brand in [one.strip() for one in here.labelled("publisher")] else brand

@@ -1,4 +1,5 @@
-"""RDFa Lite (vocab, typeof, property, resource, prefix; and about), as nodes of expanded JSON-LD."""
+"""Reads RDFa Lite (`vocab`, `typeof`, `property`, `resource`, `prefix`) and `about`. The result is nodes of
+expanded JSON-LD."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ from gossamer.parsing.microdata import Nearest, attribute, read
 Element = turbohtml.Element
 
 MOST: Final = 50_000
-"""Elements with RDFa that are read."""
+"""Maximum number of elements with RDFa attributes that are read."""
 CHARACTERS: Final = 8_000_000
-"""Characters of all values together."""
+"""Maximum number of characters of all values of a page together."""
 NAMES: Final = 20
-"""Names of a property, and types of a node."""
+"""Maximum number of names in a `property` attribute, and of types in a `typeof` attribute."""
 LONG: Final = 100
-"""Values of a property among which an equal one is looked for."""
+"""Duplicate values are removed as long as a property has at most this many values."""
 _MARKS: Final = "[property], [typeof], [vocab], [prefix], [about], [resource]"
 _PREFIX: Final = re.compile(r"([\w-]+):[ \t\n\r\f]++(\S++)")
 _INITIAL: Final = {
@@ -50,11 +51,11 @@ _INITIAL: Final = {
     "rev": "http://purl.org/stuff/rev#",
     "void": "http://rdfs.org/ns/void#",
 }
-"""Prefixes that need no declaration: the RDFa initial context, and Open Graph's."""
+"""Prefixes that need no declaration: the RDFa initial context and Open Graph's."""
 
 
 class _Scope(NamedTuple):
-    """What holds within an element."""
+    """The RDFa context inside an element: the subject, the vocabulary and the declared prefixes."""
 
     subject: str
     vocab: str
@@ -62,10 +63,11 @@ class _Scope(NamedTuple):
 
 
 def rdfa(tree: turbohtml.Document, url: str, resolve: Callable[[str], str]) -> list[dict[str, Any]]:
-    """The resources that a page describes; `resolve` makes a URL absolute. Never raises.
+    """Returns the resources that a page describes. `resolve` makes a URL absolute. Never raises.
 
-    A node is `@id` (the page's URL for what belongs to nothing else, `_:b0` for what has no name), `@type` (a
-    list), and property IRIs: lists of `{"@value": text}` or `{"@id": node}`.
+    A node has the keys `@id`, `@type` (a list) and one key per property IRI with a list of `{"@value": text}`
+    or `{"@id": node}`. The `@id` of a resource without an IRI is a blank node label such as `_:b0`.
+    Properties outside of any resource belong to the page's URL.
 
     >>> tree = turbohtml.parse('<p vocab="http://schema.org/" typeof=Book><b property=name>It</b>')
     >>> rdfa(tree, "", str)
@@ -100,7 +102,7 @@ class _RdfaReader:
         return [node for node in self._nodes.values() if len(node) > 1]
 
     def _read(self, element: Element, around: _Scope) -> _Scope:
-        """Take what an element says; what holds within it."""
+        """Adds the statements of an element to the nodes. Returns the scope for the element's descendants."""
         attributes = element.attrs
         vocab = attribute(element, "vocab").strip() if "vocab" in attributes else around.vocab
         prefixes = around.prefixes
@@ -162,8 +164,8 @@ class _RdfaReader:
         return {"@value": text}
 
     def _expanded(self, words: str, scope: _Scope) -> list[str]:
-        """Terms and prefixed names as IRIs; unknown prefixes stay as they are, terms without a vocabulary are
-        none."""
+        """Returns terms and prefixed names as IRIs. Names with an unknown prefix stay unchanged. Terms
+        without a vocabulary are dropped."""
         found = []
         for word in words.split()[:NAMES]:
             prefix, colon, rest = word.partition(":")

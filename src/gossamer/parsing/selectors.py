@@ -1,11 +1,11 @@
-"""Paths into JSON: `data.items[0].name`, `items[*].id`, `items[-1]["odd.name"]`.
+"""Selects parts of a page with CSS, XPath and JSON paths.
 
-Selections with the habits of the field: `css("h1::text").get()`, `xpath("//a/@href").getall()`,
-`re_first`, nesting.
+Selectors follow the conventions of parsel: `css("h1::text").get()`, `xpath("//a/@href").getall()`,
+`re_first`, and selectors on selected elements. They work on the page's one parsed tree. A selected node is an
+element or a text (a text node, an attribute value, a value of an XPath expression). The extensions of parsel
+to CSS and XPath are supported: `::text`, `::attr(name)`, `:contains("text")`, `has-class("name")`.
 
-Built on the page's one tree. A selected thing is an element or a text (a text node, an attribute, a value of
-XPath). What parsel adds to CSS and XPath is here, too: `::text`, `::attr(name)`, `:contains("text")`,
-`has-class("name")`.
+`pick` reads paths into JSON: `data.items[0].name`, `items[*].id`, `items[-1]["odd.name"]`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from gossamer.url import patterns
 _STEP = re.compile(r"""\.?(?:\[(?:(-?\d{1,9}|\*)|"([^"]*)"|'([^']*)')\]|([^.\[\]"'\s][^.\[\]"']*))""")
 
 EVERY = None
-"""The step `[*]`."""
+"""The step `[*]`: all members of a list."""
 
 
 def pick(value: Any, path: str) -> Any:
-    """What lies at a path in a value made of dicts and lists; None where there is nothing, a list for `[*]`.
+    """Returns the value at a path in nested dicts and lists. Returns None if nothing is at the path, and a
+    list for `[*]`.
 
-    Raises ValueError for what is no path.
+    Raises ValueError if the path is malformed.
 
     >>> pick({"items": [{"id": 1}, {"id": 2}]}, "items[*].id"), pick({"a": [1, 2]}, "a[-1]"), pick({"a": 1}, "b.c")
     ([1, 2], 2, None)
@@ -56,7 +57,7 @@ def _walk(value: Any, steps: tuple[str | int | None, ...], at: int) -> Any:
 
 @lru_cache(maxsize=500)
 def _steps(path: str) -> tuple[str | int | None, ...]:
-    """The steps of a path: names, places in a list, EVERY."""
+    """Returns the steps of a path: names, indexes of lists, and EVERY for `[*]`."""
     text = path.strip().removeprefix("$")
     steps: list[str | int | None] = []
     at = 0
@@ -85,7 +86,7 @@ _HAS_CLASS = re.compile(rf"has-class\(\s*({_QUOTED}(?:\s*,\s*{_QUOTED})*)\s*\)")
 
 
 class Selector:
-    """One selected thing."""
+    """A selected element or text."""
 
     __slots__ = ("node",)
 
@@ -93,17 +94,18 @@ class Selector:
         self.node = node
 
     def css(self, query: str) -> Selection:
-        """What a CSS selector finds, the thing itself included; `::text` gives text nodes, `::attr(name)`
-        values.
+        """Selects with CSS among the element itself and its descendants. `::text` returns text nodes,
+        `::attr(name)` attribute values.
 
-        What is found comes in the page's order. Raises ValueError for a bad selector.
+        The results are in document order. Raises ValueError for an invalid selector.
         """
         if isinstance(self.node, str):
             return Selection([])
         return Selection(_marked(self.node, query))
 
     def xpath(self, query: str, **variables: Any) -> Selection:
-        """What an XPath 1.0 expression gives; `$name` in it is a variable. Raises ValueError for a bad one."""
+        """Evaluates an XPath 1.0 expression. Each keyword argument `name` is the variable `$name` in it.
+        Raises ValueError for an invalid expression."""
         if isinstance(self.node, str):
             return Selection([])
         try:
@@ -115,24 +117,25 @@ class Selector:
         return Selection(found)
 
     def get(self) -> str:
-        """The text, or the element's HTML."""
+        """Returns the text, or the element's HTML."""
         return _html(self.node)
 
     def getall(self) -> list[str]:
-        """The same as a list of one."""
+        """Returns a list that contains only the result of `get`."""
         return [self.get()]
 
     def re(self, pattern: str | Pattern[str]) -> list[str]:
-        """What a regular expression finds in it: the groups when it has some, else the whole match."""
+        """Returns all matches of a regular expression in the text or HTML. If the expression has groups,
+        returns their texts instead of the whole matches."""
         text = self.get().replace("&nbsp;", "\u00a0")
         return [group for groups in patterns.matches(pattern, text) for group in groups]
 
     def re_first(self, pattern: str | Pattern[str], default: str | None = None) -> str | None:
-        """The first of `re`."""
+        """Returns the first result of `re`, or `default` if there is none."""
         return next(iter(self.re(pattern)), default)
 
     def price(self, query: str) -> Decimal | None:
-        """The amount of the first price in what a CSS selector finds, None when there is none."""
+        """Returns the amount of the first price in the elements that a CSS selector finds, or None."""
         from gossamer.parsing.prices import price
 
         for one in self.css(query):
@@ -143,14 +146,14 @@ class Selector:
 
     @property
     def attrib(self) -> dict[str, str]:
-        """The element's attributes."""
+        """The element's attributes; empty for a text."""
         if isinstance(self.node, str) or not hasattr(self.node, "attrs"):
             return {}
         return {name: _value(value) for name, value in self.node.attrs.items()}
 
     @property
     def text(self) -> str:
-        """All text in it, blanks folded."""
+        """All text in the node, with each run of white space as one space."""
         return " ".join((self.node if isinstance(self.node, str) else self.node.text).split())
 
     def __eq__(self, other: object) -> bool:
@@ -164,7 +167,7 @@ class Selector:
 
 
 class Selection(Sequence[Selector]):
-    """What was selected, in order; empty when nothing was. A thing becomes a Selector when it is looked at."""
+    """A sequence of selected nodes, which may be empty. A Selector is created only when an entry is accessed."""
 
     __slots__ = ("_nodes",)
 
@@ -185,32 +188,32 @@ class Selection(Sequence[Selector]):
         return map(Selector, self._nodes)
 
     def css(self, query: str) -> Selection:
-        """`css` of each."""
+        """Applies `Selector.css` to each entry and returns all results."""
         return Selection([found for one in self for found in one.css(query)._nodes])
 
     def xpath(self, query: str, **variables: Any) -> Selection:
-        """`xpath` of each."""
+        """Applies `Selector.xpath` to each entry and returns all results."""
         return Selection([found for one in self for found in one.xpath(query, **variables)._nodes])
 
     def get(self, default: str | None = None) -> str | None:
-        """The first as text or HTML."""
+        """Returns the first entry as text or HTML, or `default` if there are no entries."""
         return _html(self._nodes[0]) if self._nodes else default
 
     def getall(self) -> list[str]:
-        """Each as text or HTML."""
+        """Returns each entry as text or HTML."""
         return [_html(node) for node in self._nodes]
 
     def re(self, pattern: str | Pattern[str]) -> list[str]:
-        """What a regular expression finds in each."""
+        """Returns the matches of a regular expression in all entries."""
         return [found for one in self for found in one.re(pattern)]
 
     def re_first(self, pattern: str | Pattern[str], default: str | None = None) -> str | None:
-        """The first that the expression finds."""
+        """Returns the first match of the expression in any entry, or `default`."""
         return next(iter(self.re(pattern)), default)
 
     @property
     def attrib(self) -> dict[str, str]:
-        """The attributes of the first."""
+        """The attributes of the first entry; empty if there are no entries."""
         return self[0].attrib if self._nodes else {}
 
     def __repr__(self) -> str:
@@ -218,7 +221,7 @@ class Selection(Sequence[Selector]):
 
 
 def split(query: str) -> list[str]:
-    """The selectors of a list: at commas that stand in no bracket and no string.
+    """Splits a list of CSS selectors at its commas, except commas inside brackets and strings.
 
     >>> split("h1::text, a[title='x,y']")
     ['h1::text', "a[title='x,y']"]
@@ -240,7 +243,8 @@ def split(query: str) -> list[str]:
 
 
 def _marked(node: Any, query: str) -> list[Any]:
-    """What a selector finds; elements that `:contains()` means carry a mark meanwhile."""
+    """Selects with CSS, with support for `:contains()`. Each element that contains the text temporarily gets
+    an attribute, which replaces `:contains()` in the selector."""
     if ":contains(" not in query:
         return _found(node, query)
     marked: list[tuple[str, list[Any]]] = []
@@ -264,7 +268,7 @@ def _marked(node: Any, query: str) -> list[Any]:
 
 
 def _found(node: Any, query: str) -> list[Any]:
-    """Elements and texts, in the page's order."""
+    """Returns the elements and texts that a selector finds, in document order."""
     if "::" not in query:
         return _select(node, query)
     parts = _parts(query)
@@ -281,7 +285,8 @@ def _found(node: Any, query: str) -> list[Any]:
 
 
 def _select(node: Any, plain: str) -> list[Any]:
-    """The elements in a node, itself included, that a selector without pseudo-elements means."""
+    """Returns the elements that a selector without pseudo-elements finds: the node itself and its
+    descendants."""
     try:
         itself = [node] if isinstance(node, turbohtml.Element) and node.matches(plain) else []
         return itself + list(node.select(plain))
@@ -291,15 +296,16 @@ def _select(node: Any, plain: str) -> list[Any]:
 
 @lru_cache(maxsize=1000)
 def _parts(query: str) -> list[tuple[str, Callable[[list[Any], Any], list[Any]]]]:
-    """Each selector of a list, as `_taken`."""
+    """Parses each selector of a list with `_taken`."""
     return [_taken(part) for part in split(query)]
 
 
 def _taken(query: str) -> tuple[str, Callable[[list[Any], Any], list[Any]]]:
-    """A selector without its `::text` or `::attr()`, and what that takes of the elements found below a node.
+    """Splits a selector into its part without `::text` or `::attr()` and a function that extracts the texts
+    or attribute values. The function takes the elements found and the node they were searched in.
 
-    As in parsel `h1 ::text`, `h1 *::text` (and `::attr()` alike) mean the h1 itself, too; alone they mean all
-    there is.
+    As in parsel, `h1 ::text` and `h1 *::text` include the texts of the h1 itself. The same holds for
+    `::attr()`. A pseudo-element without a selector applies to all elements.
     """
     pseudo = _PSEUDO.search(query)
     if pseudo is None:
@@ -318,7 +324,7 @@ def _taken(query: str) -> tuple[str, Callable[[list[Any], Any], list[Any]]]:
 
 
 def _texts(elements: list[Any], node: Any) -> list[str]:
-    """The elements' own texts."""
+    """Returns the text nodes that are direct children of the elements, in document order."""
     if not _nested(elements):
         return [
             str(one.data)
@@ -333,8 +339,8 @@ def _texts(elements: list[Any], node: Any) -> list[str]:
 
 
 def _nested(elements: list[Any]) -> bool:
-    """Whether an element may lie in another one: then their texts are mixed. In the page's order one follows
-    on the other."""
+    """Whether an element may lie inside another one, so that their texts are interleaved. The elements are in
+    document order, so it suffices to compare each with the one before it."""
     for outer, inner in itertools.pairwise(elements):
         above = inner.parent
         for _ in range(100):
@@ -349,7 +355,7 @@ def _nested(elements: list[Any]) -> bool:
 
 
 def _has_class(match: re.Match[str]) -> str:
-    """parsel's `has-class()` in words of XPath 1.0."""
+    """Translates parsel's `has-class()` into XPath 1.0."""
     tests = (
         f"contains(concat(' ', normalize-space(@class), ' '), concat(' ', {one}, ' '))"
         for one in re.findall(_QUOTED, match[1])

@@ -1,10 +1,8 @@
-"""What the scripts of a shop's page say of its product: data layers, states, settings, in JSON or JavaScript.
+"""Reads what a product page shows to people, for pages without structured data: the heading, the values
+beside labels, the SKU, and whether the product is available, from words and buttons in many languages.
 
-Whether what a product's page sells can be had, by what the page shows: words, buttons, short texts, in the
-languages of many shops.
-
-What a product's page shows people: its heading, what stands beside a label, whether it can be bought. For
-pages that tell machines nothing."""
+Also reads product fields from the page's scripts: data layers, states and settings in JSON or JavaScript.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +19,19 @@ from gossamer.parsing import shop_words as words
 from gossamer.parsing.html import Document, attribute_of, once
 
 SCRIPTS: Final = 4_000_000
-"""Characters of scripts that are read."""
+"""Maximum number of characters of scripts read per page."""
 OBJECT: Final = 6000
-"""Characters around a name in which its object is."""
+"""Maximum distance in characters from a product's name to the braces of the object that contains it."""
 HITS: Final = 20
-"""Objects of a name that are looked at."""
+"""Maximum number of objects with the product's name that are read per page."""
 TRIES: Final = 1000
-"""Places of a name in a script that are tried."""
+"""Maximum number of occurrences of a name that are checked per script."""
 _BRACES: Final = re.compile(r"[{}]")
 _NAMED: Final = re.compile(r"""(?:name|title)\\?["']?\s?:\s?\\?["']$""", re.IGNORECASE)
 
 
 def scripts(tree: turbohtml.Document) -> list[str]:
-    """The texts of a page's scripts, in bounds."""
+    """Returns the texts of a page's scripts, up to the size limit."""
     found, left = [], SCRIPTS
     for script in tree.select("script")[:MOST]:
         if left > 0 and (text := script.text[:left]):
@@ -43,7 +41,8 @@ def scripts(tree: turbohtml.Document) -> list[str]:
 
 
 def embedded(texts: list[str], kind: str) -> str | None:
-    """The value of a kind (`sku brand currency`) in scripts, where all of them agree on one."""
+    """Returns the value of a field (`sku`, `brand` or `currency`) in scripts. Returns None if there is none,
+    or if the scripts contain different values."""
     found = set[str]()
     for text in texts:
         found.update(value for value in words.EMBEDDED[kind].findall(text) if value)
@@ -53,7 +52,8 @@ def embedded(texts: list[str], kind: str) -> str | None:
 
 
 def told_of(texts: list[str], name: str) -> dict[str, str]:
-    """What the objects in scripts that have the product's name say: `sku`, `brand`, `price`, `currency`."""
+    """Returns the fields of the objects in scripts that have the product's name: `sku`, `brand`, `price`,
+    `currency`."""
     found: dict[str, str] = {}
     forms = {form for form in (name, json.dumps(name)[1:-1], name.replace("/", "\\/")) if len(form) > 2}
     places = ((text, at) for form in sorted(forms) for text in texts for at in _places(text, form))
@@ -63,7 +63,7 @@ def told_of(texts: list[str], name: str) -> dict[str, str]:
 
 
 def _places(text: str, name: str) -> Iterator[int]:
-    """Where a text has a name as the value of a key for names."""
+    """Yields the positions at which a name is the value of a `name` or `title` key."""
     at = text.find(name)
     for _ in range(TRIES):
         if at < 0:
@@ -92,7 +92,7 @@ def _read(text: str, at: int, found: dict[str, str]) -> None:
 
 
 def _object(text: str, at: int) -> tuple[str, str]:
-    """The innermost object in which a place lies, without the objects in it, and with them."""
+    """Returns the text of the innermost object around a position, without its nested objects and with them."""
     start, depth = max(0, at - OBJECT), 0
     for brace in reversed([*_BRACES.finditer(text, start, at)]):
         depth += 1 if brace[0] == "}" else -1
@@ -119,7 +119,7 @@ def _object(text: str, at: int) -> tuple[str, str]:
 
 
 FRAME_DEPTH: Final = 30
-"""Ancestors of a button that are looked at for a header, a menu, a footer."""
+"""Maximum number of ancestors of a button that are checked for a header, a menu or a footer."""
 _STOCKED: Final = (
     '[id*="availab" i], [class*="availab" i], [class*="stock" i], [id*="stock" i], [class*="sold" i], [data-testid*="stock" i], '
     '[data-test*="stock" i], '
@@ -165,13 +165,14 @@ _STANDING: Final = {
         ("InStock", _THERE),
     )
 }
-"""What says each word of schema.org: anywhere in a text, and at its beginning."""
+"""Patterns for the availability values of schema.org. Each value has two: one that matches anywhere in a
+text, one for the beginning of a text."""
 _STOCK: Final = re.compile(
     r"(?:^|[\s_-])(?i:availab|stock|instock|outofstock|out-of-stock|sold|dispon|dispo(?![a-z])|verfuegbar|lager)|Availab|Stock|"
     r"SoldOut"
 )
-"""Elements that say whether a thing can be had: not those of what is unavailable among its variants or
-pictures."""
+"""Classes and ids of elements that show the product's availability. Names such as `unavailable` do not match,
+because they mark missing variants or pictures."""
 _BUY: Final = re.compile(
     r"add[\s_-]*to[\s_-]*(?:my[\s_-]*)?(?:cart|bag|basket|trolley)|buy[\s_-]*(?:it[\s_-]*)?now|(?:btn-|to-?)cart(?![a-z])|tobasket|"
     r"in den (?:warenkorb|einkaufswagen)|in die einkaufstasche|(?:jetzt|sofort)[ -]?kaufen|ajouter au panier|acheter|"
@@ -188,7 +189,7 @@ _FRAME: Final = re.compile(
     r"preview|flyout|count))(?![a-z])",
     re.IGNORECASE,
 )
-"""Classes and ids of the parts that every page of a shop has, whatever it shows."""
+"""Classes and ids of the page frame: the parts that all pages of a shop share."""
 _FRAMES: Final = frozenset(("header", "nav", "footer"))
 _FRAME_ROLES: Final = frozenset(("banner", "navigation", "contentinfo"))
 _CART: Final = re.compile(
@@ -196,18 +197,18 @@ _CART: Final = re.compile(
     r"winkelmand|ko[sš][ií]k|koszyk|varukorg|kurv|handlekurv|ostoskori|kos[aá]r|sepet|cos|korzina)(?:/view|/index)?(?:\.\w{2,5})?/?(?:[?#](?!.*add).*)?$",
     re.IGNORECASE,
 )
-"""Addresses of the cart itself: a link there shows it, and puts nothing in."""
+"""URLs of the shopping cart page. A link to this page shows the cart but adds nothing to it."""
 _MESSAGE: Final = re.compile(
     r"(?:notify|e-?mail|alert) me|back in stock|benachrichtig|prévenez|(?:m')?alerte[rz]|avísame|avise-?me|avvisami|powiadom|hlídat|"
     r"houd me op de hoogte|mail mij|bevaka|入荷",
     re.IGNORECASE,
 )
-"""Buttons to be told when a thing can be had again."""
+"""Texts of buttons that request a message when the product is available again."""
 
 
 def shown_availability(shop: Shop) -> str | None:
-    """A word of schema.org by what is said where it is said, by a button, or by a short text; None where
-    nothing tells."""
+    """Returns the availability that the page shows, as a schema.org value, or None. Elements for the
+    availability come first, then the buttons of the product, then short texts."""
     for element in shop.tree.select(_STOCKED)[:MOST]:
         text = said(element) if _STOCK.search(called(element)) and not hidden(element) else ""
         if 0 < len(text) < 400 and (word := standing(text)) and not shop.elsewhere(element):
@@ -229,8 +230,8 @@ def shown_availability(shop: Shop) -> str | None:
 
 
 def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
-    """What the buttons of the product itself offer, and whether any other button or form sells; one that only
-    promises a message stands for none to buy."""
+    """Returns the availability that the product's own buttons show, and whether any button or form on the
+    page sells something. A button that only offers a message on restocking means OutOfStock."""
     message = form = other = False
     for element in buttons:
         if _buys(element):
@@ -261,8 +262,8 @@ def _buys(element: Element) -> bool:
 
 
 def _of_the_frame(element: Element, shop: Shop) -> bool:
-    """Whether an element is part of what every page of the shop has: its header, menu, footer, small cart.
-    What is around the heading is not."""
+    """Whether an element is part of the page frame that all pages of a shop share: header, menu, footer,
+    small cart. Ancestors of the product's heading do not count as frame."""
     node: object = element
     for _ in range(FRAME_DEPTH):
         if not isinstance(node, Element) or node in shop.above:
@@ -276,7 +277,8 @@ def _of_the_frame(element: Element, shop: Shop) -> bool:
 
 
 def standing(text: str, whole: bool = False) -> str | None:
-    """The word of schema.org for what a text says of a thing's being there; `whole`: from its beginning.
+    """Returns the schema.org availability that a text expresses, or None. If `whole` is true, only a phrase
+    at the beginning of the text counts.
 
     >>> standing("Currently out of stock"), standing("Nicht auf Lager"), standing("Available for pre-order"), standing("red")
     ('OutOfStock', 'OutOfStock', 'PreOrder', None)
@@ -294,19 +296,21 @@ def standing(text: str, whole: bool = False) -> str | None:
 Element = turbohtml.Element
 
 MOST: Final = 400
-"""Elements of a kind that are looked at."""
+"""Maximum number of elements per selector that are examined."""
 NODES: Final = 60
-"""Nodes in an element whose text is read: what has more is a part of the page, not a value."""
+"""Maximum number of nodes in an element whose text is read. A larger element is a section of the page, not a
+value."""
 ABOVE: Final = 12
-"""Ancestors of an element that are looked at."""
+"""Maximum number of ancestors of an element that are examined."""
 NEAR: Final = 5
-"""Ancestors of a heading in which its product is."""
+"""Number of ancestors of the heading that count as near the product."""
 _UNSAID: Final = frozenset(("script", "style", "template"))
 _WORDS: Final = re.compile(r"\w+")
 
 
 class Shop:
-    """A product's page: its tree, the heading that names the product, and what is around that (`above`)."""
+    """A product page: its tree, the heading that names the product, and the ancestors of this heading
+    (`above`)."""
 
     def __init__(self, page: Document) -> None:
         self.page = page
@@ -319,14 +323,14 @@ class Shop:
 
     @once
     def small(self) -> list[tuple[Element, str]]:
-        """The small elements of a page that say something, with their texts."""
+        """Small elements with a text of 1 to 120 characters, each with its text."""
         found = [(element, said(element, 9)) for element in self._elements]
         return [(element, text) for element, text in found if 0 < len(text) <= 120]
 
     @once
     def _labels(self) -> list[tuple[Element, str, bool]]:
-        """Those of them that begin with a label of any kind, and whether they stand under no heading over
-        other products."""
+        """Small elements whose text begins with a known label, as (element, text, own). `own` is false below
+        a heading for other products, such as "Related products"."""
         found, others, under, behind = [], set[Element](), False, self.heading is None
         for one in self._elements:
             behind = behind or one == self.heading
@@ -350,7 +354,7 @@ class Shop:
         return self.tree.select("th, dt, td, li, strong, b, label, span, p, div, h1, h2, h3, h4, em")[:4000]
 
     def near(self, element: Element) -> bool:
-        """Whether an element is beside the heading, or around it."""
+        """Whether an element is an ancestor of the heading, or close to the heading."""
         return (
             element in self.above
             or self._beside in (element.parent, element.parent and element.parent.parent)
@@ -358,7 +362,7 @@ class Shop:
         )
 
     def elsewhere(self, element: Element) -> bool:
-        """Whether an element is about other products, or none. What is around the heading, too, is not."""
+        """Whether an element belongs to other products, or to no product. Ancestors of the heading never do."""
         for node in (element, *_ancestors(element, ABOVE)):
             if node in self.above or node.tag in ("body", "main"):
                 return False
@@ -369,8 +373,8 @@ class Shop:
         return False
 
     def labelled(self, kind: str, own: bool = False) -> Iterator[str]:
-        """The values that stand beside a label of a kind (`sku mpn brand publisher gtin`): in tables, lists,
-        after a colon; with `own` only those under no heading over other products."""
+        """Yields the values beside a label of a kind (`sku mpn brand publisher gtin`) in tables, in lists or
+        after a colon. If `own` is true, skips values below a heading for other products."""
         pattern = words.LABELS[kind]
         for element, text, mine in self._labels:
             found = pattern.match(text)
@@ -388,12 +392,12 @@ class Shop:
 
 
 def begins_more(element: Element) -> bool:
-    """Whether a heading begins what is about other products."""
+    """Whether an element is a heading for other products, such as "Related products"."""
     return element.tag in ("h2", "h3", "h4") and words.MORE.match(said(element, 20)) is not None
 
 
 def _heading(page: Document) -> Element | None:
-    """The heading that shares most words with the page's title and address, of equals the first."""
+    """Returns the `h1` that shares most words with the page's title and URL, the first one on a tie."""
     near = set(_WORDS.findall(f"{page.title or ''} {unquote(page.url[:2000]).replace('_', ' ')}".lower()))
     best: tuple[int, Element] | None = None
     for one in page.tree.select("h1")[:10]:
@@ -414,8 +418,9 @@ def _ancestors(element: Element, most: int) -> Iterator[Element]:
 
 
 def said(element: Element, most: int = NODES, struck: bool = True) -> str:
-    """The text of a small element, blanks folded, digits of different elements kept apart; empty for one of
-    more nodes. Not `struck`: without what is struck out, or called old, in it."""
+    """Returns the text of a small element, with white space normalized and a space between numbers of
+    different elements. Returns an empty text if the element has more than `most` nodes. If `struck` is
+    false, leaves out struck-through text and elements whose class or id marks an old price."""
     inner = element.children
     if len(inner) == 1 and isinstance(inner[0], turbohtml.Text) and element.tag not in _UNSAID:
         return " ".join(inner[0].text[:1000].split())
@@ -448,7 +453,7 @@ def _struck(element: Element) -> bool:
 
 
 def called(element: Element) -> str:
-    """What a page's makers call an element: its classes, id, and name for tests."""
+    """Returns the names that the page's authors gave an element: its classes, its id and its test attributes."""
     return " ".join(
         value if isinstance(value, str) else " ".join(value or ())
         for name, value in element.attrs.items()
@@ -457,12 +462,12 @@ def called(element: Element) -> str:
 
 
 def _pictured(element: Element) -> str:
-    """What the picture in an element is called."""
+    """Returns the alternative text of the first picture in an element."""
     return next((attribute_of(image, "alt") for image in element.select("img[alt]")[:1]), "").strip()
 
 
 def _beside(element: Element) -> str:
-    """The text of what follows an element, unless that is labelled itself."""
+    """Returns the text that follows an element, or an empty text if this text begins with a label of its own."""
     node = element.next_sibling
     for _ in range(5):
         text = (
@@ -481,14 +486,14 @@ def _beside(element: Element) -> str:
 
 
 def told(element: Element) -> str:
-    """What an element says by an attribute, its text, or the picture in it."""
+    """Returns the value of an element: an attribute, its text, or the alternative text of the picture in it."""
     text = attribute_of(element, "content") or attribute_of(element, "data-brand") or said(element)
     return text or (attribute_of(element, "alt") if element.tag == "img" else _pictured(element))
 
 
 def shown_number(shop: Shop) -> str | None:
-    """A product's number in an element made for it: around the heading, beside it, else anywhere, where it is
-    the only one."""
+    """Returns the product's SKU from an element marked as a SKU. Such an element counts if it contains the
+    heading, or if it is the only one near the heading or on the page."""
     held = [one for one in shop.tree.select(words.NUMBERED)[:MOST] if not shop.elsewhere(one)]
     around = [one for one in held if one in shop.above]
     near = [one for one in held if shop.near(one)]
@@ -505,7 +510,8 @@ def _number_of(element: Element) -> str | None:
 
 
 def held_number(shop: Shop) -> str | None:
-    """The number that an element around the heading, or beside it, holds for scripts."""
+    """Returns the product id that a data attribute contains for scripts, in an element that contains the
+    heading or is close to it."""
     for name in words.ENTITIES:
         for element in shop.tree.select(f"[{name}]")[:MOST]:
             text = attribute_of(element, name).strip()
@@ -515,7 +521,8 @@ def held_number(shop: Shop) -> str | None:
 
 
 def numbered(values: Iterable[str]) -> str | None:
-    """The first of what stands beside labels that is a number: with a digit, or of capitals in parts."""
+    """Returns the first value that begins with a product number: 3 to 30 characters that contain a digit, or
+    capitals with a hyphen or an underscore."""
     for value in values:
         word = value.partition(" ")[0].strip(".,;:()#[]\u200e")
         if 2 < len(word) <= 30 and (
@@ -526,7 +533,7 @@ def numbered(values: Iterable[str]) -> str | None:
 
 
 def bare(text: str) -> str:
-    """A number without what is written before (`sku:`) or behind it."""
+    """Returns a product number without the label before it (`sku:`) and the text after it."""
     text = text.replace("：", ":").rpartition(":")[2].strip()
     label = words.LABELS["sku"].match(text)
     if label and text[label.end() : label.end() + 1] in (" ", "#"):
@@ -536,7 +543,7 @@ def bare(text: str) -> str:
 
 
 def hidden(element: Element) -> bool:
-    """Whether an element itself says that it is not shown."""
+    """Whether an element's own attributes hide it."""
     return (
         "hidden" in element.attrs
         or "display:none" in attribute_of(element, "style").replace(" ", "")
@@ -545,7 +552,8 @@ def hidden(element: Element) -> bool:
 
 
 def number_in(url: str) -> str | None:
-    """The number by which an address names its product: a parameter's, else the last of its path."""
+    """Returns the product number in a URL: the value of a parameter such as `sku`, else the last number in
+    the path."""
     try:
         parts = urlsplit(url)
     except ValueError:

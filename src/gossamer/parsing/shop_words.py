@@ -1,4 +1,5 @@
-"""How shops write what `shop` looks for: classes, labels and phrases, in the languages of many shops."""
+"""Word lists and patterns with which `shop_page` and `products` read product pages: classes, labels and
+phrases in the languages of many shops."""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ CALLED: Final = frozenset(
         "data-cy",
     )
 )
-"""Attributes by which the makers of a page call its elements."""
+"""Attributes in which the authors of a page name its elements."""
 OTHERS: Final = re.compile(
     r"related|recommend|similar|carousel|upsell|up-sell|cross-?sell|also|sponsor|recently|accessor|bundle|"
     r"footer|minicart|mini-cart|(?<!product)(?<!product[-_])header|"
     r"\bnav|menu|breadcrumb|crumbs|review|shipping|delivery|versand|swiper|slick-|suggest|teaser|featured-product",
     re.IGNORECASE,
 )
-"""Classes and ids of what is about other products, or no product at all."""
+"""Classes and ids of page sections about other products, or about no product."""
 MORE: Final = re.compile(
     r"(?:related|similar|recommended|featured|suggested|other|more|recently viewed|popular|best ?sell\w+)\b.{0,20}\b(?:products?|"
     r"items?|articles?|viewed)|"
@@ -41,25 +42,25 @@ MORE: Final = re.compile(
     r"relaterade|liknande|andra|похожие|рекоменд|с этим товаром|関連|おすすめ|相关|推荐",
     re.IGNORECASE,
 )
-"""Headings over what is about other products."""
+"""Headings of sections about other products."""
 _BEFORE: Final = (
     r"(?<![a-z])(?:old|was)(?![a-z]{4})|(?-i:Old|Was)|before|strike|list-?price|rrp|uvp|pvp|msrp|crossed|original|previous|former|"
     r"anterior|antig[uo]|ancien|barr[eé]|statt|streich|alt(?:er)?-?preis|listino|vecchio|(?<![a-z])oud|przekre|(?<![a-z])stara|"
     r"puvodn|compare|-?text-?price"
 )
 STRUCK: Final = re.compile(_BEFORE, re.IGNORECASE)
-"""Classes and ids of prices of before."""
+"""Classes and ids of former prices."""
 OLD: Final = re.compile(
     rf"{_BEFORE}|regular|saving|discount-|unit|per-|from-|instal|label|(?<![a-z])range|filter|symbol|currency|month|basis",
     re.IGNORECASE,
 )
-"""Classes and ids of prices that are not the price."""
+"""Classes and ids of prices that are not the product's price, such as unit prices and savings."""
 NOW: Final = re.compile(
     r"final|current|special|(?<![a-z])(?:sale|sales|now)(?![a-z])|(?-i:Sale|Now)|selling|topay|actu[ae]l|atual|"
     r"aktuell|attuale|huidig|promo",
     re.IGNORECASE,
 )
-"""Classes and ids of the price of today."""
+"""Classes and ids of the current price."""
 NOT_NOW: Final = re.compile(
     r"\b(?:uvp|rrp|msrp|pvpr?|was|statt|listino|list price|reg\.?(?= )|bez dph|bez vat|bez daně|netto|"
     r"(?:excl?|exkl)(?:\.|luding|usive)? ?(?:of )?(?:tax|vat|btw|gst|mwst|ust|moms)|zzgl\.? (?:mwst|ust)|ht|hors taxes?|"
@@ -68,7 +69,7 @@ NOT_NOW: Final = re.compile(
     r"cuotas|prestações|rate[ni]?|instal\w+|\d+ ?x (?:de|sem|sin))(?!\w)|\+ ?iva|\bп/?м\b|税抜|/ ?mo(?:nth)?\b",
     re.IGNORECASE,
 )
-"""Texts of prices that are not the price: of before, without taxes, of a month."""
+"""Words beside prices that are not the current price: former prices, prices without taxes, monthly rates."""
 BARE_PRICE: Final = re.compile(r"[^\d%]{0,12}\d[\d.,'’ \u00a0\u202f]{0,14}[^\d%]{0,14}")
 PRICED: Final = ("content", "data-price", "data-product-price", "data-price-amount")
 PRICES: Final = (
@@ -125,13 +126,14 @@ LABELS: Final = {
 }
 ANY_LABEL: Final = re.compile("|".join(pattern.pattern for pattern in LABELS.values()), re.IGNORECASE)
 LABEL: Final = re.compile(r"[^\W\d_][\w .-]{1,24}:\s")
-"""A text that begins with a label of its own."""
+"""A text that begins with a label, such as `Weight: `."""
 NUMBERED: Final = (
     "[itemprop~=sku], [data-sku], [data-product-sku], [data-item-number], [class~=sku], [id=sku]"
 )
 HELD: Final = ("content", "data-sku", "data-product-sku", "data-item-number")
 ENTITIES: Final = ("data-product-id", "data-pid", "data-item-id", "data-article-id")
-"""Attributes by which scripts know a product: a number of the shop's, where it shows no better one."""
+"""Attributes that contain a product id of the shop for its scripts. Used for pages that show no better
+number."""
 MARKS: Final = " \n\t\r:：#№.\u200e\u200f\u202a\xa0-–|"
 SAYS: Final = re.compile(r"[\s\u200e]*[:：|–]|\s+-\s")
 APART: Final = frozenset(("br", "p", "div", "li", "td", "th", "tr", "dt", "dd"))
@@ -174,7 +176,7 @@ OF_MAKER: Final = re.compile(
     r"producent|znacky|znacka|vyrobc[ei])[/_=-][\w%]",
     re.IGNORECASE,
 )
-"""Addresses of pages of a brand."""
+"""URLs of brand pages."""
 CURRENCY: Final = re.compile(
     r"""\\?["']?currency(?:Code)?\\?["']?\s?:\s?\\?["']([A-Z]{3})\\?["']""", re.IGNORECASE
 )
@@ -192,7 +194,7 @@ EMBEDDED: Final = {
 
 
 def _keyed(keys: str, value: str) -> re.Pattern[str]:
-    """A key of an object, with its value."""
+    """Returns a pattern for one of several keys of an object, followed by the value."""
     return re.compile(
         rf"""(?:[{{,\s"']|^)(?:{keys})\\?["']?\s?:\s?\\?["']?({value})\\?["']?\s*(?:[,}}\]\n]|$)"""
     )
@@ -217,8 +219,8 @@ STATE: Final = {
     "price": (_keyed(r"price|item_price|salePrice", r"\d{1,9}\.\d\d?"),),
     "currency": (_keyed(r"currency|currencyCode|priceCurrency", "[A-Z]{3}"),),
 }
-"""What an object of a product says, by keys, the better ones first. A price has decimals: one without may be
-in cents."""
+"""Patterns for the fields of a product object in a script, the most reliable keys first. A price must have
+decimals, because one without may be in cents."""
 LOGO: Final = re.compile(r"^logo (?:of |von |de )?|[ -]+logo$", re.IGNORECASE)
 STORE: Final = re.compile(
     r"(?:visit|besuchen? sie|besuche|visita|visitez|visite|bezoek|odwiedź|besök) (?:the |den |lo |la |le |de |a loja |"
@@ -260,4 +262,4 @@ SIGNS: Final = {
     "¥": {"cn": "CNY", "zh": "CNY", "jp": "JPY", "ja": "JPY"},
     "rs": {"pk": "PKR", "lk": "LKR", "np": "NPR", "mu": "MUR", "in": "INR"},
 }
-"""What a sign of several currencies is in a country, or to a language."""
+"""Currencies that share a sign, by country code or language code."""

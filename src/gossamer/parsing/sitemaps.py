@@ -1,15 +1,12 @@
-"""The text of a sitemap or feed: out of its gzip, within bounds, in its encoding.
+"""Reads the URLs of sitemaps and feeds: XML (urlset, index), plain text, RSS and Atom, gzipped or not.
 
-Sitemaps and feeds: URLs out of what a host serves as one. XML (urlset, index), plain text, RSS, Atom; gzip
-or not.
+The XML scanner reads only the few elements that matter, in one pass. It never expands an entity, resolves a
+name or builds a tree, so an XML bomb has no effect. A stray `&`, a missing end tag or a truncated file loses
+only the broken part. A document with a DTD is refused as a whole, except RSS 0.91.
 
-A scanner of our own reads the few elements that matter, in one pass. It never expands an entity, resolves a
-name or builds a tree, so there is nothing to bomb, and a stray `&`, a missing end tag or a cut file costs
-only what is broken. A document with a DTD is refused whole.
-
-Measured on 50,000 URLs (10 MB), dates and absolute URLs included: 0.40 s, where lxml's iterparse takes 0.28 s
-and expat 0.20 s to hand over bare strings. 50 MB of the worst found (values never closed, CDATA, one endless
-line): 0.1 to 1.6 s.
+Measured on 50,000 URLs (10 MB), including dates and absolute URLs: 0.40 s. lxml's iterparse takes 0.28 s and
+expat 0.20 s for the bare strings alone. The worst inputs found, at 50 MB (values never closed, CDATA, one
+endless line), take 0.1 to 1.6 s.
 """
 
 from __future__ import annotations
@@ -24,9 +21,9 @@ from gossamer.model.media_types import Body, octets
 from gossamer.parsing.base_url import Base
 
 LIMIT: Final = 50 * 1024 * 1024
-"""Decoded bytes that are read of one sitemap (sitemaps.org: 50 MB)."""
+"""Maximum number of decoded bytes read from one sitemap (sitemaps.org: 50 MB)."""
 _MEMBERS: Final = 100
-"""Members of one gzip file."""
+"""Maximum number of members read from one gzip file."""
 _ENCODING: Final = re.compile(rb"""<\?xml[^<>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._:\-]{1,40})["']""")
 _TEXT_ENCODING: Final = re.compile(
     r"utf-?8|us-ascii|ascii|iso-?8859-\d+|latin-?1|windows-\d+|cp\d+|koi8-[ru]|gb2312|gbk|gb18030|big5|euc-(?:jp|kr)|shift[_-]jis|sjis",
@@ -35,13 +32,14 @@ _TEXT_ENCODING: Final = re.compile(
 
 
 def text_of(body: bytes) -> str:
-    """The text of a body, without what comes before its first character; any bytes, never raises."""
+    """Returns the decoded text of a body, unzipped if needed, without leading white space, NULs and byte
+    order mark. Takes any bytes, never raises."""
     return _decoded(_unzipped(body))
 
 
 def _unzipped(body: bytes) -> bytes:
-    """The body out of its gzip (known by its first bytes), once, at most LIMIT; of a broken one what is
-    whole."""
+    """Returns the body, unzipped if it begins with gzip's magic bytes, up to LIMIT bytes. A nested gzip is
+    not unzipped. A broken gzip yields the bytes before the error."""
     if not body.startswith(b"\x1f\x8b"):
         return body[:LIMIT]
     parts: list[bytes] = []
@@ -63,7 +61,8 @@ def _unzipped(body: bytes) -> bytes:
 
 
 def _decoded(body: bytes) -> str:
-    """Text by byte order mark, look of UTF-16 or XML declaration, else UTF-8; what does not fit is U+FFFD."""
+    """Decodes by byte order mark, by the zero bytes of UTF-16 or by the XML declaration, else as UTF-8.
+    Invalid bytes become U+FFFD."""
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
         encoding = "utf-16"
     elif len(body) > 1 and (body[0] == 0) != (body[1] == 0):
@@ -82,11 +81,12 @@ def _decoded(body: bytes) -> str:
 
 
 MOST: Final = 50_000
-"""Entries of one sitemap (sitemaps.org); later ones are not read."""
+"""Maximum number of entries of one sitemap (sitemaps.org). Later entries are not read."""
 _STEPS: Final = 20 * MOST
-"""Elements looked at: twenty an entry are plenty, a million tags without a URL in them are an attack."""
+"""Maximum number of elements examined. Twenty per entry are plenty. A million tags without a URL are an
+attack."""
 _LONGEST: Final = 8192
-"""Characters of one value."""
+"""Maximum number of characters of one value."""
 
 _TAG: Final = re.compile(
     r"<(?=[!/a-zA-Z_])(?:"
@@ -98,23 +98,26 @@ _TAG: Final = re.compile(
     r"|(!--|!\[CDATA\[|!DOCTYPE|!doctype))",
     re.ASCII,
 )
-"""A holder begins, a value with its text, a holder ends, something special."""
+"""The tags that matter: the start of a holder (an element that makes an entry, or that contains links of its
+own), a value with its text, the end of a holder, and the start of a comment, a CDATA section or a DOCTYPE."""
 _ANY_CASE: Final = re.compile(_TAG.pattern, re.ASCII | re.IGNORECASE)
 _CAPITALS: Final = re.compile(r"<(?:[\w.\-]{1,64}:)?(?:LOC|Loc|LINK|Link)[\s>]", re.ASCII)
 _ABOUT: Final = re.compile(r"""\s\w+:about\s*=\s*["']([^"'<>]*)""")
-"""RSS 1.0 names an item by its URL."""
+"""The attribute in which RSS 1.0 gives an item's URL."""
 _LOOSE: Final = re.compile(
     r"(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?:[T ]+(\d\d?):(\d\d)(?::(\d\d))?(?:[.,]\d+)?\s*(?:UTC|GMT|Z)?)?",
     re.ASCII,
 )
-"""A date as people write it who did not read the W3C's note; with an offset it must be as the note says."""
+"""A date that does not follow the W3C note on dates, such as `2024/5/1 9:30`. A date with an offset has to
+follow the note."""
 _ROOT: Final = re.compile(r"<(?:[\w.\-]{1,64}:)?(?:urlset|sitemapindex|rss|feed|rdf)[\s>]", re.IGNORECASE)
 _XML_BASE: Final = re.compile(r"""[^<>]*?\sxml:base\s*=\s*["']([^"'<>]*)""")
 _ATTRIBUTE: Final = re.compile(r"""(?<![\w:-])(href|rel|isPermaLink)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _REFERENCE: Final = re.compile(r"&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(amp|lt|gt|quot|apos));", re.IGNORECASE)
 _NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _OLD_RSS: Final = re.compile(r"<!DOCTYPE\s+rss\s[^\[<>]*>", re.IGNORECASE)
-"""RSS 0.91 says where its DTD is; nobody looks there. Any other DOCTYPE is refused."""
+"""The DOCTYPE of RSS 0.91. It names a DTD, which is never fetched. A document with any other DOCTYPE is
+refused."""
 _DATES: Final = ("updated", "modified", "pubDate", "pubdate", "date", "published")
 _LINE: Final = re.compile(r"https?://\S+", re.IGNORECASE)
 _INNER: Final = frozenset({"source", "content", "summary"})
@@ -123,16 +126,17 @@ _FREQUENCIES: Final = frozenset({"always", "hourly", "daily", "weekly", "monthly
 
 
 class SitemapEntry(str):
-    """One URL of a sitemap: a string, with what the sitemap says of it."""
+    """One URL of a sitemap: a string with the sitemap's metadata as attributes."""
 
     __slots__ = ("changefreq", "lastmod", "priority")
 
     lastmod: datetime | None
-    """With its offset; UTC where none is given."""
+    """The date of the last change, with its UTC offset. UTC if the sitemap gives no offset. None if the date
+    is missing or invalid."""
     changefreq: str | None
-    """always, hourly, daily, weekly, monthly, yearly or never."""
+    """always, hourly, daily, weekly, monthly, yearly or never; None if missing or invalid."""
     priority: float | None
-    """0 to 1."""
+    """From 0 to 1; None if missing or invalid."""
 
     def __new__(
         cls,
@@ -141,7 +145,7 @@ class SitemapEntry(str):
         changefreq: str | None = None,
         priority: float | None = None,
     ) -> SitemapEntry:
-        """Make an entry of an absolute URL."""
+        """Creates an entry from an absolute URL."""
         entry = super().__new__(cls, url)
         entry.lastmod, entry.changefreq, entry.priority = lastmod, changefreq, priority
         return entry
@@ -153,10 +157,11 @@ class SitemapEntry(str):
 
 
 def entries(body: Body, url: str | None) -> tuple[list[SitemapEntry], list[SitemapEntry]]:
-    """(pages, sitemaps) of a sitemap or feed found at `url`, in its order. Takes any bytes, never raises.
+    """Returns (pages, sitemaps) of a sitemap or feed found at `url`, in document order. Takes any bytes,
+    never raises.
 
-    URLs are absolute http(s), WHATWG-serialized, without fragment. At most 50 MiB decoded and 50,000 entries
-    are read. A URL listed twice comes twice.
+    The URLs are absolute http(s) URLs, WHATWG-serialized, without fragment. At most 50 MiB of decoded data
+    and 50,000 entries are read. A URL that is listed twice is returned twice.
 
     >>> entries(b"<urlset><url><loc>/a?x=1&amp;y=2</loc><lastmod>2024-05-01</lastmod></url></urlset>", "https://e.com/")
     (['https://e.com/a?x=1&y=2'], [])
@@ -168,8 +173,8 @@ def entries(body: Body, url: str | None) -> tuple[list[SitemapEntry], list[Sitem
 
 
 class _SitemapScan:
-    """One pass over an XML document. Only elements of the holder's own prefix count: not an image's `loc` in
-    it."""
+    """One pass over an XML document. Inside an entry, only elements with the entry's own namespace prefix
+    count, so the `loc` of an image is ignored."""
 
     def __init__(self, text: str, url: str) -> None:
         self.text = text
@@ -179,12 +184,13 @@ class _SitemapScan:
         self.pages: list[SitemapEntry] = []
         self.sitemaps: list[SitemapEntry] = []
         self.holder = ""
-        """The open element that makes an entry: url, sitemap, item or entry."""
+        """The open element that makes an entry: url, sitemap, item or entry; empty outside of entries."""
         self.prefix = ""
         self.inner = ""
-        """The open element in an entry whose links are not the entry's."""
+        """The open element inside an Atom entry (source, content or summary) whose links do not belong to the
+        entry."""
         self.own = self.base
-        """What the links of the open holder are relative to."""
+        """The base URL for the links of the open holder."""
         self.fields: dict[str, str] = {}
 
     def run(self, tags: re.Pattern[str]) -> tuple[list[SitemapEntry], list[SitemapEntry]]:
@@ -214,9 +220,9 @@ class _SitemapScan:
         return self.pages, self.sitemaps
 
     def hold(self, name: str, prefix: str, attributes: str | None) -> None:
-        """A holder begins (with its attributes) or ends (None). An item may hold a `url` of its own (an
-        image's), an entry elements with links in them (the feed that it is from, markup): those are none of
-        ours."""
+        """Handles a holder's start tag (`attributes` is the text of its attributes) or end tag (`attributes`
+        is None). Some nested elements are ignored: the `url` of an image inside an item, and the elements
+        with links inside an entry, such as its source feed or its markup."""
         over = attributes is None or attributes.endswith("/")
         if name in _INNER:
             if self.holder == "entry" and prefix == self.prefix:
@@ -233,7 +239,8 @@ class _SitemapScan:
                 self.fields["about"] = _plain(about[1])
 
     def value(self, name: str, attributes: str, value: str, at: int) -> int:
-        """Keep the first value of each name, which ends at `at` unless there is CDATA in it; where to go on."""
+        """Stores the first value of each name. The value ends at `at`, unless it contains CDATA. Returns the
+        position at which the scan continues."""
         if attributes:
             given = {key: one or other for key, one, other in _ATTRIBUTE.findall(attributes)}
             if name == "link" and self.holder == "entry":
@@ -253,7 +260,7 @@ class _SitemapScan:
         return at
 
     def close(self) -> None:
-        """The holder is over: make its entry."""
+        """Ends the open holder and adds its entry."""
         holder, fields = self.holder, self.fields
         self.holder = self.inner = ""
         if not holder or not fields:
@@ -261,7 +268,7 @@ class _SitemapScan:
         self.fields = {}
         hrefs = [fields.get("loc", "")]
         if holder == "item":
-            guid = fields.get("guid", "")  # a link where it looks like one (and does not say that it is none)
+            guid = fields.get("guid", "")  # a guid that is a URL, unless isPermaLink="false"
             hrefs += [fields.get("link", ""), guid if _LINE.match(guid) else "", fields.get("about", "")]
         url = next(filter(None, (self.own.resolve(href) for href in hrefs if href)), None)
         if url is None:
@@ -275,7 +282,9 @@ class _SitemapScan:
 
 
 def _content(text: str, at: int) -> tuple[str, int]:
-    """(the characters of an element that starts before `at`, where to go on); empty when the file ends in it."""
+    """Reads an element's text that contains CDATA or comments and begins at `at`. Returns the text and the
+    position at which the scan continues. The text is empty if it is too long or the file ends inside the
+    element."""
     parts: list[str] = []
     while len(parts) < 1000 and (stop := text.find("<", at)) >= 0:
         if stop - at <= _LONGEST:
@@ -295,8 +304,8 @@ def _content(text: str, at: int) -> tuple[str, int]:
 
 
 def _plain(text: str) -> str:
-    """Text with XML's five references and the numeric ones resolved; others, and a bare `&`, stay as they
-    are."""
+    """Returns the text with XML's five named references and numeric references resolved. Other references,
+    and a bare `&`, stay unchanged."""
     return _REFERENCE.sub(_referred, text) if "&" in text else text
 
 
@@ -316,7 +325,8 @@ def _priority(text: str | None) -> float | None:
 
 
 def _moment(text: str | None) -> datetime | None:
-    """A W3C date and time in any of its lengths, or the date of a feed (RFC 822)."""
+    """Parses a W3C date and time of any precision, or an RFC 822 date of a feed. Returns None for any other
+    text."""
     if not text or len(text) > 64:
         return None
     try:
@@ -336,12 +346,13 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _lines(text: str, url: str) -> list[SitemapEntry]:
-    """The lines that are one absolute URL and nothing else."""
+    """Returns the lines of a plain text that consist of one absolute URL."""
     base, at = Base(url), 0
     found: list[SitemapEntry] = []
     text = text.replace("\r", "\n")
     for line in islice(_LINE.finditer(text), _STEPS):
-        # looked at no farther back than the last URL, so that one long line is no more work than many
+        # Looks back only as far as the last URL. Otherwise one long line with many URLs would take quadratic
+        # time.
         _, newline, before = text[at : line.start()].rpartition("\n")
         first = not before.strip() and (newline or not at)
         at = line.end()

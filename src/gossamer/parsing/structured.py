@@ -1,6 +1,8 @@
-"""Structured data of any syntax as one kind of node: types and properties by their short names.
+"""Reads the structured data of a page: JSON-LD, microdata, Open Graph, RDFa.
 
-What a page says of itself for machines: JSON-LD, microdata, Open Graph, RDFa."""
+`structured` returns the data of each syntax in its own shape. `nodes` turns JSON-LD, microdata and RDFa into
+nodes of one type, with short names for types and properties.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +20,23 @@ from gossamer.parsing.microdata import microdata
 from gossamer.parsing.rdfa import rdfa
 
 DEEPEST: Final = 8
-"""Nodes in nodes that are looked into."""
+"""Maximum depth of nested nodes that are read."""
 MOST: Final = 20_000
-"""Nodes of a page that are made."""
+"""Maximum number of nodes that are created per page."""
 LONGEST: Final = 1000
-"""Characters of a value that are kept."""
+"""Maximum number of characters of a value that are kept."""
 
 
 class Node(NamedTuple):
-    """A thing: its types and properties, short names in lower case; values are texts or nodes, in the page's
-    order."""
+    """A typed object of structured data. Types and property names are short names in lower case. The values
+    of a property are texts or nodes, in document order."""
 
     types: frozenset[str]
     properties: dict[str, list[Any]]
 
     def texts(self, *names: str) -> Iterator[str]:
-        """The texts of properties, in the order of `names`; those of a node are its name."""
+        """Yields the texts of properties, in the order of `names`. A value that is a node yields the node's
+        name."""
         for name in names:
             for value in self.properties.get(name, ()):
                 if isinstance(value, Node):
@@ -44,17 +47,18 @@ class Node(NamedTuple):
                     yield value
 
     def text(self, *names: str) -> str | None:
-        """The first of `texts`."""
+        """Returns the first result of `texts`, or None."""
         return next(self.texts(*names), None)
 
     def nodes(self, *names: str) -> Iterator[Node]:
-        """The nodes of properties, in the order of `names`."""
+        """Yields the values of properties that are nodes, in the order of `names`."""
         for name in names:
             yield from (value for value in self.properties.get(name, ()) if isinstance(value, Node))
 
 
 def nodes(found: dict[str, Any]) -> dict[str, list[Node]]:
-    """The nodes of what `structured` found, by syntax: json_ld (inner ones, too), microdata, rdfa.
+    """Returns the nodes in the result of `structured`, by syntax: json_ld (including nested nodes),
+    microdata, rdfa.
 
     >>> nodes({"json_ld": [{"@type": "Book", "name": "It"}], "microdata": [], "rdfa": []})["json_ld"]
     [Node(types=frozenset({'book'}), properties={'name': ['It']})]
@@ -75,7 +79,8 @@ class _Maker:
         self._left = MOST
 
     def node(self, one: dict[str, Any], named: dict[str, dict[str, Any]], depth: int) -> Node:
-        """A node of an object of any of the syntaxes; `named` are those that others may refer to."""
+        """Returns an object of any of the syntaxes as a node. `named` maps an `@id` to the object to which
+        other objects can refer by it."""
         self._left -= 1
         types = one.get("@type") or one.get("type") or ()
         inner = one.get("properties")
@@ -106,13 +111,13 @@ class _Maker:
 
 
 def short(name: Any) -> str:
-    """The last part of an IRI or prefixed name, in lower case."""
+    """Returns the last part of an IRI or of a prefixed name, in lower case."""
     text = str(name).strip().rstrip("/#")
     return text[max(text.rfind("/"), text.rfind("#"), text.rfind(":")) + 1 :].lower()
 
 
 def _text(value: Any) -> str | None:
-    """A scalar as text, entities undone, blanks folded; None for none."""
+    """Returns a scalar as text, with entities decoded and white space normalized; None for None and booleans."""
     if value is None or isinstance(value, bool):
         return None
     text = str(value)[:LONGEST]
@@ -120,9 +125,9 @@ def _text(value: Any) -> str | None:
 
 
 BLOCKS: Final = 1000
-"""Scripts of JSON-LD of a page that are read."""
+"""Maximum number of JSON-LD scripts that are read per page."""
 THINGS: Final = 100_000
-"""Objects of JSON-LD that are walked over."""
+"""Maximum number of JSON-LD values that are visited."""
 _NAMESPACES: Final = {
     "og": "http://ogp.me/ns#",
     **{
@@ -134,12 +139,13 @@ _PREFIX: Final = re.compile(r"(\w+):\s*+([^\s:]\S*+)")
 
 
 def structured(body: Body, url: str | None = None, content_type: str | None = None) -> dict[str, Any]:
-    """The structured data of a page, in the shapes of extruct. Takes any bytes, never raises.
+    """Returns the structured data of a page, in the shapes of extruct. Takes any bytes, never raises.
 
-    `json_ld`: the objects, lists of them flattened, `@graph` as it is; broken JSON is read as far as it can
-    be. `microdata`: items with `type`, `properties` (name to value, or a list of several), `id`, `value`
-    where there are none. `opengraph`: at most one `{"namespace": {prefix: IRI}, "properties": [[name,
-    content], ...]}`, repeats kept. `rdfa`: nodes of expanded JSON-LD. URLs are absolute where `url` is given.
+    `json_ld`: a flat list of the objects. `@graph` stays unchanged, and broken JSON is read as far as
+    possible. `microdata`: items with `type`, `properties` (each a value, or a list of several), `id`, and
+    `value` for items without properties. `opengraph`: at most one `{"namespace": {prefix: IRI}, "properties":
+    [[name, content], ...]}`, including repeated names. `rdfa`: nodes of expanded JSON-LD. URLs are absolute
+    if `url` is given.
 
     >>> page = b'<meta property="og:title" content=T><script type="application/ld+json">{"@type": "Book",}</script>'
     >>> found = structured(page, "https://example.com/")
@@ -150,7 +156,7 @@ def structured(body: Body, url: str | None = None, content_type: str | None = No
 
 
 def of(page: Document) -> dict[str, Any]:
-    """`structured` of a page that is parsed already."""
+    """Does the same as `structured` for a parsed page."""
 
     def resolve(href: str) -> str:
         found = page.base.resolve(href) if page.url else None
@@ -165,7 +171,7 @@ def of(page: Document) -> dict[str, Any]:
 
 
 def json_ld(tree: turbohtml.Document) -> list[dict[str, Any]]:
-    """The objects of a page's JSON-LD."""
+    """Returns the objects of a page's JSON-LD."""
     found: list[dict[str, Any]] = []
     for script in tree.select('script[type*="ld+json" i]')[:BLOCKS]:
         for value in values(script.text):
@@ -174,19 +180,19 @@ def json_ld(tree: turbohtml.Document) -> list[dict[str, Any]]:
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:
-    """The objects of a value, out of lists and lists in them."""
+    """Returns the objects in a JSON value, from lists up to two levels deep."""
     parts: list[Any] = value if isinstance(value, list) else [value]
     parts = [one for part in parts for one in (part if isinstance(part, list) else [part])]
     return [one for one in parts if one and isinstance(one, dict)]
 
 
 def opengraph(tree: turbohtml.Document) -> list[dict[str, Any]]:
-    """The Open Graph of a page, also where its meta elements slipped into the body."""
+    """Returns the Open Graph data of a page, including meta elements that are misplaced in the body."""
     spaces: dict[str, str] = {}
     for element in tree.select("html, head"):
         spaces.update(_PREFIX.findall(attribute_of(element, "prefix")))
     found: list[list[str]] = []
-    for key in ("property", "name"):  # the wrong attribute is read where a page has nothing in the right one
+    for key in ("property", "name"):  # `name` is the wrong attribute; it is read if nothing uses `property`
         for meta in tree.select(f"meta[{key}][content]") if not found else ():
             for name in attribute_of(meta, key).split():
                 _tell(meta, name, spaces, found)
@@ -194,7 +200,7 @@ def opengraph(tree: turbohtml.Document) -> list[dict[str, Any]]:
 
 
 def _tell(meta: turbohtml.Element, name: str, spaces: dict[str, str], found: list[list[str]]) -> None:
-    """Put what a meta element says into `found`, when its name is in a known namespace."""
+    """Appends the name and content of a meta element to `found` if the name is in a known namespace."""
     if name.startswith("http"):
         name = next(
             (f"{space}:{name[len(iri) :]}" for space, iri in _NAMESPACES.items() if name.startswith(iri)),
@@ -209,7 +215,7 @@ def _tell(meta: turbohtml.Element, name: str, spaces: dict[str, str], found: lis
 
 
 def things(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Every object in JSON-LD, whatever it lies in (`@graph`, `mainEntity`, ...), outer ones first."""
+    """Yields every object in JSON-LD at any depth (`@graph`, `mainEntity`, ...), outer objects first."""
     waiting: list[Any] = [*reversed(found)]
     for _ in range(THINGS):
         if not waiting:

@@ -1,4 +1,5 @@
-"""Tables as rows of texts: cells over several rows and columns in each of them, heads by name."""
+"""Reads HTML tables as rows of texts. A cell that spans several rows or columns is repeated in each of them.
+Header cells name the columns."""
 
 from __future__ import annotations
 
@@ -12,24 +13,25 @@ from gossamer.parsing.html import attribute_of, parse
 from gossamer.parsing.microdata import read
 
 TABLES: Final = 500
-"""Tables of a page that are read."""
+"""Maximum number of tables that are read per page."""
 CELLS: Final = 200_000
-"""Cells of a page that are kept, those over several counted in each, and the rest of a table."""
+"""Maximum number of cells that are kept per page. A cell that spans several rows or columns counts several
+times. A table that exceeds the limit is cut."""
 WIDEST: Final = 1000
-"""Columns of a cell, and of a row."""
+"""Maximum number of columns that a cell spans, and of columns in a row."""
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A table: its `caption`, the names of its columns (`head`, of several rows joined by a blank; empty: it
-    has none) and `rows`."""
+    """A table with its `caption`, the names of its columns (`head`) and its `rows`. The names of several
+    header rows are joined by a space. `head` is empty if the table has no header row."""
 
     caption: str | None
     head: list[str]
     rows: list[list[str]]
 
     def records(self) -> list[dict[str, str]]:
-        """The rows by the names of their columns; a column without a name has its number, from 1; names twice
-        get one behind."""
+        """Returns the rows as dicts with the column names as keys. The key of a column without a name is its
+        number, counted from 1. A repeated name gets the column's number as a suffix."""
         names: list[str] = []
         for number in range(max(map(len, [self.head, *self.rows]), default=0)):
             name = (self.head[number] if number < len(self.head) else "") or str(number + 1)
@@ -38,8 +40,8 @@ class Table(msgspec.Struct, frozen=True):
 
 
 def tables(body: Body, content_type: str | None = None) -> list[Table]:
-    """The tables of a page, outer ones first; those that only lay it out are left out. Takes any bytes, never
-    raises.
+    """Returns the tables of a page, outer tables first, without tables that are used only for layout. Takes
+    any bytes, never raises.
 
     >>> found = tables(b"<table><tr><th>City<th>People<tr><td rowspan=2>Rome<td>2.8<tr><td>2.9</table>")
     >>> found[0].head, found[0].rows
@@ -49,7 +51,7 @@ def tables(body: Body, content_type: str | None = None) -> list[Table]:
 
 
 def of(tree: turbohtml.Document) -> list[Table]:
-    """`tables` of a page that is parsed already."""
+    """Does the same as `tables` for a parsed page."""
     found: list[Table] = []
     left = CELLS
     for element in tree.select("table")[:TABLES]:
@@ -61,8 +63,8 @@ def of(tree: turbohtml.Document) -> list[Table]:
 
 
 def _lays_out(table: turbohtml.Element) -> bool:
-    """Whether a table is there for the look of a page: it says so, or has others in it, or one cell, and no
-    heads."""
+    """Whether a table is used only for layout: its `role` says so, or it has no header cells and no caption,
+    and it contains other tables or at most one cell."""
     if attribute_of(table, "role").strip().lower() in ("presentation", "none"):
         return True
     own = [cell for cell in table.select("th, caption") if _table_of(cell) == table]
@@ -93,7 +95,8 @@ def _table(table: turbohtml.Element) -> Table | None:
 
 
 def _rows(table: turbohtml.Element) -> tuple[list[list[turbohtml.Element]], list[bool]]:
-    """The cells of a table's own rows (those of `tfoot` last), and whether each row is of heads."""
+    """Returns the cells of a table's own rows, with the rows of `tfoot` last, and for each row whether it is
+    a header row."""
     parts: dict[str, list[tuple[list[turbohtml.Element], bool]]] = {"thead": [], "": [], "tfoot": []}
     for row in table.select("tr"):
         if _table_of(row) != table:
@@ -109,9 +112,10 @@ def _rows(table: turbohtml.Element) -> tuple[list[list[turbohtml.Element]], list
 
 
 def _grid(rows: list[list[turbohtml.Element]]) -> list[list[str]]:
-    """The texts of cells where they are seen: a cell over several rows or columns is in each."""
+    """Returns the texts of the cells by row and column. A cell that spans several rows or columns appears in
+    each."""
     grid: list[list[str]] = []
-    down: dict[int, tuple[int, str]] = {}  # column: rows that are left, text
+    down: dict[int, tuple[int, str]] = {}  # column: (rows that remain, text)
     left = CELLS
     for cells in rows:
         row: list[str] = []
@@ -142,14 +146,15 @@ def _grid(rows: list[list[turbohtml.Element]]) -> list[list[str]]:
 
 
 def _told(cell: turbohtml.Element) -> str:
-    """The text of a cell in one line; where there is none, what its pictures show."""
+    """Returns the text of a cell on one line, or the alternative texts of its pictures if it has no text."""
     return " ".join(read(cell).split()) or " ".join(
         attribute_of(one, "alt") for one in cell.select("img[alt]")[:9]
     )
 
 
 def _span(cell: turbohtml.Element, name: str, most: int) -> int:
-    """A whole number of an attribute as browsers read it; a row's 0 is all that are left."""
+    """Returns the value of a `rowspan` or `colspan` attribute, parsed as browsers do, from 1 to `most`.
+    `rowspan=0` means all remaining rows, so it returns `most`."""
     text = attribute_of(cell, name).strip()
     digits = text[: next((at for at, char in enumerate(text) if char not in "0123456789"), len(text))][:9]
     if digits and int(digits) == 0 and name == "rowspan":

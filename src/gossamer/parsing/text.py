@@ -1,4 +1,4 @@
-"""The text of a page."""
+"""Extracts the article of a page as plain text or Markdown."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from gossamer.parsing.html import parse
 from gossamer.parsing.visible_text import grows
 
 _LARGE: Final = 3_000_000
-"""Bytes of a page that trafilatura is asked for, and"""
+"""Size in bytes above which trafilatura is not used for a page."""
 _TAGS: Final = 60_000
-"""tags in it: it takes 20 times as long as ours."""
+"""Number of tags above which trafilatura is not used for a page. It takes 20 times as long as our own
+extractor."""
 _SAME: Final = 0.6
-"""Share of the words of two extractors from which on they found the same text."""
+"""Minimum share of common words for which the results of two extractors count as the same text."""
 
 Quality = Literal["fast", "best"]
 
@@ -25,12 +26,13 @@ Quality = Literal["fast", "best"]
 def main_text(
     body: Body, url: str | None = None, quality: Quality = "fast", content_type: str | None = None
 ) -> str:
-    """The text of a page's article: no navigation, comments, captions; blocks apart by an empty line. Takes
-    any bytes.
+    """Returns the text of a page's article without navigation, comments and captions, with an empty line
+    between blocks. Takes any bytes.
 
-    `fast` is turbohtml with our own filter (1 to 2 ms a page); `best` asks trafilatura, too, and takes the
-    longer of the two where they found different things (extra `text`). Raises RuntimeError when that is
-    missing, ValueError for another quality; a page without text is an empty text.
+    `quality="fast"` uses turbohtml with our own filter (1 to 2 ms per page). `quality="best"` also runs
+    trafilatura (extra `text`). If the two results differ, it returns the longer one. The result is empty for
+    a page without text. Raises RuntimeError if trafilatura is missing, and ValueError for any other
+    `quality`.
 
     >>> main_text(b"<nav><a href=/>Home</a></nav><h1>Cats</h1><p>A cat is a small animal that sleeps, and then sleeps again.</p>")
     'Cats\\n\\nA cat is a small animal that sleeps, and then sleeps again.'
@@ -48,7 +50,7 @@ def text_of(
     quality: Quality = "fast",
     content_type: str | None = None,
 ) -> str:
-    """`main_text` of a page that is parsed already."""
+    """Does the same as `main_text` for a parsed page."""
     from gossamer.parsing.article import blocks
 
     ours = "\n\n".join(block.text for block in blocks(tree))
@@ -70,14 +72,15 @@ def text_of(
 
 
 def _alike(one: str, other: str) -> bool:
-    """Whether most words of one of two texts are in the other."""
+    """Whether most words of the shorter text also occur in the longer one."""
     words, others = set(one.split()), set(other.split())
     return len(words & others) >= _SAME * max(1, min(len(words), len(others))) and bool(words) == bool(others)
 
 
 def markdown(body: Body, url: str | None = None, content_type: str | None = None) -> str:
-    """The article of a page as Markdown (GitHub's), with its heading; links are absolute where `url` is
-    given. Takes any bytes, never raises; a page without an article is whole, but for navigation and forms.
+    """Returns the article of a page as GitHub Flavored Markdown, with its heading. Links are absolute if
+    `url` is given. A page without an article is returned whole, except for navigation and forms. Takes any
+    bytes, never raises.
 
     >>> markdown(b"<h1>Cats</h1><p>They <b>sleep</b> in a <a href=/box>box</a>.<ul><li>always</ul>", "https://example.com/")
     '# Cats\\n\\nThey **sleep** in a [box](https://example.com/box).\\n\\n- always'

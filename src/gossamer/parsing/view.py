@@ -1,4 +1,5 @@
-"""What a site function sees of a page: selectors, JSON, prices, and the words to ask for more pages. No I/O."""
+"""The page object that a site function receives. It offers selectors, JSON, prices and other parsed content,
+and creates requests for further pages. It does no I/O."""
 
 from __future__ import annotations
 
@@ -28,23 +29,23 @@ if TYPE_CHECKING:
     from gossamer.parsing.tables import Table
 
 NEEDS = ("use", "carry", "priority", "method", "headers", "body", "id", "country", "region", "proxy", "rung")
-"""What a request may have beside its URL."""
+"""The options that a request can have besides its URL."""
 CARRY = 4096
-"""Most bytes of what a request carries, as JSON."""
+"""Maximum size of a request's `carry` value, in bytes of JSON."""
 _ADDRESS = re.compile(
     r"""\.\.?$|https?:|[^\["'(]*[/?%&]|[^\s.\["'(][^\s\["'(]*\.(?:html?|php|aspx?|jsp)$""", re.IGNORECASE
 )
-"""What URLs have and selectors do not."""
+"""Matches texts that look like a URL and cannot be a CSS selector."""
 
 
 class View:
-    """A page as a site function sees it. `document` is the page's tree when it was parsed already."""
+    """A page as a site function sees it. `document` is the page's tree, if it has been parsed already."""
 
     def __init__(self, page: Page, document: Document | None = None, request: Request | None = None) -> None:
         self.page = page
         self.request_ = request or Request(page.url)
         self.shut: set[str] = set()
-        """Links that were not followed because they or their page say nofollow."""
+        """Links that were not followed because the link or the page has nofollow."""
         self.too_long: set[str] = set()
         """Links that were not followed because their URL is longer than MAX_URL."""
         self._document = document
@@ -52,8 +53,8 @@ class View:
 
     @property
     def document(self) -> Document:
-        """The parsed page; what is no HTML is an empty one. Raises ValueError when its tree would take too
-        much memory."""
+        """The parsed page; an empty document if the page is not HTML. Raises ValueError if the tree would
+        take too much memory."""
         if self._document is None:
             page = self.page
             with limited_memory(page.body) if may_explode(page.body) else nullcontext():
@@ -67,27 +68,27 @@ class View:
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
+        """The HTTP status code."""
         return self.page.status
 
     @property
     def block(self) -> str | None:
-        """What shuts us out, as `VENDOR KIND (SIGN; SIGN)`, None for a page."""
+        """The block that this response is, as `VENDOR KIND (SIGN; SIGN)`. None for a regular page."""
         return self.page.block
 
     @property
     def headers(self) -> dict[str, str]:
-        """The response headers, names in lower case, the last of equal ones."""
+        """The response headers with names in lower case. Of repeated headers, the last one counts."""
         return dict(self.page.headers)
 
     @property
     def body(self) -> bytes:
-        """The bytes of the page, content-coding undone."""
+        """The response body in bytes, with its content coding decoded."""
         return self.page.body
 
     @property
     def text(self) -> str:
-        """The body as text, decoded as browsers do; of a PDF the text on its pages."""
+        """The body as text, decoded as browsers do. For a PDF, the text of its pages."""
         if self._text is None and pdf.is_pdf(self.page.body):
             self._text = pdf.text(self.page.body) if self.page.text is None else self.page.text
         if self._text is None:
@@ -96,28 +97,28 @@ class View:
 
     @property
     def captured(self) -> tuple[Captured, ...]:
-        """Answers that the page's scripts got in a browser (`capture` of `render=`): `url status content_type
-        body`, `json()`."""
+        """The responses that the page's scripts received in a browser (`capture` of `render=`). Each has
+        `url`, `status`, `content_type`, `body` and `json()`."""
         return self.page.captured
 
     @property
     def screenshot(self) -> str | None:
-        """The path of the page's picture (`screenshot` of `render=`)."""
+        """The path of the screenshot of the page (`screenshot` of `render=`), or None."""
         return self.page.screenshot
 
     @property
     def title(self) -> str | None:
-        """The title, blanks folded."""
+        """The page's title with white space normalized, or None."""
         return self.document.title
 
     @property
     def language(self) -> str | None:
-        """The declared language."""
+        """The language that the page declares, or None."""
         return self.document.language
 
     @once
     def structured(self) -> dict[str, Any]:
-        """What the page says for machines: `json_ld microdata opengraph rdfa`
+        """The structured data of the page: `json_ld microdata opengraph rdfa`
         (`gossamer.parsing.structured`)."""
         from gossamer.parsing import structured
 
@@ -125,37 +126,39 @@ class View:
 
     @once
     def product(self) -> dict[str, Any]:
-        """The product that the page is about: `name price currency sku gtin brand availability`, None where
-        it does not tell."""
+        """The product that the page is about: `name price currency sku gtin brand availability`. A value that
+        the page does not contain is None."""
         from gossamer.parsing import products
 
         return products.of(self.document, self.structured)
 
     @once
     def embedded(self) -> dict[str, Any]:
-        """The objects and lists that the page's scripts have, by name (`gossamer.parsing.embedded`)."""
+        """The objects and lists in the page's scripts, by variable name (`gossamer.parsing.embedded`)."""
         from gossamer.parsing import embedded
 
         return embedded.of(self.document.tree)
 
     @once
     def dates(self) -> Dates:
-        """When the page was `published` and `modified`, ISO 8601 or None (`gossamer.parsing.pagedates`)."""
+        """The dates on which the page was `published` and `modified`, in ISO 8601 or None
+        (`gossamer.parsing.pagedates`)."""
         from gossamer.parsing import pagedates
 
         return pagedates.of(self.document)
 
     @once
     def tables(self) -> list[Table]:
-        """The tables of the page: `caption`, `head`, `rows`, `records()` (`gossamer.parsing.tables`)."""
+        """The tables of the page. Each has `caption`, `head`, `rows` and `records()`
+        (`gossamer.parsing.tables`)."""
         from gossamer.parsing import tables
 
         return tables.of(self.document.tree)
 
     @once
     def main_text(self) -> str:
-        """The text of the page's article, without navigation and the like (`gossamer.parsing.text.main_text`,
-        fast)."""
+        """The text of the page's article, without navigation and other boilerplate
+        (`gossamer.parsing.text.main_text`, quality `fast`)."""
         from gossamer.parsing.text import text_of
 
         return text_of(self.document.tree, self.page.body, self.page.url)
@@ -169,34 +172,38 @@ class View:
 
     @property
     def depth(self) -> int:
-        """Links away from a seed."""
+        """The number of links between a seed and this page."""
         return self.request_.depth
 
     @property
     def carry(self) -> Any:
-        """What the request carried (`follow(..., carry=...)`)."""
+        """The value that the request for this page carried (`follow(..., carry=...)`)."""
         return self.request_.carry
 
     def css(self, query: str) -> Selection:
-        """What a CSS selector finds; `::text` gives texts, `::attr(name)` attribute values."""
+        """Selects with CSS. `::text` returns texts, `::attr(name)` attribute values. Raises ValueError for an
+        invalid selector."""
         return Selector(self.document.tree).css(query)
 
     def xpath(self, query: str, **variables: Any) -> Selection:
-        """What an XPath 1.0 expression gives; `$name` in it is a variable."""
+        """Evaluates an XPath 1.0 expression. Each keyword argument `name` is the variable `$name` in it.
+        Raises ValueError for an invalid expression."""
         return Selector(self.document.tree).xpath(query, **variables)
 
     def re(self, pattern: str | Pattern[str]) -> list[str]:
-        """What a regular expression finds in the text of the body (embedded data in scripts, too)."""
+        """Returns all matches of a regular expression in the text of the body, including the text of scripts."""
         return Selector(self.text).re(pattern)
 
     def re_first(self, pattern: str | Pattern[str], default: str | None = None) -> str | None:
-        """The first of `re`."""
+        """Returns the first result of `re`, or `default` if there is none."""
         return Selector(self.text).re_first(pattern, default)
 
     def json(self, path: str | None = None, text: str | None = None) -> Any:
-        """The body (or `text`) as JSON, or what lies at a path such as `data.items[0].name` or `items[*].id`.
+        """Returns the body (or `text`) parsed as JSON, or the value at a path such as `data.items[0].name` or
+        `items[*].id`.
 
-        What is not there is None; `[*]` gives a list. Raises ValueError when it is no JSON, or no path.
+        Returns None if nothing is at the path, and a list for `[*]`. Raises ValueError for invalid JSON and
+        for a malformed path.
         """
         try:
             found = _json.loads(self.text if text is None else text)
@@ -207,27 +214,28 @@ class View:
         return found if path is None else pick(found, path)
 
     def price(self, query: str) -> Decimal | None:
-        """The amount of the first price in what a CSS selector finds, None when there is none."""
+        """Returns the amount of the first price in the elements that a CSS selector finds, or None."""
         return Selector(self.document.tree).price(query)
 
     def urljoin(self, url: str) -> str:
-        """A URL made absolute against the page's base. Raises ValueError when it is no http(s) URL."""
+        """Returns a URL made absolute against the page's base URL. Raises ValueError if it is not an http(s)
+        URL."""
         resolved = self.document.base.resolve(url)
         if resolved is None:
             raise ValueError(f"{url!r} is no http(s) URL")
         return resolved
 
     def request(self, url: str, **needs: Any) -> Request:
-        """A request for a URL (relative to the page's base) with what it needs: use, carry, priority, method,
-        headers, body."""
+        """Returns a request for a URL, which may be relative to the page's base URL. `needs` are the
+        request's options: use, carry, priority, method, headers, body and the others in NEEDS."""
         return _request(self, self.urljoin(url), needs)
 
     def form(self, selector: str | None = None) -> Form:
-        """The first form that a CSS selector finds; without one the form that asks for a password, else the
-        only one.
+        """Returns the first form that a CSS selector finds. Without a selector, returns the form with a
+        password field, or else the page's only form.
 
-        `page.form("#search").fill(q="tea")` is the request that a browser would make, hidden fields and
-        tokens with it (`gossamer.parsing.forms`). Raises ValueError (FormError) when there is none.
+        `page.form("#search").fill(q="tea")` returns the request that a browser would make, including hidden
+        fields and tokens (`gossamer.parsing.forms`). Raises ValueError (FormError) if there is no such form.
         """
         from gossamer.parsing import forms
 
@@ -237,12 +245,12 @@ class View:
     def follow(
         self, what: str | Selector | Selection | Iterable[str | Selector] | None, **needs: Any
     ) -> Iterator[Request]:
-        """Requests for links: those a CSS selector finds (`"article h3 a, li.next a"`), or what is given:
-        URLs, selected things.
+        """Yields requests for links. `what` is a CSS selector (`"article h3 a, li.next a"`), a URL, or
+        selected elements and URLs. None yields nothing.
 
-        None gives none. What is no http(s) URL is left out, and so are links that say nofollow, or whose page
-        does: they are counted (`request` takes any). Raises ValueError for an element that is no link.
-        `needs` as in `request`.
+        Links that are not http(s) URLs are skipped. Links with nofollow, and all links of a page with
+        nofollow, are skipped and counted (`request` ignores nofollow). `needs` are the options of each
+        request, as in `request`. Raises ValueError for an element that is not a link.
         """
         found: Iterable[Selector | str]
         if isinstance(what, Selector):
@@ -266,13 +274,13 @@ class View:
 
 
 def _sent(view: View, url: str, **needs: Any) -> Request:
-    """The request of a form."""
+    """Returns the request that submits a form."""
     return _request(view, url, {name: value for name, value in needs.items() if value is not None})
 
 
 def _chosen(view: View, text: str) -> Iterable[Selector | str]:
-    """What a selector finds, or the text itself when it is an address: by its form, or as a link on the page
-    has it."""
+    """Returns the elements that a selector finds. If the text looks like a URL, or equals the `href` of a
+    link on the page, returns the text itself."""
     if _ADDRESS.match(text):
         return (text,)
     try:

@@ -1,4 +1,4 @@
-"""What a reader sees of a page."""
+"""Extracts the text of a page that a reader sees, and limits how much memory the layout of tables takes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Final
 import turbohtml
 
 PADDED: Final = 4_000_000
-"""Characters to which the tables of a page may grow."""
+"""Maximum number of characters to which the tables of a page may expand in layout."""
 _DEEP: Final = 9
-"""Tables in tables that are too many to look at."""
+"""Depth of nested tables from which on their size is not computed, because it is surely too large."""
 _GROUPS: Final = frozenset({"thead", "tbody", "tfoot"})
 
 
 def visible_text(document: turbohtml.Document) -> str:
-    """What a reader sees of a page, in one line: no markup, scripts or styles, words of different blocks kept
-    apart.
+    """Returns the text that a reader sees on one line, without markup, scripts and styles. Words of different
+    blocks are separated by a space.
 
     >>> visible_text(turbohtml.parse("<p>one</p><p>t<b>w</b>o<script>x</script>"))
     'one two'
@@ -32,14 +32,14 @@ def visible_text(document: turbohtml.Document) -> str:
 
 
 def grows(document: turbohtml.Document) -> bool:
-    """Whether the layout of tables, which pads every row to the widest, could make megabytes out of a small
-    page: the more so where tables lie in tables."""
+    """Whether laying out the tables could turn a small page into megabytes of text. The layout pads every row
+    to the widest one, and nested tables multiply the effect."""
     tables = document.select("table")
     nested = len(tables) > 1 and document.select_one("table table") is not None
     if nested and document.select_one("table " * _DEEP) is not None:
         return True
     total, sizes = 0, dict[turbohtml.Element, int]()
-    for table in reversed(tables):  # what lies in a table comes before it
+    for table in reversed(tables):  # inner tables come before the table that contains them
         size = _laid_out(table, sizes)
         total += size
         if total > PADDED:
@@ -50,8 +50,8 @@ def grows(document: turbohtml.Document) -> bool:
 
 
 def _laid_out(table: turbohtml.Element, sizes: dict[turbohtml.Element, int]) -> int:
-    """Characters to which a table may grow: rows times columns times the largest cell, with the tables (of
-    `sizes`) in it."""
+    """Returns the number of characters to which a table may expand: rows times columns times the largest
+    cell. `sizes` contains the sizes of the tables inside the cells."""
     rows = columns = largest = 0
     for part in _elements(table):
         for row in _elements(part) if part.tag in _GROUPS else (part,):

@@ -1,5 +1,8 @@
-"""Sites: one file each, found by itself, matched by host and path. `loading` finds and imports them,
-`running` applies a page function purely, `check` runs them over saved pages, `new` writes a first one.
+"""Loads site files, runs their functions on pages and builds items. A site is one Python file, found
+automatically and matched by host and path.
+
+`loading` finds and imports site files. `page_functions` applies a page function to a page. `item_builder`
+builds the items. `check` runs a site over saved pages. `new` writes a first site file.
 """
 
 from gossamer.sites.loading import LoadedSite, load, load_all, sources, version

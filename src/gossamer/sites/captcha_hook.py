@@ -1,5 +1,5 @@
-"""A site's hook for pages that want a person (`@site.captcha`): run beside the crawl, in its own time; its
-errors keep the page."""
+"""Runs a site's `@site.captcha` hook for pages that only a person can solve. The hook runs in a thread beside
+the crawl, with a time limit. If it fails, the page is kept with the error."""
 
 from __future__ import annotations
 
@@ -18,8 +18,12 @@ from gossamer.sites.loading import LoadedSite, match
 def solver(
     sites: Sequence[LoadedSite], keep: Callable[[Page, Request, str], None], patience: float
 ) -> Callable[[Page, Request], Awaitable[Mapping[str, str]]] | None:
-    """Asks the hooks of the sites: headers for another try, {} for none; None where no site has one.
-    `patience` in seconds: what a hook brings later is not waited for. What fails is told to `keep`."""
+    """Returns the function that runs the hook of a page's site, or None if no site has a hook. The function
+    returns the headers for another attempt, or {} for no further attempt.
+
+    `patience` is the time limit in seconds. `keep(page, request, reason)` is called if the hook fails or
+    takes longer.
+    """
     if all(one.site.solver is None for one in sites):
         return None
     return partial(_solve, sites, keep, patience)
@@ -40,7 +44,7 @@ async def _solve(
         async with asyncio.timeout(patience):
             return value_parsers.headers(await asyncio.to_thread(call, View(page, request=request)))
     except TimeoutError:
-        why = f"it had nothing within {patience:g} s"
+        why = f"the hook returned nothing within {patience:g} s"
     except Exception as error:  # noqa: BLE001 - the user's code may raise anything; it is kept with the page
         why = f"{type(error).__name__}: {error}"
     keep(page, request, f"{loaded.name}: captcha: {why}")

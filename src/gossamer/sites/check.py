@@ -1,5 +1,8 @@
-"""Site functions over saved pages: `shop.py` beside `shop/pages/NAME.html` (+ `NAME.json`: url, status,
-content_type) and `shop/expected/NAME.json` (the items as a list)."""
+"""Runs sites over saved pages and compares the items with the expected ones, for `gossamer check`.
+
+The pages of `shop.py` are in `shop/pages/NAME.html`, with `NAME.json` beside each (url, status,
+content_type). The expected items are in `shop/expected/NAME.json`, as a list.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ from gossamer.sites.page_functions import run
 
 
 class CheckResult(msgspec.Struct):
-    """One saved page: whether its items are the expected ones, and if not, how they differ."""
+    """The result of one saved page. `detail` is the difference from the expected items or the error. For a
+    page without expected items it contains the items."""
 
     page: str
     ok: bool
@@ -28,7 +32,7 @@ class CheckResult(msgspec.Struct):
 
 
 class Meta(msgspec.Struct):
-    """What a saved page was: beside its bytes, as NAME.json."""
+    """The metadata of a saved page, in NAME.json beside the page."""
 
     url: str
     status: int = 200
@@ -37,15 +41,15 @@ class Meta(msgspec.Struct):
     carry: Any = None
     depth: int = 0
     why: str = ""
-    """Of a page that a crawl kept: what went wrong."""
+    """The error, for a page that a crawl kept because its site could not read it."""
 
 
 def check(path: Path | str, pages: Path | str | None = None) -> list[CheckResult]:
-    """Check one site file or a folder of them against their saved pages. Raises ConfigError for what cannot
-    be loaded.
+    """Checks a site file, or a folder of site files, against the saved pages. Raises ConfigError if a site
+    cannot be loaded or there are no saved pages.
 
-    pages: a folder of other pages, as a crawl keeps those that it could not read (or one such page): no items
-    are expected of them, they are told.
+    `pages` is a folder of other pages, or one such page, such as those that a crawl kept because it could not
+    read them. These have no expected items, so the result contains the items found.
     """
     loaded = load(path)
     if pages is not None:
@@ -62,12 +66,12 @@ def check(path: Path | str, pages: Path | str | None = None) -> list[CheckResult
 
 
 def folder(site: Path) -> Path:
-    """Where a site's saved pages lie."""
+    """Returns the folder of a site's saved pages and expected items."""
     return site.with_suffix("")
 
 
 def items_of(site: LoadedSite, page: Page, meta: Meta | None = None) -> tuple[list[dict[str, Any]], str]:
-    """The items of a page as plain values with their kind, and what went wrong."""
+    """Returns the items of a page as plain values with their kind, and the error, which is empty on success."""
     meta = meta or Meta(page.url)
     view = View(page, request=Request(page.url, meta.depth, use=meta.use, carry=meta.carry))
     parsed = run(site, view)
@@ -85,7 +89,7 @@ def items_of(site: LoadedSite, page: Page, meta: Meta | None = None) -> tuple[li
 
 
 def saved(file: Path) -> tuple[Page, Meta]:
-    """A saved page. Raises ConfigError when what is beside it does not say what it was."""
+    """Reads a saved page and its metadata. Raises ConfigError if one of the files is missing or invalid."""
     try:
         meta = msgspec.json.decode(file.with_suffix(".json").read_bytes(), type=Meta)
         body = file.read_bytes()
@@ -100,7 +104,7 @@ def saved(file: Path) -> tuple[Page, Meta]:
 
 
 def _file(path: Path, sites: list[LoadedSite]) -> list[CheckResult]:
-    """The saved pages of one file, and the expected items that have no page."""
+    """Checks the saved pages of one site file. Expected items without a page are failures."""
     own = folder(path)
     pages = sorted((own / "pages").glob("*.html"))
     results = [_page(path, sites, page, own / "expected" / f"{page.stem}.json") for page in pages]
@@ -112,7 +116,7 @@ def _file(path: Path, sites: list[LoadedSite]) -> list[CheckResult]:
 
 
 def _others(path: Path, sites: list[LoadedSite], where: Path) -> list[CheckResult]:
-    """Pages that lie elsewhere: whether they can be read, and what they give."""
+    """Reads pages from another folder. The result of each page contains its items, or the error."""
     files = [where] if where.is_file() else sorted(where.glob("*.html"))
     if not files:
         raise ConfigError(
@@ -133,7 +137,7 @@ def _page(path: Path, sites: list[LoadedSite], file: Path, expected: Path) -> Ch
 
 
 def _read_page(path: Path, sites: list[LoadedSite], file: Path) -> tuple[list[dict[str, Any]], str]:
-    """The items of a saved page, and what went wrong."""
+    """Returns the items of a saved page and the error, which is empty on success."""
     try:
         page, meta = saved(file)
     except ConfigError as error:
@@ -145,7 +149,8 @@ def _read_page(path: Path, sites: list[LoadedSite], file: Path) -> tuple[list[di
 
 
 def _compare(expected: Path, found: list[dict[str, Any]]) -> str:
-    """How the items differ from the expected ones; empty when they are equal."""
+    """Returns the difference between the expected and the found items as a diff, or an empty text if they are
+    equal."""
     try:
         wanted = _read(expected.read_bytes())
     except FileNotFoundError:
@@ -161,7 +166,7 @@ def _compare(expected: Path, found: list[dict[str, Any]]) -> str:
 
 
 def text(value: Any) -> str:
-    """Items as JSON for people: as expected/NAME.json has them."""
+    """Formats items as JSON for people, as in expected/NAME.json."""
     return msgspec.json.format(_write(value), indent=2).decode()
 
 

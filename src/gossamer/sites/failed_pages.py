@@ -1,5 +1,5 @@
-"""Pages that a site could not read, kept for replay: `<data>/<crawl>/failed/<hash>.html` and `.json`, as
-`check` reads them."""
+"""Keeps pages that a site could not read, so that they can be replayed. They are stored in
+`<data>/<crawl>/failed/` as `<hash>.html` and `<hash>.json`, the format that `check` reads."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from gossamer.model.request import Request
 from gossamer.sites.check import Meta
 
 MOST = 1000
-"""Pages kept."""
+"""Maximum number of pages that are kept."""
 LARGEST = 4 << 20
-"""Bytes of a page that is kept; larger ones are told of in the log alone."""
+"""Maximum size in bytes of a page that is kept. A larger page appears only in the log."""
 
 
 TOLD = 5
-"""Different errors that are told one by one."""
+"""Maximum number of different errors that are reported individually."""
 
 
 def reasons(folder: Path, since: float = 0.0) -> list[tuple[str, int, str]]:
-    """Why pages that were kept since a moment (seconds since the epoch) could not be read, how many for each
-    reason, and the URL of one; the most frequent first."""
+    """Returns why pages could not be read, as (reason, number of pages, URL of one page), the most frequent
+    reason first. `since` is a time in seconds since the epoch; pages that were kept earlier are ignored."""
     counts, urls = Counter[str](), dict[str, str]()
     for file in sorted(folder.glob("*.json")):
         try:
@@ -41,14 +41,15 @@ def reasons(folder: Path, since: float = 0.0) -> list[tuple[str, int, str]]:
 
 
 class Failed:
-    """Keeps pages in a folder, at most MOST. What cannot be written is not kept: the crawl goes on."""
+    """A folder of failed pages, at most MOST. If a page cannot be written, it is skipped and the crawl
+    continues."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._full = False
 
     def keep(self, page: Page, request: Request, why: str) -> None:
-        """Keep a page with the reason; the page of a URL once, the last one."""
+        """Stores a page with the reason for its failure. Replaces an earlier page of the same URL."""
         if len(page.body) > LARGEST:
             return
         file = self.folder / f"{xxhash.xxh3_128_hexdigest(page.url.encode())}.html"

@@ -1,5 +1,5 @@
-"""What the sites say of a host beyond its pages: pace, headers, retries, robots, blocks. Matched by host
-alone, before any URL is known."""
+"""Collects the rules that sites set for a host: pace, headers, retries, robots.txt, block detection and
+others. These rules are matched by host alone, before any URL is known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from gossamer.sites.loading import LoadedSite
 
 
 class HostNeeds(NamedTuple):
-    """What the sites of a host want; what they leave open is as the crawl has it."""
+    """The rules that the sites of a host set. A field that no site sets has its default, which means that the
+    crawl's settings apply."""
 
     pace: Pace = Pace()
     headers: Mapping[str, str] = {}
@@ -29,15 +30,17 @@ class HostNeeds(NamedTuple):
     proxies: Wanted | None = None
     render: Render = USUAL
     session: str = ""
-    """The site whose accounts are logged in there."""
+    """The name of the site whose accounts are logged in on this host."""
     types: tuple[str, ...] = ()
-    """Beginnings of media types that are read beside those of text."""
+    """Prefixes of media types that are accepted besides texts."""
 
 
 def needs(sites: Sequence[LoadedSite], host: str) -> HostNeeds:
-    """What a host's sites want: the closest first, where several share it by paths the first that says
-    something of a thing; else `default`. robots.txt is obeyed unless all of them say otherwise: one site's
-    choice is none for another's pages.
+    """Returns the rules for a host from its sites, or from the site `default` if the host has none.
+
+    The site with the most specific host comes first. If several sites share the host by paths, each field has
+    the value of the first site that sets it. robots.txt is ignored only if all of these sites ignore it,
+    because a site's choice must not affect the pages of another site.
     """
     near = [one.site for one in sites if not one.default and one.site.claims(host)]
     own = sorted(near, key=lambda site: -site.claims(host)) or [one.site for one in sites if one.default]
@@ -64,7 +67,7 @@ def needs(sites: Sequence[LoadedSite], host: str) -> HostNeeds:
 
 
 def acts(sites: Sequence[LoadedSite]) -> bool:
-    """Whether any site wants something of its own, so that hosts need be looked at."""
+    """Whether any site sets a rule, so that hosts have to be checked."""
     own = [one.site for one in sites]
     return any(
         s.pace or s.headers or s.retries is not None or not s.robots or s.blocks is not True for s in own
@@ -72,13 +75,15 @@ def acts(sites: Sequence[LoadedSite]) -> bool:
 
 
 def heap(sites: Sequence[LoadedSite], host: str, lane: str, region: str | None) -> str:
-    """The ready heap that a host waits in, `LANE` or `LANE@REGION`: as its sites say, else as the crawl does."""
+    """Returns the ready heap in which a host waits, `LANE` or `LANE@REGION`. The lane and region are those of
+    the host's sites, or else those of the crawl."""
     said = needs(sites, host)
     where = said.region or region
     return f"{said.lane or lane}@{where}" if where else said.lane or lane
 
 
 def hosts(site: LoadedSite) -> list[str]:
-    """The hosts that a site names: its own without `*.`, and those of its seeds."""
+    """Returns the hosts that a site names: its own hosts without wildcards (`*.`), and the hosts of its
+    seeds."""
     named = [host for host in site.site.hosts if not host.startswith("*.")]
     return list(dict.fromkeys([*named, *(urls.host(seed) for seed in site.site.seeds)]))

@@ -1,5 +1,5 @@
-"""From what a page function yields to what is stored: the class's schema, the site's steps, the key, the hash
-of the content."""
+"""Builds stored items from the values that a page function yields: applies the schema of the item's class and
+the site's steps, then adds the key, the content hash and the referenced files."""
 
 from __future__ import annotations
 
@@ -23,31 +23,33 @@ from gossamer.sites.page_functions import PageResult
 from gossamer.url.scope import MAX_URL
 
 LONGEST = 1000
-"""Characters of a value that is told of an item that is kept aside."""
+"""Maximum number of characters of a value that are shown for a rejected item."""
 
 
 class Made(msgspec.Struct):
-    """What became of one item. `dropped` (why) or `faults`: it is not stored."""
+    """One item and the outcome of its processing. An item with `dropped` (the reason) or `faults` is not
+    stored."""
 
     kind: str
     fields: dict[str, Any]
     key: str = ""
     content: str = ""
-    """Hash of the fields but those that its class ignores, 16 hex digits."""
+    """Hash of the fields except those that the item's class ignores, 16 hex digits."""
     dropped: str = ""
     faults: Sequence[Fault] = ()
     names: Sequence[Named] = ()
-    """Files and other items that it names."""
+    """The files and other items that this item refers to."""
     beyond: int = 0
-    """Those of them that are more than their field may name."""
+    """The number of references beyond the limits of their fields. These are dropped."""
     sketch: Sketch | None = None
-    """What it says, where it is compared with others; `once`: it is kept where no other says that."""
+    """The digest of the item's content, if the item is compared with others. If `once` is true, only the
+    first of the items with equal content is stored."""
     once: bool = False
 
 
 class Making:
-    """Makes the items of one site in one crawl; its steps may remember. `canonical`: the form in which items
-    name files."""
+    """Builds the items of one site in one crawl. The site's steps may keep state between items. `canonical`
+    returns the canonical form of a file's URL."""
 
     def __init__(self, site: LoadedSite, canonical: Callable[[str], str] = urls.key) -> None:
         self.site, self._steps, self._canonical = site, ready(site.site.steps), canonical
@@ -56,7 +58,7 @@ class Making:
         self._shapes: dict[type, tuple[str, Schema, str | None, tuple[str, ...]]] = {}
 
     def make(self, parsed: PageResult, view: View) -> list[Made]:
-        """The items of a page. Never raises."""
+        """Returns the items of a page. Errors become faults of an item."""
         return [self._one(item, parsed.item, view) for item in parsed.items]
 
     def _one(self, item: Any, named: type | None, view: View) -> Made:
@@ -96,12 +98,13 @@ class Making:
             return _unwritten(made, made.fields, error)
         key = given if given is not None else made.fields.get(own) if own else None
         made.key = "" if key is None else str(key)
-        made.key = made.key if made.key.strip() else made.content  # an empty key would make one item of many
+        # an empty key would merge many items into one
+        made.key = made.key if made.key.strip() else made.content
         return made
 
     def _named(self, cls: type, fields: dict[str, Any], view: View) -> tuple[list[Named], int]:
-        """What the marks of a class find in an item, and how many are too many; the URLs of files become
-        absolute and canonical there."""
+        """Returns the references of an item, as marked by its class, and the number of references beyond the
+        limits. Replaces URLs of files in `fields` by their absolute canonical forms."""
         found, beyond = list[Named](), 0
         for field, mark in marks(cls):
             value = fields.get(field)
@@ -126,7 +129,7 @@ class Making:
         )
 
     def _moments(self, cls: type) -> moments.Places:
-        """Where an item of a class has moments."""
+        """Returns the places of datetimes in items of a class."""
         found = self._timed.get(cls)
         if found is None:
             found = self._timed[cls] = moments.fields(cls)
@@ -141,12 +144,12 @@ class Making:
 
 
 def reject(made: Made, reason: str) -> None:
-    """Keep an item aside as a whole."""
+    """Rejects an item as a whole."""
     made.faults = [Fault(None, None, reason)]
 
 
 def _unwritten(made: Made, item: Any, error: BaseException) -> Made:
-    """An item with values that cannot be written, kept aside with what of it can."""
+    """Returns a rejected item for values that cannot be serialized. It contains the fields that can."""
     if items.pressed(error):
         raise error
     try:
@@ -162,26 +165,26 @@ def _unwritten(made: Made, item: Any, error: BaseException) -> Made:
 
 
 def _named_by_texts(fields: dict[Any, Any]) -> dict[str, Any]:
-    """Raises TypeError."""
+    """Returns the fields. Raises TypeError if a field's name is not a text."""
     if odd := [name for name in fields if not isinstance(name, str)]:
-        raise TypeError(f"the names in an item are texts, and {items.shown(odd[0])!r} is none")
+        raise TypeError(f"the field names of an item must be texts, and {items.shown(odd[0])!r} is not")
     return fields
 
 
 def makers(sites: Sequence[LoadedSite], canonical: Callable[[str], str]) -> Callable[[LoadedSite], Making]:
-    """The making of each site, one a crawl."""
+    """Returns a function that returns the builder of a site. Each site has one builder per crawl."""
     known = {id(site): Making(site, canonical) for site in sites}
     return lambda site: known[id(site)]
 
 
 def compares(sites: Sequence[LoadedSite]) -> bool:
-    """Whether a step of theirs marks items that say the same."""
+    """Whether a step of the sites marks items with the same content."""
     return any(isinstance(step, alike) for site in sites for step in site.site.steps)
 
 
 def aside(made: Made) -> dict[str, Any]:
-    """An item that is kept aside: `field`, `value`, `reason` of its first fault, `also` the others, `item`
-    its fields."""
+    """Returns the record of a rejected item: `field`, `value` and `reason` of its first fault, the other
+    faults in `also`, and its fields in `item`."""
     first, *others = made.faults
     found = {**_told(first), "item": made.fields}
     return {**found, "also": [_told(fault) for fault in others]} if others else found

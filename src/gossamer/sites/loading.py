@@ -1,5 +1,5 @@
-"""Site files: found in a folder by themselves, imported by path under a private name, checked against one
-another."""
+"""Finds site files in folders, imports them by path under private names, and checks that they do not
+conflict."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from gossamer.sinks import formats
 
 
 class LoadedSite:
-    """A site with what its file is: path, version (a hash of the file) and the items that it declares."""
+    """A site with its file: the path, the version (a hash of the file) and the classes of items that it
+    declares."""
 
     def __init__(
         self, site: Site, path: Path, version: str, items: Mapping[str, list[type]], default: bool
@@ -38,7 +39,7 @@ class LoadedSite:
         self.name = site.name
 
     def requests(self) -> list[Request]:
-        """The seeds."""
+        """Returns requests for the seeds."""
         return [Request(seed) for seed in self.site.seeds]
 
 
@@ -48,13 +49,16 @@ def load_all(
     without: Collection[str] | None = None,
     faults: list[str] | None = None,
 ) -> list[LoadedSite]:
-    """The sites of those targets that are site files or folders of them; other targets are left out.
+    """Loads the sites of the targets that are site files or folders of site files. Other targets are ignored.
+    Raises ConfigError and UsageError.
 
-    `without`: some sites are other workers': those of these names, those of files that cannot be loaded
-    (`faults` hears why), and those that take the arguments that none takes here."""
+    `without` is given on a worker of a fleet that lacks some sites. It contains the names of sites to leave
+    out. Files that cannot be loaded are then skipped, and their errors are appended to `faults`. Arguments
+    that none of the remaining sites takes are ignored.
+    """
     sites: list[LoadedSite] = []
     for target in targets:
-        # of an empty one, and of what is too long for a name, os.path says that nothing is there
+        # os.path returns False for an empty target and for one that is too long for a file name
         path = Path(target)
         if "://" not in target and (
             os.path.isdir(target) or (path.suffix == ".py" and os.path.isfile(target))
@@ -79,11 +83,11 @@ def load_all(
 
 
 _SOURCES: dict[Path, bytes] = {}
-"""The bytes of each file as they were loaded last."""
+"""The content of each file when it was last loaded."""
 
 
 def sources(sites: Iterable[LoadedSite]) -> list[tuple[str, bytes]]:
-    """Path and bytes of the files of sites, as they were loaded."""
+    """Returns the path and the content of the sites' files, as they were loaded."""
     return [
         (str(path.resolve()), _SOURCES[path])
         for path in dict.fromkeys(site.path for site in sites)
@@ -94,7 +98,8 @@ def sources(sites: Iterable[LoadedSite]) -> list[tuple[str, bytes]]:
 def load_sources(
     sources: Mapping[str, bytes], names: Sequence[str], args: Mapping[str, str]
 ) -> list[LoadedSite]:
-    """The sites of these names from the bytes of their files, in that order: as another process loaded them."""
+    """Loads the named sites, in this order, from the contents of their files. This recreates the sites that
+    another process loaded."""
     found = {one.name: one for path, source in sources.items() for one in _file(Path(path), source)}
     sites = [found[name] for name in names]
     _arguments(
@@ -105,7 +110,8 @@ def load_sources(
 
 
 def load(path: Path | str) -> list[LoadedSite]:
-    """The sites of one file, or of a folder (every `*.py` with a module-level Site; `_*.py` are left out)."""
+    """Loads the sites of one file, or of a folder: every `*.py` with a module-level Site, except `_*.py`.
+    Raises ConfigError."""
     path = Path(path)
     if not path.is_dir():
         found = _file(path)
@@ -125,7 +131,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _loadable(path: Path, faults: list[str]) -> list[LoadedSite]:
-    """As `load`, without the files that cannot be loaded."""
+    """Does the same as `load`, but skips files that cannot be loaded and appends their errors to `faults`."""
     sites: list[LoadedSite] = []
     for file in _files(path) if path.is_dir() else [path]:
         try:
@@ -136,7 +142,8 @@ def _loadable(path: Path, faults: list[str]) -> list[LoadedSite]:
 
 
 def version(path: Path) -> str:
-    """The version of a site file: a hash of it, 12 hex digits; empty where it cannot be read."""
+    """Returns the version of a site file: 12 hex digits of a hash. Returns an empty text if the file cannot
+    be read."""
     try:
         return hashlib.blake2b(path.read_bytes(), digest_size=6).hexdigest()
     except OSError:
@@ -144,8 +151,8 @@ def version(path: Path) -> str:
 
 
 def match(sites: Sequence[LoadedSite], url: str) -> LoadedSite | None:
-    """The site of a URL: by host (the closest, where several match) and path, else the one called `default`,
-    else None."""
+    """Returns the site of a URL: the site with the most specific host among those that accept the host and
+    the path, else the site called `default`, else None."""
     host = urls.host(url)
     best, closest = None, 0
     for site in sites:
@@ -191,8 +198,8 @@ def _file(path: Path, source: bytes | None = None) -> list[LoadedSite]:
 
 
 def _parts(cls: type) -> set[type]:
-    """The classes that stand in the fields of a class of items: without a key of their own they are parts of
-    its rows, and no kind."""
+    """Returns the item classes that occur in the fields of an item class. Without a key of their own, they
+    are parts of its rows and not a kind of item."""
     try:
         waiting = list(typing.get_type_hints(cls).values())
     except Exception:  # noqa: BLE001 - annotations are a user's code: what cannot be read names nothing
@@ -207,8 +214,8 @@ def _parts(cls: type) -> set[type]:
 
 
 class _AsRead(SourceFileLoader):
-    """Runs what was read of a file: Python's own cache tells files apart by the second and the size, and an
-    edit of one letter right after a run would run the old one."""
+    """A loader that runs the given content of a file. Python's bytecode cache compares files only by
+    modification second and size, so after an edit of one letter it would run the old code."""
 
     def __init__(self, name: str, path: Path, source: bytes) -> None:
         super().__init__(name, str(path))
@@ -219,7 +226,7 @@ class _AsRead(SourceFileLoader):
 
 
 def _import(path: Path, source: bytes, version: str) -> Any:
-    """Import a file by its path, under a name that no other module has; its folder is on sys.path while it
+    """Imports a file by its path, under a unique module name. The file's folder is on sys.path while the file
     runs."""
     name = f"gossamer_site_{path.stem}_{hashlib.blake2b(str(path.resolve()).encode(), digest_size=4).hexdigest()}_{version}"
     if name in sys.modules:
@@ -230,9 +237,9 @@ def _import(path: Path, source: bytes, version: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     folder = str(path.resolve().parent)
     sys.modules[name] = module
-    sys.path.append(folder)  # last: a site called after a package hides it from nobody
+    sys.path.append(folder)  # last, so that a site named like a package does not shadow it
     try:
-        with redirect_stdout(sys.stderr):  # stdout is for data
+        with redirect_stdout(sys.stderr):  # stdout is reserved for data
             loader.exec_module(module)
     except GossamerError as error:
         del sys.modules[name]
@@ -258,7 +265,7 @@ def _import(path: Path, source: bytes, version: str) -> Any:
 
 
 def _line(path: Path, error: BaseException) -> int:
-    """The line of the site's own file in which an error arose."""
+    """Returns the line in the site's own file in which an error occurred, or 1."""
     if (
         isinstance(error, SyntaxError)
         and error.lineno
@@ -274,7 +281,7 @@ def _line(path: Path, error: BaseException) -> int:
 
 
 def _overlap(sites: Sequence[LoadedSite]) -> None:
-    """No two sites may want the same pages, no two be the one for all others."""
+    """Raises ConfigError if two sites accept the same pages, or if there are two default sites."""
     defaults = [site for site in sites if site.default]
     if len(defaults) > 1:
         one, other = defaults[:2]
@@ -292,7 +299,7 @@ def _overlap(sites: Sequence[LoadedSite]) -> None:
 
 
 def _selectors(path: Path, site: Site) -> None:
-    """What a page must have can be looked for."""
+    """Raises ConfigError if a selector in the site's `must_have` is invalid."""
     empty = html.parse(b"", None, "http://localhost/").tree
     for query in site.must_have:
         try:
@@ -302,7 +309,7 @@ def _selectors(path: Path, site: Site) -> None:
 
 
 def _sinks(path: Path, site: Site) -> None:
-    """Where its items are kept can be read."""
+    """Raises ConfigError if one of the site's sinks is invalid."""
     for spec in site.sinks:
         try:
             formats.parse(spec)
@@ -311,7 +318,7 @@ def _sinks(path: Path, site: Site) -> None:
 
 
 def _gates(path: Path, site: Site) -> None:
-    """Its gates can be read."""
+    """Raises ConfigError if one of the site's gates is invalid."""
     for text in site.gates:
         try:
             gates.parse(text)

@@ -1,5 +1,5 @@
-"""What a crawl leaves in its folder to be read again and looked through: its site files, where pages and rows
-went."""
+"""Writes and reads `kept.json`, a crawl's list of its site files and of the outputs for its pages and rows.
+Later commands use it to read the pages and rows again."""
 
 from __future__ import annotations
 
@@ -19,26 +19,30 @@ NAME = "kept.json"
 
 
 class Noted(msgspec.Struct):
-    """Absolute paths and URLs, of the last run that had such. `pages`: outputs of whole pages, as after -o;
-    `items`: the JSON lines of items, where there are any."""
+    """Site files and outputs of a crawl, as absolute paths and URLs. Each field has the values of the last
+    run that had any.
+
+    `pages` are the outputs of whole pages, in the form of the option -o. `items` is the JSON Lines file of
+    the items, or None.
+    """
 
     sites: list[str] = []
     pages: list[str] = []
     items: str | None = None
     outputs: list[str] = []
-    """All outputs of rows, as after -o."""
+    """All outputs of rows, in the form of the option -o."""
     earlier: list[str] = []
-    """Where runs before kept their pages, one output a run."""
+    """The outputs of pages of earlier runs, one per run."""
 
     @property
     def archives(self) -> list[str]:
-        """All that is to be read to have every page that the crawl kept."""
+        """The outputs that together contain every page that the crawl kept."""
         return [*self.pages[:1], *self.earlier]
 
 
 def note(folder: Path, outputs: Sequence[str], sites: Sequence[Path], *, anew: bool) -> None:
-    """Write the note of a crawl, where there is something to note; unless it begins anew, what runs before
-    kept stays noted."""
+    """Writes the manifest of a crawl, if it has outputs. The outputs of earlier runs stay in the manifest
+    unless `anew` is true."""
     pages, items, rows = [], None, []
     for spec in outputs:
         path, form = parse(spec)
@@ -47,7 +51,7 @@ def note(folder: Path, outputs: Sequence[str], sites: Sequence[Path], *, anew: b
                 ("objects:" if form == "objects" else "") + (path if "://" in path else os.path.abspath(path))
             )
         elif form in FORMS:
-            # a password is not kept, a reference to one is
+            # a password is never stored, but a reference to one is
             rows.append(mask(spec) if bare_secret(spec) else spec)
         elif form != "stdout" and "://" not in path:
             rows.append(f"{os.path.abspath(path)}:{form}" + ("" if guarded(spec) else "?guard=no"))
@@ -62,7 +66,7 @@ def note(folder: Path, outputs: Sequence[str], sites: Sequence[Path], *, anew: b
 
 
 def noted(folder: Path) -> Noted:
-    """The note of a crawl. Raises ConfigError where there is none."""
+    """Reads the manifest of a crawl. Raises ConfigError if there is none."""
     try:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=Noted)
     except FileNotFoundError:

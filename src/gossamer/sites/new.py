@@ -1,5 +1,5 @@
-"""A first site file from one page: hosts, seeds, an item with what the page shows of itself, the page saved,
-its items expected."""
+"""Writes a first site file for a page, for `gossamer new`: hosts, seeds and an item class with the fields
+found on the page. Also saves the page and its expected items."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ GUESSES = (
 
 
 def new(name: str, url: str, page: Page, where: Path | str = ".") -> list[Path]:
-    """Write `name.py`, the saved page and its expected items; nothing is overwritten. Returns what was
-    written."""
+    """Writes `name.py`, the saved page and its expected items, and returns their paths. Raises UsageError for
+    an invalid name, and ConfigError if one of the files exists already."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,60}", name):
         raise UsageError(f"{name!r}: a site's name has letters, digits and '_', a letter first")
     site = Path(where) / f"{name}.py"
@@ -68,7 +68,7 @@ def new(name: str, url: str, page: Page, where: Path | str = ".") -> list[Path]:
 
 
 def skeleton(name: str, url: str, page: Page) -> str:
-    """The text of a site file, with those fields that the page has."""
+    """Returns the text of a site file with the fields that the page contains."""
     view, found = View(page), {}
     for field, kind, query in GUESSES:
         if field not in found and (view.css(query).get("") or "").strip():
@@ -77,6 +77,6 @@ def skeleton(name: str, url: str, page: Page) -> str:
     fields = "".join(f"    {field}: {kind}\n" for field, (kind, _) in found.items())
     values = ", ".join(f'{field}=page.css("{query}").get()' for field, (_, query) in found.items())
     own, seed = (json.dumps(one) for one in (urls.host(page.url), urls.parse(url) or url))
-    # Nothing of the page or its URL stands in the file but as a text in quotes: whoever made it may have
+    # Text of the page and its URL appears in the file only as quoted strings, because its author may have
     # written code there.
     return TEMPLATE.format(name=name, own=own, seed=seed, fields=fields, values=values)

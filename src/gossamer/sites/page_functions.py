@@ -1,4 +1,5 @@
-"""Apply a site's page function to a page: pure, bounded, its errors values."""
+"""Applies a site's page function to a page. It does no I/O, limits the number of results, and returns errors
+as values."""
 
 from __future__ import annotations
 
@@ -19,27 +20,27 @@ from gossamer.sites.loading import LoadedSite
 from gossamer.url.patterns import PatternTimeout
 
 MOST = 100_000
-"""Things that one page may yield."""
+"""Maximum number of values that a page function may yield per page."""
 
 
 class PageResult(msgspec.Struct):
-    """What a page function gave; `error` (the word parse) and `detail` when it failed, what came before is
-    dropped."""
+    """The result of a page function. If the function fails, `error` is `parse`, `detail` is the message, and
+    earlier items and requests are dropped."""
 
     items: list[Any] = []
     requests: list[Request] = []
     error: str | None = None
     detail: str = ""
     function: str = ""
-    """The function's name; empty when the site has none for the page."""
+    """The function's name; empty if the site has no function for the page."""
     item: type | None = None
-    """The class of its dicts."""
+    """The item class of the dicts that the function yields."""
     missing: str = ""
-    """What the page must have and has not."""
+    """The selector of `must_have` that found nothing on the page."""
 
 
 def run(loaded: LoadedSite, view: View) -> PageResult:
-    """Run the page function that reads a page. Never raises."""
+    """Runs the page function for a page. An error becomes the result's `error`."""
     site = loaded.site
     use = view.request_.use
     try:
@@ -63,7 +64,7 @@ def run(loaded: LoadedSite, view: View) -> PageResult:
         return PageResult()
     parsed, yielded = PageResult(function=function.name, item=function.item), None
     try:
-        with redirect_stdout(sys.stderr):  # stdout is for data
+        with redirect_stdout(sys.stderr):  # stdout is reserved for data
             yielded = function.call(view)
             _sort(yielded if yielded is not None else (), view, parsed)
     except BaseException as error:
@@ -75,15 +76,15 @@ def run(loaded: LoadedSite, view: View) -> PageResult:
 
 
 def lacking(loaded: LoadedSite, view: View) -> str:
-    """The first selector of the site's `must_have` that finds nothing, '' when all do. Raises ValueError for
-    what is no selector."""
+    """Returns the first selector of the site's `must_have` that finds nothing, or '' if all find something.
+    Raises ValueError for an invalid selector."""
     return next((query for query in loaded.site.must_have if not view.css(query)), "")
 
 
 def gather(
     loaded: LoadedSite, follow: Callable[[View], Iterable[Any]], view: View
 ) -> tuple[list[Request], str | None]:
-    """What a `follow=` function gives: requests, and what went wrong."""
+    """Returns the requests that a `follow=` function yields, and the error or None."""
     parsed = PageResult()
     try:
         with redirect_stdout(sys.stderr):
@@ -111,7 +112,7 @@ def _sort(yielded: Iterable[Any], view: View, parsed: PageResult) -> None:
             parsed.requests.append(view.request(one))
         elif is_item(one):
             if isinstance(one, dict) and (odd := [name for name in one if not isinstance(name, str)]):
-                raise TypeError(f"the names in an item are texts, and {odd[0]!r} is none")
+                raise TypeError(f"the field names of an item must be texts, and {odd[0]!r} is not")
             parsed.items.append(one)
         elif isinstance(one, Iterator | list | tuple):
             raise TypeError(
@@ -124,16 +125,17 @@ def _sort(yielded: Iterable[Any], view: View, parsed: PageResult) -> None:
 
 
 def _own(request: Request, view: View) -> Request:
-    """A request that the function made by hand gets its place: an absolute URL, its depth, where it was
-    found."""
-    if request.referrer == view.url:  # made by view.request
+    """Returns a request that the page function created itself, with an absolute URL, its depth and its
+    referrer."""
+    if request.referrer == view.url:  # created by view.request
         return request
     needs = {name: value for name in NEEDS if (value := getattr(request, name)) is not None}
     return view.request(request.url, **needs)
 
 
 def _detail(path: Path, error: BaseException, function: Callable[..., Any], yielded: Any) -> str:
-    """File and line of the site's own frame, and what went wrong there; of what was given, where it was."""
+    """Returns the file and line in the site's own code with the error message. If the error has no frame
+    there, the line is that of the generator, or the first line of the function."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

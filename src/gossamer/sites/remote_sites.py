@@ -1,5 +1,5 @@
-"""What a worker knows of a site whose file it lacks: which hosts are its, so that they are left to those that
-have it."""
+"""Sites whose files a worker lacks. The worker knows only their hosts, and leaves these to workers that have
+the files."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from gossamer.sites.loading import LoadedSite
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """Which hosts are a site's, and for whom they wait, in one version of its file."""
+    """The hosts of a site and the workers that serve them, for one version of the site's file."""
 
     version: str
     hosts: tuple[str, ...] = ()
     default: bool = False
     paths: bool = False
-    """It is one of several on a host."""
+    """Whether the site shares its hosts with other sites by paths."""
     lane: str | None = None
     region: str | None = None
     ladder: tuple[str, ...] | None = None
 
 
 def reach_of(loaded: LoadedSite) -> Reach:
-    """The reach of a site."""
+    """Returns the reach of a loaded site."""
     site = loaded.site
     return Reach(
         loaded.version,
@@ -40,7 +40,7 @@ def reach_of(loaded: LoadedSite) -> Reach:
 
 
 def stand_ins(lacks: Mapping[str, Reach]) -> list[LoadedSite]:
-    """In the place of sites that are lacked: they claim the same hosts, and read nothing."""
+    """Returns stand-ins for missing sites. They claim the same hosts and have no page functions."""
     return [
         LoadedSite(
             Site(
@@ -61,7 +61,7 @@ def stand_ins(lacks: Mapping[str, Reach]) -> list[LoadedSite]:
 
 
 def owners(sites: Sequence[LoadedSite], host: str) -> set[str]:
-    """The names of the sites that say something of a host, or may read pages of it."""
+    """Returns the names of the sites that set rules for a host or may read pages of it."""
     near = [one for one in sites if not one.default and one.site.claims(host)]
     if all(one.site.paths for one in near):
         near += [one for one in sites if one.default]
@@ -69,7 +69,8 @@ def owners(sites: Sequence[LoadedSite], host: str) -> set[str]:
 
 
 def group(names: Collection[str], lacks: Collection[str]) -> str:
-    """What something of these sites is set apart for where some are lacked, `SITE+SITE`; '' where none is.
+    """Returns the name of the group for which a host of these sites is reserved, `SITE+SITE`, if this worker
+    lacks the file of one of them. Returns '' if it lacks none.
 
     >>> group({"shop", "news"}, {"shop"})
     'news+shop'

@@ -1,13 +1,13 @@
-"""URLs: parsed once, at the edge, as browsers do; every client gets the serialized form and none parses on
-its own.
+"""Parses URLs as browsers do (WHATWG) and derives their canonical forms, hosts and fingerprints. Each URL is
+parsed once, when it enters the crawler. All other code receives the serialized form.
 
-Three forms of one URL:
+A URL has three forms:
 
-- the *fetch form*: WHATWG serialization without fragment, what is requested (`HrefResolver`);
-- the *canonical form*: the key under which a URL counts as known (`canonical`, `key`): the fetch form without
-  credentials, tracking parameters and session ids, its query sorted by name;
-- its *host*: the authority `host[:port]` (`host`), and the registered domain of that host
-  (`registered_domain`).
+- The *fetch form* is the WHATWG serialization without fragment. It is the URL that is requested
+  (`HrefResolver`).
+- The *canonical form* identifies a URL for deduplication (`canonical`, `key`). It is the fetch form without
+  credentials, tracking parameters and session ids, with its query sorted by name.
+- The *host* is the authority `host[:port]` (`host`). Its registered domain is `registered_domain`.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _hash = xxhash.xxh3_64_intdigest
 
 
 def parse(text: str | None, base: str | None = None) -> str | None:
-    """The WHATWG serialization of `text` (URL Standard, 4.4 and 4.5), resolved against `base`; None when it
-    is no URL.
+    """Returns the WHATWG serialization of `text` (URL Standard, 4.4 and 4.5), resolved against `base`.
+    Returns None if `text` is not a valid URL.
 
     >>> parse("../b c?d", "http://Example.com:80/x/y/")
     'http://example.com/x/b%20c?d'
@@ -58,12 +58,13 @@ def parse(text: str | None, base: str | None = None) -> str | None:
 def canonical(
     text: str | None, base: str | None = None, drop: DroppedParameters = DEFAULT_DROP
 ) -> str | None:
-    """The URL under which `text` counts as known; None when it is no URL. Idempotent.
+    """Returns the canonical form of `text`, or None if it is not a valid URL. Idempotent.
 
-    Parsed, no fragment, no credentials, no tracking parameters and session ids (`drop`), the query sorted by
-    name with the order of equal names kept.
+    The canonical form has no fragment, no credentials, no tracking parameters and no session ids (`drop`).
+    Its query is sorted by name. Parameters with equal names keep their order.
 
-    Only for deduplication: what is fetched is the form that was found, for sorting breaks signed URLs.
+    It is used only for deduplication. The crawler requests the URL in the form in which it was found, because
+    sorting breaks signed URLs.
 
     >>> canonical("HTTP://example.com:80/a?utm_source=x&b=2&a=#top")
     'http://example.com/a?a=&b=2'
@@ -72,13 +73,15 @@ def canonical(
     if url is None:
         return None
     if not url.startswith(WEB):
-        # the serialization of an opaque path depends on whether a fragment follows, so once more without it
+        # The serialization of an opaque path depends on whether a fragment follows, so it is parsed again
+        # without the fragment.
         return parse(url.partition("#")[0]) if "#" in url else url
     return key(url.partition("#")[0] if "#" in url else url, drop)
 
 
 def key(url: str, drop: DroppedParameters = DEFAULT_DROP) -> str:
-    """`canonical` of a URL that is in fetch form already; nearly free for a URL without a query.
+    """Returns the canonical form of a URL that is already in fetch form. Costs next to nothing for a URL
+    without a query.
 
     >>> key("https://example.com/a?gclid=1&b=2")
     'https://example.com/a?b=2'
@@ -92,15 +95,16 @@ def key(url: str, drop: DroppedParameters = DEFAULT_DROP) -> str:
         head = _bare(head)
     before = ""
     while head != before and (";" in head or "/(" in head):
-        # again: what is left may be a dot segment or a session id, as in `/(S(x));sid=1/..;jsessionid=1/b`
-        before, start = head, head.index("/", 8)  # a host may hold `;` as well
+        # Repeated because the rest may contain a dot segment or another session id, as in
+        # `/(S(x));sid=1/..;jsessionid=1/b`.
+        before, start = head, head.index("/", 8)  # a host may contain `;`
         head = head[:start] + drop.path(head[start:])
         head = parse(head) or head
     return f"{head}?{query}" if query else head
 
 
 class HrefResolver:
-    """Resolves the hrefs of one page; its base URL is parsed once.
+    """Resolves the hrefs of one page. The base URL is parsed only once.
 
     >>> HrefResolver("http://example.com/a/").links(["b", "#top", "b#x", "mailto:a@example.com", "/c?d"])
     ['http://example.com/a/b', 'http://example.com/a/', 'http://example.com/c?d']
@@ -109,18 +113,20 @@ class HrefResolver:
     __slots__ = ("_base",)
 
     def __init__(self, base: str) -> None:
-        """`base`: the page's URL, or its resolved `<base href>`; when it is no URL only absolute hrefs
-        resolve."""
+        """`base` is the page's URL, or its resolved `<base href>`. If it is not a valid URL, only absolute
+        hrefs can be resolved."""
         self._base = _of(base, None)
 
     def resolve(self, href: str) -> str | None:
-        """The fetch form of one href; None when it is no URL or its scheme is not http or https."""
+        """Returns the fetch form of an href, or None if it is not a valid http or https URL."""
         return self._fetch(_cut(href) if "#" in href else href)
 
     def links(self, hrefs: Iterable[str]) -> list[str]:
-        """The fetch forms of a page's hrefs in order, each once; what is no http(s) URL is left out."""
+        """Returns the distinct fetch forms of a page's hrefs, in order. Skips hrefs that are not http(s)
+        URLs."""
         resolve = self._fetch
-        # most hrefs of a page repeat, many differ by fragment alone: drop these before the costly step
+        # Most hrefs of a page repeat, and many differ only by fragment. Removing these first saves the costly
+        # step.
         distinct = dict.fromkeys([_cut(href) if "#" in href else href for href in hrefs])
         found = dict.fromkeys([resolve(href) for href in distinct])
         found.pop(None, None)
@@ -140,8 +146,8 @@ class HrefResolver:
 
 
 def host(url: str) -> str:
-    """The authority `host[:port]` of a serialized http(s) URL: no credentials, the scheme's default port left
-    out.
+    """Returns the authority `host[:port]` of a serialized http(s) URL, without credentials. The port is
+    present only if it is not the scheme's default port.
 
     >>> host("https://u:p@example.com:8443/a")
     'example.com:8443'
@@ -154,7 +160,7 @@ def host(url: str) -> str:
 
 
 def origin(url: str) -> str:
-    """`scheme://host[:port]` of a serialized http(s) URL.
+    """Returns `scheme://host[:port]` of a serialized http(s) URL.
 
     >>> origin("https://example.com/a")
     'https://example.com'
@@ -163,8 +169,8 @@ def origin(url: str) -> str:
 
 
 def split_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
-    """A serialized URL without its userinfo, and the (user, password) that stood there, percent-decoded, or
-    None.
+    """Splits a serialized URL into the URL without userinfo and the pair (user, password), percent-decoded.
+    The pair is None if the URL has no userinfo.
 
     >>> split_credentials("https://me:s%40c@example.com/a")
     ('https://example.com/a', ('me', 's@c'))
@@ -179,7 +185,7 @@ def split_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
 
 
 def fingerprint(canonical_url: str, seed: int) -> int:
-    """64 bits that stand for a canonical URL: XXH3 of its UTF-8 bytes with the store's seed.
+    """Returns the 64-bit fingerprint of a canonical URL: XXH3 of its UTF-8 bytes with the store's seed.
 
     >>> fingerprint("http://example.com/", 7) == fingerprint("http://example.com/", 7)
     True
@@ -193,7 +199,7 @@ def _of(text: str | None, base: URL | str | None) -> URL | None:
     except TypeError:
         if not isinstance(text, str) or isinstance(base, bytes):
             return None
-        # lone surrogates are no scalar values: browsers read them as U+FFFD
+        # Lone surrogates are not Unicode scalar values. Browsers read them as U+FFFD.
         if isinstance(base, str):
             base = _scalar(base)
         return _parse(_scalar(text), base)
@@ -204,7 +210,8 @@ def _scalar(text: str) -> str:
 
 
 def _cut(href: str) -> str:
-    """An href without its fragment; `#` stays behind white space, which is no end of the URL there."""
+    """Returns an href without its fragment. After white space only the fragment's text is cut and `#` stays,
+    because without it the parser would strip the white space."""
     at = href.index("#")
     return href[:at] if at == 0 or href[at - 1] > " " else href[: at + 1]
 

@@ -1,4 +1,5 @@
-"""Registered domains by the bundled snapshot of the Public Suffix List (publicsuffix.org, MPL 2.0)."""
+"""Determines registered domains with the bundled snapshot of the Public Suffix List (publicsuffix.org, MPL
+2.0)."""
 
 from __future__ import annotations
 
@@ -6,15 +7,16 @@ from functools import lru_cache
 from pathlib import Path
 
 SNAPSHOT = Path(__file__).parents[1] / "data" / "public_suffix_list.dat"
-DEEPEST = 8  # labels; no rule has more, so what stands to the left of them cannot matter
+DEEPEST = 8  # maximum number of labels of a rule; labels to the left of them cannot matter
 
 
 @lru_cache(maxsize=65_536)
 def registered_domain(host: str) -> str:
-    """The registered domain (public suffix and one label) of a host, its port ignored: it owns cookies and
-    buckets.
+    """Returns the registered domain of a host: its public suffix and one more label. A port is ignored.
+    Cookies and rate limit buckets belong to the registered domain.
 
-    ICANN and private rules count. IP addresses, single labels and public suffixes are their own domain.
+    The ICANN rules and the private rules of the list both apply. IP addresses, single labels and public
+    suffixes are their own registered domain.
 
     >>> registered_domain("www.example.co.uk:8080"), registered_domain("127.0.0.1:80")
     ('example.co.uk', '127.0.0.1')
@@ -26,7 +28,7 @@ def registered_domain(host: str) -> str:
 
 
 def is_public_suffix(host: str) -> bool:
-    """Whether a host is itself a public suffix, under which strangers register names.
+    """Whether a host is itself a public suffix, under which unrelated parties register names.
 
     >>> is_public_suffix("co.uk"), is_public_suffix("github.io"), is_public_suffix("example.com")
     (True, True, False)
@@ -39,14 +41,15 @@ def is_public_suffix(host: str) -> bool:
 
 @lru_cache(maxsize=1)
 def psl_hash() -> str:
-    """16 hex digits that name the snapshot; a store made with another one puts hosts into other buckets."""
+    """Returns 16 hex digits that identify the snapshot. A store that was created with a different snapshot
+    assigns hosts to different buckets."""
     from hashlib import sha256
 
     return sha256(SNAPSHOT.read_bytes()).hexdigest()[:16]
 
 
 def _labels(host: str) -> list[str]:
-    """The labels of a name in lower case, without port and root dot; one label for an address."""
+    """Returns the labels of a host name in lower case, without port and root dot. An IP address is one label."""
     if host.startswith("["):
         return [host.partition("]")[0] + "]"]
     name = host.partition(":")[0].rstrip(".").lower()
@@ -60,7 +63,7 @@ def _is_address(label: str) -> bool:
 
 
 def _suffix_start(labels: list[str]) -> int:
-    """The index of the label at which the public suffix begins: the longest rule that matches."""
+    """Returns the index of the first label of the public suffix, by the longest rule that matches."""
     rules = _rules()
     shown = [_unicode(label) if label.startswith("xn--") else label for label in labels]
     for at in range(max(0, len(labels) - DEEPEST), len(labels)):
@@ -74,7 +77,7 @@ def _suffix_start(labels: list[str]) -> int:
 
 
 def _unicode(label: str) -> str:
-    """The label as the list writes it."""
+    """Decodes a punycode label, because the list contains Unicode labels."""
     try:
         return label[4:].encode("ascii").decode("punycode")
     except UnicodeError:

@@ -1,14 +1,16 @@
-"""Regular expressions of users and sites, matched against text of the web in bounded time.
+"""Matches the regular expressions of users and sites against text from the web in bounded time.
 
-The syntax and the meaning are those of Python's `re`: its own parser reads each pattern. Its matcher
-backtracks, so a hostile text can hold it for years (`(a+)+$`). Which matcher runs is decided for each
-pattern:
+The syntax and the semantics are those of Python's `re`, whose parser reads each pattern. The matcher of `re`
+backtracks, so a hostile text can keep it busy for years (`(a+)+$`). Each pattern is therefore matched by one
+of three engines:
 
-re      patterns that are proven to take linear time, and short texts, if a bound on the steps is known re2
-all others that RE2 can express; it takes linear time on every text regex   look-around and back-references,
-and texts on which RE2 would find something else; ends after `TIMEOUT_S`
+- `re`, for patterns that provably take linear time. Also for short texts, if a bound on the number of steps
+  is known.
+- `re2`, for all other patterns that RE2 can express. RE2 takes linear time on every text.
+- `regex`, for look-around and back-references, and for texts on which the result of RE2 would differ from
+  that of `re`. It stops after `TIMEOUT_S`.
 
-Neither re2 nor regex is imported before a pattern needs it.
+`re2` and `regex` are imported only when a pattern needs them.
 """
 
 from __future__ import annotations
@@ -21,18 +23,18 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple, Protocol
 
 TIMEOUT_S: Final = 0.05
-"""Processor time that one text may take."""
+"""Maximum processor time in seconds for one text."""
 _LEAST_TIMEOUT_S: Final = 0.0005
-"""Time that is left for a pattern that ran out of time again and again."""
+"""Minimum time limit in seconds for a pattern that has timed out repeatedly."""
 _RECOVERY: Final = 0.05
-"""Share of the wall clock's time that a pattern gets back after it ran out."""
+"""Share of the elapsed time by which a pattern's time limit recovers after timeouts."""
 _ALL_MATCHES_S: Final = 0.1
-"""Processor time in which RE2 finds all matches of a text."""
+"""Maximum processor time in seconds in which RE2 finds all matches in a text."""
 _STEPS: Final = 20_000
-"""Steps that backtracking may need: a fraction of a millisecond."""
+"""Maximum number of backtracking steps, which take a fraction of a millisecond."""
 _MOST_WIDTH, _MOST_WAYS, _LONG_RUN = 256, 64, 64
 _OTHER: Final = 1 << 128
-"""Stands for all characters beyond ASCII in a set, whose bits 0 to 127 are ASCII's."""
+"""The bit for all non-ASCII characters in a character set. Bits 0 to 127 stand for the ASCII characters."""
 _ALL: Final = (1 << 129) - 1
 _NEWLINE: Final = 1 << 10
 _SPACES: Final = r"\t-\r\x1c-\x20\x{85}\x{a0}\p{Z}"
@@ -42,18 +44,18 @@ _ASCII_CLASSES: Final = {"DIGIT": "0-9", "WORD": "0-9A-Za-z_", "SPACE": r"\t-\r\
 
 
 class PatternTimeout(ValueError):
-    """A text on which a pattern took too long."""
+    """Raised when a pattern takes too long on a text."""
 
 
 class Searcher(Protocol):
-    """What a filter needs of a pattern; `re.Pattern` has it, too."""
+    """The part of a pattern's interface that filters need. `re.Pattern` implements it, too."""
 
     @property
     def pattern(self) -> str:
         """The pattern as it was written."""
 
     def search(self, string: str, /) -> Any:
-        """Something true if the pattern is found. Raises PatternTimeout (never from a `re.Pattern`)."""
+        """Returns a true value if the pattern is found. Raises PatternTimeout (a `re.Pattern` never does)."""
 
 
 class Pattern:
@@ -62,11 +64,12 @@ class Pattern:
     __slots__ = ("_debt", "_engines", "_since", "_tree", "on_timeout", "pattern", "plain", "short")
 
     def __init__(self, plain: re.Pattern[str], tree: Any, short: int) -> None:
-        """`short`: texts up to so many characters are left to `re`."""
+        """`tree` is the pattern parsed by `re`, or None. Texts of at most `short` characters are matched by
+        `re`."""
         self.plain, self.short, self._tree = plain, short, tree
         self.pattern = plain.pattern
         self.on_timeout: Callable[[str], None] | None = None
-        """Called with a line when the pattern took too long, the first time."""
+        """Called with a message the first time that the pattern takes too long."""
         self._engines: _Engines | None = None
         self._debt, self._since = 0.0, 0.0
 
@@ -78,7 +81,7 @@ class Pattern:
 
     @property
     def flags(self) -> int:
-        """The flags of the pattern, as `re` has them."""
+        """The flags of the pattern, with the values of `re`."""
         return self.plain.flags
 
     @property
@@ -96,7 +99,8 @@ class Pattern:
         return bool(self._timed(lambda allowed: made.timed().search(text, timeout=allowed) is not None, text))
 
     def matches(self, text: str) -> list[list[str]]:
-        """The groups of each match, or the whole match if the pattern has no groups. Raises PatternTimeout."""
+        """Returns the groups of each match, or the whole match if the pattern has no groups. Raises
+        PatternTimeout."""
         if len(text) <= self.short:
             return list(map(_groups, self.plain.finditer(text)))
         made = self._made()
@@ -141,7 +145,7 @@ class Pattern:
 
 
 class _Engines:
-    """The matchers of one pattern beside `re`."""
+    """The RE2 and `regex` matchers of one pattern, compiled when they are needed."""
 
     def __init__(self, plain: re.Pattern[str], tree: Any) -> None:
         self._plain, self._tree, self._regex = plain, tree, None
@@ -150,8 +154,8 @@ class _Engines:
         writer = _Writer(plain.flags)
         try:
             text = writer.sequence(tree, plain.flags).encode()
-            # a repeat of what may be empty gives other groups than `re`, and so does a search behind an empty
-            # match
+            # If a repeated part may be empty, RE2 returns other groups than `re`. After an empty match, RE2
+            # continues at another position.
             spans = tree.getwidth()[0] > 0 and not writer.repeats_empty
             self._open(text, spans)
         except (_Inexpressible, UnicodeEncodeError):
@@ -163,7 +167,7 @@ class _Engines:
 
         options = re2.Options()
         options.log_errors, options.never_capture = False, True
-        native = re2._re2.RE2  # the module's own functions take ten times as long for each call
+        native = re2._re2.RE2  # the wrappers of the module take ten times as long per call
         anchor = native.Anchor.UNANCHORED
         made = native(text, options)
         if not made.ok():
@@ -176,8 +180,8 @@ class _Engines:
             self.spans = lambda data, place: every(anchor, data, place, len(data))
 
     def agrees(self, text: str) -> bool:
-        """Whether RE2 finds in the text what `re` would."""
-        if self._ends and text[-1:] == "\n":  # `$` is before it, too
+        """Whether RE2 finds the same in the text as `re`."""
+        if self._ends and text[-1:] == "\n":  # in `re`, `$` also matches before a final newline
             return False
         if text.isascii():
             return True
@@ -190,24 +194,24 @@ class _Engines:
         return True
 
     def timed(self) -> Any:
-        """The pattern for `regex`."""
+        """Returns the pattern compiled by `regex`."""
         if self._regex is None:
             import regex
 
             try:
                 text = _Writer(self._plain.flags, regex=True).sequence(self._tree, self._plain.flags)
                 self._regex = regex.compile(text, regex.VERSION0)
-            except (_Inexpressible, regex.error):  # a construct of a Python that is newer than this module
-                flags = self._plain.flags & (
-                    re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE
-                )  # others have other numbers
+            except (_Inexpressible, regex.error):  # a construct that only newer Pythons have
+                # the other flags have different values in regex
+                flags = self._plain.flags & (re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE)
                 self._regex = regex.compile(self._plain.pattern, flags | regex.VERSION0)
         return self._regex
 
 
 @lru_cache(512)
 def compile_(pattern: str | re.Pattern[str]) -> re.Pattern[str] | Pattern:
-    r"""The pattern with the matcher that fits it. Raises re.error, OverflowError, RecursionError.
+    r"""Compiles a pattern for the matcher that suits it. Raises re.error, OverflowError or RecursionError for
+    an invalid pattern.
 
     >>> type(compile_(r"/product/\d+$")).__module__, type(compile_(r"(a+)+$")).__module__
     ('re', 'gossamer.url.patterns')
@@ -225,13 +229,14 @@ def compile_(pattern: str | re.Pattern[str]) -> re.Pattern[str] | Pattern:
 
 
 def matches(pattern: str | re.Pattern[str], text: str) -> Iterator[list[str]]:
-    """The groups of each match, or the whole match if the pattern has no groups. Raises PatternTimeout."""
+    """Yields the groups of each match, or the whole match if the pattern has no groups. Raises
+    PatternTimeout."""
     made = compile_(pattern)
     return map(_groups, made.finditer(text)) if isinstance(made, re.Pattern) else iter(made.matches(text))
 
 
 def found(pattern: Searcher, text: str, on_timeout: bool) -> bool:
-    """Whether the pattern is found in the text; `on_timeout` if that took too long."""
+    """Whether the pattern is found in the text. Returns `on_timeout` if the pattern takes too long."""
     try:
         return bool(pattern.search(text))
     except PatternTimeout:
@@ -239,14 +244,15 @@ def found(pattern: Searcher, text: str, on_timeout: bool) -> bool:
 
 
 def watch(patterns: Iterable[Searcher], tell: Callable[[str], None]) -> None:
-    """Let `tell` report the first text on which each of the patterns takes too long."""
+    """Sets the function that is called with a message when one of the patterns takes too long for the first
+    time."""
     for one in patterns:
         if isinstance(one, Pattern):
             one.on_timeout = tell
 
 
 def timed(patterns: Iterable[Searcher]) -> list[Pattern]:
-    """Those of the patterns that run with a time limit."""
+    """Returns the patterns that run with a time limit."""
     return [one for one in patterns if isinstance(one, Pattern) and one.is_timed]
 
 
@@ -256,16 +262,17 @@ def _groups(match: Any) -> list[str]:
 
 
 class _Inexpressible(Exception):
-    """A construct that the other matcher lacks."""
+    """Raised for a construct that the target engine lacks."""
 
 
 class _Complex(Exception):
-    """A pattern for which no bound on the steps of `re` is known."""
+    """Raised for a pattern for which no bound on the steps of `re` is known."""
 
 
 class _Piece(NamedTuple):
-    """A part of a pattern. `first`: characters it may begin with; `run`: these characters, as many as there
-    are."""
+    """A part of a pattern, which matches from `least` to `most` characters. `first` is the set of characters
+    with which it may begin. If `run` is true, the part is a long repeat of these characters. `is_end`
+    marks an anchor at the end of the text."""
 
     first: int
     least: int
@@ -275,7 +282,8 @@ class _Piece(NamedTuple):
 
 
 def _short(tree: Any, flags: int) -> int | None:
-    """The length of texts on which `re` takes few steps; None: linear time on all."""
+    """Returns the maximum length of texts on which `re` takes few steps. Returns None if `re` takes linear
+    time on all texts."""
     ways = [1]
     try:
         pieces = _pieces(tree, flags, ways)
@@ -285,7 +293,7 @@ def _short(tree: Any, flags: int) -> int | None:
         return 0
     clashes, plain_runs, runs = 0, False, 0
     for number, piece in enumerate(pieces):
-        # a run at the end is a match in any case
+        # a run at the end of the pattern always matches
         if piece.run and (then := _first(pieces[number + 1 :])) is not None:
             runs |= piece.first
             clashes += bool(piece.first & then)
@@ -297,8 +305,8 @@ def _short(tree: Any, flags: int) -> int | None:
 
 
 def _first(pieces: list[_Piece]) -> int | None:
-    """The characters with which pieces may begin; None if they may all be empty, so that they match in any
-    case."""
+    """Returns the set of characters with which a sequence of pieces may begin. Returns None if all pieces may
+    be empty, so that the sequence matches anywhere."""
     found = 0
     for piece in pieces:
         found |= piece.first
@@ -315,7 +323,8 @@ def _is_anchored(tree: Any, flags: int) -> bool:
 
 
 def _pieces(tree: Any, flags: int, ways: list[int]) -> list[_Piece]:
-    """The parts in their order; `ways[0]` is multiplied by the number of ways in which bounded parts match."""
+    """Splits a parsed pattern into pieces, in order. Multiplies `ways[0]` by the number of ways in which
+    bounded pieces can match. Raises _Complex."""
     found: list[_Piece] = []
     for op, av in tree:
         name = str(op)
@@ -365,7 +374,7 @@ def _union(pieces: list[_Piece]) -> int:
 
 
 def _set(name: str, av: Any, flags: int) -> int:
-    """The characters that an item of a pattern stands for."""
+    """Returns the set of characters that an item of a pattern matches, as a bit mask. Raises _Complex."""
     if name == "ANY":
         return _ALL if flags & re.DOTALL else _ALL & ~_NEWLINE
     if name in ("LITERAL", "NOT_LITERAL"):
@@ -397,7 +406,7 @@ def _span(low: int, high: int, flags: int) -> int:
         if flags & re.IGNORECASE and (char := chr(code)).isalpha():
             found |= 1 << ord(char.swapcase())
             found |= _OTHER if char in "iksIKS" else 0
-    # letters beyond ASCII that are the same as i, k, s in another case
+    # non-ASCII letters that equal i, k or s if case is ignored
     if flags & re.IGNORECASE and high > 127:
         found |= _span(105, 105, 0) | _span(107, 107, 0) | _span(115, 115, 0)
         found |= _span(73, 73, 0) | _span(75, 75, 0) | _span(83, 83, 0)
@@ -412,23 +421,23 @@ def _category(name: str) -> int:
 
 
 class _Writer:
-    """Writes a parsed pattern for RE2, or for regex."""
+    """Writes a parsed pattern in the syntax of RE2, or of `regex`."""
 
     def __init__(self, flags: int, *, regex: bool = False) -> None:
         self.regex, self._spaces = regex, _SPACES_REGEX if regex else _SPACES
         self.ascii_only = bool(flags & re.ASCII)
-        """Only on ASCII does RE2 find the same."""
+        """Whether RE2 agrees with `re` only on ASCII texts."""
         self.ends = self.repeats_empty = False
-        """Whether it has a `$`; whether it repeats what may be empty."""
+        """Whether the pattern contains `$`, and whether it repeats a part that may be empty."""
 
     def sequence(self, tree: Any, flags: int) -> str:
-        """The items one after the other. Raises _Inexpressible."""
+        """Writes a sequence of items. Raises _Inexpressible."""
         if tree is None:
             raise _Inexpressible
         return "".join(self.item(str(op), av, flags) for op, av in tree)
 
     def item(self, name: str, av: Any, flags: int) -> str:
-        """One item. Raises _Inexpressible."""
+        """Writes one item. Raises _Inexpressible."""
         if name in ("LITERAL", "NOT_LITERAL", "IN", "ANY"):
             return self._chars(name, av, flags)
         if name == "AT":
@@ -473,7 +482,7 @@ class _Writer:
             raise _Inexpressible
         if not self.regex:
             self.ascii_only = True
-            if name == "AT_NON_BOUNDARY":  # of an empty text Pythons differ
+            if name == "AT_NON_BOUNDARY":  # Python versions differ on an empty text
                 raise _Inexpressible
             return r"\b"
         word = f"[{_ASCII_CLASSES['WORD'] if flags & re.ASCII else _CLASSES['WORD']}]"
@@ -509,7 +518,7 @@ class _Writer:
         return f"(?i:{text})" if flags & re.IGNORECASE else text
 
     def _set(self, members: Any, flags: int) -> str:
-        """A set for regex, in which a negated category is a choice of its own."""
+        """Writes a character set for `regex`. A negated category in it becomes an alternative of its own."""
         plain, choices, negated = "", [], False
         for op, value in members:
             if str(op) == "NEGATE":
@@ -541,7 +550,7 @@ class _Writer:
         return self._category(str(value), flags)
 
     def _all_but(self, kind: str, flags: int) -> str:
-        """The complement of a category as members of a set."""
+        """Writes the complement of a category as members of a character set."""
         if flags & re.ASCII:
             members = {"DIGIT": r"\x00-/:-\x{10ffff}", "SPACE": r"\x00-\x08\x0e-\x1f!-\x{10ffff}"}
             return members.get(kind) or r"\x00-/:-@\[-\^`{-\x{10ffff}"

@@ -1,5 +1,5 @@
-"""Which URLs a crawl wants: the pure filters between a found link and the frontier, compiled once from its
-settings."""
+"""Decides which URLs belong to a crawl. The filters are pure functions between the discovery of a link and
+the frontier, compiled once from the settings."""
 
 from __future__ import annotations
 
@@ -20,28 +20,29 @@ MAX_URL = 2083
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """The filters of one crawl. Make it with `of`; URLs are in fetch form, hosts are `host[:port]`
+    """The filters of one crawl, created by `of`. URLs are in fetch form, hosts are `host[:port]`
     (`gossamer.url`)."""
 
     mode: str
     seeds: frozenset[str]
-    """Never refused by a pattern: a crawl with `--include /blog/` starts at the front page."""
+    """The seeds. No pattern refuses a seed, so a crawl with `--include /blog/` can start at the front page.
+    """
     places: frozenset[str]
-    """What the mode compares: hosts, or registered domains."""
+    """The hosts or registered domains that the mode compares."""
     prefixes: tuple[str, ...]
-    """Authority and directory of each seed."""
+    """The authority and directory of each seed, in mode prefix."""
     include: tuple[patterns.Searcher, ...]
     exclude: tuple[patterns.Searcher, ...]
-    """A URL on which one of them takes too long is refused."""
+    """URLs that match one of these patterns are refused. So are URLs on which one of them takes too long."""
     depth: int
     ports: frozenset[int]
     longest: int
     today: date
     domains: frozenset[str] = frozenset()
-    """Registered domains of the seeds, in mode host."""
+    """The registered domains of the seeds, in mode host."""
     open: bool = False
-    """Seeds come while the crawl is at work: hosts of pages (and what is said to be a seed) are inside as
-    well."""
+    """Whether seeds may be added while the crawl runs. If so, links to the host of their own page are inside
+    the scope, and so is every URL that is added as a seed."""
 
     @classmethod
     def of(
@@ -56,10 +57,10 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         longest: int = MAX_URL,
         today: date | None = None,
     ) -> Scope:
-        """Compile the filters. `ports`: beyond 80, 443, 8080, 8443 and the seeds' own; `today` is for
-        calendars.
+        """Compiles the filters. `ports` are allowed in addition to 80, 443, 8080, 8443 and the ports of the
+        seeds. `longest` is the maximum length of a URL. `today` is the date for the calendar rule.
 
-        Raises UsageError for an unknown mode or a bad pattern.
+        Raises UsageError for an unknown mode or an invalid pattern.
 
         >>> scope = Scope.of(["https://example.com/"], exclude=[r"\\.pdf$"])
         >>> scope.refuse("https://example.com/a.pdf", "example.com", 1)
@@ -82,10 +83,11 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return empty._with(seeds)
 
     def refuse(self, url: str, host: str, depth: int, beside: str = "") -> str | None:
-        """The reason why a URL found at `depth` is not wanted (a word of verdict.SKIPS), or None.
+        """Returns the reason for refusing a URL found at `depth` (a word of verdict.SKIPS), or None if the
+        URL is accepted.
 
-        `beside`: the host of the page that it was found on; `*`: it is a seed. Both count where the scope is
-        open.
+        `beside` is the host of the page that contains the link, or `*` if the URL is a seed. It matters only
+        if the scope is open.
 
         >>> Scope.of(["https://example.com/"]).refuse("https://example.org/", "example.org", 1)
         'scope'
@@ -97,8 +99,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return self._filtered(url, host, depth, self.open and beside in ("*", host))
 
     def lone(self, url: str, host: str) -> str | None:
-        """The reason why a file that an item names is not wanted, or None: wherever it lies, but for ports,
-        length and `exclude`."""
+        """Returns the reason for refusing a file that an item refers to, or None. The file may be on any
+        host. Only its credentials, port, length and the `exclude` patterns are checked."""
         if "@" in url and urls.split_credentials(url)[1] is not None:
             return "filter"
         if url[:4] != "http" or not self.opens(host) or self._excluding(url):
@@ -106,8 +108,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return "trap" if len(url) > self.longest else None
 
     def unfit(self, url: str, host: str) -> str | None:
-        """The reason why a sitemap that a site names is not asked for, or None: it may lie anywhere on the
-        web.
+        """Returns the reason for refusing a sitemap that a site refers to, or None. The sitemap may be on any
+        host.
 
         >>> Scope.of(["https://example.com/"]).unfit("file:///etc/passwd", "")
         'filter'
@@ -117,8 +119,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return "trap" if len(url) > self.longest else None
 
     def near(self, url: str, host: str, depth: int) -> bool:
-        """Whether a URL that is refused as `scope` would be wanted if a seed were redirected to its host, as
-        may well be.
+        """Whether a URL outside of the scope would be accepted if a seed redirected to the URL's host. Such a
+        redirect is likely, because both hosts have the same registered domain.
 
         >>> scope = Scope.of(["https://example.com/"])
         >>> scope.near("https://www.example.com/", "www.example.com", 1), scope.near("https://example.org/", "example.org", 1)
@@ -129,7 +131,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return self._filtered(url, host, depth) is None
 
     def _filtered(self, url: str, host: str, depth: int, dialled: bool = False) -> str | None:
-        """What is refused whatever the scope. `dialled`: a seed has the host's port."""
+        """Returns the reason for refusing a URL by the filters other than the scope, or None. `dialled` means
+        that the host's port is allowed because the URL is a seed or is on the host of the linking page."""
         if ":" in host and not dialled and not self.opens(host):
             return "filter"
         if url in self.seeds:
@@ -143,15 +146,15 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def opens(self, host: str) -> bool:
-        """Whether the port of `host[:port]` may be dialled."""
+        """Whether connections to the port of `host[:port]` are allowed."""
         port = _port(host)
         return not port or port in self.ports
 
     def explain(self, url: str, depth: int) -> list[tuple[str, str, str]]:
-        """(gate, verdict, rule) of each filter in their order.
+        """Returns (filter, verdict, rule) of each filter, in the order in which they apply.
 
-        The verdict is `pass` or a skip reason, the first of which is what `refuse` says; the rule names the
-        pattern, limit or word that decided.
+        The verdict is `pass` or a reason for skipping the URL. The first such reason is the result of
+        `refuse`. The rule names the pattern, limit or word that decided.
 
         >>> Scope.of(["https://example.com/"], depth=3).explain("https://example.com/a", 4)[5]
         ('depth', 'depth', '4 links from a seed, --depth is 3')
@@ -166,10 +169,11 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     def re_anchored(self, from_url: str, to_url: str) -> Scope:
-        """The scope after a seed's redirect: where `to_url` leads is wanted as if it had been the seed.
+        """Returns the scope after a redirect of a seed. The host of `to_url` is accepted as if `to_url` were
+        a seed.
 
-        The caller knows that `from_url` is a seed or came of one; the order of several redirects does not
-        matter.
+        The caller ensures that `from_url` is a seed or the result of a seed's redirect. The order of several
+        redirects does not matter.
 
         >>> wider = Scope.of(["https://example.com/"]).re_anchored("https://example.com/", "https://www.example.com/")
         >>> wider.refuse("https://www.example.com/a", "www.example.com", 1)
@@ -177,7 +181,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return self if from_url == to_url or to_url in self.seeds else self._with([to_url])
 
     def _with(self, seeds: Iterable[str]) -> Scope:
-        """With more seeds."""
+        """Returns the scope with additional seeds."""
         seeds = list(seeds)
         hosts = [urls.host(seed) for seed in seeds]
         places = {urls.registered_domain(host) for host in hosts} if self.mode == "domain" else set(hosts)
@@ -221,7 +225,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return next((one for one in self.include if patterns.found(one, url, on_timeout=False)), False)
 
     def _gates(self, url: str, host: str, depth: int) -> Iterator[tuple[str, str | None, str]]:
-        """(gate, reason or None, rule), in the order in which `refuse` asks."""
+        """Yields (filter, reason or None, rule) of each filter, in the order in which `refuse` applies them."""
         bare = urls.split_credentials(url)[1] is None
         yield (
             "credentials",
@@ -269,7 +273,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _port(host: str) -> int:
-    """The port in `host:port`; 0 when there is none."""
+    """Returns the port in `host:port`, or 0 if there is none."""
     port = host.rpartition(":")[2]
     return int(port) if port.isdecimal() and len(port) < 6 else 0
 
@@ -280,7 +284,7 @@ def _folder(url: str) -> str:
 
 
 def _some(words: Iterable[str]) -> str:
-    """The first of them, for a line that a person reads."""
+    """Returns the first three words, and the number of the others, for a message."""
     listed = sorted(words)
     return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")
 

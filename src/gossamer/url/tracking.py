@@ -1,4 +1,4 @@
-"""Parameters that say who follows a link, not where it leads: the canonical URL leaves them out."""
+"""Query parameters that track the visitor and do not select a page. The canonical URL omits them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from urllib.parse import unquote
 
-# After the global rules of ClearURLs and the documents of the services named. A word here costs pages where a
-# site uses
-# it for something else, so words in general use (`ref`, `source`, `mc`, `s`) are not in it.
+# Taken from the global rules of ClearURLs and the documentation of the services below. If a site uses one of
+# these names for something else, pages are lost. Names in general use (`ref`, `source`, `mc`, `s`) are
+# therefore not in the list.
 TRACKING = (
     # Google
     "utm",
@@ -62,7 +62,7 @@ TRACKING = (
     "gdfms",
     "gdftrk",
     "gdffi",
-    # shops and portals: where on which page a link stood
+    # shops and portals: the position of the link on the page
     "pf_rd_*",
     "pd_rd_*",
     "_trkparms",
@@ -174,7 +174,7 @@ SESSIONS = (
 KEEP, DROP, BY_VALUE = range(3)
 _IN_PATH = re.compile(
     r";(?:jsessionid|phpsessid|sessionid|sid)=[^;/]*"  # servlets, PHP
-    r"|/(?:\((?:[a-z]\([^()/]*\))+\))(?=/)",  # ASP.NET without cookies
+    r"|/(?:\((?:[a-z]\([^()/]*\))+\))(?=/)",  # cookieless ASP.NET
     re.IGNORECASE,
 )
 _HEX = re.compile(r"(?=.*[0-9])(?=.*[a-f])[0-9a-f]{8,}|[0-9a-f]{16,}", re.IGNORECASE)
@@ -182,12 +182,12 @@ _RANDOM = re.compile(r"(?=(?:[^0-9]*[0-9]){3})[0-9a-z,]{22,}", re.IGNORECASE)
 
 
 class DroppedParameters:
-    """Which parameters the canonical URL leaves out.
+    """A set of parameters that the canonical URL omits.
 
-    `words` are names in any case: `gclid`; `utm_*` for all names that begin so; `sid=?` for a name that is
-    dropped only where its value looks made by a machine (`made_by_machine`), since `?sid=42` is a page.
-    Session ids in the path (`;jsessionid=...`, `/(S(...))/`) are dropped when `jsessionid` is among the
-    words.
+    `words` are case-insensitive names such as `gclid`. `utm_*` means all names with this prefix. `sid=?`
+    means that the parameter is omitted only if its value looks machine-made (`made_by_machine`), because
+    `?sid=42` may be a page. If the words include `jsessionid`, session ids in the path are omitted, too
+    (`;jsessionid=...`, `/(S(...))/`).
 
     >>> DroppedParameters(["utm_*"]).query("utm_source=x&b=2&a=1")
     'a=1&b=2'
@@ -205,12 +205,12 @@ class DroppedParameters:
         self._known: dict[str, int] = {}
 
     def __or__(self, words: Iterable[str]) -> DroppedParameters:
-        """With more words."""
+        """Returns a set with additional words."""
         return DroppedParameters((*self.words, *words))
 
     def query(self, query: str) -> str:
-        """A query (without `?`) without the dropped parameters and sorted by name; equal names keep their
-        order."""
+        """Returns a query (without `?`) without the omitted parameters, sorted by name. Parameters with equal
+        names keep their order."""
         known = self._known
         kept = []
         for pair in query.split("&"):
@@ -225,7 +225,7 @@ class DroppedParameters:
         return "&".join([pair for _, pair in kept if pair])
 
     def path(self, path: str) -> str:
-        """A path without the session ids in it."""
+        """Returns a path without its session ids."""
         return _IN_PATH.sub("", path) if self._paths else path
 
     def _learn(self, name: str) -> int:
@@ -234,7 +234,8 @@ class DroppedParameters:
             fate = DROP
         else:
             fate = BY_VALUE if plain in self._valued else KEEP
-        if len(name) <= 64:  # names are the web's: neither their number nor their length may grow in memory
+        # names come from the web, so neither their number nor their length may use unbounded memory
+        if len(name) <= 64:
             if len(self._known) >= 4096:
                 self._known.clear()
             self._known[name] = fate
@@ -245,7 +246,9 @@ def made_by_machine(value: str) -> bool:
     """Whether a parameter's value looks like a session id, and not like a number or a name that a person
     chose.
 
-    Hexadecimal of 8 or more with letters and digits in it, or of 16 or more; 22 or more letters and digits.
+    Session ids are hexadecimal texts of 8 or more characters that contain both letters and digits,
+    hexadecimal texts of 16 or more characters, and texts of 22 or more letters and digits with at least 3
+    digits.
 
     >>> made_by_machine("9f86d081884c7d65"), made_by_machine("42"), made_by_machine("react-conf-2024-keynote")
     (True, False, False)

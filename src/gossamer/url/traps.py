@@ -1,8 +1,9 @@
-"""Endless spaces, told by the URL alone. Pure, and under a microsecond for an ordinary URL.
+"""Detects crawler traps (endless URL spaces) from the URL alone. Pure, and takes less than a microsecond for
+an ordinary URL.
 
-A rule here costs a real page when it is wrong and some requests when it is missing, so each asks for more
-than a suspicion: paths of documentation, shops, source trees and dated archives pass. What no URL can tell is
-left to budgets and to depth.
+A wrong rule loses real pages, but a missing rule costs only some requests. Each rule therefore requires
+strong evidence: paths of documentation, shops, source trees and dated archives pass. Traps that the URL does
+not reveal are limited by budgets and by depth.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from collections.abc import Iterable
 from datetime import date
 
 SEGMENTS = 24
-"""Path segments of a URL; the deepest real trees (source browsers) have about 18."""
+"""Maximum number of path segments of a URL. The deepest real trees (source browsers) have about 18."""
 PARAMETERS = 32
-"""Query parameters of a URL."""
+"""Maximum number of query parameters of a URL."""
 
 RULES = {
     "repeated-path": "one or two path segments three times in a row (numbers: six times), or longer runs twice",
@@ -25,7 +26,7 @@ RULES = {
     "session-ids": "more than one session id in the URL",
     "calendar": "a calendar's view of a day, month or year that is not near today, or a date more than two years ahead",
 }
-"""What each rule refuses, for `explain`."""
+"""The URLs that each rule refuses, as shown by `explain`."""
 
 _SESSION = re.compile(
     r"[;?&](?:jsessionid|phpsessid|aspsessionid\w*|session_?id|sid)=|/\([a-z]\(", re.IGNORECASE
@@ -51,8 +52,8 @@ _PARTS = ({"year", "y", "yr", "jahr"}, {"month", "m", "mon", "mm", "monat"}, {"d
 
 
 def trap(url: str, today: date | None = None) -> str | None:
-    """The name of the rule (of `RULES`) by which a serialized URL looks endless, or None. `today`: default
-    the clock's.
+    """Returns the name of the rule (a key of `RULES`) by which a serialized URL looks endless, or None.
+    `today` defaults to the current date.
 
     >>> trap("https://example.com/a/b/a/b/a/b/")
     'repeated-path'
@@ -77,12 +78,12 @@ def trap(url: str, today: date | None = None) -> str | None:
 
 
 def growing(base: str, hrefs: Iterable[str]) -> frozenset[str]:
-    """The relative hrefs of a page that lead deeper into a path that grows with each step.
+    """Returns the relative hrefs of a page that lead into an endlessly growing path.
 
-    A site that answers anywhere and links without a leading slash repeats its own links below each other:
-    `/a/b/` links `a/` and `b/` again. Two different links of this kind on one page are the sign; then none of
-    the links that go down from there leads anywhere new. One alone is not: `/apache/src/main/org/` may well
-    have a folder `apache/`.
+    A site that answers every path and uses links without a leading slash nests its own links below each
+    other: `/a/b/` links `a/` and `b/` again. If a page has two different links to segments of its own path,
+    none of its links to subfolders leads to a new page. A single such link is not enough, because
+    `/apache/src/main/org/` may well have a folder `apache/`.
 
     >>> sorted(growing("http://example.com/a/b/", ["a/", "b/", "c/", "/a/", "d.html"]))
     ['a/', 'b/', 'c/']
@@ -121,7 +122,7 @@ def _path(head: str) -> str | None:
 
 
 def _cycles(segments: list[str], period: int) -> bool:
-    """Whether a stretch of `period` segments repeats itself too often."""
+    """Whether a stretch of `period` segments repeats too often."""
     run = 0
     for i in range(period, len(segments)):
         run = run + 1 if segments[i] == segments[i - period] else 0
@@ -143,7 +144,7 @@ def _parameters(query: str) -> bool:
 
 
 def _dated(head: str, query: str, today: date | None) -> bool:
-    """Whether a URL with a year in it is a calendar's view far from today, or any date more than two years
+    """Whether a URL that contains a year is a calendar view far from today, or has a date more than two years
     ahead."""
     path = head[head.find("/", 8) :]
     when = None
@@ -174,7 +175,7 @@ def _numbers(year: str, month: str | None, day: str | None) -> tuple[int, int, i
 
 
 def _in_query(query: str) -> tuple[int, int, int] | None:
-    """Year, month, day (0: not given) that a query names, or None."""
+    """Returns (year, month, day) in a query, with 0 for a missing part, or None if the query has no year."""
     parts = [0, 0, 0]
     for pair in query.split("&"):
         name, _, value = pair.partition("=")
@@ -189,11 +190,12 @@ def _in_query(query: str) -> tuple[int, int, int] | None:
 
 
 def _far(when: tuple[int, int, int], today: date, archive: bool) -> bool:
-    """Whether a calendar's view shows none of: yesterday to in two weeks, last month to in three, this year
-    and next.
+    """Whether a calendar view is far from today. Views of days are near from yesterday to two weeks ahead,
+    views of months from last month to three months ahead, views of years this year and the next. With
+    these limits an endless calendar costs about twenty requests.
 
-    So an endless calendar costs some twenty requests. The yearly pages of an `archive` of events are few: all
-    are kept.
+    In an `archive` of events, views of years from 1970 to two years ahead are near, because there are few of
+    them.
     """
     year, month, day = when
     months = (year - today.year) * 12 + month - today.month
@@ -201,5 +203,5 @@ def _far(when: tuple[int, int, int], today: date, archive: bool) -> bool:
         return not (1970 if archive else today.year) <= year <= today.year + (2 if archive else 1)
     if not day:
         return not -1 <= months <= 3
-    # 31-day months are exact enough for a window
+    # 31 days per month are exact enough for this window
     return not -1 <= months * 31 + day - today.day <= 14
