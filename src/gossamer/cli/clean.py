@@ -1,4 +1,4 @@
-"""`gossamer clean`: remove by age what nobody needs any more; the scheduler does the same every hour."""
+"""`gossamer clean`: removes what is old and no longer needed. The scheduler does the same every hour."""
 
 from __future__ import annotations
 

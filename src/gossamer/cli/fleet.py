@@ -1,4 +1,4 @@
-"""`gossamer weight`, and `workers list/drain/stop`: what is done with a fleet as a whole."""
+"""`gossamer weight`, and `workers list`, `drain` and `stop`: commands for a whole fleet."""
 
 from __future__ import annotations
 
@@ -114,14 +114,14 @@ async def _listed(settings: Settings, as_json: bool) -> int:
 
 
 def since(moment: float, now: float) -> str:
-    """How long ago; of a record that could not be read nobody knows."""
+    """Returns how long ago a time was, as text. `?` stands for the time of a record that could not be read."""
     from gossamer.cli.printing import duration
 
     return duration(now - moment if moment else None)
 
 
 def told(merit: dict[str, Any]) -> str:
-    """A worker's score in words; `out: reason` when it took itself out."""
+    """Returns a worker's score as text, or `out: reason` if the worker takes no claims because of its score."""
     if merit["out"]:
         return f"out: {merit['out']}"
     return "-" if merit["score"] is None else f"{merit['score']:.2f}"

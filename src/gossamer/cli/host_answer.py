@@ -1,4 +1,4 @@
-"""What a command that changes a host prints."""
+"""Prints the result of a command that changes a host."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def say(facts: dict[str, Any], said: str, as_json: bool) -> int:
-    """What was done to a host, for programs or for people; the exit code."""
+    """Prints what was changed, as text or as JSON. Returns the exit code."""
     from gossamer.cli.printing import put_json
 
     if as_json:

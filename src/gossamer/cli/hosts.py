@@ -1,4 +1,4 @@
-"""`gossamer host`: one host's state, and steering it while crawls run."""
+"""`gossamer host`: shows the state of one host, and changes it while crawls run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ AtOnce = Annotated[
 ]
 
 LAST = 3
-"""Blocks of a host that are shown, of each crawl."""
+"""The number of last blocks that are shown of each crawl."""
 
 
 def show(
@@ -148,7 +148,7 @@ async def _show(settings: Settings, host: str, as_json: bool) -> int:
 
 
 def blocks(settings: Settings, view: HostView) -> list[dict[str, Any]]:
-    """The last blocks met there, in the attempts logs that lie in our data folder; the latest of a crawl
+    """Returns the last blocks of a host from the attempts logs in the data folder, the latest of each crawl
     first."""
     from gossamer.cli.explain_history import last_blocks
 
@@ -157,7 +157,7 @@ def blocks(settings: Settings, view: HostView) -> list[dict[str, Any]]:
 
 
 def lines(view: HostView) -> list[tuple[str, str]]:
-    """What is known of a host, for people."""
+    """Returns what is known about a host as text lines."""
     from gossamer.cli.printing import duration
 
     fixed = f" (fixed by hand: {duration(view.fixed_delay)})" if view.fixed_delay is not None else ""
@@ -187,7 +187,7 @@ def lines(view: HostView) -> list[tuple[str, str]]:
 
 
 def paused(left: float) -> str:
-    """A host's pause, in words."""
+    """Returns a host's pause as text."""
     from gossamer.cli.printing import duration
     from gossamer.frontier.operator import FOR_EVER
 
@@ -195,7 +195,7 @@ def paused(left: float) -> str:
 
 
 def spent(held: Queued) -> str:
-    """What a crawl had of a host, where it has limits on that."""
+    """Returns how much of its per-host limits a crawl has used."""
     from gossamer.cli.printing import amount, duration
 
     said = [f"{amount(held.bytes)} received"] if held.bytes else []
@@ -204,7 +204,7 @@ def spent(held: Queued) -> str:
 
 
 def breaker(view: HostView) -> str:
-    """Its circuit breaker, in words."""
+    """Returns the state of the host's circuit breaker as text."""
     from gossamer.cli.printing import duration
     from gossamer.politeness.breaker import Breaker
 
@@ -224,8 +224,8 @@ def breaker(view: HostView) -> str:
 
 
 def plain(view: HostView) -> dict[str, Any]:
-    """For programs: the breaker's state in place of what the store keeps of it. Seconds; `since` ago, `until`
-    from now."""
+    """Returns the state as plain values, with the breaker's state decoded. Times in seconds: `since` is in
+    the past, `until` in the future."""
     import msgspec
 
     from gossamer.politeness.breaker import Breaker
@@ -245,7 +245,7 @@ def plain(view: HostView) -> dict[str, Any]:
 
 
 def robots(known: dict[str, float]) -> str:
-    """What is known of an origin's robots.txt, in words."""
+    """Returns what is known about an origin's robots.txt as text."""
     from gossamer.cli.printing import duration
     from gossamer.politeness.robots_access import CLOSED, OPEN
 
@@ -260,7 +260,7 @@ def robots(known: dict[str, float]) -> str:
 
 
 def lane(heap: str) -> str:
-    """Whose workers a host waits for, where that is not what is usual."""
+    """Returns the lane and region of the workers that a host waits for, '' for the usual ones."""
     from gossamer.state.lane_stats import parts
 
     name, region, hard = parts(heap)
@@ -273,8 +273,8 @@ def lane(heap: str) -> str:
 async def _rate(
     settings: Settings, hosts: list[str], delay: float | None, per_host: int | None
 ) -> int | None:
-    """Fix the delay of hosts and, where it is given, how many at once; what of the latter is fixed then for
-    the first that has it."""
+    """Fixes the delay of hosts and, if given, their concurrent requests. Returns the number of concurrent
+    requests that is now fixed for the first host that has one."""
     from gossamer.frontier.operator import Steer
     from gossamer.frontier.stats import Census
 

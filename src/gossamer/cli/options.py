@@ -1,13 +1,12 @@
-"""The words of a verb: click's parameters, read from the signature of the function that does it.
+"""Options and arguments of commands, as click parameters that are read from the signature of the command's
+function. Also the options that many commands share, and how they read settings and open the store.
 
     Data = Annotated[str | None, Option("--data", metavar="DIR", help="The data folder.")]
     def status(crawl: Crawl, data: Data = None, as_json: Json = False) -> int: ...
 
-A parameter is a flag (`bool`), takes a value (`str`, `int`), or may be repeated (`list[str]`, None when it is
-not given).
-
-
-What many verbs share: their options, the settings read from them, the store they open."""
+A parameter is a flag (`bool`), takes a value (`str`, `int`), or may be repeated (`list[str]`, None if it is not
+given).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Option:
-    """A word that begins with a dash."""
+    """An option: a word that begins with a dash."""
 
     def __init__(
         self,
@@ -41,12 +40,12 @@ class Option:
         help: str = "",  # noqa: A002 - click's name
         least: int | None = None,
     ) -> None:
-        """`least`: the smallest number that is taken."""
+        """`least`: the smallest number that is accepted."""
         self.flags, self.metavar, self.help, self.least = flags, metavar, help, least
 
 
 class Argument:
-    """A word in its place."""
+    """An argument: a word that is identified by its position."""
 
     def __init__(self, *, metavar: str, help: str = "") -> None:  # noqa: A002
         self.metavar, self.help = metavar, help
@@ -57,8 +56,8 @@ _STARS = re.compile(r"(?:^|[:=\s])\*\*\*(?:$|[@&#;\s])")
 
 
 def shown_command(verb: str, words: list[str]) -> str:
-    """A command that a person may repeat, with `***` for its secrets and, if it has some, a word on that in
-    the same line."""
+    """Returns a command that the user can repeat. `***` replaces its secrets, and a remark in the same line
+    says so."""
     from gossamer.config.redaction import conceal, mask
 
     parts, before = [], ""
@@ -72,7 +71,8 @@ def shown_command(verb: str, words: list[str]) -> str:
 
 
 def typed(words: list[str]) -> None:
-    """Raise UsageError for a word with the `***` of a message in it: the secret was to be written there."""
+    """Raises UsageError for a word that contains the `***` of a message, because the user must write the
+    secret there."""
     for word in words:
         if _STARS.search(word):
             raise UsageError(
@@ -81,7 +81,8 @@ def typed(words: list[str]) -> None:
 
 
 def command(name: str, call: Callable[..., int]) -> click.Command:
-    """The verb `name`: what `call` takes, with its docstring as help."""
+    """Returns the command `name`. Its parameters come from the signature of `call`, and its help from the
+    docstring."""
     parameters = inspect.signature(call, eval_str=True).parameters.values()
     made = [_parameter(parameter) for parameter in parameters]
     if hushed := all(one.name != "quiet" for one in made):
@@ -142,7 +143,7 @@ def read_settings(
     more: list[Given] | None = None,
     folder: str | Path = ".",
 ) -> Settings:
-    """The settings in force for a verb."""
+    """Returns the settings in force for a command."""
     from gossamer.config.settings import Given, load
 
     given = [parse_pair(pair) for pair in pairs or ()]
@@ -155,7 +156,7 @@ def read_settings(
 
 
 def parse_pair(text: str) -> Given:
-    """`-s name=value`."""
+    """Parses `-s name=value`."""
     from gossamer.config.settings import Given
 
     name, equals, value = text.partition("=")
@@ -165,7 +166,7 @@ def parse_pair(text: str) -> Given:
 
 
 def authority(text: str) -> str:
-    """The host of a URL, or the host as typed, in the form that the frontier knows."""
+    """Returns the host of a URL, or a host as typed, in the form that the frontier uses."""
     from gossamer import url
     from gossamer.model.request import split
 
@@ -177,7 +178,7 @@ def authority(text: str) -> str:
 
 
 def hosts_of(text: str) -> list[str]:
-    """The hosts that a site file names, or the one host that is typed."""
+    """Returns the hosts that a site file names, or the one host that was typed."""
     if not text.endswith(".py") or "://" in text:
         return [authority(text)]
     if not os.path.isfile(text):
@@ -191,13 +192,13 @@ def hosts_of(text: str) -> list[str]:
 
 
 def only_of(host: str | None) -> str | None:
-    """The host of a `--host`, if there is one."""
+    """Returns the host of `--host`, or None."""
     return None if host is None else authority(host)
 
 
 @contextlib.asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Store]:
-    """The store of crawls that were made already."""
+    """Opens the store of existing crawls."""
     if settings.store is None and not (Path(settings.data) / "store").is_dir():
         raise UsageError(
             f"no crawl was made in {settings.data} yet: begin one with gossamer crawl URL, or name its --data DIR"
@@ -214,7 +215,7 @@ async def opened(settings: Settings) -> AsyncIterator[Store]:
 
 
 async def only(store: Store, name: str | None) -> str:
-    """The crawl meant: the one named, else the only one there is."""
+    """Returns the named crawl, otherwise the only one that exists."""
     from gossamer.frontier.crawls import Crawls
 
     if name is not None:

@@ -1,8 +1,6 @@
-"""Standard input, output and error as the verbs need them, however the command was started: closed, full, or
-of an encoding that knows few letters.
-
-How verbs print: tables for people, JSON for programs, and no control character of a crawled page to a
-terminal."""
+"""Standard input, output and error, whatever state the command was started with: closed, full, or with an
+encoding of few characters. Prints tables for users and JSON for programs. No control character of a
+crawled page reaches a terminal."""
 
 from __future__ import annotations
 
@@ -20,20 +18,22 @@ MODES = (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)
 
 
 def steady() -> None:
-    """Make the three usable. What a page says goes to a terminal of any encoding; what is told on stderr
-    never ends a crawl."""
+    """Makes the three streams usable. Any text can be printed to a terminal of any encoding, and an error on
+    stderr never ends a crawl."""
     opened()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    from gossamer.config.redaction import MaskedStderr  # not sooner: `gossamer version` is quick
+    from gossamer.config.redaction import (
+        MaskedStderr,
+    )  # imported only here, so that `gossamer version` is quick
 
     if not isinstance(sys.stderr, MaskedStderr):
         sys.stderr = cast(TextIO, MaskedStderr(sys.stderr))
 
 
 def opened() -> None:
-    """One that is closed reads as empty and takes all: else the next file that is opened would stand in its
-    place."""
+    """Replaces closed streams by the null device. Otherwise the next opened file would get the stream's
+    descriptor."""
     for number, (name, mode) in enumerate(zip(("stdin", "stdout", "stderr"), MODES, strict=True)):
         try:
             os.fstat(number)
@@ -47,7 +47,7 @@ def opened() -> None:
 
 
 def put(number: int, mode: int = os.O_WRONLY) -> None:
-    """The null device as this file descriptor."""
+    """Opens the null device as this file descriptor."""
     found = os.open(os.devnull, mode)
     if found != number:
         os.dup2(found, number)
@@ -56,10 +56,10 @@ def put(number: int, mode: int = os.O_WRONLY) -> None:
 
 
 def texts(words: list[str]) -> list[str]:
-    """The words of a command as they are. Raises UsageError where one is no text: it could stand in no
-    record."""
+    """Returns the words of a command unchanged. Raises UsageError if one is not valid text, because it could
+    not be stored in a record."""
     here = ""
-    with contextlib.suppress(OSError):  # it may be gone; who needs it says so
+    with contextlib.suppress(OSError):  # the current folder may be gone; whoever needs it reports that
         here = os.getcwd()
     for word in (*words, here):
         try:
@@ -75,7 +75,7 @@ _BAD = dict.fromkeys((*range(32), *range(127, 160), 8206, 8207, *range(8234, 823
 
 
 def clean(value: object) -> str:
-    """One line of text that cannot steer a terminal; None is a dash."""
+    """Returns one line of text without control characters. None becomes a dash."""
     return "-" if value is None else conceal(str(value)).translate(_BAD)
 
 
@@ -83,29 +83,29 @@ _hushed = [False]
 
 
 def hush(quiet: bool) -> None:
-    """With `--quiet` of a verb that has no use for it but this: no remarks."""
+    """Turns off remarks for a command whose `--quiet` does nothing else."""
     _hushed[0] = quiet
 
 
 def remark(line: str, quiet: bool = False) -> None:
-    """A line for the person, on stderr."""
+    """Prints a remark for the user on stderr."""
     if not (quiet or _hushed[0]):
         print(f"gossamer: {clean(line)}", file=sys.stderr)
 
 
 printed = [False]
-"""Whether an object was put on stdout."""
+"""Whether an object was printed on stdout."""
 
 
 def _plain(value: Any) -> Any:
-    """A value without structs in it."""
+    """Returns a value with all structs converted to plain types."""
     import msgspec
 
     return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else value
 
 
 def tell(line: str, as_json: bool, quiet: bool = False, **facts: object) -> None:
-    """What was done: a remark, or the facts and the remark as an object on stdout."""
+    """Reports what was done: a remark on stderr, or an object with the facts and the remark on stdout."""
     if as_json:
         put_json({**facts, "said": line})
     else:
@@ -113,7 +113,8 @@ def tell(line: str, as_json: bool, quiet: bool = False, **facts: object) -> None
 
 
 def put_json(value: Any) -> None:
-    """One line of JSON on stdout, decimals as numbers; where that is not UTF-8, of ASCII alone."""
+    """Prints one line of JSON on stdout, with decimals as numbers. If stdout is not UTF-8, the line contains
+    only ASCII."""
     import json
 
     from gossamer.config.redaction import concealed
@@ -133,8 +134,8 @@ def put_table(
     right: Sequence[str] = (),
     long: Sequence[str] = (),
 ) -> None:
-    """A table on stdout; columns named in `right` are numbers, the cells of those in `long` have lines of
-    their own."""
+    """Prints a table on stdout. `right`: columns of numbers. `long`: columns whose cells get lines of their
+    own."""
     from rich.table import Table
     from rich.text import Text
 
@@ -158,22 +159,22 @@ def put_table(
 
 
 def console(stderr: bool = False) -> Any:
-    """A rich console; for tables on stdout as wide as their lines need."""
+    """Returns a rich console. For stdout it is as wide as the lines need."""
     from rich.console import Console
 
     file = sys.stderr if stderr else sys.stdout
-    width = None if stderr else 10_000  # a terminal wraps long lines of tables better than a table does
+    width = None if stderr else 10_000  # a terminal wraps long table lines better than rich does
     colours: Any = None if os.environ.get("NO_COLOR") else "auto"
     return Console(file=file, highlight=False, markup=False, emoji=False, width=width, color_system=colours)
 
 
 def dumb() -> bool:
-    """Whether stderr is no terminal that can redraw lines."""
+    """Returns whether stderr is not a terminal that can redraw lines."""
     return not sys.stderr.isatty() or os.environ.get("TERM") == "dumb"
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds for people.
+    """Returns seconds as readable text.
 
     >>> duration(3700), duration(0.25), duration(None)
     ('1h 1m', '0.25s', '-')
@@ -190,7 +191,7 @@ def duration(seconds: float | None) -> str:
 
 
 def amount(size: float) -> str:
-    """Bytes for people.
+    """Returns bytes as readable text.
 
     >>> amount(1536), amount(10)
     ('1.5 KiB', '10 B')
@@ -203,5 +204,5 @@ def amount(size: float) -> str:
 
 
 def named(counts: dict[str, int]) -> str:
-    """`robots 3, depth 1`, the largest first."""
+    """Returns counts such as `robots 3, depth 1`, the largest first."""
     return ", ".join(f"{name} {n}" for name, n in sorted(counts.items(), key=lambda pair: -pair[1])) or "-"

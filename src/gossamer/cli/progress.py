@@ -18,7 +18,7 @@ HOSTS = 5
 
 
 class Progress(Protocol):
-    """Shows how a crawl goes; `seen` says whether it ever did."""
+    """Shows the progress of a crawl. `seen`: whether anything was shown."""
 
     seen: bool
 
@@ -28,12 +28,12 @@ class Progress(Protocol):
 
 
 def progress() -> Progress:
-    """The kind that suits stderr."""
+    """Returns the display that suits stderr."""
     return Lines() if dumb() else LiveTable()
 
 
 class Lines:
-    """One JSON line every 10 s."""
+    """Prints one JSON line every 10 s."""
 
     def __init__(self) -> None:
         self.seen = False
@@ -41,7 +41,7 @@ class Lines:
         self._told = False
 
     def show(self, live: Live) -> None:
-        """Print when it is time."""
+        """Prints a line if it is time for one."""
         self.seen = True
         if not self._told and (why := silence(live)):
             self._told = True
@@ -75,18 +75,18 @@ class Lines:
         print(msgspec.json.encode(line).decode(), file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Nothing to tidy."""
+        """Does nothing."""
 
 
 class LiveTable:
-    """A few lines that redraw themselves."""
+    """A table of a few lines that redraws itself."""
 
     def __init__(self) -> None:
         self.seen = False
         self._live: Any = None
 
     def show(self, live: Live) -> None:
-        """Redraw."""
+        """Redraws the table."""
         from rich.live import Live as Redraw
 
         self.seen = True
@@ -96,14 +96,14 @@ class LiveTable:
         self._live.update(drawn(live), refresh=True)
 
     def close(self) -> None:
-        """Give the terminal back."""
+        """Restores the terminal."""
         if self._live is not None:
             self._live.stop()
             self._live = None
 
 
 def drawn(live: Live) -> Any:
-    """The lines as rich shows them."""
+    """Returns the table for rich."""
     from rich.console import Group
     from rich.text import Text
 
@@ -127,7 +127,7 @@ def drawn(live: Live) -> Any:
 
 
 def silence(live: Live) -> str:
-    """Why no page came yet; '' when one did, or nobody knows."""
+    """Returns why there is no page yet. '' if there is one, or if the reason is not known."""
     if live.silent is None or not live.summary.pending:
         return ""
     host, error = live.silent
@@ -136,14 +136,14 @@ def silence(live: Live) -> str:
 
 
 def _aside(s: Summary) -> str:
-    """How many items were kept aside, and how good the worst site is."""
+    """Returns the number of rejected items, and the quality of the worst site."""
     words = f", {s.rejected} kept aside" if s.rejected else ""
     worst = min((one.quality for one in s.sites.values()), default=1.0)
     return words + (f", quality {share(worst)}" if worst < 1 else "")
 
 
 def _host(line: tuple[str, ...]) -> str:
-    """A `census.HostLine`, as text, for people."""
+    """Returns a `stats.HostLine` as text."""
     host, state, waiting, in_flight, delay, after = line
     every = f", every {float(delay):.2g} s" if delay not in ("None", "0.0") else ""
     soon = f", next in {float(after):.1f} s" if float(after) else ""

@@ -1,4 +1,4 @@
-"""`gossamer items`, `attempts`, `export`: what a crawl kept, looked through and written out."""
+"""`gossamer items`, `attempts` and `export`: show and write what a crawl found."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def export(
 
 
 def folder_of(data: Path, crawl: str | None) -> Path:
-    """The folder of the crawl meant."""
+    """Returns the folder of the crawl."""
     if crawl is not None:
         if not (data / crawl).is_dir():
             raise UsageError(f"there is no crawl {crawl} in {data}; see gossamer status --data {data}")
@@ -203,7 +203,7 @@ def folder_of(data: Path, crawl: str | None) -> Path:
 
 
 def sources(folder: Path) -> list[str]:
-    """The outputs of a crawl, as after -o."""
+    """Returns the outputs of a crawl in the form of -o."""
     from gossamer.sites.manifest import NAME, noted
 
     return noted(folder).outputs if (folder / NAME).exists() else []
@@ -250,8 +250,8 @@ def kept(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, A
 def some(
     rows: Iterator[dict[str, Any]], folder: Path, what: str, wheres: list[str] | None
 ) -> Iterator[dict[str, Any]]:
-    """The rows; UsageError where a comparison asks for what its field cannot be, or where there is none as no
-    row has the field."""
+    """Returns the rows. Raises UsageError if a comparison does not suit the values of its field, or if there
+    are no rows because no row has the field."""
     from gossamer.app.query.filters import field_of, senseless
     from gossamer.config.value_parsers import nearest
 
@@ -278,7 +278,8 @@ def put(
     heads: tuple[str, ...],
     only: bool = False,
 ) -> None:
-    """Rows, one a line; a table has the fields of the first rows. `only`: no other fields than `heads`."""
+    """Prints rows, one per line. A table has the fields of the first rows. `only`: prints only the fields in
+    `heads`."""
     from gossamer.cli.printing import put_json, put_table, remark
 
     if as_json:
@@ -299,7 +300,7 @@ def put(
 
 
 def put_report(rows: Iterable[dict[str, Any]], by: str, as_json: bool) -> None:
-    """The attempts summed up."""
+    """Prints a report about the attempts."""
     from gossamer.app.query.reports import report
     from gossamer.cli.printing import amount, named, put_json, put_table
 
@@ -328,7 +329,7 @@ def put_report(rows: Iterable[dict[str, Any]], by: str, as_json: bool) -> None:
 
 
 def short(value: Any) -> str | None:
-    """A value for a cell of a table."""
+    """Returns a value for a table cell."""
     import msgspec
 
     if value is None:

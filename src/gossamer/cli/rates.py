@@ -1,4 +1,4 @@
-"""`gossamer rate`: caps on what all crawls do together, changed while they run."""
+"""`gossamer rate`: caps on the requests of all crawls together, changed while they run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gossamer reparse`: a site's functions over the pages that a crawl stored; nothing is fetched."""
+"""`gossamer reparse`: runs a site's functions over the pages that a crawl stored. Nothing is fetched."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def made(
     data: str | None,
     setting: list[str] | None,
 ) -> ReparseRun:
-    """The run that the words ask for."""
+    """Returns the run that the options describe."""
     from gossamer.app.reparse.runner import ReparseRun
     from gossamer.cli.crawl import arguments_of
     from gossamer.sites import load_all
@@ -136,8 +136,8 @@ def made(
 
 
 def former(old: str | None, known: Noted, folder: Path, sites: Sequence[LoadedSite]) -> Path | None:
-    """The JSON lines of the items to compare with: those of `--old`, else of the first output of the crawl
-    that can be read. Rows of other formats are copied into the folder of the run."""
+    """Returns the JSON lines of the items to compare with: those of `--old`, otherwise those of the crawl's
+    first readable output. Rows of other formats are copied into the folder of the run."""
     from gossamer.app.query.sources import retyped, rows_of
     from gossamer.app.sink_setup import item_columns
     from gossamer.errors import ConfigError
@@ -177,7 +177,7 @@ def former(old: str | None, known: Noted, folder: Path, sites: Sequence[LoadedSi
 
 
 def named(data: Path, crawl: str | None, archive: str | None) -> Path:
-    """The folder of the crawl meant."""
+    """Returns the folder of the crawl."""
     from gossamer.sites.manifest import NAME, noted
 
     if crawl is not None:
@@ -200,7 +200,7 @@ def named(data: Path, crawl: str | None, archive: str | None) -> Path:
 
 
 def there(archives: list[str], folder: Path) -> list[Path]:
-    """Where the pages of all runs are on this machine; what somebody took away is named."""
+    """Returns where the pages of all runs are on this machine. Raises an error that names missing ones."""
     import sys
 
     gone = [one for one in archives if "://" not in one and not Path(one.removeprefix("objects:")).exists()]
@@ -212,7 +212,8 @@ def there(archives: list[str], folder: Path) -> list[Path]:
 
 
 def local(archive: str, folder: Path) -> Path:
-    """Where the pages are on this machine; those of a store of objects are fetched to the crawl's folder."""
+    """Returns where the pages are on this machine. Pages in an object store are downloaded to the crawl's
+    folder."""
     archive = archive.removeprefix("objects:")
     if "://" not in archive:
         if not Path(archive).exists():
@@ -232,8 +233,8 @@ def local(archive: str, folder: Path) -> Path:
 
 
 def refuse(spec: str, over: bool, data: Path, taken: list[str]) -> None:
-    """A file that a crawl writes, or goes on writing, or that is compared with, is none to write to; tables
-    take items by key."""
+    """Raises an error if an output is a file that a crawl writes or that is compared with. Tables are
+    allowed, because they upsert by key."""
     import os
 
     from gossamer.frontier.crawl_lock import spared
@@ -252,7 +253,7 @@ def refuse(spec: str, over: bool, data: Path, taken: list[str]) -> None:
 
 
 def count_of(text: str | None) -> int:
-    """`--processes`."""
+    """Parses `--processes`."""
     import os
 
     if text in (None, "auto"):
@@ -263,7 +264,7 @@ def count_of(text: str | None) -> int:
 
 
 class ReparseProgress:
-    """Progress on stderr."""
+    """Shows progress on stderr."""
 
     def __init__(self, quiet: bool) -> None:
         from gossamer.cli.printing import dumb
@@ -271,7 +272,7 @@ class ReparseProgress:
         self._quiet, self._dumb, self._next = quiet, dumb(), 0.0
 
     def show(self, state: ReparseState, total: int) -> None:
-        """Tell how far it is, now and then."""
+        """Shows the progress from time to time."""
         import json
         import sys
         import time
@@ -292,7 +293,7 @@ class ReparseProgress:
             print(json.dumps(line), file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """End the line that redraws itself."""
+        """Ends the line that redraws itself."""
         import sys
 
         if self._next and not self._dumb and not self._quiet:
@@ -300,7 +301,7 @@ class ReparseProgress:
 
 
 def put(told: Told) -> None:
-    """What came of it, for people."""
+    """Prints the result."""
     from gossamer.cli.printing import named as pairs
     from gossamer.cli.printing import put_table
 

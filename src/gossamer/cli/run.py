@@ -1,4 +1,4 @@
-"""Running a crawl behind the command line: signals, progress, the reader of stdout that went away."""
+"""Runs a crawl for the command line: signals, progress, and a reader of stdout that closes its end."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 
 FORCED = 13
 ASIDE = 10
-"""Bad seed lines that are named one by one."""
+"""The number of bad seed lines that are named individually."""
 LOOKED_AT, REASONS = 100_000, 5
-"""Items kept aside that are looked at for their reasons; different reasons that are told."""
+"""The number of rejected items that are searched for their reasons, and the number of reasons that are shown.
+"""
 LAST = 2.0
-"""Seconds that a forced stop leaves for locks and the store to be let go."""
+"""Seconds that a forced stop leaves for releasing locks and the store."""
 
 
 def aside(job: Job, crawl: str, since: float, quiet: bool) -> None:
-    """Say which seed lines were no requests."""
+    """Reports seed lines that are not requests."""
     path = Path(job.settings.data) / crawl / "rejected.jsonl"
     try:
         if path.stat().st_mtime < since:
@@ -46,7 +47,7 @@ def aside(job: Job, crawl: str, since: float, quiet: bool) -> None:
 
 
 def nothing(job: Job, crawl: str) -> int:
-    """Say why there was nothing to crawl; the exit code."""
+    """Reports why there was nothing to crawl. Returns the exit code."""
     if (bad := Path(job.settings.data) / crawl / "rejected.jsonl").exists():
         remark(f"not one line of the targets is a request: {bad} says why")
         return 2
@@ -66,7 +67,7 @@ class Runner:
         self._task: asyncio.Task[Summary] | None = None
 
     def run(self) -> tuple[Summary, bool]:
-        """The summary, and whether a signal stopped it. Exits the process when it was stopped twice."""
+        """Returns the summary, and whether a signal stopped the crawl. A second signal ends the process."""
         try:
             import uvloop
 
@@ -99,10 +100,10 @@ class Runner:
         self._stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # nohup: the terminal may go
+            # under nohup, SIGHUP is ignored
             if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:
                 loop.add_signal_handler(name, self._signal)
-                # also where a site's function keeps the loop, and does not end
+                # works even if a site's function blocks the event loop
                 signal.signal(name, self._heard)
                 end_at_next(name)
         shown: Progress | None = None if self.quiet else progress()
@@ -122,7 +123,7 @@ class Runner:
         return summary
 
     def _unread(self, summary: Summary) -> None:
-        """Say which pages the site files could not read, and how to try again without fetching them."""
+        """Reports the pages that the site files could not parse, and how to retry without fetching them."""
         if not summary.errors.get("parse"):
             return
         from gossamer.sites.failed_pages import TOLD, reasons
@@ -135,7 +136,7 @@ class Runner:
             remark(f"such pages are kept in {folder}: gossamer check SITE.py --pages {folder}", self.quiet)
 
     def _rejected(self, summary: Summary) -> None:
-        """Say which items were kept aside, and why."""
+        """Reports rejected items with the reasons."""
         from collections import Counter
 
         if not summary.rejected:
@@ -159,7 +160,7 @@ class Runner:
         )
 
     def _empty(self, summary: Summary) -> None:
-        """Say which sites were read and gave nothing."""
+        """Reports sites whose pages were read and gave no items."""
         read = {name: one.pages for name, one in summary.sites.items() if one.pages and not one.items}
         if not read or summary.dropped or self.signals:
             return
@@ -174,12 +175,12 @@ class Runner:
                 )
 
     def _heard(self, number: int, *_: object) -> None:
-        """A signal, between any two steps of what runs."""
+        """Handles a signal between two steps of the interpreter."""
         from gossamer.app.interpreter import end_at_next
 
         end_at_next(number)
         self.signals += 1
-        # an alarm, for `re` runs Python's handlers while it keeps all threads from running
+        # an alarm, because `re` runs Python's signal handlers while it blocks all threads
         if self.signals <= 2:
             signal.signal(signal.SIGALRM, self._alarmed)
             end_at_next(signal.SIGALRM)
@@ -191,7 +192,7 @@ class Runner:
         self._stuck(frame)
 
     def _stuck(self, frame: FrameType | None) -> None:
-        """The loop has not heard of the first signal: say what keeps it."""
+        """Reports what blocks the event loop, which did not handle the first signal."""
         if self._met or frame is None:
             return
         code = frame.f_code
@@ -200,7 +201,7 @@ class Runner:
         )
 
     def _signal(self) -> None:
-        """A signal, in the loop."""
+        """Handles a signal in the event loop."""
         self._met += 1
         if self._met == 1:
             remark("stopping: what is under way ends within 10 s; once more to stop at once", self.quiet)

@@ -1,4 +1,4 @@
-"""`gossamer host rung`, and what is shown of the rungs by which a host's pages are got."""
+"""`gossamer host rung`, and how the rungs of a host are shown."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ async def _fix(settings: Settings, host: str, name: str) -> None:
 
 
 async def learned(store: Store, host: str) -> dict[str, Any]:
-    """What is known of a host's rungs: `fixed`, `rung`, `why`, and by class of paths where that differs; {}
-    for nothing."""
+    """Returns what is known about a host's rungs: `fixed`, `rung`, `why`, and classes of paths that differ.
+    {} if nothing is known."""
     from gossamer.politeness.ladder import RUNGS, Ladder
     from gossamer.state.learned_rungs import Learning
 
@@ -83,7 +83,7 @@ async def learned(store: Store, host: str) -> dict[str, Any]:
 
 
 def line(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """The same for people."""
+    """Returns the same as text lines."""
     if not known:
         return []
     said = [f"{known['rung']}" if not known["fixed"] else f"{known['fixed']} (fixed by hand)"]

@@ -1,6 +1,4 @@
-"""What `gossamer schedule list` shows: when each schedule is due next, its last run and what became of it.
-
-`gossamer schedule`: crawls by the clock, added, listed, changed and removed while schedulers run."""
+"""`gossamer schedule`: schedules are added, listed, changed and removed while schedulers run."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
 
 async def rows_of(settings: Settings) -> tuple[list[dict[str, Any]], str | None]:
-    """What `list` shows of each schedule, and who leads."""
+    """Returns what `list` shows of each schedule, and which scheduler leads."""
     from gossamer.frontier.stats import Census
     from gossamer.state.schedules import Schedules
 
@@ -79,7 +77,7 @@ async def _row(schedules: Schedules, entry: StoredSchedule | Unread, now: float)
 
 
 async def _outcome(schedules: Schedules, run: ScheduledRun) -> str:
-    """How a run ended; of one that nobody watches (no scheduler runs) its crawl's state."""
+    """Returns how a run ended. If no scheduler watches the run, the state of its crawl is returned."""
     from gossamer.frontier.crawls import Crawls
 
     if run.ended is not None:
@@ -107,14 +105,14 @@ CLOCK: dict[str, tuple[str, str, str]] = {
     "overlap": ("--overlap", "WHAT", "Due while the last run still goes: skip (default) or queue."),
 }
 NOT_HERE = ("name", "fresh", "resume", "refresh", "known", "json", "quiet", "output", "overwrite")
-"""Options of `crawl` that say nothing of a schedule, or are read apart."""
+"""Options of `crawl` that do not apply to a schedule or are read separately."""
 PATHS = ("cache", "archive", "ca_file")
 
 OUTPUTS, KEPT = ("pages", "attempts", "graph"), ("files", "text", "links", "archive", "sitemaps", "priority")
 
 
 def signature() -> inspect.Signature:
-    """NAME, CRON, TARGET..., what the clock needs, then crawl's options."""
+    """Returns the parameters: NAME, CRON, TARGET..., the options of the schedule, then crawl's options."""
     name, cron = Argument(metavar="NAME"), Argument(metavar="CRON")
     found = [
         _word("name", Annotated[str, name], inspect.Parameter.empty),
@@ -158,7 +156,7 @@ def add(**words: Any) -> int:
 
 
 def for_a_fleet(task: ScheduledTask) -> None:
-    """Say which outputs only a scheduler with --here can write."""
+    """Warns about outputs that only a scheduler with --here can write."""
     from gossamer.app.job_payload import shareable
     from gossamer.cli.printing import remark
 
@@ -251,7 +249,7 @@ def run(
 
 
 def schedule_of(words: dict[str, Any]) -> Schedule:
-    """The schedule that the words ask for. Raises UsageError."""
+    """Returns the schedule that the options describe. Raises UsageError."""
     from gossamer.config import value_parsers
     from gossamer.recrawl.due_times import MISSED, OVERLAP
     from gossamer.state.schedules import Schedule
@@ -287,8 +285,8 @@ def schedule_of(words: dict[str, Any]) -> Schedule:
 
 
 def task_of(words: dict[str, Any]) -> ScheduledTask:
-    """What is to be crawled, with paths that hold wherever the scheduler was started. Raises UsageError,
-    ConfigError."""
+    """Returns the crawl of a schedule, with paths that are valid wherever the scheduler is started. Raises
+    UsageError, ConfigError."""
     from gossamer.cli.options import parse_pair
     from gossamer.sinks.files import place
     from gossamer.state.schedules import ScheduledTask
@@ -302,7 +300,7 @@ def task_of(words: dict[str, Any]) -> ScheduledTask:
         if words[name] not in (None, False, []):
             options[name] = words[name]
     for name in ("data", "store"):
-        options.pop(name, None)  # those of the scheduler
+        options.pop(name, None)  # options of the scheduler
     for name in PATHS:
         if name in options:
             options[name] = os.path.abspath(options[name])
@@ -328,14 +326,14 @@ def task_of(words: dict[str, Any]) -> ScheduledTask:
 
 
 def _path(spec: str) -> str:
-    """An output as it is found from any folder."""
+    """Returns an output with an absolute path."""
     return (
         spec if spec == "-" or "://" in spec else os.path.abspath(spec) + ("/" if spec.endswith("/") else "")
     )
 
 
 def _own(words: dict[str, Any]) -> list[str]:
-    """`-s` that say where the schedule itself is kept."""
+    """Returns the `-s` settings that say where the schedule itself is stored."""
     return [pair for pair in words["setting"] or () if pair.partition("=")[0].strip() in ("data", "store")]
 
 
@@ -376,7 +374,7 @@ async def _change(settings: Settings, name: str, verb: str) -> None:
 
 
 def _moment(due: float | None, zone: str) -> str:
-    """A due time in its zone."""
+    """Returns a due time in its time zone."""
     from datetime import datetime
     from zoneinfo import ZoneInfo
 

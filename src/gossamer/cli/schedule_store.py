@@ -1,4 +1,4 @@
-"""The store that schedules are kept in."""
+"""Opens the store that contains the schedules."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 HAND = 30.0
-"""Seconds that a scheduler leaves a person's own run alone."""
+"""Seconds for which a scheduler does not touch a run that a user started by hand."""
 
 
 @asynccontextmanager
 async def kept(settings: Settings) -> AsyncIterator[Store]:
-    """The store that schedules are kept in; made when there is none yet."""
+    """Opens the store that contains the schedules. A new data folder gets a new store."""
     from gossamer.app.wiring import open_store
 
     store, embedded = await open_store(settings)

@@ -1,4 +1,5 @@
-"""`gossamer scheduler`: the process that begins crawls by the clock; and one run of a schedule by hand."""
+"""`gossamer scheduler`: the process that starts crawls by the clock. Also `schedule run`, which starts one
+now."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ AtOnce = Annotated[
     int, Option("--at-once", metavar="N", help="Crawls at once in this process, without a fleet (default 4).")
 ]
 MOMENTS = ("due", "next")
-"""Facts of an event that are moments."""
+"""Fields of an event that are times."""
 
 
 def scheduler(
@@ -73,7 +74,7 @@ async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., 
 
 
 def launcher(settings: Settings, here: bool = False) -> Callable[[Job], Awaitable[str]] | None:
-    """How crawls get onto the fleet; None where they run in this process."""
+    """Returns the function that puts a crawl onto the fleet. None if crawls run in this process."""
     if settings.store is None or here:
         return None
     from gossamer.app.submit import submit
@@ -82,14 +83,14 @@ def launcher(settings: Settings, here: bool = False) -> Callable[[Job], Awaitabl
 
 
 def judge(gates: list[str], summary: Summary) -> list[str]:
-    """The gates of `--fail-on` that are not met."""
+    """Returns the gates of `--fail-on` that are not met."""
     from gossamer.app import gate_setup
 
     return gate_setup.unmet(gate_setup.gates(gates, ()), summary)
 
 
 def stopping(say: Callable[..., None]) -> asyncio.Event:
-    """Set by the first SIGINT or SIGTERM; the second ends the process at once."""
+    """Returns an event that the first SIGINT or SIGTERM sets. The second signal ends the process at once."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def heard() -> None:
@@ -107,7 +108,7 @@ def stopping(say: Callable[..., None]) -> asyncio.Event:
 
 
 def teller(as_json: bool, quiet: bool) -> Callable[..., None]:
-    """Says events: one line each, on stderr for people, as JSON on stdout for programs."""
+    """Returns a function that prints events, one line each: text on stderr, or JSON on stdout."""
 
     def say(event: str, **facts: Any) -> None:
         from gossamer.cli.dead import moment
@@ -132,8 +133,8 @@ def teller(as_json: bool, quiet: bool) -> Callable[..., None]:
 
 
 def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int:
-    """Run a schedule now: in the foreground as `gossamer crawl` does, or put onto the fleet. The exit code is
-    crawl's."""
+    """Runs a schedule now: in the foreground like `gossamer crawl`, or on the fleet. Returns crawl's exit
+    code."""
     from gossamer.cli.crawl import finish
     from gossamer.cli.run import Runner
     from gossamer.cli.submit import Submission
@@ -151,7 +152,7 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
         runner = Runner(job, quiet=quiet, again=f"gossamer schedule run {schedule.name}")
         summary, stopped = runner.run()
     except GossamerError as error:
-        with contextlib.suppress(StoreError):  # the next that looks at it says why
+        with contextlib.suppress(StoreError):  # whoever looks at the run next reports why
             asyncio.run(_close(settings, name, run, "failed", str(error)))
         raise
     code = finish(summary, stopped, job, words)
@@ -163,7 +164,8 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
 
 
 async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
-    """Write the run down, so that no other begins beside it; one of this kind that was stopped goes on."""
+    """Records the run, so that no other run starts at the same time. A stopped run of the same kind is
+    resumed."""
     from gossamer.cli.schedule_store import HAND, kept
     from gossamer.frontier.stats import Census
     from gossamer.scheduler.jobs import by_hand

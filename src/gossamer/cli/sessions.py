@@ -1,5 +1,4 @@
-"""`gossamer sessions`: who is logged in where; to forget it. And what `doctor`, `host show` and `explain` say
-of it."""
+"""`gossamer sessions`: lists and forgets log-ins. Also how `doctor`, `host show` and `explain` show them."""
 
 from __future__ import annotations
 
@@ -69,7 +68,7 @@ def forget(
 
 
 async def told(store: Store, host: str | None = None) -> list[Session]:
-    """How all accounts stand, or those of the sites that a host belongs to."""
+    """Returns the state of all accounts, or of those for the sites that a host belongs to."""
     from gossamer.model.site import Site as Known
     from gossamer.state.logins import Logins
 
@@ -81,7 +80,7 @@ async def told(store: Store, host: str | None = None) -> list[Session]:
 
 
 def line(one: Session) -> str:
-    """An account in a few words."""
+    """Returns an account's state in a few words."""
     from gossamer.cli.printing import duration
 
     since = f" {duration(one.since)} ago" if one.since is not None else ""
@@ -90,7 +89,7 @@ def line(one: Session) -> str:
 
 
 async def findings(settings: Settings, store: Store) -> list[Finding]:
-    """What `doctor` says: the key, each site's accounts."""
+    """Returns the findings of `doctor`: the session key, and the accounts of each site."""
     from gossamer.app.login_setup import seal_of
     from gossamer.cli.findings import Finding
     from gossamer.state.logins import Logins

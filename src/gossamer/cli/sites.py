@@ -1,4 +1,4 @@
-"""`gossamer new` and `gossamer check`: making site files and proving them on saved pages."""
+"""`gossamer new` and `gossamer check`: create site files and test them on saved pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gossamer status`: the crawls of a store, or one of them closely."""
+"""`gossamer status`: all crawls of a store, or one of them in detail."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def _status(settings: Settings, name: str | None, as_json: bool) -> int:
 
 
 async def malformed(store: Store) -> str:
-    """A line on the malformed messages that the fleet's workers kept aside, '' when there were none."""
+    """Returns a line about malformed messages that the fleet's workers removed, '' if there were none."""
     from gossamer.state.malformed_messages import MalformedMessages, told
 
     messages = MalformedMessages(store)
@@ -76,7 +76,7 @@ async def malformed(store: Store) -> str:
 
 
 async def seen(census: Census, settings: Settings, name: str) -> Summary:
-    """The summary, corrected where the store still believes in a process that died."""
+    """Returns the summary, corrected if the store does not know yet that the crawl's process died."""
     from gossamer.frontier.crawl_lock import living
 
     summary = await census.summary(name)
@@ -87,8 +87,8 @@ async def seen(census: Census, settings: Settings, name: str) -> Summary:
 
 
 async def broken_off(census: Census, name: str) -> dict[str, Any]:
-    """`broken_off`: lists and other producers of a crawl that nobody reads to their end, though it waits for
-    them, or stopped before it; `go_on`: the command that does, None where there are none."""
+    """Returns `broken_off`, the lists and other producers of a crawl that no process reads to the end, and
+    `go_on`, the command that continues them (None if there are none)."""
     from gossamer.cli.steering import command
     from gossamer.frontier import producer_positions
 
@@ -99,7 +99,7 @@ async def broken_off(census: Census, name: str) -> dict[str, Any]:
 
 
 def told(cut: dict[str, Any]) -> str:
-    """The same for people."""
+    """Returns the same as text."""
     return f"not all in: {', '.join(cut['broken_off'])}; go on, with the options that it had: {cut['go_on']}"
 
 
@@ -169,7 +169,7 @@ async def _one(census: Census, settings: Settings, name: str, as_json: bool) -> 
 
 
 def served(line: HeapLine) -> str:
-    """How many workers serve hosts of a lane and region, in words."""
+    """Returns how many workers serve hosts of a lane and region, as text."""
     if line.workers is None:
         return "its own"
     region = f" --region {line.region}" if line.region else ""
@@ -191,7 +191,7 @@ def _plain(summary: Summary) -> dict[str, Any]:
 
 
 async def stranded(store: Store) -> list[Finding]:
-    """What `doctor` says of hosts that wait for workers which are not there."""
+    """Returns the findings of `doctor` about hosts whose lane or region has no workers."""
     from gossamer.cli.findings import Finding
     from gossamer.frontier.crawls import Crawls
     from gossamer.state.lane_stats import heaps

@@ -1,4 +1,4 @@
-"""`gossamer pause`, `resume`, `stop`, `cancel` a crawl, and `priority` of what waits in it."""
+"""`gossamer pause`, `resume`, `stop` and `cancel` for a crawl, and `priority` for its waiting URLs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gossamer.frontier.crawls import Crawls, Record
 
 WAIT = 15.0
-"""Seconds that stop and cancel wait for the crawl's process to end it."""
+"""Seconds for which stop and cancel wait until the crawl's process has ended the crawl."""
 QUEUE = {"cancelled": "its queue is dropped", "finished": "nothing was left in its queue"}
 
 
@@ -163,8 +163,8 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
 
 
 async def _served(crawls: Crawls, record: Record) -> bool:
-    """Whether some worker would end the crawl. One that drains or stops begins nothing more, but ends what it
-    does: that is waited for."""
+    """Returns whether a live worker would end the crawl. A draining or stopping worker takes no new crawl,
+    but ends its current one, which is waited for."""
     from gossamer.frontier.stats import Census
     from gossamer.state.workers import Crew
 
@@ -219,7 +219,7 @@ async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
 async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
     if lives and await _turned(crawls, record, "cancelling", "by gossamer cancel"):
         return await _ended(crawls, record) or await _cancel(crawls, await crawls.need(record.name), False)
-    if lives:  # it took a step meanwhile, to its end maybe
+    if lives:  # the process made progress meanwhile, or ended the crawl
         from gossamer.frontier.crawls import ENDED
 
         now = await crawls.need(record.name)
@@ -237,14 +237,14 @@ async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
 
 
 async def _turned(crawls: Crawls, record: Record, state: str, reason: str = "") -> bool:
-    """Change the state, unless somebody else did so meanwhile: a crawl that ended stays ended."""
+    """Changes the state, unless another process changed it meanwhile. An ended crawl stays ended."""
     from gossamer.state.fleet_crawls import Tasks
 
     return await Tasks(crawls.store).turn(record.name, record.state, state, reason)
 
 
 async def _ended(crawls: Crawls, record: Record) -> tuple[str, int] | None:
-    """Wait until the crawl's own process has ended it; None: nobody is there any more who would."""
+    """Waits until the crawl's process has ended the crawl. Returns None if no process is left that would."""
     from gossamer.frontier.crawls import ENDED
 
     for n in range(int(WAIT * 10)):
@@ -263,8 +263,8 @@ def _now(record: Record) -> str:
 
 
 def command(record: Record) -> str:
-    """What takes a crawl up again: its bounds must be the same, and its rows go where they went; pace and
-    limits are not in it."""
+    """Returns the command that resumes a crawl. It has the crawl's scope and outputs, but not its pace and
+    limits."""
     from gossamer.frontier.crawls import BOUNDS, Spec
 
     usual, spec = Spec([]), record.spec
@@ -284,7 +284,8 @@ def command(record: Record) -> str:
 
 
 def _outputs(record: Record) -> list[str]:
-    """The outputs that were named on the command line: those of the site files come with them."""
+    """Returns the outputs that were named on the command line. Those of site files are named by the site
+    files."""
     from gossamer.errors import GossamerError
     from gossamer.sites import load_all
 

@@ -1,5 +1,5 @@
-"""`gossamer submit`: the name is told as soon as the crawl is on the fleet, and one line says what a signal
-leaves."""
+"""`gossamer submit`: prints the crawl's name as soon as it is on the fleet. After a signal, one line says how
+much was submitted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 STOPPED, FORCED = 11, 13
 PATIENCE = 5.0
-"""Seconds for which a store is asked for the summary of what was cut off."""
+"""Seconds for which the store is asked for the summary of an interrupted submit."""
 
 
 def submit(**words: Any) -> int:
@@ -48,18 +48,18 @@ class Submission:
     """One `submit`. The first SIGINT, SIGTERM or SIGHUP ends it gracefully, the second at once."""
 
     def __init__(self, job: Job, words: dict[str, Any], again: str) -> None:
-        """`words`: at least quiet, json and wait; `again`: the command that goes on."""
+        """`words`: the options, at least quiet, json and wait. `again`: the command that resumes it."""
         self.job, self.words, self._again = job, words, again
         self.quiet, self.json, self.waits = words["quiet"], words["json"], words["wait"]
         self.name = ""
-        """Once workers may take it up."""
+        """The crawl's name, once workers may start it."""
         self.given = False
-        """All that it holds is in."""
+        """Whether all targets were submitted."""
         self._signals, self._last, self._began = 0, list[str](), time.time()
         self._were: dict[signal.Signals, Any] = {}
 
     def run(self) -> int:
-        """To its end; the exit code."""
+        """Runs to its end, and returns the exit code."""
         try:
             return asyncio.run(self._run())
         finally:
@@ -96,15 +96,15 @@ class Submission:
         return 0
 
     def _begun(self, name: str) -> None:
-        """Tell its name at once: a long list, or sitemaps that are watched, may keep this command for hours
-        or for ever."""
+        """Prints the crawl's name at once. A long list, or watched sitemaps, may keep this command busy for
+        hours or without end."""
         from gossamer.cli.printing import remark
 
         self.name = name
-        if self.waits or self.json:  # the summary alone goes to stdout
+        if self.waits or self.json:  # only the summary goes to stdout
             remark(f"{name} is on the fleet; see it with: gossamer top {name}", self.quiet)
             return
-        with contextlib.suppress(OSError):  # nobody reads it: the list goes in all the same
+        with contextlib.suppress(OSError):  # nobody reads stdout; the list is submitted all the same
             print(name, flush=True)
 
     def _say(self, line: str) -> None:
@@ -126,12 +126,12 @@ class Submission:
             loop.call_soon_threadsafe(task.cancel)
 
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # nohup: the terminal may go
+            # the command runs under nohup
             if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:
                 self._were[name] = signal.signal(name, heard)
 
     async def _cut_off(self) -> int:
-        """Say what is in so far, and what goes on with it."""
+        """Reports how much was submitted, and the command that continues it."""
         from gossamer.app.submit import seen
         from gossamer.cli.printing import put_json, remark
 

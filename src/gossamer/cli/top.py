@@ -1,4 +1,4 @@
-"""`gossamer top`: crawls, workers and the busiest hosts, live; on a pipe one JSON line a look."""
+"""`gossamer top`: crawls, workers and the busiest hosts, live. On a pipe it prints one JSON line per update."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def _top(settings: Settings, name: str | None, once: bool, as_json: bool) 
 
 
 class Looks:
-    """What a store's crawls and workers do, look by look."""
+    """Reads the crawls and workers of a store again and again."""
 
     def __init__(self, store: Store, name: str | None) -> None:
         self._store, self._name = store, name
@@ -65,7 +65,7 @@ class Looks:
     async def waited(
         self, look: Callable[[], Awaitable[Any]], show: Callable[[Any], None], once: bool
     ) -> bool:
-        """Show a look; False while the store is away, which is told once and waited for."""
+        """Reads and shows one update. Returns False while the store is away, which is reported once."""
         from gossamer.cli.printing import remark
         from gossamer.errors import Away
 
@@ -108,7 +108,7 @@ class Looks:
         return found, await Crew(self._store).all(), hosts
 
     async def plain(self) -> dict[str, Any]:
-        """One look as plain values."""
+        """Returns one update as plain values."""
         import msgspec
 
         crawls, workers, hosts = await self._see()
@@ -119,7 +119,7 @@ class Looks:
         }
 
     async def drawn(self) -> Any:
-        """One look as tables."""
+        """Returns one update as tables."""
         from rich.console import Group
         from rich.text import Text
 

@@ -1,5 +1,4 @@
-"""`gossamer try URL` and `gossamer shell URL`: one page through the whole road, in a store that is thrown
-away."""
+"""`gossamer try URL` and `gossamer shell URL`: one page through all steps of a crawl, in a temporary store."""
 
 from __future__ import annotations
 
@@ -93,7 +92,7 @@ def run(
     setting: list[str] | None,
     ladder: str | None = None,
 ) -> Trial:
-    """The trial of one URL."""
+    """Tries one URL."""
     from pathlib import Path
 
     from gossamer.app.dry_run import try_one
@@ -117,7 +116,7 @@ def run(
 
 
 def told(trial: Trial) -> dict[str, Any]:
-    """The trial as plain values."""
+    """Returns the result as plain values."""
     import msgspec
 
     summary = trial.summary
@@ -136,7 +135,7 @@ def told(trial: Trial) -> dict[str, Any]:
 
 
 def show(trial: Trial) -> None:
-    """The trial for people."""
+    """Prints the result as text."""
     import msgspec
 
     from gossamer.cli.printing import named, put_table
@@ -173,7 +172,8 @@ def show(trial: Trial) -> None:
 
 
 def code(trial: Trial) -> int:
-    """9 when no page came and a later try could help, 4 when the site's file cannot read it."""
+    """Returns the exit code: 9 if there is no page and a later try could help, 4 if the site file cannot
+    parse it."""
     from gossamer.cli.printing import remark
     from gossamer.cli.summaries import RETRYABLE
 

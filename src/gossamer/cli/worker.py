@@ -1,4 +1,4 @@
-"""`gossamer worker`: a worker of the fleet, which is Celery's with our settings."""
+"""`gossamer worker`: a worker of the fleet, which is a Celery worker with our settings."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def worker(
     ):
         what, _, text = pair.partition("=")
         os.environ[f"GOSSAMER_{what.strip().upper().replace('-', '_')}"] = text
-    load()  # what is in the environment now says the same
+    load()  # the environment now has the same values
     return _run(settings, lanes, os.cpu_count() or 1 if processes == "auto" else int(processes), name)
 
 
@@ -86,7 +86,7 @@ def _text(value: object) -> str:
 
 
 async def _reached(settings: Settings) -> None:
-    """Raise StoreError or ConfigError when the store cannot be worked with."""
+    """Raises StoreError or ConfigError if the store cannot be used."""
     from gossamer.cli.options import opened
 
     async with opened(settings):

@@ -1,4 +1,4 @@
-"""The crawls that one process of a worker works on, all on one loop, each by its weight."""
+"""The crawls that one process of a worker works on, all on one event loop, each with a share by its weight."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from gossamer.store.store import Store
 log = logging.getLogger("gossamer.worker")
 
 LOOK = 1.0
-"""Seconds between looks at the crawls that there are."""
+"""Seconds between checks for new crawls."""
 DRAIN = 12.0
-"""Seconds that a crawl which ended has to settle what is under way here."""
+"""Seconds for which an ended crawl may still settle its open claims here."""
 AGAIN = 10.0
-"""Seconds that a crawl which could not be worked on is left alone by this process."""
+"""Seconds for which this process does not retry a crawl that it could not work on."""
 
 
 class Me(NamedTuple):
-    """Whose process this is."""
+    """The worker and the process."""
 
     name: str
     settings: Settings
     stopping: Callable[[], bool]
-    """Whether the worker was told to stop or drain; cheap."""
+    """Returns whether the worker was told to stop or drain. Cheap to call."""
     lanes: tuple[str, ...] = ("http",)
 
 
@@ -57,7 +57,7 @@ class At:
 
 
 class Works:
-    """The crawls that this process works on; what stays of them between slices are caches and connections."""
+    """The crawls that this process works on. Between slices, only caches and connections remain."""
 
     def __init__(self, me: Me, store: Store, halt: asyncio.Event) -> None:
         self.me, self._own = me, secrets.token_hex(6)
@@ -74,7 +74,7 @@ class Works:
         self._shy: dict[str, float] = {}
 
     async def look(self) -> None:
-        """Join the crawls that run, leave those that ended, help to end those that shall."""
+        """Joins crawls that run, leaves those that ended, and helps to end those that are to end."""
         await self._store.check_same()
         tasks = {task.name: task for task in await self._tasks.tasks()}
         for name in self._at.keys() - tasks.keys():
@@ -92,10 +92,10 @@ class Works:
                 await self._ending.look(task, self._setup)
 
     async def _join(self, task: FleetCrawl) -> None:
-        """Work on a crawl, unless this process does so already or cannot."""
+        """Joins a crawl, unless this process already works on it or cannot."""
         at, now = self._at.get(task.name), time.monotonic()
         if at is not None:
-            self._fair.share(task.name, task.weight)  # also in the middle of a slice
+            self._fair.share(task.name, task.weight)  # the weight may change in the middle of a slice
             await self._versions.serve(task, at.bench, self.me.lanes, self.me.settings.region or "")
         if self._shy.get(task.name, 0) > now or (
             at is not None and at.work is not None and not at.work.done()
@@ -153,7 +153,7 @@ class Works:
         return job_payload.unpack(raw, self.me.settings, self._store.url, segment, self._seal)
 
     async def _ended(self, task: FleetCrawl, at: At) -> None:
-        """A crawl's work ended by itself within a slice."""
+        """Handles a crawl whose work ended within a slice."""
         assert at.work is not None
         work, at.work = at.work, None
         try:
@@ -174,7 +174,7 @@ class Works:
             self._shy[task.name] = time.monotonic() + AGAIN
             return
         if at.revision != task.revision:
-            return  # it was submitted again: other limits hold
+            return  # it was submitted again with other limits
         if outcome in OUTCOMES:
             await self._tasks.turn(task.name, "running", "ending", OUTCOMES[outcome], ends_as="limited")
         elif outcome == "finished" and await all_given(self._store, task.name):
@@ -183,12 +183,12 @@ class Works:
             self._shy[task.name] = time.monotonic() + LOOK  # its seeds are still being added
 
     async def _refuse(self, name: str, why: str) -> None:
-        """Do no work for a crawl for a while, and say why."""
+        """Does no work for a crawl for a while, and reports why."""
         await self._lacking.say(name, {"": why})
         self._shy[name] = time.monotonic() + AGAIN
 
     async def _leave(self, name: str) -> None:
-        """Let go of a crawl: its part of the outputs is closed."""
+        """Leaves a crawl and closes its part of the outputs."""
         at = self._at.pop(name)
         self._fair.drop(name)
         if at.work is not None:
@@ -204,7 +204,7 @@ class Works:
         await at.sign.end()
 
     async def _drop(self, name: str) -> None:
-        """Forget a crawl: what is known of it here is not to be trusted. Nothing is committed by that."""
+        """Drops a crawl whose cached state is not trustworthy. Nothing is committed."""
         at = self._at.pop(name)
         self._fair.drop(name)
         if at.work is not None:
@@ -213,11 +213,9 @@ class Works:
         await at.bench.close()
 
     async def rest(self, broken: bool) -> None:
-        """The end of a slice: what is under way ends, what was not begun goes back.
-
-        After a surprise, and when the store was away (`broken`: it may have come back without its last
-        second), what we remember of a crawl is not to be trusted: it is dropped.
-        """
+        """Ends a slice: started visits finish, and unstarted claims are returned. After an unexpected error
+        or an outage (`broken`: the store may have lost its last second) the cached state of a crawl is not
+        trustworthy, so the crawl is dropped."""
         self._lacking.slice()
         for name, at in list(self._at.items()):
             work, at.work = at.work, None
@@ -228,17 +226,17 @@ class Works:
                 await self._drop(name)
 
     async def beat(self) -> None:
-        """Say that this process still writes its parts of the outputs."""
+        """Sends the heartbeats with which this process keeps its parts of the outputs."""
         for at in list(self._at.values()):
             await at.sign.give()
 
     async def close(self, *, forget: bool = False) -> None:
-        """Leave all crawls, or (`forget`) drop them: their leases run out."""
+        """Leaves all crawls, or drops them (`forget`) so that their leases expire."""
         for name in list(self._at):
             with contextlib.suppress(GossamerError):
                 await (self._drop(name) if forget else self._leave(name))
 
 
 async def all_given(store: Store, crawl: str) -> bool:
-    """Whether all seeds are in, those of long lists, too."""
+    """Returns whether all seeds are submitted, including those of long lists."""
     return (await Crawls(store).need(crawl)).seeded and not await unread(store, crawl)

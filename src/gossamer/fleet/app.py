@@ -1,8 +1,9 @@
-"""The Celery application: `gossamer worker`, or `celery -A gossamer.fleet worker -Q http -n w1@%h`.
+"""The Celery application, started by `gossamer worker` or by
+`celery -A gossamer.fleet worker -Q http -n w1@%h`.
 
-A message names a slot; who takes it crawls for a slice (60 s). Messages are acknowledged early, results are
-not kept, nothing has a soft time limit: leases and the keeper bring back whatever dies. A hard limit ends a
-slice that hangs.
+A message names a slot. The process that receives it crawls for one slice (60 s). Messages are acknowledged
+early, results are not stored, and no task has a soft time limit, because leases and the keeper recover the work
+of a process that dies. A hard limit ends a slice that hangs.
 """
 
 from __future__ import annotations
@@ -42,24 +43,24 @@ from gossamer.state.workers import Crew, WorkerRecord, bear
 log = logging.getLogger("gossamer.worker")
 
 HANG = 60.0
-"""Seconds beyond a slice after which its process is killed."""
+"""Seconds after the end of a slice after which its process is killed."""
 MEANT = 1.0
-"""Seconds after a stop began from which SIGTERM to a child means that child."""
+"""Seconds after a stop began from which on a SIGTERM to a child is meant for the child."""
 
 WITHIN = 8.0
-"""Seconds after a stop began in which all of its parts end."""
+"""Seconds in which all parts of a worker end after a stop began."""
 QUIET = 4.0
-"""Seconds without a slice after which Celery, which was told to stop, has lost its broker."""
+"""Seconds without a slice after which a Celery worker that was told to stop has lost its broker."""
 
 _stopping = mmap.mmap(-1, 1 + 256)
-"""Shared by the main process and its children: what the worker was told, and then which child is at work, one
-byte each."""
+"""Memory shared by the main process and its children: the order that the worker got, then one byte per child
+that says whether it is at work."""
 DRAIN, STOP = 1, 2
-"""What it says when the worker was told so."""
+"""The values of the order."""
 
 
 def settings() -> Settings:
-    """The settings of this process, read once; ConfigError when a fleet cannot run by them."""
+    """Returns the settings of this process, read once. Raises ConfigError if a fleet cannot run with them."""
     if _Now.settings is None:
         found = load()
         if found.store is None:
@@ -71,14 +72,14 @@ def settings() -> Settings:
 
 
 class bearing:  # noqa: N801 - reads as a word
-    """The name of this worker, which no other bears."""
+    """The name of this worker, which no other live worker has."""
 
     token: str | None = None
-    """What keeps it, where it was chosen before Celery began."""
+    """The token that proves the name's ownership, if the name was chosen before Celery started."""
 
     @staticmethod
     async def bear(own: Settings, name: str, *, fixed: bool) -> tuple[str, str]:
-        """See `crew.bear`."""
+        """See `state.workers.bear`."""
         store = await open_url(own.store or "", embedded=False)
         try:
             return await bear(Crew(store), name, fixed=fixed)
@@ -87,7 +88,7 @@ class bearing:  # noqa: N801 - reads as a word
 
 
 class _Now:
-    """What this process is: filled as Celery starts it."""
+    """The state of this process, filled in while Celery starts."""
 
     settings: Settings | None = None
     keeper: WorkerKeeper | None = None
@@ -95,14 +96,14 @@ class _Now:
     runner: asyncio.Runner | None = None
     name = ""
     code = 1
-    """What the process ends with; 0 once it is known that it was asked to end."""
+    """The exit code of the process. 0 once it is known that it was asked to end."""
     told = 0.0
     """When this child first saw that the worker is to stop."""
     lanes: tuple[str, ...] = ("http",)
 
 
 def configuration() -> dict[str, Any]:
-    """Celery's settings, from ours."""
+    """Returns Celery's settings, made from ours."""
     own = settings()
     urls, options = all_of(own.broker or (own.store or "",))
     slices = max(1, min(own.recycle_slices, int(own.recycle_time / own.slice)))
@@ -158,8 +159,10 @@ app = _made()
 
 @app.task(name=TASK, ignore_result=True)
 def slice_(_version: int, lane: str, slot: int, ticket: str) -> None:
-    """A slice in this process; `intake` checked the message."""
-    signal.signal(signal.SIGTERM, _terminated)  # not sooner: billiard sets its own after the process is made
+    """Runs a slice in this process. `intake` has checked the message."""
+    signal.signal(
+        signal.SIGTERM, _terminated
+    )  # only here, because billiard sets its own handler after the process was created
     assert _Now.child is not None
     assert _Now.runner is not None
     try:
@@ -176,13 +179,13 @@ def slice_(_version: int, lane: str, slot: int, ticket: str) -> None:
 
 
 def _place() -> int:
-    """Of this child's byte."""
+    """Returns the index of this child's byte."""
     return 1 + int(getattr(current_process(), "index", 0)) % 256
 
 
 @contextlib.contextmanager
 def _at_work() -> Iterator[None]:
-    """The main process sees that this child is."""
+    """Marks this child as being at work for the main process."""
     _stopping[_place()] = 1
     try:
         yield
@@ -191,13 +194,13 @@ def _at_work() -> Iterator[None]:
 
 
 def send(lane: str, slot: int, ticket: str) -> None:
-    """Send the message for a slot."""
+    """Sends the message of a slot."""
     app.send_task(TASK, (VERSION, lane, slot, ticket), queue=lane, retry=False)
 
 
 @signals.celeryd_after_setup.connect
 def _set_up(sender: str, instance: Any, **_: Any) -> None:
-    """The main process, before it forks: the worker's name is its own, or it ends here."""
+    """Runs in the main process before it forks. Claims the worker's name, or ends the process."""
     if instance.app is not app:
         return
     try:
@@ -239,13 +242,14 @@ def _shutting_down(**_: Any) -> None:
 
 
 def _left(least: float) -> float:
-    """Seconds that are left of a stop; without one, and for the last of its parts, `least`."""
+    """Returns the seconds that are left of a stop. Returns `least` if there is no stop, and for its last
+    part."""
     return max(least, _Now.told + WITHIN - time.monotonic()) if _Now.told else least
 
 
 def _without_broker() -> None:
-    """End when Celery does not: it waits for ever for a broker that takes words and does not answer. No
-    message is of use any more."""
+    """Ends the process if Celery does not: Celery waits without end for a broker that accepts requests and
+    does not answer. No message matters any more."""
     quiet = 0.0
     while quiet < min(QUIET, _left(1.5)):
         time.sleep(0.1)
@@ -273,14 +277,14 @@ def _shut_down(sender: Any = None, **_: Any) -> None:
         said, _Now.code = _unasked(error)
         print(f"gossamer: worker {_Now.name} ended though nobody asked it to: {said}", file=sys.stderr)
     if sender is not None and (not asked or not isinstance(sender.exitcode, int)):
-        sender.exitcode = _Now.code  # what plain Celery ends with
+        sender.exitcode = _Now.code  # the exit code of plain Celery
 
 
 def _unasked(error: BaseException | None) -> tuple[str, int]:
-    """Why a worker ended that nobody asked to, and its exit code."""
+    """Returns why a worker ended although nobody asked it to, and its exit code."""
     if error is None:
         return "see its log; start it again", 1
-    if isinstance(error, SystemExit):  # it said why
+    if isinstance(error, SystemExit):  # it has reported the reason
         return "see the line before", error.code if isinstance(error.code, int) else 1
     said = f"{type(error).__name__}: {mask(' '.join(str(error).split()))[:200]}"
     if isinstance(error, GossamerError):
@@ -293,20 +297,21 @@ def _unasked(error: BaseException | None) -> tuple[str, int]:
 
 
 def exit_code() -> int:
-    """What this process ends with, once Celery returned: 0 only when it was asked to end."""
+    """Returns the exit code of this process after Celery returned. 0 only if it was asked to end."""
     return _Now.code
 
 
 def _told() -> bool:
-    """Whether the worker was told to stop or drain, as a child asks."""
+    """Returns whether the worker was told to stop or drain. Children call this."""
     if _stopping[0] == STOP:
         _Now.told = _Now.told or time.monotonic()
     return bool(_stopping[0])
 
 
 def _terminated(*_: object) -> None:
-    """SIGTERM to a child. Supervisors tell all processes of a worker at once (systemd does): what the child
-    has to do it hears from the main process. Later it is meant: the main process was told to end at once."""
+    """Handles SIGTERM in a child. Supervisors such as systemd signal all processes of a worker at once, and a
+    child gets its orders from the main process. A later signal is obeyed, because then the main process
+    was told to end at once."""
     if _Now.told and time.monotonic() - _Now.told > MEANT:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
@@ -314,7 +319,7 @@ def _terminated(*_: object) -> None:
 
 @signals.worker_process_init.connect
 def _child(**_: Any) -> None:
-    """A child, after the fork: its own loop, its own connections."""
+    """Initializes a child after the fork: it has its own loop and its own connections."""
     import uvloop
 
     from gossamer.app.interpreter import settle_in
@@ -336,7 +341,7 @@ def _child_ends(**_: Any) -> None:
 
 
 def _drain() -> None:
-    """No more slices here; those under way end."""
+    """Starts no more slices here. Running ones end normally."""
     _stopping[0] = DRAIN
     for lane in _Now.keeper.me.lanes if _Now.keeper is not None else ():
         app.control.cancel_consumer(lane, destination=[_Now.name])
@@ -348,7 +353,7 @@ def _stop() -> None:
 
 
 def _weigh() -> int:
-    """Memory of this process and its children, in bytes."""
+    """Returns the memory of this process and its children in bytes."""
     total = memory()
     with contextlib.suppress(OSError):
         for task in os.listdir(f"/proc/{os.getpid()}/task"):

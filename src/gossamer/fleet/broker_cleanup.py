@@ -1,9 +1,10 @@
-"""What dead workers leave in a broker: messages for slots that are over, mailboxes, messages in hands that
-are gone, queues.
+"""Removes what dead workers leave in a broker: messages of slots that no longer exist, mailboxes,
+unacknowledged messages, queues.
 
-Only what is surely ours and surely of no use: a broker may be shared. A message is of no use when its ticket
-is not the one that its slot waits for; a mailbox, when the store has a record of its worker and no sign of it
-for the age. RabbitMQ takes mailboxes and what was in a dead worker's hands away by itself; Redis does not.
+A broker may be shared, so only what is certainly ours and certainly useless is removed. A message is useless if
+its ticket is not the one that its slot waits for. A mailbox is useless if the store has a record of its worker,
+and no heartbeat of it for the given age. RabbitMQ removes mailboxes and requeues unacknowledged messages itself.
+Redis does not.
 """
 
 from __future__ import annotations
@@ -27,26 +28,26 @@ from gossamer.state.workers import GONE, WORKERS, WorkerRecord
 
 TASK = "gossamer.slice"
 MOST = 1000
-"""Messages of a lane looked at in one go."""
+"""The maximum number of messages of a lane that are inspected at once."""
 _BINDING, _MAILBOX, _APART = "_kombu.binding.", ".celery.pidbox", b"\x06\x16"
 
 
 class HeldMessage(NamedTuple):
-    """A message that was looked at; `away` removes it, `back` puts it where it was."""
+    """A message that was inspected. `away` removes it, and `back` requeues it."""
 
     slot: tuple[str, int, str] | None
-    """Lane, number, ticket; None: it is not ours."""
+    """Lane, number and ticket. None for a message that is not ours."""
     size: int
     away: Callable[[], object]
     back: Callable[[], object]
 
 
 async def queues(scene: Scene, age: float) -> Removed:
-    """Remove or count it. A broker that does not answer is left for another time, unless this part alone was
-    asked for."""
+    """Removes or counts leftovers. A broker that does not answer is skipped, unless only this part was asked
+    for."""
     try:
         kombu = brokers.library()
-    except ImportError:  # this machine is of no fleet
+    except ImportError:  # this machine belongs to no fleet
         return Removed()
     try:
         where = broker(scene.settings)
@@ -85,7 +86,7 @@ PART = CleanupKind("what dead workers left in the broker", DAY, queues)
 
 
 def broker(settings: Settings) -> tuple[str, dict[str, Any]] | None:
-    """The fleet's brokers as kombu wants them; None without a fleet. Raises ConfigError."""
+    """Returns the fleet's brokers in kombu's form. None without a fleet. Raises ConfigError."""
     given = settings.broker or ((settings.store,) if settings.store else ())
     if not given:
         return None
@@ -94,7 +95,7 @@ def broker(settings: Settings) -> tuple[str, dict[str, Any]] | None:
 
 
 async def _messages(scene: Scene, connection: Any, lanes: set[str]) -> Removed:
-    """Messages whose ticket is over: those in the hands of dead workers, then those of each lane."""
+    """Removes messages with an expired ticket: unacknowledged ones of dead workers, then those of each lane."""
     found = Removed()
     for look in (
         partial(_unacked, connection),
@@ -113,7 +114,7 @@ def _all(look: Callable[[], Iterator[HeldMessage]]) -> list[HeldMessage]:
 
 
 def _queued(connection: Any, lane: str) -> Iterator[HeldMessage]:
-    """The messages of a lane, taken out for now."""
+    """Yields the messages of a lane, which are taken out for the time being."""
     channel = connection.channel()
     try:
         channel.queue_declare(lane, passive=True)
@@ -130,7 +131,7 @@ def _queued(connection: Any, lane: str) -> Iterator[HeldMessage]:
 
 
 def _unacked(connection: Any) -> Iterator[HeldMessage]:
-    """Messages in the hands of workers, where the broker does not take them back itself."""
+    """Yields unacknowledged messages, if the broker does not requeue them itself."""
     if (client := _redis(connection)) is None:
         return
     for tag, raw in client.hscan_iter("unacked"):
@@ -141,7 +142,7 @@ def _unacked(connection: Any) -> Iterator[HeldMessage]:
 
 
 def _leave() -> None:
-    """It stays in those hands."""
+    """Leaves the message unacknowledged."""
 
 
 def _let_go(client: Any, tag: bytes) -> None:
@@ -152,8 +153,8 @@ def _let_go(client: Any, tag: bytes) -> None:
 
 
 def _rest(connection: Any, gone: set[str], lanes: set[str], dry: bool) -> Removed:
-    """Mailboxes of workers that are gone, marks of messages that are not there, empty queues of lanes that
-    nobody serves."""
+    """Removes mailboxes of workers that are gone, marks of messages that no longer exist, and empty queues of
+    lanes that no worker serves."""
     client = _redis(connection)
     if client is None:
         return sum((_lane(connection, lane, dry) for lane in lanes), Removed())
@@ -181,7 +182,7 @@ def _rest(connection: Any, gone: set[str], lanes: set[str], dry: bool) -> Remove
 
 
 def _lane(connection: Any, lane: str, dry: bool) -> Removed:
-    """The queue of a lane at RabbitMQ, which judges itself whether it is empty and unused."""
+    """Deletes the queue of a lane on RabbitMQ, which itself checks that the queue is empty and unused."""
     channel = connection.channel()
     try:
         state = channel.queue_declare(lane, passive=True)
@@ -195,12 +196,12 @@ def _lane(connection: Any, lane: str, dry: bool) -> Removed:
 
 
 def _redis(connection: Any) -> Any:
-    """kombu's client where the broker speaks Redis, else None."""
+    """Returns kombu's client if the broker speaks the Redis protocol, otherwise None."""
     return connection.default_channel.client if connection.transport.driver_type == "redis" else None
 
 
 def _slot(headers: dict[str, Any], body: Any) -> tuple[str, int, str] | None:
-    """The slot of one of our messages; None for those of others and of other versions. Raises ValueError."""
+    """Returns the slot of one of our messages. None for other messages and other versions. Raises ValueError."""
     if headers.get("task") != TASK:
         return None
     words = json.loads(body)[0]

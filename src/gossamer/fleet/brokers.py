@@ -1,6 +1,5 @@
-"""Where brokers are: URLs as people write them (docs/stores.md), and what kombu is told.
-
-Whether brokers answer, allow what Celery does there, and keep what they are given."""
+"""Parses broker URLs (docs/stores.md) into what kombu needs. Checks whether brokers answer, whether they
+allow the commands that Celery uses, and whether they keep messages."""
 
 from __future__ import annotations
 
@@ -17,23 +16,23 @@ from gossamer.store import address
 
 OTHER = "Celery cannot use a cluster as its broker: give it a server of its own, Sentinel (redis+sentinel://) or RabbitMQ (amqp://)"
 TLS = "gossamer_tls"
-"""Among the transport options: `{host:port: options}` of the brokers behind `amqps://`."""
+"""The transport option `{host:port: options}` for brokers behind `amqps://`."""
 _AMQP = ("heartbeat", "login_method")
-"""Parameters that kombu knows of RabbitMQ's URLs."""
+"""Parameters of RabbitMQ URLs that kombu reads itself."""
 _SENTINEL = ("master_name", "sentinel_kwargs")
 
 
 class Called(NamedTuple):
-    """A broker as kombu calls it."""
+    """A broker in kombu's form."""
 
     urls: tuple[str, ...]
-    """More than one: the Sentinels of one service."""
+    """More than one URL only for the Sentinels of one service."""
     options: dict[str, Any]
     """Transport options."""
 
 
 def called(url: str) -> Called:
-    """What kombu is told of one broker. ConfigError for what cannot be one.
+    """Returns a broker in kombu's form. Raises ConfigError for an invalid URL.
 
     >>> called("valkey://broker:6379/1").urls
     ('redis://broker:6379/1',)
@@ -52,7 +51,8 @@ def called(url: str) -> Called:
 
 
 def all_of(brokers: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """All brokers for Celery, the first one first; the next is tried when one fails."""
+    """Returns the URLs of all brokers and their transport options for Celery. Celery tries the next broker
+    when one fails."""
     urls, options = list[str](), dict[str, Any]()
     for broker in brokers:
         one = called(broker)
@@ -86,7 +86,8 @@ def _redis(found: address.Address) -> Called:
 
 
 def _tls(found: address.Address) -> dict[str, str]:
-    """Parameters of a URL as kombu reads them; without `ssl_cert_reqs` it would take any certificate."""
+    """Returns the TLS parameters of a URL in kombu's form. Without `ssl_cert_reqs`, kombu would accept any
+    certificate."""
     given = {
         name: value
         for name, value in found.options().items()
@@ -127,7 +128,9 @@ def _rabbit(url: str, scheme: str) -> Called:
         raise ConfigError(
             f"broker {shown}: {', '.join(sorted(set(given) - set(_AMQP)))}: only amqps:// has that"
         )
-    place = parts._replace(scheme=scheme, query=own).geturl().replace(";", "%3B")  # kombu cuts lists there
+    place = (
+        parts._replace(scheme=scheme, query=own).geturl().replace(";", "%3B")
+    )  # kombu splits lists at this character
     if scheme == "amqp":
         return Called((place,), {})
     options = {name: value for name, value in found.options().items() if name.startswith("ssl_")}
@@ -147,21 +150,22 @@ _CLUSTER = (
 
 
 def library() -> Any:
-    """kombu, which comes with Celery, untyped; ImportError where it is not."""
+    """Returns kombu, which is installed with Celery, as an untyped module. Raises ImportError."""
     kombu = importlib.import_module("kombu")
     importlib.import_module("gossamer.fleet.rabbitmq_tls")
     return kombu
 
 
 def check(brokers: Sequence[str], lanes: Sequence[str]) -> None:
-    """Raise StoreError when no broker can be used for these lanes, naming those that were tried."""
+    """Raises StoreError if no broker can be used for these lanes, with the brokers that were tried."""
     said = [tried(one, lanes) for one in brokers]
     if all(said):
         raise StoreError(f"no broker can be used; tried {'; '.join(said)}")
 
 
 def tried(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
-    """Why a broker cannot be used for these lanes, in one line that names it; empty when it can."""
+    """Returns why a broker cannot be used for these lanes, in one line that names the broker. Returns '' if
+    it can be used."""
     kombu = library()
     (places, options), said = all_of([broker]), ""
     for place in places:
@@ -184,8 +188,8 @@ def tried(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
 
 
 def evicts(broker: str, seconds: float = 5.0) -> str:
-    """The policy by which a Redis that is full forgets messages; empty where it forgets none, is no Redis, or
-    does not say."""
+    """Returns the eviction policy of a Redis broker that may drop messages. Returns '' if it drops none, does
+    not say, or is not Redis."""
     kombu = library()
     places, options = all_of([broker])
     for place in places:
@@ -201,30 +205,29 @@ def evicts(broker: str, seconds: float = 5.0) -> str:
 
 
 def _allowed(channel: Any, lanes: Sequence[str]) -> None:
-    """Raise when the user of a Redis may not do what kombu does there: writes and a channel by which nothing
-    changes."""
+    """Raises an error if the Redis user may not use the commands and channels of kombu. Changes nothing."""
     client = channel.client
     for lane in lanes:
         client.lrem(lane, 0, "")
     client.hdel(channel.unacked_key, "")
     client.zrem(channel.unacked_index_key, "")
     client.srem(channel.keyprefix_queue % "celery.pidbox", "")
-    client.delete(f"doctor.{MAILBOX}", f"doctor.{MAILBOX}\x06\x163")  # the second: of a priority
+    client.delete(f"doctor.{MAILBOX}", f"doctor.{MAILBOX}\x06\x163")  # the second is the queue of a priority
     with contextlib.closing(client.pubsub()) as listening:
         listening.psubscribe(f"{channel.keyprefix_fanout}{MAILBOX}")
         listening.subscribe(
             f"{channel.keyprefix_fanout}celeryev/worker.online"
-        )  # needs the rights that publishing does
+        )  # needs the same rights as publishing
         for _ in range(2):
             listening.get_message(timeout=5)
 
 
 def plain(error: BaseException) -> str:
-    """A transport's error in one line, without secrets."""
+    """Returns a transport error as one line without secrets."""
     cause = error.__cause__ or error
     text = _OBJECT.sub("", mask(" ".join(str(cause).split())))[:200] or type(cause).__name__
     if any(word in text for word in _CLUSTER):
         return f"it is a node of a Cluster: {OTHER}"
-    if text.startswith("No master found"):  # redis-py keeps to itself why
+    if text.startswith("No master found"):  # redis-py does not report why
         return f"{text} by its Sentinels: are they up, and are service, sentinel_user and sentinel_password right?"
     return f"{text}: see docs/fleet.md for the rights it needs" if "no permissions" in text.lower() else text

@@ -1,4 +1,4 @@
-"""A process of a worker: it runs slices, one after another, on a loop and with connections that it keeps
+"""A process of a worker. It runs slices one after another on one event loop, with connections that it keeps
 between them."""
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from gossamer.state.slots import BEAT, Slots
 from gossamer.store.store import Store
 
 PATIENCE = 40.0
-"""Seconds for which a slice waits for a store that is away; less than it may hang."""
+"""Seconds for which a slice waits for a store that is away. Must be less than its time limit."""
 TICK = 0.5
-"""Seconds between looks whether the worker was told to stop."""
+"""Seconds between checks whether the worker was told to stop."""
 AWAY, STOP = 6.0, 7.8
-"""Seconds that a slice has to end when the worker was told to stop, the store being away or not; what it
-holds then is visited again."""
+"""Seconds that a slice has to end after the worker was told to stop, with the store away and without. Claims
+that are open after that are visited again."""
 LAST = 0.3
-"""Seconds for a last word to a store that may be away."""
+"""Seconds for a last write to a store that may be away."""
 log = logging.getLogger("gossamer.worker")
 
 
 class SliceProcess:
-    """Slices of one process."""
+    """Runs the slices of one process."""
 
     def __init__(self, me: Me) -> None:
         self.me = me
@@ -37,8 +37,8 @@ class SliceProcess:
         self._away = self._cut = False
 
     async def slice(self, lane: str, slot: int, ticket: str) -> str | None:
-        """Crawl for a while. A ticket for the next slice of this slot; None when there is none, or the slot
-        was not ours to take."""
+        """Crawls for the length of a slice. Returns a ticket for the next slice of this slot. Returns None if
+        there is none, or if another process has the slot."""
         self._halt.clear()
         self._cut = False
         work, told = asyncio.create_task(self._slice(lane, slot, ticket)), asyncio.create_task(self._told())
@@ -63,8 +63,8 @@ class SliceProcess:
         return None
 
     async def _told(self) -> None:
-        """Until the worker is told to stop: then all hears of it here, also while somebody waits for the
-        store."""
+        """Waits until the worker is told to stop. Then notifies everything in this process, including calls
+        that wait for the store."""
         while not self.me.stopping():  # noqa: ASYNC110 - another process says so
             await asyncio.sleep(TICK / 2)
         self._halt.set()
@@ -104,7 +104,7 @@ class SliceProcess:
                 await self._forget()
 
     async def _forget(self) -> None:
-        """The store is another one than before: it is opened anew in the next slice."""
+        """Drops what belongs to a store that was replaced. The next slice opens the new store."""
         works, store, self._works, self._store = self._works, self._store, None, None
         if works is not None:
             await works.close(forget=True)
@@ -123,7 +123,7 @@ class SliceProcess:
             works.load.late(time.monotonic() - asked - TICK)
 
     async def _beat(self, slots: Slots, lane: str, slot: int, token: str) -> None:
-        """Signs of life; a slot that others took ends the slice."""
+        """Sends heartbeats. The slice ends if another process took the slot."""
         self._away = False
         while True:
             await asyncio.sleep(BEAT)
@@ -144,7 +144,7 @@ class SliceProcess:
         return self._store, self._works
 
     async def close(self) -> None:
-        """Let all go."""
+        """Closes all connections."""
         if self._works is not None:
             await self._works.close()
         if self._store is not None:

@@ -1,5 +1,5 @@
-"""How a fleet ends a crawl: when nothing is under way any more, one process closes all parts of the outputs,
-then the state is set."""
+"""Ends a crawl of the fleet. When no claim is open any more, one process closes all parts of the outputs and
+sets the state."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ log = logging.getLogger("gossamer.worker")
 
 ENDS = {"stopping": "stopped", "cancelling": "cancelled"}
 SWEEP = 5.0
-"""Seconds between looks for claims whose worker died."""
+"""Seconds between sweeps for claims whose worker died."""
 SetupOf = Callable[[FleetCrawl, str], Awaitable[Setup]]
-"""The setup of a crawl for the process with this segment."""
+"""Returns the setup of a crawl for the process that writes this segment."""
 
 
 class Ending:
-    """Ends crawls of the fleet; any process may, one at a time does."""
+    """Ends crawls of the fleet. Any process may do so, one at a time."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._tasks, self._census = store, Tasks(store), Census(store)
         self._swept = dict[str, float]()
 
     async def look(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Take a crawl that is to end one step further, if its time has come."""
+        """Advances the end of a crawl by one step if it is due."""
         if task.state in ENDS:
             if await self._census.in_flight(task.name):
                 await self._sweep(task, setup_of)
                 return
             if task.state == "cancelling":
                 if await fed_now(self._store, task.name):
-                    # a `submit` that adds to it sees the state within a second and stops, or its lease runs
-                    # out
+                    # a `submit` that adds to the crawl sees the state within a second and stops, or its lease
+                    # expires
                     return
                 await drop_queue(self._store, task.name)
-            _, reason = await Crawls(self._store).state(task.name)  # a gate's, maybe
+            _, reason = await Crawls(self._store).state(task.name)  # the reason may be that of a gate
             await self._tasks.turn(task.name, task.state, "ending", reason, ends_as=ENDS[task.state])
         elif task.state == "ending":
             async with Slots(self._store).lead(f"end {task.name}") as mine:
@@ -71,20 +71,20 @@ class Ending:
                     await self._tasks.turn(task.name, "ending", ends_as, reason)
 
     async def _sweep(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Return the claims whose lease ran out: all who worked on the crawl may be dead, and nobody begins
-        to while it is to end."""
+        """Requeues claims whose lease expired. All workers of the crawl may be dead, and none starts on a
+        crawl that is ending."""
         if time.monotonic() - self._swept.get(task.name, float("-inf")) < SWEEP:
             return
         self._swept[task.name] = time.monotonic()
         try:
             how = policy((await setup_of(task, "")).job.settings)
-        except ConfigError:  # no key for it here
+        except ConfigError:  # this machine does not have the key
             how = Policy()
         await Frontier(self._store, task.name, how).everywhere.sweep()
 
     async def _conclude(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """A crawl visited all it had: what its sites gave is remembered, items that they do not have any more
-        are deleted."""
+        """Concludes a crawl that visited everything: stores the coverage of its sites, and marks items that
+        no longer exist as deleted."""
         try:
             setup = await setup_of(task, "")
             sites = site_files.load_all(setup.job.targets, setup.job.args, ())
@@ -105,16 +105,17 @@ class Ending:
             log.warning("crawl %s: what it did not meet any more could not be marked: %s", task.name, error)
 
     async def _sealed(self, task: FleetCrawl, setup_of: SetupOf) -> bool:
-        """Whether all parts are closed: each process closes its own, and here those of dead processes are."""
+        """Returns whether all parts of the outputs are closed. Each process closes its own. Those of dead
+        processes are closed here."""
         left = await self._segments(task.name)
         crew = Crew(self._store)
         for segment in left:
             if not await crew.name(f"{task.name}/{segment}", "seal"):
-                return False  # its process lives, and will close it
+                return False  # its process is alive and will close it
         for segment in left:
             try:
                 await self._seal(await setup_of(task, segment))
-            except SinkAway as error:  # rows wait for a store: they are sent before the crawl has ended
+            except SinkAway as error:  # rows that wait for an output are sent before the crawl ends
                 log.warning("crawl %s: %s", task.name, error)
                 return False
             except GossamerError as error:
@@ -135,7 +136,7 @@ class Ending:
             parts.release()
 
     async def _segments(self, name: str) -> set[str]:
-        """The processes that wrote parts of a crawl's outputs."""
+        """Returns the segments, which name the processes that wrote parts of a crawl's outputs."""
         pipe = self._store.client.pipeline(transaction=False)
         for bucket in range(self._store.buckets):
             pipe.hkeys(f"{tag(bucket)}{name}:f")

@@ -1,5 +1,4 @@
-"""RabbitMQ over TLS: kombu's transport, with a certificate that is checked, its name, too, as that of a store
-is."""
+"""kombu's transport for RabbitMQ over TLS, with a check of the certificate and its name, as for a store."""
 
 from __future__ import annotations
 
@@ -12,10 +11,10 @@ from gossamer.fleet.brokers import TLS
 
 
 class TlsTransport(pyamqp.SSLTransport):
-    """Each broker of a list has options of its own, and its own name."""
+    """A transport in which each broker of a list has its own options and its own host name."""
 
     def establish_connection(self) -> Any:
-        """Connect."""
+        """Connects."""
         client: Any = self.client
         host = client.hostname or "localhost"
         given = (
