@@ -1,1 +1,1 @@
-"""Pages replayed without a network: folders, files, WARC, object archives."""
+"""Replays stored pages without a network: from folders, files, WARC files and object archives."""

@@ -1,4 +1,4 @@
-"""An answer of an archive, and the places where answers lie."""
+"""A stored response, and the index of where the responses of an archive are."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ At = TypeVar("At")
 
 
 class StoredAnswer(msgspec.Struct):
-    """An answer as it is kept: its body still in its content-coding. `size` > len(body): it was too large to
-    be read."""
+    """A stored response. Its body still has its content coding. If `size` is larger than len(body), the body
+    was too large to be read."""
 
     status: int = 200
     headers: Headers = []
     body: bytes = b""
     at: float = 0.0
-    """When it was got, seconds since the epoch; 0: now."""
+    """When it was fetched, in seconds since the epoch. 0: now."""
     size: int = 0
     version: str = "1.1"
     asked: RequestContext = RequestContext()
-    """How it was asked for, where that is known."""
+    """How it was requested, if that is known."""
 
 
 Source = Callable[[str, int], StoredAnswer | None]
-"""A URL in fetch form (or `key`) and the most bytes wanted of its body -> the answer, None when it is not
-there."""
+"""Maps a URL in fetch form (or a `key`) and the maximum number of body bytes to the response, or to None if
+there is none."""
 
 
 def key(url: str, method: str = "GET", body: str | None = None) -> str:
-    """What an answer is found by: the URL, and what was sent along with it.
+    """Returns the key of a response: the URL, with the method and body of the request if it is not a plain
+    GET.
 
     >>> key("http://e.com/"), key("http://e.com/", "POST", "a=b")
     ('http://e.com/', 'http://e.com/ POST a=b')
@@ -43,20 +44,20 @@ def key(url: str, method: str = "GET", body: str | None = None) -> str:
 
 
 def blocked(kept: StoredAnswer) -> bool:
-    """Whether an answer was a block to the crawl: one that is empty, or lacks what it must have, is a page
-    that it read."""
+    """Returns whether a response was a block. An empty page, or one that lacks required content, is a page
+    that the crawl read."""
     line = kept.asked.block
     return line is not None and line.split(" ")[1:2] not in (["empty"], ["missing"])
 
 
 def telling(kept: StoredAnswer) -> bool:
-    """Whether an answer says something of its page: errors (but that it is gone) and blocks say only that it
-    could not be had then."""
+    """Returns whether a response tells something about its page. Errors (except 404 and 410) and blocks only
+    tell that the page could not be fetched then."""
     return (kept.status < 400 or kept.status in (404, 410)) and not blocked(kept)
 
 
 class Places(dict[str, At]):
-    """Where answers lie, by URL (or `key`): the last of each, and the ones before it."""
+    """The positions of responses by URL (or `key`): the last one of each, and the earlier ones."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +69,7 @@ class Places(dict[str, At]):
         super().__setitem__(name, place)
 
     def latest(self, name: str, load: Callable[[At], StoredAnswer | None]) -> StoredAnswer | None:
-        """The last answer that tells something, else the last."""
+        """Returns the last response that tells something about its page, otherwise the last one."""
         if (place := self.get(name)) is None or (last := load(place)) is None or telling(last):
             return None if place is None else last
         while (before := self._earlier.get(place)) is not None:

@@ -26,8 +26,8 @@ _HTML = ("content-type", "text/html; charset=utf-8")
 
 
 class ArchiveCollector:
-    """Answers from a source. `close` is called when the collector is. A `Kept` of a status is found by GET
-    and HEAD alike."""
+    """Returns responses from a source. `close` is called when the collector is closed. A stored response
+    answers GET and HEAD."""
 
     name = "archive"
 
@@ -56,7 +56,7 @@ class ArchiveCollector:
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """The kept answer, or a page with status 404."""
+        """Returns the stored response, or a page with status 404."""
         began, now = time.perf_counter(), time.time()
         try:
             url = request.url.partition("#")[0]
@@ -71,27 +71,28 @@ class ArchiveCollector:
         return self.page(request, kept, began)
 
     def keys(self) -> list[str]:
-        """All that is answered, in the order that is read quickest. Raises ConfigError where nobody knows."""
+        """Returns the keys of all responses, in the order that is fastest to read. Raises ConfigError if the
+        source cannot list them."""
         if self._known is None:
             raise ConfigError("only of a WARC and of plain objects it is known which pages there are")
         return self._known.urls()
 
     @property
     def broken(self) -> list[str]:
-        """A line for each file that is torn or damaged: from where on, and why."""
+        """Returns one line per torn or damaged file: where the damage begins, and the reason."""
         return [] if self._known is None else self._known.broken
 
     def again(self) -> None:
-        """Open the files anew, in a process that was forked."""
+        """Reopens the files in a forked process."""
         if self._known is not None:
             self._known.again()
 
     def find(self, name: str) -> StoredAnswer | None:
-        """The answer of a `key`. Raises OSError."""
+        """Returns the response of a `key`. Raises OSError."""
         return self._source(name, self._wire)
 
     def page(self, request: Request, kept: StoredAnswer, began: float | None = None) -> Page | Failure:
-        """The page of an answer. `began`: on the counter, when it was asked for."""
+        """Returns a response as a page. `began`: the monotonic time at which it was requested."""
         body, size, now = kept.body, max(kept.size, len(kept.body)), time.time()
         try:
             if size > self._wire and not self._truncate:
@@ -121,11 +122,11 @@ class ArchiveCollector:
         )
 
     async def close(self) -> None:
-        """Close the files."""
+        """Closes the files."""
         self.shut()
 
     def shut(self) -> None:
-        """The same, at once."""
+        """Does the same synchronously."""
         if self._close is not None:
             self._close()
 
@@ -165,8 +166,8 @@ def archive_collector(
 
 
 def archives(paths: Sequence[str]) -> ArchiveCollector:
-    """All that is in these; of several answers to one URL the last in time that tells something counts.
-    Raises ConfigError."""
+    """Returns a collector for several archives. If a URL has several responses, the latest that tells
+    something about its page counts. Raises ConfigError."""
     opened = [archive_collector(path) for path in paths]
     if len(opened) == 1:
         return opened[0]
@@ -176,7 +177,7 @@ def archives(paths: Sequence[str]) -> ArchiveCollector:
 
 
 class Several:
-    """Answers of several archives: a `AnswerIndex`."""
+    """Combines several archives (`AnswerIndex`)."""
 
     def __init__(self, opened: Sequence[ArchiveCollector]) -> None:
         self._opened = opened
@@ -184,27 +185,27 @@ class Several:
         self.broken = [line for one in opened for line in one.broken]
 
     def find(self, url: str, most: int) -> StoredAnswer | None:
-        """The last answer in time that tells something, else the last."""
+        """Returns the latest response that tells something about its page, otherwise the latest."""
         found = [kept for one in self._opened if (kept := one.find(url)) is not None]
         return max(found, key=lambda kept: (telling(kept), kept.at or 0.0), default=None)
 
     def urls(self) -> list[str]:
-        """Those of all, each once."""
+        """Returns the URLs of all archives, each once."""
         return list(dict.fromkeys(chain.from_iterable(one.keys() for one in self._opened)))
 
     def again(self) -> None:
-        """Open the files of all anew."""
+        """Reopens the files of all archives."""
         for one in self._opened:
             one.again()
 
     def close(self) -> None:
-        """Close the files of all."""
+        """Closes the files of all archives."""
         for one in self._opened:
             one.shut()
 
 
 class AnswerIndex(Protocol):
-    """Answers of which it is known what there is: a WARC, plain objects."""
+    """An archive that can list its responses: a WARC, or plain objects."""
 
     skipped: list[str]
     broken: list[str]
@@ -216,7 +217,8 @@ class AnswerIndex(Protocol):
 
 
 def _kept_in(where: Path) -> AnswerIndex | None:
-    """What is known of a path's answers; None for pages in a folder, and for a single page. Raises OSError."""
+    """Returns the index of a path's responses. None for a folder of pages, and for a single page. Raises
+    OSError."""
     if where.is_dir() and (where / "objects").is_dir() and any(where.glob("*.jsonl")):
         from gossamer.collectors.archive.object_archive import ObjectArchive as Objects
 
@@ -234,7 +236,7 @@ def _kept_in(where: Path) -> AnswerIndex | None:
 
 
 def from_pages(pages: Mapping[str, str | bytes | StoredAnswer | Page]) -> ArchiveCollector:
-    """A collector for pages by URL, for tests: text and bytes are HTML with status 200.
+    """Returns a collector for pages by URL, for tests. Text and bytes are HTML with status 200.
 
     >>> import asyncio
     >>> asyncio.run(from_pages({"http://e.com/": "<p>x"}).collect(Request("http://e.com/"), {})).body
@@ -252,6 +254,6 @@ def _kept(page: str | bytes | StoredAnswer | Page) -> StoredAnswer:
     if isinstance(page, StoredAnswer):
         return page
     if isinstance(page, Page):
-        headers = [row for row in page.headers if row[0] != "content-encoding"]  # its body is decoded
+        headers = [row for row in page.headers if row[0] != "content-encoding"]  # the body is decoded already
         return StoredAnswer(page.status, headers, page.body, page.fetched_at, page.wire, page.version)
     return StoredAnswer(headers=[_HTML], body=page.encode() if isinstance(page, str) else page)

@@ -1,5 +1,5 @@
-"""Files as pages: a mirrored site. A URL becomes names; each is opened inside the folder, and no link is
-followed out of it."""
+"""Replays the files of a mirrored site. A URL is mapped to file names, each of which is opened inside the
+folder. Links that lead out of the folder are not followed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gossamer.collectors.archive.answers import StoredAnswer
 from gossamer.model.request import split
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a fifo in the folder must not hold us up
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO in the folder must not block
 _INDEX = b"index.html"
 
 
 class Mirror:
-    """A folder of `HOST[:PORT]/PATH` files, or (with `base`) the files of one site under that URL. Raises
+    """A folder of `HOST[:PORT]/PATH` files, or (with `base`) the files of one site below that URL. Raises
     OSError."""
 
     def __init__(self, folder: Path, base: str | None = None) -> None:
@@ -27,8 +27,8 @@ class Mirror:
         self._base = base if base is None or base.endswith("/") else base.rpartition("/")[0] + "/"
 
     def find(self, url: str, most: int) -> StoredAnswer | None:
-        """The file of a URL; a folder without its slash is a redirect, as servers do, so that relative links
-        hold."""
+        """Returns the file of a URL. The URL of a folder without a slash at the end is redirected, as servers
+        do, so that relative links resolve correctly."""
         for names in self._names(url):
             if any(not safe(name) for name in names[:-1]) or not (safe(names[-1]) or not names[-1]):
                 continue
@@ -44,13 +44,14 @@ class Mirror:
         return None
 
     def close(self) -> None:
-        """Let the folder go."""
+        """Closes the folder."""
         if self._root >= 0:
             os.close(self._root)
             self._root = -1
 
     def _names(self, url: str) -> Iterator[list[bytes]]:
-        """The ways to write the URL's path as folders and a file: as it stands in the URL, and decoded."""
+        """Yields the ways to write the URL's path as folders and a file: percent-encoded as in the URL, and
+        decoded."""
         path = url.partition("?")[0]
         if self._base is not None:
             if not path.startswith(self._base):
@@ -71,7 +72,7 @@ class Mirror:
                 yield [*top, *parts]
 
     def _descend(self, names: list[bytes]) -> int:
-        """An open folder below the root, -1 when it is not there."""
+        """Opens a folder below the root. Returns -1 if it does not exist."""
         at = os.dup(self._root)
         for name in names:
             try:
@@ -85,7 +86,7 @@ class Mirror:
 
 
 class Closing:
-    """A file descriptor that ends with its block."""
+    """A file descriptor that is closed at the end of a `with` block."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -99,7 +100,7 @@ class Closing:
 
 
 def safe(name: bytes) -> bool:
-    r"""Whether a name stays in its folder.
+    r"""Returns whether a name stays in its folder.
 
     >>> [safe(name) for name in (b"a.html", b"..", b".", b"", b"a/b", b"a\\b", b"a\0b")]
     [True, False, False, False, False, False, False]
@@ -108,7 +109,7 @@ def safe(name: bytes) -> bool:
 
 
 def written(name: bytes, url: str) -> Iterator[bytes]:
-    """The names that a page may have been kept under: `wget` writes the query behind the name, and adds
+    """Yields the names under which a page may have been stored: `wget` appends the query to the name, and
     `.html`."""
     query = url.partition("?")[2].encode()
     stem = name or _INDEX
@@ -123,7 +124,7 @@ def written(name: bytes, url: str) -> Iterator[bytes]:
 
 
 def read(folder: int, name: bytes, most: int) -> StoredAnswer | None:
-    """A regular file as an answer, None when there is none of that name."""
+    """Returns a regular file as a response. None if there is no such file."""
     if not safe(name):
         return None
     try:
@@ -142,8 +143,8 @@ def read(folder: int, name: bytes, most: int) -> StoredAnswer | None:
 
 
 def kind(name: bytes, body: bytes) -> str:
-    """Content type of a file by its name, else by its first bytes; text says no charset, so that it is found
-    in the page.
+    """Returns the content type of a file by its name, otherwise by its first bytes. No charset is given for
+    text, so it is detected from the page.
 
     >>> kind(b"a.html?x=1", b""), kind(b"sitemap.xml.gz", b""), kind(b"about", b"<!doctype html>")
     ('text/html', 'application/gzip', 'text/html')
@@ -159,7 +160,8 @@ def kind(name: bytes, body: bytes) -> str:
 
 
 def single(path: Path, url: str | None = None) -> Callable[[str, int], StoredAnswer | None]:
-    """One file as the answer for one URL: the given one, else the first that is asked for."""
+    """Returns a source with one file as the response for one URL: the given one, otherwise the first that is
+    requested."""
     meant = [url] if url is not None else []
 
     def find(asked: str, most: int) -> StoredAnswer | None:

@@ -1,5 +1,4 @@
-"""Plain objects by URL, as `sinks.objects` leaves them: lines that say what each is, beside a folder of
-bodies."""
+"""Reads page archives that `sinks.objects` wrote: index lines beside a folder of bodies."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ MOST_SKIPPED = 1000
 
 
 class ObjectLine(msgspec.Struct):
-    """One answer."""
+    """The index line of one response."""
 
     url: str
     at: float
@@ -33,23 +32,26 @@ _line = msgspec.json.Decoder(ObjectLine).decode
 
 
 class ObjectArchive:
-    """The answers of a folder by URL; of several see `Places`. Raises OSError when it cannot be read."""
+    """The responses of a folder by URL (see `Places` for several of one URL). Raises OSError if it cannot be
+    read."""
 
     def __init__(self, path: Path) -> None:
         self._folder = path
         self._files: list[BinaryIO] = []
         self._places = Places[tuple[int, int]]()
         self.skipped: list[str] = []
-        """Lines that could not be read, 1,000 at most."""
+        """Lines that could not be read, at most 1,000."""
         self.broken: list[str] = []
-        """A line for each file that is torn or damaged: the first place."""
+        """One line per torn or damaged file: the first damage."""
         for number, file in enumerate(sorted(path.glob("*.jsonl"))):
             self._files.append(file.open("rb"))
             at, told = 0, False
             for text in self._files[number]:
                 try:
                     line = _line(text)
-                    if line.status != 304:  # the page is as it was: what was stored then counts
+                    if (
+                        line.status != 304
+                    ):  # the page was unchanged, so the response that was stored earlier counts
                         self._places[key(line.url, line.asked.method, line.asked.body)] = (number, at)
                 except msgspec.DecodeError as error:
                     if not told:
@@ -59,8 +61,8 @@ class ObjectArchive:
                 at += len(text)
 
     def find(self, url: str, most: int) -> Answer | None:
-        """The answer kept for a URL (or `archive.key`), at most `most` bytes of its body and one more; None,
-        too, where it is not whole."""
+        """Returns the response for a URL (or `key`) with at most `most` + 1 bytes of its body. None if it is
+        missing or incomplete."""
         return self._places.latest(url, lambda place: self._load(place, most))
 
     def _load(self, place: tuple[int, int], most: int) -> Answer | None:
@@ -74,7 +76,7 @@ class ObjectArchive:
                 body = file.read(most + 1)
         except FileNotFoundError:
             return None
-        if len(body) < min(line.size, most + 1):  # what is left of it is no answer
+        if len(body) < min(line.size, most + 1):  # an incomplete body is not a response
             return None
         lines = [one + b"\r\n" for one in line.head.encode("latin-1", "replace").split(b"\r\n")]
         status, headers = parse(lines)
@@ -84,16 +86,16 @@ class ObjectArchive:
         )
 
     def urls(self) -> list[str]:
-        """All URLs (keys) that are answered."""
+        """Returns the URLs (keys) of all responses."""
         return list(self._places)
 
     def again(self) -> None:
-        """Open the files anew: after a fork they would be read by both."""
+        """Reopens the files, because parent and child would share their positions after a fork."""
         names = [file.name for file in self._files]
         self.close()
         self._files = [one.open("rb") for one in map(Path, names)]
 
     def close(self) -> None:
-        """Close the files."""
+        """Closes the files."""
         for file in self._files:
             file.close()

@@ -31,13 +31,14 @@ from gossamer.model.visit import RequestContext
 PIECE = 64 << 10
 MOST_HEAD = 64 << 10
 _NEWYEAR = "00000101000000"
-"""What a date of digits alone may leave out."""
+"""The digits that a compact date may leave out."""
 _ENDS = re.compile(rb"[\r\n]+")
 
 
 class RecordPosition(NamedTuple):
-    """Where a record begins: offset in the file (of its gzip member), bytes into the unpacked member, which
-    file; `size`: bytes of the member that it has for itself, 0 where nobody said."""
+    """The position of a record: offset in the file (of its gzip member), offset in the decompressed member,
+    number of the file. `size`: the compressed size of a member that contains only this record, 0 if it is
+    not known."""
 
     offset: int
     within: int
@@ -46,7 +47,7 @@ class RecordPosition(NamedTuple):
 
 
 class Stream:
-    """The bytes from an offset on: of the plain file, or of one gzip member."""
+    """Reads from an offset on: the plain file, or one decompressed gzip member."""
 
     def __init__(self, file: BinaryIO, offset: int, packed: bool) -> None:
         self._file, self._undo = file, isal_zlib.decompressobj(31) if packed else None
@@ -56,7 +57,7 @@ class Stream:
         file.seek(offset)
 
     def take(self, count: int) -> bytes:
-        """Up to `count` bytes; fewer only at the end. Raises BROKEN for a broken member."""
+        """Returns up to `count` bytes. Fewer only at the end. Raises BROKEN for a broken member."""
         while len(self._have) < count and self._more():
             pass
         out = bytes(self._have[:count])
@@ -65,8 +66,8 @@ class Stream:
         return out
 
     def skip(self, count: int) -> int:
-        """Pass over `count` bytes; how many there were. Of a plain file they are not read: a false length
-        costs nothing."""
+        """Skips `count` bytes and returns how many there were. In a plain file they are not read, so a wrong
+        length costs nothing."""
         passed = len(self._have)
         if self._undo is None and count > passed:
             passed += max(0, min(count - passed, self._size - self.end))
@@ -81,8 +82,7 @@ class Stream:
         return passed
 
     def blank(self) -> None:
-        """Pass over line ends, however many there are: two end a record. `record` is where the next one
-        begins."""
+        """Skips any number of line ends. Two end a record. `record` is set to where the next one begins."""
         while True:
             found = _ENDS.match(self._have)
             passed = found.end() if found else 0
@@ -93,8 +93,8 @@ class Stream:
                 return
 
     def head(self) -> bytes | None:
-        """All up to the next empty line, None at the end. Raises ValueError when there is no such line within
-        64 KiB."""
+        """Returns all bytes up to the next empty line, None at the end of the file. Raises ValueError if
+        there is no such line within 64 KiB."""
         while True:
             found = re.search(rb"\r?\n\r?\n", self._have)
             if found:
@@ -107,7 +107,8 @@ class Stream:
                 return None
 
     def _more(self) -> bool:
-        """Read a piece. `end` is the offset behind what was used: of the member, once it has ended."""
+        """Reads another piece. `end` is the offset after the used bytes, or after the member once it has
+        ended."""
         if self._undo is None:
             piece = self._file.read(PIECE)
             self._have += piece
@@ -127,20 +128,20 @@ class Stream:
 
 
 class RecordHeader(NamedTuple):
-    """A record's header: its type, its fields (names in lower case), the length of its block."""
+    """The header of a record: its type, its fields (names in lower case), the length of its block."""
 
     kind: str
     fields: dict[str, str]
     length: int
 
     def url(self) -> str | None:
-        """Its target in fetch form; some writers put it in angle brackets."""
+        """Its target URL in fetch form. Some writers put it in angle brackets."""
         found = urls.parse(self.fields.get("warc-target-uri", "").strip("<>"))
         return found and found.partition("#")[0]
 
 
 def record(stream: Stream) -> tuple[int, RecordHeader] | None:
-    """The next record's header and where it began; None at the end. Raises ValueError."""
+    """Returns the next record's header and its offset. None at the end. Raises ValueError."""
     stream.blank()
     began = stream.at
     head = stream.head()
@@ -148,7 +149,7 @@ def record(stream: Stream) -> tuple[int, RecordHeader] | None:
 
 
 def header(head: bytes) -> RecordHeader:
-    """A record's header from its bytes. Raises ValueError."""
+    """Parses a record's header. Raises ValueError."""
     head = head.strip()
     if not head.startswith(b"WARC/"):
         raise ValueError(f"no WARC record but {head[:20]!r}")
@@ -164,8 +165,8 @@ def header(head: bytes) -> RecordHeader:
 
 
 def moment(text: str) -> float:
-    """Seconds since the epoch of a WARC-Date, 0 when it is none; of one with nine digits the float that it
-    was written from."""
+    """Returns a WARC-Date as seconds since the epoch, 0 if it is invalid. A date with nine decimal digits
+    gives exactly the float that was written."""
     try:
         if text[19:20] == "." and text[-1] == "Z" and text[20:-1].isdecimal():
             return float(f"{_second(text[:19])}.{text[20:-1]}")
@@ -177,7 +178,7 @@ def moment(text: str) -> float:
 
 @lru_cache(maxsize=100)
 def _second(text: str) -> int:
-    if text.isdecimal() and len(text) >= 4:  # a year alone, or all without marks
+    if text.isdecimal() and len(text) >= 4:  # a year alone, or a date without separators
         found = datetime.strptime(f"{text}{_NEWYEAR[len(text) :]}", "%Y%m%d%H%M%S")
     else:
         found = datetime.fromisoformat(f"{text}-01" if len(text) == 7 else text.replace("Z", "+00:00"))
@@ -187,7 +188,7 @@ def _second(text: str) -> int:
 
 MOST_SKIPPED = 1000
 _OTHERS = ("dns:", "whois:", "ftp:", "ftps:", "urn:", "metadata:", "screenshot:")
-"""Of what other tools keep records beside pages."""
+"""Schemes of records that other tools store beside pages."""
 _MAGIC = b"\x1f\x8b\x08"
 _KINDS = ("response", "resource", "revisit")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
@@ -196,7 +197,7 @@ ENDING = ".warc.gz"
 
 
 class WarcIndexLine(msgspec.Struct):
-    """What we read of a line of an index."""
+    """The fields that are read from an index line."""
 
     url: str
     mime: str
@@ -211,7 +212,7 @@ _line = msgspec.json.Decoder(WarcIndexLine).decode
 
 
 def files_of(path: Path) -> list[Path]:
-    """The files of a WARC, in order: all of a folder, else the file and those in which it goes on."""
+    """Returns the files of a WARC in order: all files of a folder, otherwise the file and its continuations."""
     if path.is_dir():
         return sorted(one for one in path.iterdir() if one.name.lower().endswith((".warc", ENDING)))
     stem = path.name.removesuffix(ENDING)
@@ -224,7 +225,8 @@ def files_of(path: Path) -> list[Path]:
 
 
 class WarcArchive:
-    """The responses of a WARC by URL; of several see `Places`. Raises OSError when a file cannot be read."""
+    """The responses of a WARC by URL (see `Places` for several of one URL). Raises OSError if a file cannot
+    be read."""
 
     def __init__(self, path: Path) -> None:
         self._files: list[BinaryIO] = []
@@ -232,11 +234,11 @@ class WarcArchive:
         self._places = Places[RecordPosition]()
         self._digests: dict[str, RecordPosition] = {}
         self._bodies: dict[RecordPosition, RecordPosition] = {}
-        """Of a revisit: where its body is."""
+        """For a revisit record the position of the body."""
         self.skipped: list[str] = []
-        """What was skipped: file, offset and why, one line each, 1,000 at most."""
+        """What was skipped: file, offset and reason, one line each, at most 1,000."""
         self.broken: list[str] = []
-        """A line for each file that is torn or damaged: the first place."""
+        """One line per torn or damaged file: the first damage."""
         for number, one in enumerate(files_of(path)):
             self._files.append(one.open("rb"))
             self._packed.append(self._files[-1].read(3) == _MAGIC)
@@ -245,26 +247,26 @@ class WarcArchive:
                     self._enter(place, found)
 
     def find(self, url: str, most: int) -> StoredAnswer | None:
-        """The answer kept for a URL (or `archive.key`), at most `most` bytes of its body and one more."""
+        """Returns the response for a URL (or `key`) with at most `most` + 1 bytes of its body."""
         return self._places.latest(url, lambda place: self._load(place, most))
 
     def urls(self) -> list[str]:
-        """All URLs (keys) that are answered, in the order in which they lie in the files."""
+        """Returns the URLs (keys) of all responses, in the order of the files."""
         return sorted(self._places, key=lambda url: (self._places[url].file, self._places[url]))
 
     def again(self) -> None:
-        """Open the files anew: after a fork they would be read by both."""
+        """Reopens the files, because parent and child would share their positions after a fork."""
         names = [file.name for file in self._files]
         self.close()
         self._files = [one.open("rb") for one in map(Path, names)]
 
     def close(self) -> None:
-        """Close the files."""
+        """Closes the files."""
         for file in self._files:
             file.close()
 
     def _index(self, path: Path, number: int) -> bool:
-        """Take the places from the index beside a file, where a run of ours finished that."""
+        """Reads the positions from the index beside a file, if a run of ours wrote the index completely."""
         beside = path.with_name(f"{path.name.removesuffix(ENDING)}.cdxj")
         growing = path.with_name(f".{path.name}.index")
         ended = path.name.endswith(ENDING) and beside.exists() and not growing.exists()
@@ -279,7 +281,7 @@ class WarcArchive:
         except (IndexError, ValueError, msgspec.DecodeError):
             return False
         if any(one.method not in ("GET", "HEAD") for one in lines):
-            return False  # what was sent along is told in the records alone
+            return False  # only the records contain the request body
         if lost is not None:
             self.broken.append(f"{path} is broken from byte {lost} on (its index names more than it has)")
         for one in lines:
@@ -288,7 +290,7 @@ class WarcArchive:
                 self._digests.get(one.digest),
             )
             if one.mime == "warc/revisit" and one.status == "304":
-                continue  # the page is as it was: what was stored then counts
+                continue  # the page was unchanged, so the response that was stored earlier counts
             if one.mime == "warc/revisit" and known is not None:
                 self._bodies[place] = known
             elif one.mime == "warc/revisit":
@@ -302,9 +304,9 @@ class WarcArchive:
     def _enter(self, place: RecordPosition, found: RecordHeader) -> None:
         url = found.url()
         if found.kind not in _KINDS or found.fields.get("warc-profile", "").endswith("server-not-modified"):
-            return None  # of the latter: the page is as it was, and what was stored then counts
+            return None  # a revisit: the page was unchanged, so the earlier response counts
         if found.fields.get("warc-target-uri", "").lstrip("<").startswith(_OTHERS):
-            return None  # no page: it is as it should be
+            return None  # not a page, as expected
         if url is None or not url.startswith(("http://", "https://")):
             return self._skip(
                 place, f"a {found.kind} of {found.fields.get('warc-target-uri', 'nothing')[:100]}"
@@ -327,7 +329,7 @@ class WarcArchive:
             self.skipped.append(f"{Path(self._files[place.file].name).name} byte {place.offset}: {why}")
 
     def _walk(self, number: int) -> Iterator[tuple[RecordPosition, RecordHeader]]:
-        """All records whose header and block are whole, with their places."""
+        """Yields all complete records with their positions."""
         offset: int | None = 0
         packed, told = self._packed[number], False
         while offset is not None:
@@ -356,7 +358,8 @@ class WarcArchive:
                 offset = self._next(number, stream.end) if packed else None
 
     def _next(self, number: int, offset: int) -> int | None:
-        """Where the next record may begin, at or behind an offset: a gzip member or `WARC/` on a new line."""
+        """Returns where the next record may begin at or after an offset: at a gzip member, or at `WARC/` on a
+        new line."""
         packed, file = self._packed[number], self._files[number]
         mark = _MAGIC if packed else b"\nWARC/"
         file.seek(offset)
@@ -388,7 +391,7 @@ class WarcArchive:
         return own
 
     def _block(self, place: RecordPosition, most: int) -> tuple[RecordHeader, bytes] | None:
-        """A record's header and its block; None when it is not whole any more."""
+        """Returns a record's header and block. None if it is no longer complete."""
         if place.size and (one := _member(self._files[place.file], place, most)) is not None:
             return one
         stream = Stream(self._files[place.file], place.offset, self._packed[place.file])
@@ -397,14 +400,14 @@ class WarcArchive:
             if (found := record(stream)) is None:
                 return None
             block = stream.take(size := min(found[1].length, most + 4 * MOST_HEAD))
-            return (found[1], block) if len(block) == size else None  # what is left of it is no answer
+            return (found[1], block) if len(block) == size else None  # an incomplete block is not a response
         except (ValueError, BROKEN):
             return None
 
 
 def _member(file: BinaryIO, place: RecordPosition, most: int) -> tuple[RecordHeader, bytes] | None:
-    """A record's header and its block out of a member whose size is known, at once; None where that is not
-    all of it."""
+    """Reads a record's header and block from a member of known size in one step. None if the member is
+    larger."""
     most += 4 * MOST_HEAD
     data = os.pread(file.fileno(), min(place.size, most), place.offset)
     try:
@@ -418,7 +421,7 @@ def _member(file: BinaryIO, place: RecordPosition, most: int) -> tuple[RecordHea
 
 
 def asked_of(found: RecordHeader) -> RequestContext:
-    """How the page was asked for, where that is told (gossamer's own records)."""
+    """Returns how the page was requested, if the record says so (our own records do)."""
     text = found.fields.get("gossamer-request")
     try:
         return _asked(text) if text else RequestContext()
@@ -446,8 +449,8 @@ def _answer(found: RecordHeader, block: bytes, most: int) -> StoredAnswer | None
 
 
 def _unchunked(body: bytes) -> tuple[bytes, bool]:
-    """A chunked body put together, and whether its last chunk was there; writers that did it already left no
-    sizes."""
+    """Decodes a chunked body. Returns it, and whether the last chunk was there. Some writers decode the body
+    themselves and leave no chunk sizes."""
     out: list[bytes] = []
     at = 0
     while found := _CHUNK.match(body, at):

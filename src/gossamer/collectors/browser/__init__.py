@@ -1,1 +1,1 @@
-"""The browser rung: Chromium and Firefox, their tabs, the page as it stands after its scripts ran."""
+"""The browser rung: Chromium and Firefox, their tabs, and the page as it is after its scripts ran."""

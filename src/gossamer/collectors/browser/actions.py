@@ -1,4 +1,4 @@
-"""Steps on a page in a browser: at once, or as a hand at mouse and keys does them."""
+"""Performs steps on a page in a browser, either at once or with the timing of a human at mouse and keyboard."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from playwright.async_api import Error
 from gossamer.model.rendering import Step
 
 KEY, REST = (0.04, 0.16), (0.08, 0.3)
-"""Seconds between keys, and before a click, of a hand."""
+"""Seconds between keys, and before a click, of a human."""
 
 
 class Acting:
-    """Carries out steps on a page, until `ends` on the monotonic clock. `human`: as a hand; `settle`: waits
-    for what a step asked for; `idle`: until nothing was asked for in a while; `scroll`: to the end."""
+    """Performs steps on a page until the monotonic time `ends`. `human`: with human timing. `settle`: waits
+    for the requests that a step caused. `idle`: waits until there were no requests for a while. `scroll`:
+    scrolls to the end."""
 
     def __init__(
         self,
@@ -34,12 +35,13 @@ class Acting:
         self._at = (random.uniform(200, 800), random.uniform(100, 500))
 
     async def do(self, steps: tuple[Step, ...]) -> None:
-        """All of them, in order. Raises Playwright's Error, which tells of a selector that never came."""
+        """Performs all steps in order. Raises Playwright's Error, for example for a selector that never
+        matched."""
         for step in steps:
             await getattr(self, "_wait" if step.act == "until" else f"_{step.act}")(step)
 
     def _left(self) -> float:
-        """Milliseconds."""
+        """Returns the remaining milliseconds."""
         return max(1.0, (self._ends - time.monotonic()) * 1000)
 
     async def _click(self, step: Step) -> None:
@@ -59,7 +61,7 @@ class Acting:
         await self._settle()
 
     async def _point(self, step: Step) -> None:
-        """Move the mouse there: on a bow, faster in the middle, to a point that is not just the centre."""
+        """Moves the mouse there on a curve, faster in the middle, to a point that is not exactly the center."""
         element = self._page.locator(step.what).first
         await element.scroll_into_view_if_needed(timeout=self._left())
         box = await element.bounding_box(timeout=self._left())
@@ -107,7 +109,7 @@ class Acting:
 
 
 def bow(start: tuple[float, float], end: tuple[float, float]) -> list[tuple[float, float]]:
-    """Points of a hand's way from one to the other, which ends there.
+    """Returns the points of a human mouse movement from one point to another.
 
     >>> way = bow((0, 0), (300, 100))
     >>> len(way) >= 5, way[-1]

@@ -1,5 +1,5 @@
-"""A running Chromium: found, started with one way out (ours), lent out context by context, ended with all
-that it holds."""
+"""A running Chromium: finds the program, starts it with our tunnel as its only way to the network, lends
+contexts, and ends it with all its processes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BARE = ("chromium-headless-shell", "chrome-headless-shell")
-"""Chromium without windows: half the work, but to a site that looks it is no usual browser."""
+"""Chromium without windows needs half the CPU time, but a site that checks recognizes it as unusual."""
 IDLE, TABS = 32, 8
-"""Contexts that are kept with nothing to do, and how many of them with an open tab."""
+"""The number of unused contexts that are kept, and how many of them keep an open tab."""
 START, END = 30.0, 5.0
-"""Seconds that a browser, and a page, has to come and to go."""
+"""Seconds in which a browser must start, and in which a page must close."""
 OFF = (
-    # those of Playwright, whose list ours stands in place of
+    # Playwright's features, which our list replaces
     "AvoidUnnecessaryBeforeUnloadCheckSync",
     "DestroyProfileOnBrowserClose",
     "HttpsUpgrades",
@@ -44,13 +44,13 @@ OFF = (
     "NetworkTimeServiceQuerying",
     "AimEnabled",
     "PreconnectToSearch",
-    # a process in reserve for each page, and one for each address bar
+    # a spare process for each page, and one for each address bar
     "SpareRendererForSitePerProcess",
     "WebUIOmniboxPopup",
     "WebUIOmniboxFullPopup",
     "WebUIOmniboxAimPopup",
 )
-"""Features of Chromium that only cost."""
+"""Features of Chromium that only cost time."""
 FLAGS = (
     "--disable-gpu",
     "--disable-quic",
@@ -61,7 +61,7 @@ FLAGS = (
     "--disable-domain-reliability",
     "--no-pings",
     "--dns-prefetch-disable",
-    # it resolves nothing itself: all names go to the tunnel
+    # the browser resolves no names: the tunnel does
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
@@ -69,13 +69,13 @@ FLAGS = (
     f"--disable-features={','.join(OFF)}",
 )
 UNTOLD = ("steps", "human", "capture", "screenshot", "console")
-"""Words of a Render that are Chromium's alone."""
+"""Fields of a Render that only Chromium supports."""
 INSTALL = "the browser rung needs Chromium: apt-get install chromium, or name one in the setting `chromium`"
 
 
 def find(path: str | None, bare: bool = False) -> str:
-    """The browser's program; `bare`: one without windows, where there is one. Raises ConfigError that says
-    what to install."""
+    """Returns the browser's program. `bare`: one without windows if there is one. Raises ConfigError that
+    says what to install."""
     try:
         import playwright.async_api
     except ImportError as missing:
@@ -96,11 +96,11 @@ def find(path: str | None, bare: bool = False) -> str:
 
 
 Cookies = dict[tuple[str, str, str], dict[str, Any]]
-"""Those of a context, by name, domain (with a dot before it: and all below) and path."""
+"""The cookies of a context by name, domain (a leading dot includes subdomains) and path."""
 
 
 def is_firefox(program: str | None) -> bool:
-    """Whether the browser rung's program is one, which is driven by `firefox`.
+    """Returns whether the browser rung's program is a Firefox, which `firefox` controls.
 
     >>> is_firefox("/usr/bin/firefox-esr"), is_firefox("chromium"), is_firefox(None)
     (True, False, False)
@@ -109,7 +109,7 @@ def is_firefox(program: str | None) -> bool:
 
 
 def lacks(render: Render) -> str:
-    """What it asks for that Firefox does not do here, '' for nothing.
+    """Returns what a Render asks for that Firefox does not support here, '' for nothing.
 
     >>> from gossamer.model.rendering import Render
     >>> lacks(Render(scroll=True)), lacks(Render(human=True))
@@ -121,8 +121,8 @@ def lacks(render: Render) -> str:
 def only_chromium(
     program: str | None, sites: Sequence[Any], held: Mapping[str, Sequence[str]], disguised: bool
 ) -> None:
-    """Raises ConfigError for what sites (their accounts are logged in on the rungs of `held`) want of a
-    Firefox that it does not do."""
+    """Raises ConfigError if sites (whose accounts are logged in on the rungs of `held`) need what Firefox
+    does not support."""
     if not is_firefox(program):
         return
     if disguised:
@@ -138,8 +138,7 @@ def only_chromium(
 
 
 class ContextKey(NamedTuple):
-    """What has a context of its own: a registered domain, as one visitor of it sees it, through one proxy
-    (its URL; '': none)."""
+    """Identifies a context: a registered domain, a session, and the URL of a proxy ('' for none)."""
 
     domain: str
     visitor: str = ""
@@ -147,8 +146,8 @@ class ContextKey(NamedTuple):
 
 
 class ContextInUse:
-    """A context (its cookies, its cache, its connections), its tab and its way out; one page at a time has
-    it."""
+    """A context with its cookies, cache and connections, its tab and its tunnel. It serves one page at a
+    time."""
 
     def __init__(self, place: ContextKey, tunnel: Tunnel, worn: Worn | None) -> None:
         self.place, self.tunnel, self.worn = place, tunnel, worn
@@ -156,30 +155,28 @@ class ContextInUse:
         self.tab: Tab | None = None
         self.used = False
         self.cookies: Cookies = {}
-        """As they were after the last page."""
+        """The cookies after the last page."""
 
     async def ready(self, opened: Callable[[ContextInUse], Awaitable[Tab]]) -> None:
-        """Have a tab. Raises Playwright's Error."""
+        """Opens a tab if there is none. Raises Playwright's Error."""
         if self.tab is None or not await self.tab.ready():
             self.tab = await opened(self)
 
     async def rest(self) -> None:
-        """Without a tab it costs little. Raises TimeoutError."""
+        """Closes the tab, because an idle context without a tab costs little. Raises TimeoutError."""
         tab, self.tab = self.tab, None
         if tab is not None:
             await tab.close()
 
 
 class Chromium:
-    """One browser process with an empty profile of its own, and Playwright's driver, which ends it when we
-    are gone."""
+    """One browser process with an empty profile of its own. Playwright's driver ends it if this process dies."""
 
     parts: Any = None
-    """As of a document; None: the usual."""
+    """The parts of a document (see `document.Parts`). None: the usual ones."""
 
     def __init__(self, resolver: AddressResolver, agent: str | None, ca_file: str | None = None) -> None:
-        """`agent`: the user agent; None: the browser's own, as of one with a window; `ca_file`: as of a
-        tunnel."""
+        """`agent`: the user agent, None for that of the browser with a window. `ca_file`: see `tunnel`."""
         self._resolver, self._agent, self._ca_file = resolver, agent, ca_file
         self._nowhere = Tunnel(resolver)
         self._driver: Any = None
@@ -191,7 +188,7 @@ class Chromium:
         self.dead = self._closed = False
 
     async def start(self, program: str) -> None:
-        """Start it. Raises Playwright's Error, OSError, TimeoutError."""
+        """Starts the browser. Raises Playwright's Error, OSError, TimeoutError."""
         from playwright.async_api import async_playwright
 
         await self._nowhere.open()
@@ -219,7 +216,7 @@ class Chromium:
                 await page.close()
 
     async def take(self, place: ContextKey, worn: Worn | None = None) -> ContextInUse:
-        """A context for a page: one that is kept, else a new one, which wears an identity."""
+        """Returns a context for a page: a kept one, otherwise a new one with an identity."""
         self.pages += 1
         self.busy += 1
         kept = next((one for one in reversed(self._idle) if one.place == place), None)
@@ -254,8 +251,8 @@ class Chromium:
         return await Tab.open(kept.context, kept.worn)
 
     async def give(self, kept: ContextInUse | None, sound: bool) -> None:
-        """A page is done; its context is kept where it is `sound`. Raises TimeoutError where the browser does
-        not let go of it."""
+        """Takes back a context. It is kept if it is `sound`. Raises TimeoutError if the browser does not
+        close it."""
         self.busy -= 1
         if kept is None:
             return None
@@ -273,7 +270,7 @@ class Chromium:
         return None
 
     async def close(self) -> None:
-        """End it, in a while that is bounded; what is left the driver kills."""
+        """Ends the browser within a limited time. The driver kills what is left."""
         self.dead = True
         if self._closed:
             return
@@ -298,7 +295,7 @@ class Chromium:
 
 
 async def _only(page: Any) -> None:
-    """A window that a page opens is closed."""
+    """Closes windows that a page opens."""
     with contextlib.suppress(Exception):
         if await page.opener() is not None:
             await page.close()

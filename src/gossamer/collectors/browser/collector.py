@@ -29,11 +29,11 @@ from gossamer.model.rendering import Render
 from gossamer.model.request import Request, split
 
 RECYCLE = 500
-"""Pages after which a browser is replaced."""
+"""The number of pages after which a browser is replaced."""
 TRIES = 3
-"""Times that it is started in a row."""
+"""The number of attempts to start it."""
 ROOM = 4
-"""Bytes that a page may load with all that belongs to it, in largest bodies."""
+"""The maximum number of bytes that a page and its resources may load, as a multiple of the largest body."""
 
 
 class BrowserCollector:
@@ -80,10 +80,8 @@ class BrowserCollector:
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Fetch one URL: the document when it has loaded; a redirect, by HTTP or by a script, is given back.
-
-        Raises BrowserFailed where no browser starts.
-        """
+        """Fetches one URL and returns the document after it has loaded. A redirect, by HTTP or by a script,
+        is returned. Raises BrowserFailed if no browser starts."""
         if not request.url.startswith(("http://", "https://")):
             return self._refused(Why("filter", "only http and https are fetched", True))
         guise = guise or Guise()
@@ -104,13 +102,13 @@ class BrowserCollector:
             result = await self._visit(browser, place, request, headers, guise)
             if guise.browser:
                 result = msgspec.structs.replace(result, session=f"{guise.browser}/{guise.session}")
-            # what was waited for a free page is no time of the host's, but it is before the request went out
+            # waiting for a free page is not the host's time, but it comes before the request
             return msgspec.structs.replace(
                 result, lag=result.lag + time.perf_counter() - came - result.elapsed
             )
 
     async def close(self) -> None:
-        """End the browser."""
+        """Ends the browser."""
         if self._now is not None:
             self._retire(self._now)
         while self._ending:
@@ -118,7 +116,7 @@ class BrowserCollector:
 
     @contextlib.asynccontextmanager
     async def _turn(self, place: ContextKey, guise: Guise) -> AsyncIterator[None]:
-        """Who is logged in has one context, so its pages come one after another."""
+        """Lets the pages of a logged-in account run one after another, because they share one context."""
         if not guise.member:
             yield
             return
@@ -127,7 +125,7 @@ class BrowserCollector:
             yield
 
     async def _running(self) -> Chromium:
-        """The browser; another where it died or had its pages."""
+        """Returns the running browser. Starts another if it died or has served its pages."""
         async with self._starting:
             now = self._now
             if now is not None and not now.dead and now.pages < self._recycle:
@@ -150,7 +148,7 @@ class BrowserCollector:
             return made
 
     def _retire(self, browser: Chromium) -> None:
-        """Nobody gets it any more; it ends by itself."""
+        """Gives the browser no more pages. It ends by itself."""
         if self._now is browser:
             self._now = None
         task = asyncio.ensure_future(browser.close())
@@ -160,7 +158,7 @@ class BrowserCollector:
     async def _visit(
         self, browser: Chromium, place: ContextKey, request: Request, headers: Mapping[str, str], guise: Guise
     ) -> Page | Failure:
-        """One page in a context, which is given back."""
+        """Loads one page in a context, and gives the context back."""
         from gossamer.collectors.browser.document import BrowserDocument
 
         at, began = time.time(), time.perf_counter()
@@ -189,7 +187,7 @@ class BrowserCollector:
         return result
 
     def _wears(self, guise: Guise) -> Worn | None:
-        """The identity of a guise; None: itself."""
+        """Returns the identity that the browser shows. None: its own."""
         if self._worn is None or not guise.browser:
             return None
         worn = self._worn(guise.browser)
@@ -197,7 +195,8 @@ class BrowserCollector:
         return worn._replace(session=f"{guise.browser}/{guise.session}", zone=place)
 
     async def _give(self, browser: Chromium, kept: ContextInUse | None, sound: bool) -> None:
-        """Back to the browser, which ends when it does not answer, or was the last one's of its time."""
+        """Gives a context back to the browser. The browser is ended if it does not answer, or if this was its
+        last context after its replacement."""
         try:
             await asyncio.shield(browser.give(kept, sound))
         except Exception:  # noqa: BLE001 - whatever it is, this browser lets nothing go any more
@@ -217,7 +216,7 @@ class BrowserCollector:
 
 
 def engine(program: str) -> type[Chromium]:
-    """What drives the browser of a program."""
+    """Returns the class that controls the browser of a program."""
     if not is_firefox(program):
         return Chromium
     from gossamer.collectors.browser.firefox import Firefox
@@ -226,7 +225,7 @@ def engine(program: str) -> type[Chromium]:
 
 
 def _line(error: BaseException) -> str:
-    """The first line of what an error says."""
+    """Returns the first line of an error's message."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[
         :200
     ]

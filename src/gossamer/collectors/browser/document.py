@@ -1,5 +1,5 @@
-"""One page in a context: our cookies go in, the document comes out as a Page, or why there is none; new
-cookies with it."""
+"""Loads one page in a context: sets our cookies, returns the document as a Page or the reason why there is
+none, and reports new cookies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FINAL = (
 
 
 class Parts(NamedTuple):
-    """How a browser's pages are watched, loaded and noted."""
+    """The parts that watch, load and record a page in one kind of browser."""
 
     watch: type[Watch]
     rendering: type[Rendering]
@@ -43,9 +43,9 @@ CHROMIUM = Parts(Watch, Rendering, Capture)
 
 
 class BrowserDocument:
-    """The document at a request's URL. `at`, `began`: when the visit began, on the clock and on the counter;
-    `wire`: bytes of a body; `folder`: for pictures; `cookies`: all that the context is to have of the domain
-    (`Guise.cookies`)."""
+    """The document at a request's URL. `at`, `began`: when the visit began, on the clock and on the monotonic
+    counter. `wire`: maximum number of body bytes. `folder`: for screenshots. `cookies`: all cookies that
+    the context must have for the domain (`Guise.cookies`)."""
 
     def __init__(
         self,
@@ -66,8 +66,8 @@ class BrowserDocument:
         self._host, self._domain = _PORT.sub("", self._authority), _PORT.sub("", kept.place.domain)
 
     async def get(self, headers: Mapping[str, str], render: Render, ends: float) -> Page | Failure:
-        """Load it in the context's tab. Raises Playwright's Error where the browser is gone, TimeoutError
-        where it hangs."""
+        """Loads the document in the context's tab. Raises Playwright's Error if the browser is gone,
+        TimeoutError if it hangs."""
         tab = self._kept.tab
         assert tab is not None
         watch = self._parts.watch(tab, self._request, headers, not self._kept.used)
@@ -105,8 +105,8 @@ class BrowserDocument:
             await watch.end()
 
     async def _lend(self, headers: Mapping[str, str]) -> None:
-        """The cookies that the request carries, beside those that the context has; of a member all, and no
-        others of the domain."""
+        """Adds the cookies of the request to the context. For a logged-in account, exactly its cookies are
+        set for the domain."""
         if self._given is not None:
             await self._equal(self._given)
         sent = next((value for name, value in headers.items() if name.lower() == "cookie"), "")
@@ -130,12 +130,12 @@ class BrowserDocument:
                 place = {key: known[name][key] for key in place}
             if known.get(name, {}).get("value") != value:
                 more.append({"name": name, "value": value, **place})
-        with contextlib.suppress(Error):  # a cookie that a browser does not take, it would not send
+        with contextlib.suppress(Error):  # a cookie that the browser refuses would not be sent anyway
             await context.add_cookies(more)
         self._kept.cookies = await self._cookies()
 
     async def _equal(self, given: Sequence[Mapping[str, Any]]) -> None:
-        """Make the context's cookies of the domain those that are given."""
+        """Makes the context's cookies for the domain equal to the given ones."""
         context, have = self._kept.context, self._kept.cookies
         wanted = {_key(one): one for one in given if own(one["domain"].lstrip("."), f".{self._domain}")}
         gone = [key for key in have if key not in wanted and own(key[1].lstrip("."), f".{self._domain}")]
@@ -143,13 +143,13 @@ class BrowserDocument:
         for name, domain, path in gone:
             await context.clear_cookies(name=name, domain=domain, path=path)
         for one in more:
-            with contextlib.suppress(Error):  # as above
+            with contextlib.suppress(Error):  # see above
                 await context.add_cookies([one])
         if gone or more:
             self._kept.cookies = await self._cookies()
 
     def _elsewhere(self, before: Cookies) -> Iterator[tuple[str, str]]:
-        """The cookies of other hosts of the domain that came, changed or went: a URL of theirs, Set-Cookie."""
+        """Yields the changed cookies of other hosts of the domain: a URL of the host, and Set-Cookie."""
         after = self._kept.cookies
         hosts = {domain.lstrip(".") for _, domain, _ in (*before, *after) if not own(self._host, domain)}
         for host in sorted(one for one in hosts if own(one, f".{self._domain}")):
@@ -191,7 +191,7 @@ class BrowserDocument:
             return self._failure(watch, Why("too-large", f"it has {body} characters", True))
         if (
             status >= 400 and body == EMPTY
-        ):  # where a window shows a page of Chromium's own, the headless shell shows nothing
+        ):  # where a window shows an internal page of Chromium, the headless shell shows nothing
             body = b""
         page = self._page(watch, status, headers, body, version)
         page.url, page.late = rendering.url(page.url), rendering.late
@@ -237,7 +237,7 @@ class BrowserDocument:
 
 
 def why(problem: str) -> Why:
-    """What Chromium's or Playwright's error means.
+    """Returns the meaning of an error of Chromium or Playwright.
 
     >>> why("Page.goto: net::ERR_EMPTY_RESPONSE at http://e.com/")
     Why(reason='reset', detail='ERR_EMPTY_RESPONSE', final=False)
@@ -257,7 +257,7 @@ def why(problem: str) -> Why:
 
 
 def own(host: str, domain: str) -> bool:
-    """Whether a cookie's domain (with a dot before it: and all below) is a host's."""
+    """Returns whether a cookie's domain (a leading dot includes subdomains) covers a host."""
     return host == domain.lstrip(".") or (domain.startswith(".") and host.endswith(domain))
 
 
@@ -266,7 +266,7 @@ def _key(cookie: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def changed(before: Cookies, after: Cookies, host: str) -> list[str]:
-    """The cookies of a host that came, changed or went, as values of Set-Cookie."""
+    """Returns the changed cookies of a host as values of Set-Cookie."""
     out = []
     for key in [*after, *(key for key in before if key not in after)]:
         now, old = after.get(key), before.get(key)

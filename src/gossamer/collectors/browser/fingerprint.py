@@ -1,5 +1,5 @@
-"""A browser's identity as Chromium wears it: names and hints, languages, window, clock, graphics, for a whole
-session. Pure."""
+"""The identity that Chromium shows for a whole session: names and client hints, languages, window size, time
+zone, graphics. No side effects."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _SCREENS = {
     "macOS": ((1440, 900, 2.0), (1512, 982, 2.0), (1728, 1117, 2.0)),
     "Linux": ((1920, 1080, 1.0), (1680, 1050, 1.0)),
 }
-"""Width, height and pixels a point of usual screens."""
+"""Common screens: width, height, device pixel ratio."""
 _BARS = 120
-"""What the window's own bars take of its height."""
+"""Height of the window's own bars in pixels."""
 _GRAPHICS = {
     "Windows": (
         "Google Inc. (Intel)",
@@ -55,19 +55,19 @@ _MOST_LIVE = {
     "mn": "Asia/Ulaanbaatar",
     "uz": "Asia/Tashkent",
 }
-"""The zone of most people, where a country has several."""
+"""The most populous time zone of countries that have several."""
 
 
 class Worn(NamedTuple):
-    """`agent`, `language` and `hints` as an identity has them (`Accept-Language`, `sec-ch-ua...`); `session`:
-    whose window it is."""
+    """The identity of a browser. `agent`, `language` and `hints` are header values (`Accept-Language`,
+    `sec-ch-ua...`). `session` determines the window."""
 
     agent: str
     language: str
     hints: tuple[tuple[str, str], ...]
     session: str = ""
     zone: str = ""
-    """An IANA time zone; '': the machine's."""
+    """An IANA time zone. '': the machine's."""
 
     @property
     def system(self) -> str:
@@ -76,7 +76,7 @@ class Worn(NamedTuple):
 
 
 def context(worn: Worn) -> dict[str, Any]:
-    """What Playwright makes a context of."""
+    """Returns the arguments for Playwright's new context."""
     screens = _SCREENS[worn.system]
     drawn = hashlib.blake2b(worn.session.encode(), digest_size=2).digest()
     width, height, scale = screens[int.from_bytes(drawn, "big") % len(screens)]
@@ -90,7 +90,7 @@ def context(worn: Worn) -> dict[str, Any]:
 
 
 def agent(worn: Worn) -> dict[str, Any]:
-    """CDP's `Emulation.setUserAgentOverride`: names and hints that agree."""
+    """Returns the arguments of CDP's `Emulation.setUserAgentOverride`: names and hints that agree."""
     platform, version, architecture = _PLATFORMS[worn.system]
     brands = re.findall(r'"([^"]*)";v="([^"]*)"', dict(worn.hints)["sec-ch-ua"])
     return {
@@ -112,14 +112,15 @@ def agent(worn: Worn) -> dict[str, Any]:
 
 
 def script(worn: Worn) -> str:
-    """JavaScript that runs before a page's own: the graphics card is one of the system's."""
+    """Returns JavaScript that runs before the page's scripts and reports a graphics card that fits the
+    system."""
     text = resources.files("gossamer.collectors.browser").joinpath("fingerprint.js").read_text("utf-8")
     return f"({text.partition(chr(10))[2]})({json.dumps(_GRAPHICS[worn.system])})"
 
 
 @lru_cache(300)
 def zone(country: str) -> str:
-    """The time zone of most people of a country; '' for none or an unknown one.
+    """Returns the time zone of most people of a country. '' for an unknown one.
 
     >>> zone("de"), zone("jp"), zone("us"), zone("")
     ('Europe/Berlin', 'Asia/Tokyo', 'America/New_York', '')

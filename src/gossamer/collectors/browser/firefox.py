@@ -45,7 +45,8 @@ from gossamer.collectors.http.transfer import ACCEPT
 from gossamer.model.rendering import Render
 
 GUARD = '"$@" & child=$!; read -r _; kill -9 $child; wait $child; rm -rf "$0" || { sleep 1; rm -rf "$0"; }'
-"""Of a shell whose input is ours: the browser and its profile end with us, however we end."""
+"""A shell script whose input we hold: the browser and its profile are removed when this process ends in any
+way."""
 EVENTS = (
     "network.beforeRequestSent",
     "network.responseStarted",
@@ -57,11 +58,12 @@ EVENTS = (
 
 
 class BidiError(Error):
-    """What a command did not do, in the browser's words; or the browser is gone."""
+    """A command failed, with the browser's message, or the browser is gone."""
 
 
 class Wire:
-    """`hear(event, params)` gets what happens, `died()` is called when the browser is gone."""
+    """The connection to the browser. `hear(event, params)` is called for events, `died()` when the browser is
+    gone."""
 
     def __init__(self, hear: Callable[[str, dict[str, Any]], None], died: Callable[[], None]) -> None:
         self._hear, self._died = hear, died
@@ -73,7 +75,7 @@ class Wire:
         self.over = False
 
     async def start(self, program: str, prefs: Mapping[str, Any]) -> None:
-        """Start the browser, with preferences. Raises Refused, OSError."""
+        """Starts the browser with preferences. Raises Refused, OSError."""
         self._folder = tempfile.mkdtemp(prefix="gossamer-firefox-")
         lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in prefs.items()]
         await asyncio.to_thread(Path(self._folder, "user.js").write_text, "".join(lines))
@@ -106,7 +108,7 @@ class Wire:
         await self.send("session.subscribe", events=list(EVENTS))
 
     async def send(self, method: str, /, **params: Any) -> dict[str, Any]:
-        """A command's result. Raises Refused."""
+        """Returns a command's result. Raises Refused."""
         if self._socket is None or self.over:
             raise BidiError("Connection closed")
         number = next(self._ids)
@@ -124,10 +126,10 @@ class Wire:
         return result
 
     async def close(self) -> None:
-        """End it."""
+        """Ends the browser."""
         self.over = True
         if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.close()  # the guard does the rest
+            self._process.stdin.close()  # the shell does the rest
             await self._process.wait()
         for task in self._tasks:
             task.cancel()
@@ -152,23 +154,23 @@ class Wire:
         self._died()
 
     async def _drain(self, stream: asyncio.StreamReader) -> None:
-        """What it says nobody reads; unread it would stand still."""
+        """Reads the browser's output, because an unread pipe would block the browser."""
         while await stream.read(4096):
             pass
 
 
 KINDS = {"images": ("image",), "fonts": ("font",), "media": ("audio", "video", "track")}
 WORLD = "gossamer"
-"""The sandbox that our scripts run in: a page's do not see them."""
+"""The sandbox in which our scripts run. The page's scripts do not see it."""
 SIZE, SUM = 1 << 25, 1 << 26
 """Bytes of bodies that Firefox keeps: of one, and of all."""
 MARK, SOON = "https://mark.invalid/", 1.0
-"""What the page is made to ask for: when we hear of it we heard of all before. A page that may not ask is
-waited for so many seconds."""
+"""A URL that the page is made to request. When its event arrives, all earlier events have arrived. If the
+page may not make requests, we wait for this number of seconds."""
 
 
 class GeckoTab:
-    """A tab of a user context. `watch` and `hears` are the page's that has it."""
+    """A tab of a user context. `watch` and `hears` belong to the page that uses the tab."""
 
     def __init__(self, wire: Wire, frame: str) -> None:
         self.wire, self.frame, self.page, self.cdp = wire, frame, self, None
@@ -178,7 +180,7 @@ class GeckoTab:
 
     @classmethod
     async def open(cls, wire: Wire, user: str) -> GeckoTab:
-        """A new one of a user context, whose requests wait. Raises Refused."""
+        """Opens a tab in a user context. Its requests are intercepted. Raises Refused."""
         made = await wire.send("browsingContext.create", type="tab", userContext=user)
         tab = cls(wire, made["context"])
         await wire.send(
@@ -190,11 +192,11 @@ class GeckoTab:
         return tab
 
     def heard(self, event: str, params: dict[str, Any]) -> None:
-        """Something happened in it, or in a frame of it."""
+        """Handles an event of the tab or of a frame in it."""
         if params.get("isBlocked"):
             if self.watch is not None:
                 self.watch.paused(params)
-            else:  # a page that is over asks for nothing
+            else:  # a finished page makes no requests
                 task = asyncio.ensure_future(self._refuse(params["request"]["request"]))
                 self._sent.add(task)
                 task.add_done_callback(self._sent.discard)
@@ -202,11 +204,11 @@ class GeckoTab:
             call(params)
 
     async def ready(self) -> bool:
-        """Whether a page can have it."""
+        """Returns whether a page can use the tab."""
         return not self.wire.over
 
     async def rest(self) -> bool:
-        """The page is over: the tab is blank; whether it can be had again. Raises TimeoutError."""
+        """Blanks the tab after a page. Returns whether it can be used again. Raises TimeoutError."""
         self.watch, self.hears = None, {}
         with contextlib.suppress(BidiError):
             async with asyncio.timeout(STILL * 10):
@@ -217,13 +219,13 @@ class GeckoTab:
         return False
 
     async def close(self) -> None:
-        """Let go of it. Raises TimeoutError."""
+        """Closes the tab. Raises TimeoutError."""
         with contextlib.suppress(BidiError):
             async with asyncio.timeout(STILL * 10):
                 await self.wire.send("browsingContext.close", context=self.frame)
 
     async def evaluate(self, function: str, *given: int) -> Any:
-        """What a function gives, called in our own world: a plain value, or a list of some. Raises Refused."""
+        """Calls a function in our sandbox and returns its result, a plain value or a list. Raises Refused."""
         said = await self.wire.send(
             "script.callFunction",
             functionDeclaration=function,
@@ -244,19 +246,19 @@ class GeckoTab:
 
 
 class GeckoWatch(Watch):
-    """As a watch in Chromium, by BiDi's events."""
+    """Watches a page's requests by BiDi's events, like `Watch` in Chromium."""
 
     _tab: Any
 
     async def start(self, render: Render) -> None:
-        """From now on the page's requests are seen."""
+        """Starts to intercept the page's requests."""
         self._unwanted = [kind for word, kinds in KINDS.items() if word not in render.load for kind in kinds]
         self._tab.watch, self._blocked, self.whole = self, render.block, False
 
     async def _answer(self, event: dict[str, Any]) -> None:
         asked, send = event["request"], self._tab.wire.send
         main = event["context"] == self._tab.frame and bool(event.get("navigation"))
-        with contextlib.suppress(BidiError):  # when the page is gone, nobody asks any more
+        with contextlib.suppress(BidiError):  # if the page is gone, nothing waits for it
             if "response" in event:
                 await (
                     self._response(event)
@@ -274,7 +276,8 @@ class GeckoWatch(Watch):
         return url == MARK or url.endswith("/favicon.ico") or self.blocks(url)
 
     async def _document(self, event: dict[str, Any]) -> None:
-        """As in Chromium: the first is ours, the same again is let through, another is given back."""
+        """Handles a request for a document as in Chromium: the first is ours, a repetition is let through,
+        another URL is returned as a redirect."""
         asked = event["request"]
         url = asked["url"].partition("#")[0]
         self._first = self._first or url
@@ -302,7 +305,7 @@ class GeckoWatch(Watch):
         return None
 
     async def _response(self, event: dict[str, Any]) -> None:
-        """The main document's answer: HTML goes on into the page, all else ends here."""
+        """Handles the main document's response: HTML is passed to the page, everything else ends here."""
         self.asked_at = time.perf_counter()  # as in Chromium
         said, request, send = event["response"], event["request"]["request"], self._tab.wire.send
         headers = [(one["name"].lower(), str(one["value"]["value"])) for one in said["headers"]]
@@ -314,7 +317,7 @@ class GeckoWatch(Watch):
         elif kind in HTML and "attachment" not in found.get("content-disposition", ""):
             await send("network.continueResponse", request=request)
         elif kind.startswith(ACCEPT) or "+xml" in kind or "+json" in kind:
-            self.whole = True  # its load says nothing: the body is waited for
+            self.whole = True  # its load event says nothing, so the body is waited for
             await send("network.continueResponse", request=request)
             got = (await send("network.getData", dataType="response", request=request))["bytes"]
             self.raw = _bytes(got)
@@ -328,7 +331,7 @@ class GeckoWatch(Watch):
 
 
 class GeckoRendering(Rendering):
-    """As a rendering in Chromium, by BiDi's events."""
+    """Loads and reads a page by BiDi's events, like `Rendering` in Chromium."""
 
     _tab: Any
 
@@ -346,8 +349,8 @@ class GeckoRendering(Rendering):
         }
 
     async def load(self, url: str, render: Render, ends: float) -> None:
-        """Go there and wait as it says, until `ends` on the monotonic clock. Raises Refused where no document
-        came."""
+        """Navigates, and waits as the Render says until the monotonic time `ends`. Raises Refused if there is
+        no document."""
         await self._tab.wire.send("browsingContext.navigate", context=self._tab.frame, url=url, wait="none")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout((ends - time.monotonic()) / 2):
@@ -360,7 +363,7 @@ class GeckoRendering(Rendering):
             await self._waits(render, ends)
 
     async def read(self, most: int) -> tuple[bytes | int, str]:
-        """As in Chromium."""
+        """See `Rendering.read`."""
         text, protocol, _ = await self._tab.evaluate(script()[script().index("\n(most") :], most)
         if isinstance(text, int):
             return text, protocol
@@ -368,11 +371,11 @@ class GeckoRendering(Rendering):
         return body if body.isascii() else b"\xef\xbb\xbf" + body, protocol
 
     def url(self, asked: str) -> str:
-        """Nothing leads on."""
+        """Returns '', because nothing redirects here."""
         return asked
 
     async def _waits(self, render: Render, ends: float) -> None:
-        """Wait for what is to come. What never comes is named in `late`."""
+        """Waits as the Render says. A condition that never held is named in `late`."""
         if render.wait not in ("load", "idle"):
             self.late = f"the page has no {render.wait}"
             await self._until(f"document.querySelector({json.dumps(render.wait)})", ends)
@@ -395,7 +398,7 @@ class GeckoRendering(Rendering):
         raise BidiError(self.late)
 
     async def _hears(self) -> None:
-        """Events of requests come after those of loads: wait until the page's are here."""
+        """Waits until the page's request events have arrived, because they come after those of loads."""
         self._marked.clear()
         with contextlib.suppress(BidiError, TimeoutError):
             async with asyncio.timeout(SOON):
@@ -427,14 +430,14 @@ class GeckoRendering(Rendering):
 
 
 def _bytes(value: dict[str, str]) -> bytes:
-    """A BiDi value of bytes."""
+    """Returns a BiDi value of bytes."""
     import base64
 
     return base64.b64decode(value["value"]) if value["type"] == "base64" else value["value"].encode()
 
 
 PREFS = {
-    # it says and fetches nothing of its own
+    # the browser makes no requests of its own
     "app.normandy.enabled": False,
     "app.update.auto": False,
     "browser.safebrowsing.malware.enabled": False,
@@ -455,7 +458,7 @@ PREFS = {
     "network.connectivity-service.enabled": False,
     "services.settings.server": "",
     "dom.push.enabled": False,
-    # one way out
+    # the tunnel is the only way to the network
     "network.proxy.type": 1,
     "network.proxy.socks_version": 5,
     "network.proxy.socks_remote_dns": True,
@@ -472,7 +475,7 @@ PREFS = {
     "media.peerconnection.enabled": False,
     "dom.serviceWorkers.enabled": False,
     "dom.security.https_first": False,
-    # a page is what it is
+    # no reader view and no translations
     "devtools.jsonview.enabled": False,
     "pdfjs.disabled": True,
     "intl.accept_languages": "en-US, en",
@@ -485,12 +488,12 @@ PREFS = {
 
 
 class Firefox(Chromium):
-    """As Chromium, by WebDriver BiDi."""
+    """A Firefox, controlled by WebDriver BiDi."""
 
     parts = Parts(GeckoWatch, GeckoRendering, None)
 
     async def start(self, program: str) -> None:
-        """Start it. Raises Refused, OSError, TimeoutError."""
+        """Starts it. Raises Refused, OSError, TimeoutError."""
         await self._nowhere.open()
         self._tabs: dict[str, GeckoTab] = {}
         agent = {"general.useragent.override": self._agent} if self._agent else {}
@@ -515,7 +518,7 @@ class Firefox(Chromium):
         return tab
 
     def _heard(self, event: str, params: dict[str, Any]) -> None:
-        """An event goes to the tab that it is of, or whose frame it is of."""
+        """Passes an event to its tab, or to the tab of its frame."""
         tab = self._tabs.get(params.get("context") or "")
         if event == "browsingContext.contextCreated":
             if (parent := self._tabs.get(params.get("parent") or "")) is not None:
@@ -525,14 +528,14 @@ class Firefox(Chromium):
 
 
 class Context:
-    """A user context's cookies, in the words of Playwright's contexts."""
+    """A user context's cookies, with the method names of Playwright's contexts."""
 
     def __init__(self, wire: Wire, user: str) -> None:
         self._wire, self.user = wire, user
         self._in = {"partition": {"type": "storageKey", "userContext": user}}
 
     async def cookies(self, _url: str = "") -> list[dict[str, Any]]:
-        """All of them."""
+        """Returns all cookies."""
         said = await self._wire.send("storage.getCookies", **self._in)
         return [
             {
@@ -544,7 +547,7 @@ class Context:
         ]
 
     async def add_cookies(self, cookies: list[dict[str, Any]]) -> None:
-        """Put some in. Raises Refused."""
+        """Adds cookies. Raises Refused."""
         for one in cookies:
             cookie: dict[str, Any] = {
                 name: one[name] for name in ("name", "domain", "path", "secure", "httpOnly") if name in one
@@ -555,11 +558,11 @@ class Context:
             await self._wire.send("storage.setCookie", cookie=cookie, **self._in)
 
     async def clear_cookies(self, **which: str) -> None:
-        """Take one out, by name, domain and path."""
+        """Removes one cookie by name, domain and path."""
         await self._wire.send("storage.deleteCookies", filter=which, **self._in)
 
     async def close(self) -> None:
-        """Let go of it, with its tabs."""
+        """Closes the context with its tabs."""
         with contextlib.suppress(BidiError):
             await self._wire.send("browser.removeUserContext", userContext=self.user)
 
