@@ -43,27 +43,28 @@ from gossamer.model.request import Request, split
 from gossamer.url.patterns import found
 
 MOST, LOOKED, LARGE, SECONDS = 32, 128, 2 << 20, 2.0
-"""Frames of other origins of a page that are read, and those among which they are sought; characters of one;
-seconds for all."""
+"""The number of frames of other origins that are read, and the number among which they are searched. The
+maximum number of characters of one frame. Seconds for all frames."""
 _CAPTCHAS = re.compile(
     r"https?://(?:(?:challenges\.cloudflare|(?:[\w-]+\.)*(?:hcaptcha|arkoselabs|captcha-delivery))\.com[:/]"
     r"|www\.(?:google\.com|recaptcha\.net)/recaptcha/)"
 )
-"""They ask, and have nothing to read: a page with one is judged by its own words."""
+"""Frames of captchas. They have no text to read, and a page with one is judged by its own text."""
 
 _MERGED, MERGES = re.compile(r"<(?:body|html)[\s/]", re.IGNORECASE), 16
-"""Start tags that a parser adds to those of the page, at a cost; so many at most."""
+"""Start tags that the parser merges into those of the page, which costs time, and the maximum number of them.
+"""
 
 
 class FrameContent(NamedTuple):
-    """What a frame holds, with marks where frames in it stand, and what those hold, by number."""
+    """The HTML of a frame with marks where its inner frames are, and the contents of those by number."""
 
     text: str
     frames: dict[int, FrameContent]
 
 
 class Frames:
-    """Those of one page. `blocks`: whether nothing is to come from a URL."""
+    """The frames of one page. `blocks`: returns whether a URL is blocked."""
 
     def __init__(self, tab: Tab, blocks: Callable[[str], bool]) -> None:
         self._tab, self._blocks = tab, blocks
@@ -73,8 +74,9 @@ class Frames:
         self._sessions: dict[str, Any] = {}
 
     async def read(self, script: str, most: int, seconds: float) -> tuple[str | int, str]:
-        """The document, or its length when it is over `most` characters, and its protocol, by the script that
-        reads one; its frames within `seconds`. Raises Playwright's Error where there is no document."""
+        """Returns the document, or its length if it has more than `most` characters, and its protocol, using
+        the reading script. Frames are read within `seconds`. Raises Playwright's Error if there is no
+        document."""
         self._script = script
         text, protocol, count, world = await self._document(self._tab.cdp, self._tab.frame, most)
         if isinstance(text, int) or not count:
@@ -87,7 +89,7 @@ class Frames:
     async def _document(
         self, cdp: Any, frame: str, most: int, inner: bool = False
     ) -> tuple[str | int, str, int, int]:
-        """What the script says of a frame's document, and the world it ran in."""
+        """Returns what the script reports about a frame's document, and the world in which it ran."""
         world = (await cdp.send("Page.createIsolatedWorld", {"frameId": frame}))["executionContextId"]
         told: dict[str, Any] = {"contextId": world, "returnByValue": True}
         told["expression"] = f"({self._script})({most}, {self._mark!r}, {str(inner).lower()})"
@@ -98,7 +100,7 @@ class Frames:
         return text, protocol, count, world
 
     async def _attach(self, frame: Any) -> None:
-        """A frame with a process of its own has a session of its own, which ends with the frame."""
+        """Attaches to a frame with a process of its own. The session ends with the frame."""
         with contextlib.suppress(Error, TimeoutError):
             async with asyncio.timeout_at(self._ends):
                 session = await self._tab.page.context.new_cdp_session(frame)
@@ -106,7 +108,7 @@ class Frames:
                 self._sessions[told["targetInfo"]["targetId"]] = session
 
     async def _within(self, cdp: Any, world: int, count: int) -> dict[int, FrameContent]:
-        """What the frames of a document hold which the script just ran in."""
+        """Returns the contents of the frames in a document, in which the script just ran."""
         count = min(count, self._left)
         self._left -= count
         try:
@@ -123,7 +125,7 @@ class Frames:
         return {number: one for number, one in zip(elements, held, strict=True) if one is not None}
 
     async def _held(self, cdp: Any, element: str) -> FrameContent | None:
-        """What the frame of an element holds."""
+        """Returns the content of an element's frame."""
         try:
             async with asyncio.timeout_at(self._ends):
                 frame = (await cdp.send("DOM.describeNode", {"objectId": element}))["node"]["frameId"]
@@ -138,8 +140,8 @@ class Frames:
         return FrameContent(text, await self._within(cdp, world, count) if count else {})
 
     def _whole(self, held: FrameContent, room: int) -> str:
-        """A text with those of its frames for which there is room, the first ones first; '' where there is
-        none for itself."""
+        """Inserts as many frames into a text as there is room for, the first ones first. Returns '' if the
+        text itself is too long."""
         parts = self._places.split(held.text)
         room -= sum(map(len, parts[::2]))
         if room < 0:
@@ -152,7 +154,8 @@ class Frames:
 
 
 def fits(text: str) -> bool:
-    """Whether HTML of one element ends with it wherever it is put, and says nothing of the page around it.
+    """Returns whether the HTML of one element is complete wherever it is inserted, and does not describe the
+    page around it.
 
     >>> fits("<div><p>a</div>"), fits("<div><!--a</div>"), fits("<div><plaintext></div>"), fits("<div><base href=/></div>")
     (True, False, False, False)
@@ -165,15 +168,17 @@ def fits(text: str) -> bool:
 
 
 ANSWERS, LINES, SIGNS = 50, 20, 300
-"""Answers that are kept, lines of the console, and signs of a line."""
+"""The numbers of captured responses, of console lines, and of characters per line."""
 SAID = ("log", "info", "warning", "error", "assert", "debug")
-"""What is no remark of the browser's own, as that what we do not let it load failed."""
+"""Console messages of the page. Others are remarks of the browser, for example that a blocked request failed.
+"""
 PATIENCE = 5.0
-"""Seconds for what is still on its way."""
+"""Seconds to wait for responses that are still arriving."""
 
 
 class Capture:
-    """Of one page. `most`: bytes of all answers together; `folder`: where pictures go."""
+    """Captures responses, console lines and a screenshot of one page. `most`: bytes of all responses
+    together. `folder`: where screenshots are stored."""
 
     def __init__(self, tab: Any, render: Render, most: int, folder: Path | None) -> None:
         self._tab, self._render, self._left, self._folder = tab, render, most, folder
@@ -189,7 +194,7 @@ class Capture:
         tab.listen(hears)
 
     async def end(self) -> None:
-        """Have all of it; what does not come in time is left out."""
+        """Collects everything. What does not arrive in time is left out."""
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=PATIENCE)
             found = [task.result() for task in self._under_way if task.done() and not task.cancelled()]
@@ -200,7 +205,7 @@ class Capture:
                 self.screenshot = await asyncio.to_thread(keep, picture, self._folder)
 
     def close(self) -> None:
-        """Ask for no more."""
+        """Stops capturing."""
         for task in self._under_way:
             task.cancel()
 
@@ -221,7 +226,7 @@ class Capture:
             self._under_way.append(asyncio.ensure_future(self._body(response)))
 
     async def _body(self, response: Any) -> Captured | None:
-        with contextlib.suppress(Error):  # a page that is over has none
+        with contextlib.suppress(Error):  # a closed page has none
             if int(response.headers.get("content-length", 0)) > self._left:
                 return None
             body = await response.body()
@@ -243,7 +248,7 @@ class Capture:
 
 
 def keep(picture: bytes, folder: Path) -> str:
-    """The path of a file that holds the picture, named after what it holds. Raises OSError."""
+    """Returns the path of a file with the screenshot. Its name is a hash of the content. Raises OSError."""
     path = folder / f"{hashlib.blake2b(picture, digest_size=16).hexdigest()}.png"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -257,15 +262,15 @@ KINDS = {"images": "Image", "fonts": "Font", "media": "Media"}
 REDIRECTS = (301, 302, 303, 307, 308)
 HTML = ("", "text/html", "application/xhtml+xml")
 RELOADS = 3
-"""Times that a page may load itself anew, as after a test whether scripts run."""
+"""The number of times that a page may reload itself, for example after a check whether scripts run."""
 MAX_NAVIGATIONS = 20
-"""Documents that steps may lead to."""
+"""The maximum number of documents to which steps may lead."""
 
 
 class Watch:
-    """Over one page. `fresh`: its context has no cache yet. `main`: status and headers; `raw`: the body of
-    what is no HTML; `target`: where a script leads, then `away` is set; `refused`: the content type that was
-    not read."""
+    """Watches the requests of one page. `fresh`: its context has no cache yet. `main`: status and headers.
+    `raw`: the body if it is not HTML. `target`: the URL to which a script redirects (then `away` is set).
+    `refused`: the content type that was not read."""
 
     def __init__(self, tab: Tab, request: Request, headers: Mapping[str, str], fresh: bool) -> None:
         self._tab, self._cdp, self._request = tab, tab.cdp, request
@@ -281,12 +286,12 @@ class Watch:
         self.refused = ""
         self._blocked: tuple[str, ...] = ()
         self.follows = False
-        """A step may lead to other pages of the same host, in place."""
+        """Whether a step may lead to other pages of the same host in this tab."""
         self.target: str | None = None
         self.away = asyncio.Event()
 
     async def start(self, render: Render) -> None:
-        """From now on the page's requests are seen."""
+        """Starts to intercept the page's requests."""
         self._tab.watch, self._blocked = self, render.block
         stages = [{"resourceType": "Document", "requestStage": stage} for stage in ("Request", "Response")]
         blocked = [{"resourceType": kind} for word, kind in KINDS.items() if word not in render.load]
@@ -294,19 +299,19 @@ class Watch:
         await self._tab.catch(stages + blocked, render.block)
 
     async def end(self) -> None:
-        """Nothing more is heard."""
+        """Stops listening."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def paused(self, event: dict[str, Any]) -> None:
-        """A request waits for what is said of it."""
+        """Handles a request that waits for a decision."""
         task = asyncio.ensure_future(self._answer(event))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, event: dict[str, Any]) -> None:
-        """Say what becomes of a request that waits; when the page is gone, nobody asks any more."""
+        """Decides about a waiting request. If the page is gone, nothing waits for the decision."""
         try:
             if event["resourceType"] != "Document" or (
                 event.get("frameId") != self._tab.frame and self.blocks(event["request"]["url"])
@@ -322,14 +327,14 @@ class Watch:
             pass
 
     def blocks(self, url: str) -> bool:
-        """Whether a frame's host is blocked: Chromium's own list speaks of what frames load, not of frames,
-        nor does it hold in theirs."""
+        """Returns whether a frame's host is blocked. Chromium's own list covers what frames load, but not the
+        frames themselves, and is not applied inside of frames with their own process."""
         host = url.partition("://")[2].partition("/")[0].rpartition("@")[2].partition(":")[0]
         return any(host == one or host.endswith(f".{one}") for one in self._blocked)
 
     async def _document(self, event: dict[str, Any]) -> None:
-        """The main frame asks for a document: the first is ours, the same again is let through, another is
-        given back."""
+        """Handles a request of the main frame for a document: the first is ours, a repetition is let through,
+        another URL is returned as a redirect."""
         asked = event["request"]
         url = asked["url"].partition("#")[0]
         self._first = self._first or url
@@ -361,8 +366,8 @@ class Watch:
         self.asked_at = time.perf_counter()
 
     async def _response(self, event: dict[str, Any]) -> None:
-        """The main document's answer: HTML goes on into the page, all else ends here."""
-        # the host had it by now at the latest: its next delay begins here
+        """Handles the main document's response: HTML is passed to the page, everything else ends here."""
+        # the host received the request by now at the latest, so its next delay begins here
         self.asked_at = time.perf_counter()
         headers = [(one["name"].lower(), one["value"]) for one in event.get("responseHeaders", ())]
         status = int(event["responseStatusCode"])
@@ -389,16 +394,16 @@ class Watch:
 
 
 QUIET, MORE = 0.05, 3.0
-"""After the load event: seconds without a request under way, and the most that is waited for them."""
+"""After the load event: seconds without open requests, and the maximum number of seconds to wait for that."""
 IDLE = 0.5
 POLL = 0.01
 MAX_SCROLLS = 100
-"""Scrolls at most."""
+"""The maximum number of scrolls."""
 _ENDLESS = ("eventsource", "websocket", "ping", "media")
 
 
 class Rendering:
-    """The load of one page, whose main document is watched."""
+    """Loads and reads one page whose main document is watched."""
 
     def __init__(self, tab: Tab, watch: Watch) -> None:
         self._tab, self._page, self._watch = tab, tab.page, watch
@@ -417,11 +422,11 @@ class Rendering:
         )
 
     async def load(self, url: str, render: Render, ends: float) -> None:
-        """Go there and wait as it says, until `ends` on the monotonic clock. Raises Playwright's Error where
-        no document came."""
+        """Navigates, and waits as the Render says until the monotonic time `ends`. Raises Playwright's Error
+        if there is no document."""
         self._ends, self._spare = ends, (ends - time.monotonic()) / 8
         await self._page.goto(url, wait_until="commit", timeout=0)
-        with contextlib.suppress(TimeoutError):  # what hangs for half of the time is not waited for
+        with contextlib.suppress(TimeoutError):  # a request that hangs for half of the time is not waited for
             async with asyncio.timeout((ends - time.monotonic()) / 2):
                 await self._watch.away.wait()
         if render.wait == "idle":
@@ -432,7 +437,7 @@ class Rendering:
             await self._acts(render, ends)
 
     async def _acts(self, render: Render, ends: float) -> None:
-        """Wait for what is to come, then do the steps. What never comes is named in `late`."""
+        """Waits as the Render says, then performs the steps. A condition that never held is named in `late`."""
         acting = Acting(
             self._page,
             ends,
@@ -452,18 +457,19 @@ class Rendering:
         self.late = ""
 
     def url(self, asked: str) -> str:
-        """Where steps led, else what was asked for."""
+        """Returns the URL to which steps led, otherwise the requested one."""
         now = str(self._page.url).partition("#")[0]
         return now if self._watch.follows and now.startswith(("http://", "https://")) else asked
 
     async def read(self, most: int) -> tuple[bytes | int, str]:
-        """The document now, in UTF-8, or its length when it is over `most` characters; the protocol as `h2`."""
+        """Returns the document now, in UTF-8, or its length if it has more than `most` characters, and the
+        protocol, such as `h2`."""
         frames = Frames(self._tab, self._watch.blocks)
         text, protocol = await frames.read(script(), most, max(self._ends - time.monotonic(), self._spare))
         if isinstance(text, int):
             return text, protocol
         body: bytes = text.encode("utf-8", "replace")
-        # a mark, for the headers and the document may name the encoding in which it came
+        # a byte order mark, because the headers and the document may name another encoding
         return body if body.isascii() else b"\xef\xbb\xbf" + body, protocol
 
     def _come(self, frame: Any) -> None:
@@ -472,7 +478,7 @@ class Rendering:
 
     def _loaded(self, _: Any) -> None:
         self._loading, self._changed = False, time.monotonic()
-        if self._there:  # else it is the last page's
+        if self._there:  # otherwise it is the previous page's document
             self._watch.away.set()
 
     def _begun(self, request: Any) -> None:
@@ -485,7 +491,7 @@ class Rendering:
         self._changed = time.monotonic()
 
     async def _quiet(self, seconds: float, ends: float) -> None:
-        """Until no request was under way for so long, nor a document that a step led to, or `ends`."""
+        """Waits until there were no open requests or documents for so many seconds, or until `ends`."""
         while (now := time.monotonic()) < ends and self._watch.target is None:
             if (
                 not self._under_way
@@ -496,7 +502,7 @@ class Rendering:
             await asyncio.sleep(POLL)
 
     async def _scroll(self, ends: float) -> None:
-        """To the end, as long as it grows."""
+        """Scrolls to the end for as long as the page grows."""
         before = -1.0
         for _ in range(MAX_SCROLLS):
             height = await self._page.evaluate(
@@ -511,7 +517,7 @@ class Rendering:
 
 
 def _missing(step: Step) -> str:
-    """What is said where it takes too long."""
+    """Returns the message for a step that took too long."""
     if step.act == "pause":
         return f"no time was left for a pause of {step.what} s"
     return f"{step.what[:100]} never was true" if step.act == "until" else f"the page has no {step.what}"
@@ -519,26 +525,28 @@ def _missing(step: Step) -> str:
 
 @lru_cache(1)
 def script() -> str:
-    """What reads a document."""
+    """Returns the script that reads a document."""
     return resources.files("gossamer.collectors.browser").joinpath("rendered.js").read_text("utf-8")
 
 
 SOON = 5.0
-"""Seconds that a page lies still where nobody wants the tab; to make it blank at once costs a third of a
-page."""
+"""Seconds for which a finished page stays in the tab if no page wants the tab. Blanking the tab at once costs
+a third of a page's time."""
 BLANK, END = 3.0, 5.0
-"""Seconds in which a tab is still, or blank, again; else it is closed, which may take so long."""
+"""Seconds in which a tab must be idle or blank again. Otherwise it is closed, which may take the second
+number of seconds."""
 
 
 class TabListener(Protocol):
-    """What hears of a page while it has the tab."""
+    """Receives the events of a page while the page has the tab."""
 
     def paused(self, event: dict[str, Any]) -> None:
-        """A request waits (CDP `Fetch.requestPaused`)."""
+        """Handles a request that waits (CDP `Fetch.requestPaused`)."""
 
 
 class Tab:
-    """Listens once for as long as it lives; `watch` and `hears` are the page's that has it now."""
+    """A tab, which registers its event handlers once. `watch` and `hears` belong to the page that has the tab
+    now."""
 
     def __init__(self, page: Any, cdp: Any) -> None:
         self.page, self.cdp = page, cdp
@@ -554,7 +562,7 @@ class Tab:
 
     @classmethod
     async def open(cls, context: Any, worn: Worn | None = None) -> Tab:
-        """A new one, which wears an identity. Raises Playwright's Error."""
+        """Opens a tab with an identity. Raises Playwright's Error."""
         page = await context.new_page()
         tab = cls(page, await context.new_cdp_session(page))
         tree = await tab.cdp.send("Page.getFrameTree")
@@ -568,7 +576,7 @@ class Tab:
         return tab
 
     async def catch(self, patterns: Sequence[dict[str, str]], hosts: tuple[str, ...]) -> None:
-        """Which requests wait for `watch` (CDP `Fetch.enable`), and from which hosts nothing is loaded."""
+        """Sets which requests wait for `watch` (CDP `Fetch.enable`), and from which hosts nothing is loaded."""
         if hosts != self._hosts:
             urls = [
                 f"*://{star}{host}{port}/*" for host in hosts for star in ("", "*.") for port in ("", ":*")
@@ -580,11 +588,8 @@ class Tab:
             self._patterns = patterns
 
     async def rest(self) -> bool:
-        """The page is over: no script of it runs any more, and soon the tab is blank; whether it can be had
-        again.
-
-        Raises TimeoutError where the browser does not let go of it.
-        """
+        """Ends a page: its scripts stop, and soon the tab is blank. Returns whether the tab can be used
+        again. Raises TimeoutError if the browser does not let go of the page."""
         self.watch, self.hears = None, {}
         if not self._crashed and not self.page.is_closed():
             with contextlib.suppress(Error, TimeoutError):
@@ -598,7 +603,7 @@ class Tab:
         return False
 
     async def ready(self) -> bool:
-        """A page wants it; whether it can have it."""
+        """Returns whether a page can use the tab now."""
         if self._blank is not None:
             if self._blanking:
                 await asyncio.wait([self._blank])
@@ -607,13 +612,13 @@ class Tab:
         return not self._crashed and not self.page.is_closed()
 
     async def wake(self) -> None:
-        """The next page's document is about to come: scripts run again."""
+        """Prepares for the next page's document: scripts run again."""
         if self._still:
             await self.cdp.send("Emulation.setScriptExecutionDisabled", {"value": False})
             self._still = False
 
     async def _later(self) -> None:
-        """Blank, when nobody wanted it for a while: what lies there costs nothing."""
+        """Blanks the tab if no page wanted it for a while, because a blank tab costs nothing."""
         await asyncio.sleep(SOON)
         self._blanking = True
         try:
@@ -626,14 +631,14 @@ class Tab:
             self._blanking = False
 
     async def close(self) -> None:
-        """Let go of it. Raises TimeoutError."""
+        """Closes the tab. Raises TimeoutError."""
         if self._blank is not None:
             self._blank.cancel()
         async with asyncio.timeout(END):
             await self.page.close()
 
     def listen(self, hears: dict[str, Callable[[Any], None]]) -> None:
-        """The page that has the tab hears these, too."""
+        """Adds the event handlers of the page that has the tab."""
         for name in hears:
             if name not in self._heard:
                 self._heard.add(name)
@@ -651,7 +656,7 @@ class Tab:
         if self.watch is not None:
             self.watch.paused(event)
             return
-        task = asyncio.ensure_future(self._refuse(event))  # a page that is over asks for nothing
+        task = asyncio.ensure_future(self._refuse(event))  # a finished page makes no requests
         self._sent.add(task)
         task.add_done_callback(self._sent.discard)
 

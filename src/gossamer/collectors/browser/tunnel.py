@@ -26,16 +26,17 @@ from gossamer.collectors.http.transfer import ca_bundle, proxy_of
 from gossamer.config.redaction import mask
 
 HEAD = 64 << 10
-"""Bytes of a head, and of a piece that is passed on."""
+"""The maximum number of bytes of a header section, and of a piece that is passed on."""
 TOWARDS = (404, 500, 502, 503, 504)
-"""Answers to CONNECT that may speak of the target."""
-_UNREACHED = (3, 4, 5, 6)  # RFC 1928 section 6: network, host, refused, too far
+"""Responses to CONNECT that may be about the target."""
+_UNREACHED = (3, 4, 5, 6)  # RFC 1928 section 6: network unreachable, host unreachable, refused, TTL expired
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class ProxyRefused(Exception):
-    """The proxy did not lead there. `blame`: `proxy`, or `path` where it or the host failed."""
+    """The proxy did not connect to the target. `blame`: `proxy`, or `path` if the path behind the proxy or
+    the host failed."""
 
     def __init__(self, detail: str, blame: str = "proxy") -> None:
         super().__init__(detail)
@@ -43,7 +44,7 @@ class ProxyRefused(Exception):
 
 
 class Upstream(NamedTuple):
-    """A proxy: `authority` is `host:port`."""
+    """A proxy. `authority` is `host:port`."""
 
     scheme: str
     authority: str
@@ -57,13 +58,13 @@ class Upstream(NamedTuple):
 
     @property
     def basic(self) -> bytes:
-        """The header by which it knows us, with the end of its line; nothing where nobody named a user."""
+        """The header line that authenticates us to the proxy, b"" without a user."""
         if not self.user:
             return b""
         return b"Proxy-Authorization: Basic " + b64encode(f"{self.user}:{self.password}".encode()) + b"\r\n"
 
     async def dial(self, address: str, ca_file: str | None, limit: int) -> Stream:
-        """A connection to it at its checked address. Raises OSError."""
+        """Opens a connection to the proxy at a checked address. Raises OSError."""
         host, _, port = self.authority.rpartition(":")
         if self.scheme != "https":
             return await asyncio.open_connection(address, int(port), limit=limit)
@@ -73,11 +74,8 @@ class Upstream(NamedTuple):
         )
 
     async def lead(self, stream: Stream, target: str, addresses: tuple[str, ...]) -> None:
-        """Make it lead to `host:port`, or to one of the host's checked addresses where it is not to look up
-        names.
-
-        Raises Refused, OSError, EOFError.
-        """
+        """Makes the proxy connect to `host:port`, or to one of the host's checked addresses if the proxy
+        shall not resolve names. Raises Refused, OSError, EOFError."""
         if self.http:
             await self._connect(stream, target)
             return
@@ -100,7 +98,7 @@ class Upstream(NamedTuple):
 
 
 def upstream(url: str) -> Upstream | None:
-    """The proxy of a URL, None where it is none that is used.
+    """Returns the proxy of a URL. None if it cannot be used.
 
     >>> upstream("http://joe:p%3Aw@proxy.example:3128")
     Upstream(scheme='http', authority='proxy.example:3128', user='joe', password='p:w')
@@ -116,11 +114,8 @@ def upstream(url: str) -> Upstream | None:
 async def whole(
     reader: asyncio.StreamReader, first: bytes, target: str, basic: bytes
 ) -> AsyncIterator[bytes]:
-    """What a browser sends over one connection to `host:port`, each request with the whole URL as an HTTP
-    proxy wants it.
-
-    Raises EOFError, ValueError for what is no request.
-    """
+    """Yields what a browser sends over one connection to `host:port`, with the full URL in each request line,
+    as an HTTP proxy expects. Raises EOFError, and ValueError for what is not a request."""
     while True:
         head = first + await _head(reader)
         first = b""
@@ -140,8 +135,8 @@ async def whole(
 
 
 async def _head(reader: asyncio.StreamReader) -> bytes:
-    """The lines of a request or answer, to the empty one. Raises EOFError, ValueError where they are too
-    long."""
+    """Returns the lines of a request or response up to the empty line. Raises EOFError, and ValueError if
+    they are too long."""
     try:
         return await reader.readuntil(b"\r\n\r\n")
     except asyncio.LimitOverrunError:
@@ -149,7 +144,7 @@ async def _head(reader: asyncio.StreamReader) -> bytes:
 
 
 async def _socks5(proxy: Upstream, stream: Stream, host: str, port: bytes) -> None:
-    """RFC 1928, with the user and password of RFC 1929."""
+    """Connects by SOCKS 5 (RFC 1928) with the user and password of RFC 1929."""
     reader, writer = stream
     writer.write(b"\x05\x02\x00\x02" if proxy.user else b"\x05\x01\x00")
     version, method = await reader.readexactly(2)
@@ -169,7 +164,7 @@ async def _socks5(proxy: Upstream, stream: Stream, host: str, port: bytes) -> No
 
 
 async def _socks4(proxy: Upstream, stream: Stream, host: str, port: bytes) -> None:
-    """SOCKS 4, and 4a with a name."""
+    """Connects by SOCKS 4, or 4a with a name."""
     reader, writer = stream
     user = proxy.user.encode() + b"\0"
     try:
@@ -187,7 +182,7 @@ async def _socks4(proxy: Upstream, stream: Stream, host: str, port: bytes) -> No
 
 
 def _place(host: str) -> bytes:
-    """A host as SOCKS 5 writes it."""
+    """Encodes a host for SOCKS 5."""
     try:
         place = ip_address(host)
     except ValueError:
@@ -197,12 +192,12 @@ def _place(host: str) -> bytes:
 
 
 CONNECT = 10.0
-"""Seconds that one address has to answer."""
+"""Seconds in which one address must answer."""
 PIECE = 64 << 10
 MOST = 256
-"""Connections at once."""
+"""The maximum number of connections at once."""
 OWN = ("connectivitycheck.gstatic.com",)
-"""Whom Chromium asks for itself: at a bad certificate, whether it is a hotel's."""
+"""Hosts that Chromium itself contacts, to find out whether a bad certificate is that of a captive portal."""
 _USUAL = (80, 443)
 _TLS = b"\x16"
 _UNKNOWN = re.compile(rb"HTTP/1\.[01] 407")
@@ -210,9 +205,9 @@ _NO, _FAILED, _REFUSED, _COMMAND = 1, 4, 2, 7
 
 
 class Tunnel:
-    """One context's way out, in turn one page's: `begin(room)` before it, then `got` bytes came. Without room
-    nothing is dialled. `proxy`: all goes through it; `ca_file`: whom one behind TLS must be vouched for by.
-    """
+    """The SOCKS proxy of one context, for one page at a time: call `begin(room)` before the page. Afterwards
+    `got` is the number of received bytes. Nothing is dialled when `room` is used up. `proxy`: everything
+    goes through it. `ca_file`: the trusted certificates for a proxy behind TLS."""
 
     def __init__(
         self, resolver: AddressResolver, proxy: Upstream | None = None, ca_file: str | None = None
@@ -224,20 +219,20 @@ class Tunnel:
         self.got = self._room = 0
         self.over = False
         self.refused: dict[str, Why] = {}
-        """Why authorities were not reached, since `begin`."""
+        """For each authority the reason why it was not reached, since `begin`."""
         self.blame: dict[str, str] = {}
-        """Who is to blame for that, through a proxy."""
+        """For each of them what failed: the proxy or the path."""
         self.addresses: dict[str, str] = {}
-        """The address dialled for each authority."""
+        """The address that was dialled for each authority."""
 
     @property
     def url(self) -> str:
-        """As a browser is told of it."""
+        """The URL that the browser is configured with."""
         assert self._server is not None
         return f"socks5://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def open(self) -> None:
-        """Listen, on loopback alone."""
+        """Listens on loopback only."""
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             if self._server is None or not self._server.is_serving():
@@ -245,24 +240,24 @@ class Tunnel:
             task = asyncio.ensure_future(self._serve(reader, writer))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-            # one that is ended before it began closes nothing itself
+            # a task that is cancelled before it started closes nothing itself
             task.add_done_callback(lambda _: writer.close())
             return None
 
         self._server = await asyncio.start_server(accept, "127.0.0.1", 0)
 
     def begin(self, room: int) -> None:
-        """A page begins, which may use `room` bytes."""
+        """Begins a page, which may use `room` bytes."""
         self.got, self._room, self.over = 0, room, False
         self.refused.clear()
         self.blame.clear()
 
     def end(self) -> None:
-        """No page: what is open may end, nothing new is dialled."""
+        """Ends the page. Open connections may finish, and no new ones are dialled."""
         self._room = 0
 
     async def close(self) -> None:
-        """End all connections."""
+        """Closes all connections."""
         if self._server is not None:
             self._server.close()
         for task in list(self._tasks):
@@ -270,7 +265,7 @@ class Tunnel:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, from the browser's greeting to its end."""
+        """Serves one connection of the browser."""
         self._open.add(writer)
         authority = ""
         try:
@@ -293,7 +288,8 @@ class Tunnel:
             writer.close()
 
     async def _checked(self, authority: str, writer: asyncio.StreamWriter) -> tuple[str, ...]:
-        """The addresses of `host:port` that may be dialled; none: the browser was told so."""
+        """Returns the addresses of `host:port` that may be dialled. If there are none, the browser was told
+        so."""
         name = known(authority)
         if not self._room or len(self._tasks) > MOST or name in OWN:
             writer.write(_reply(_NO))
@@ -325,8 +321,8 @@ class Tunnel:
     async def _through(
         self, proxy: Upstream, authority: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> tuple[Stream | None, AsyncIterator[bytes]]:
-        """The connection to the proxy, which leads there, and what is sent over it: by the first byte it is
-        TLS or plain HTTP."""
+        """Opens the connection through the proxy. Returns it and the data to send: the first byte shows
+        whether it is TLS or plain HTTP."""
         out, leads = _bytes(reader), False
         if not (addresses := await self._checked(authority, writer)):
             return None, out
@@ -363,8 +359,8 @@ class Tunnel:
     async def _join(
         self, authority: str, out: AsyncIterator[bytes], here: asyncio.StreamWriter, there: Stream
     ) -> None:
-        """Both ways, until one ends. A proxy that does not know us says so in place of the host: that is no
-        page of it."""
+        """Copies data in both directions until one ends. If a proxy refuses our credentials, that response
+        does not count as the host's page."""
         new = self.proxy is not None and self.proxy.http
 
         async def pour(data: AsyncIterator[bytes], writer: asyncio.StreamWriter, back: bool) -> None:
@@ -400,7 +396,7 @@ class Tunnel:
 
 
 def known(authority: str, *usual: int) -> str:
-    """An authority as it is written in URLs, which leave a usual port out.
+    """Returns an authority as URLs write it, without the default port.
 
     >>> known("e.com:443"), known("e.com:443", 80)
     ('e.com', 'e.com:443')
@@ -410,7 +406,7 @@ def known(authority: str, *usual: int) -> str:
 
 
 async def _bytes(reader: asyncio.StreamReader, first: bytes = b"") -> AsyncIterator[bytes]:
-    """All that comes."""
+    """Yields all received data."""
     if first:
         yield first
     while data := await reader.read(PIECE):
@@ -418,7 +414,8 @@ async def _bytes(reader: asyncio.StreamReader, first: bytes = b"") -> AsyncItera
 
 
 async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
-    """`host:port` that the browser wants, '' when it wants something else. Raises EOFError, ValueError."""
+    """Returns the `host:port` that the browser requests, '' if it requests something else. Raises EOFError,
+    ValueError."""
     version, methods = await reader.readexactly(2)
     await reader.readexactly(methods)
     if version != 5:

@@ -54,7 +54,8 @@ TOO_LARGE, WEIRD, STREAM, PROXY = (
 
 
 class Why(NamedTuple):
-    """Reason (a word of docs/glossary.md), one line for a person, whether asking again cannot help."""
+    """Why there is no page: the reason (a word of docs/glossary.md), one line of text, and whether a retry
+    cannot help."""
 
     reason: str
     detail: str
@@ -91,8 +92,8 @@ _DETAILS = {
 
 
 _UNREACHED = re.compile(r"SOCKS.*\((?:3|4|5|6)\)")
-"""Answers of a SOCKS server that speak of the target: network or host unreachable, refused, too far (RFC 1928
-section 6)."""
+"""Replies of a SOCKS server that are about the target: network unreachable, host unreachable, refused, TTL
+expired (RFC 1928 section 6)."""
 _OF_PROXY = (pycurl.E_COULDNT_RESOLVE_PROXY, pycurl.E_COULDNT_CONNECT)
 _OF_PATH = (
     pycurl.E_GOT_NOTHING,
@@ -108,8 +109,8 @@ _TUNNEL = re.compile(r"CONNECT tunnel failed, response (\d+)")
 
 
 def blame(code: int, text: str, connected: bool) -> str:
-    """Who is to blame for a transfer through a proxy that failed: `proxy`, `path` (it or the host), ''
-    (neither). `connected`: the proxy took the connection.
+    """Returns what failed in a transfer through a proxy: `proxy`, `path` (the path behind the proxy, or the
+    host), '' (neither). `connected`: the proxy accepted the connection.
 
     >>> blame(56, "CONNECT tunnel failed, response 407", True), blame(56, "CONNECT tunnel failed, response 502", True)
     ('proxy', 'path')
@@ -131,17 +132,17 @@ _UNCLEAR = (
     pycurl.E_FAILED_INIT,
     pycurl.E_OUT_OF_MEMORY,
 )
-"""Errors that a shortage of descriptors or memory may be behind, without a number of its own."""
+"""Errors that can be caused by a shortage of descriptors or memory, and have no error number of their own."""
 
 
 def shortage(code: int, number: int, address: str) -> str:
-    """What of its own this process was short of when a transfer to `address` failed before anything was sent,
-    '' when it was not that. `number`: the errno that curl kept, 0 for none.
+    """Returns the resource of this process whose shortage made a transfer to `address` fail before anything
+    was sent, '' if there was no shortage. `number`: the errno that curl kept, 0 for none.
 
     >>> shortage(pycurl.E_COULDNT_CONNECT, errno.ECONNREFUSED, "192.0.2.1")
     ''
     """
-    if number == errno.EADDRNOTAVAIL:  # without IPv6 on this machine each of its addresses gives that
+    if number == errno.EADDRNOTAVAIL:  # on a machine without IPv6, every IPv6 address gives this error
         return "" if ":" in address else OWN_LIMITS[number]
     if number in OWN_LIMITS and number != errno.EAGAIN:
         return OWN_LIMITS[number]
@@ -153,8 +154,8 @@ def shortage(code: int, number: int, address: str) -> str:
 
 
 def why(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> Why:
-    """What a curl error means. `problem`: what a callback of ours ended it for; `wire`: the limit on bytes;
-    `kind`: content type.
+    """Returns the meaning of a curl error. `problem`: the reason for which one of our callbacks ended the
+    transfer. `wire`: the limit in bytes. `kind`: the content type.
 
     >>> why(pycurl.E_GOT_NOTHING, "Empty reply from server", "", wire=1)
     Why(reason='reset', detail='the server closed the connection without an answer', final=False)
@@ -184,15 +185,16 @@ def why(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> Why
 
 
 MOST_ADDRESSES = 3
-"""Addresses of a host that are tried in one visit."""
+"""The maximum number of addresses of a host that are tried in one visit."""
 LATER_S = 1.0
-"""Seconds that a host rests after a request that could not be made for want of something of our own."""
+"""Seconds for which a host is left alone after a request failed for a shortage in this process."""
 _WEB = ("http://", "https://")
 _CONNECT = (pycurl.E_COULDNT_CONNECT, pycurl.E_OPERATION_TIMEDOUT)
 
 
 class CheckedAddresses(Protocol):
-    """Checked addresses in the order to try; none: refused, and why (`egress.resolver`)."""
+    """Checked addresses in the order in which to try them. If there are none, the host was refused, with the
+    reason (`egress.resolver`)."""
 
     @property
     def addresses(self) -> tuple[str, ...]: ...
@@ -207,15 +209,15 @@ class CheckedAddresses(Protocol):
 
 
 class AddressResolver(Protocol):
-    """The egress guard: `known` answers at once or not at all, `resolve` asks."""
+    """The egress guard. `known` returns cached addresses or None, `resolve` resolves the name."""
 
     def known(self, authority: str) -> CheckedAddresses | None: ...
     async def resolve(self, authority: str) -> CheckedAddresses: ...
 
 
 class Curls(NamedTuple):
-    """Whose libcurl does the work: pycurl's, or one with its face (`handles`). `honest`: our own headers go
-    with every request, also those that name us; else only those that come with it."""
+    """Which libcurl does the work: pycurl's, or one with the same interface. `honest`: our own headers, which
+    name us, are sent with every request. Otherwise only the headers of the request are sent."""
 
     name: str = "http"
     curl: Callable[[], Any] = pycurl.Curl
@@ -270,7 +272,7 @@ class HttpCollector:
             "Accept-Language": "en;q=0.9,*;q=0.5",
             "Accept-Encoding": "gzip, deflate, br;q=0.8, zstd;q=0.8",
         }
-        if not user_agent:  # and none of the client's
+        if not user_agent:  # and not the client's default
             del plain["User-Agent"]
         self._headers = {"Expect": ""} | (plain if curls.honest else {}) | dict(headers or {})
         self._lines = [line(name, value) for name, value in self._headers.items()]
@@ -351,7 +353,7 @@ class HttpCollector:
             self._give_back(transfer)
 
     async def close(self) -> None:
-        """End all transfers and connections."""
+        """Ends all transfers and closes all connections."""
         self._multi.close()
         for transfer in self._free:
             transfer.curl.close()
@@ -360,8 +362,8 @@ class HttpCollector:
     async def _by_turns(
         self, transfer: Transfer, authority: str, addresses: tuple[str, ...]
     ) -> tuple[int, str] | None:
-        """Dial one address after the other until one connects; nothing was sent to those before. The one is
-        remembered."""
+        """Dials one address after the other until one connects. Nothing was sent to those before. The
+        successful address is remembered."""
         better = self._better.get(authority)
         if better in addresses:
             addresses = (better, *(one for one in addresses if one != better))
@@ -397,7 +399,8 @@ class HttpCollector:
         return Failure(reason, detail, now, elapsed, final=final, sent=False, collector=self.name)
 
     def _short(self, what: str, now: float) -> Failure:
-        """This process ran short of something of its own: nothing was asked, and the fault is nobody else's."""
+        """Returns the failure for a shortage of a resource of this process: no request was made, and the host
+        is not to blame."""
         self._multi.keep_fewer()
         return Failure(
             "connect",
@@ -454,12 +457,12 @@ class HttpCollector:
         return None
 
     def _give_back(self, transfer: Transfer) -> None:
-        """Keep a handle for the next transfer; one with a method of its own is thrown away (connections are
-        the multi's)."""
+        """Keeps a handle for the next transfer. A handle with a method of its own is discarded (connections
+        belong to the multi handle)."""
         if transfer.changed or self._multi.closed:
             transfer.close()
             return
-        transfer.begin()  # a handle that waits holds no body
+        transfer.begin()  # an idle handle holds no body
         transfer.bounds = self._bounds
         if transfer.headed:
             transfer.headed = False

@@ -24,10 +24,10 @@ except ImportError as missing:
     raise ConfigError(f"the impersonated rung needs curl_cffi: {install('impersonated')}") from missing
 
 ERRORBUFFER, COPYPOSTFIELDS, POSTFIELDSIZE = 10010, 10165, 30120
-HTTPHEADER_ORDER, HTTP2_SETTINGS = 11030, 11006  # curl-impersonate's own
+HTTPHEADER_ORDER, HTTP2_SETTINGS = 11030, 11006  # options of curl-impersonate
 WRITEDATA, HEADERDATA, OPENSOCKETDATA, PREREQDATA = 10001, 10029, 10164, 10313
 M_SOCKETDATA, M_TIMERDATA = 10002, 10005
-_POINTER, _LARGE = 10_000, 30_000  # below: a long; from there on: curl_off_t
+_POINTER, _LARGE = 10_000, 30_000  # smaller option numbers take a long, larger ones a curl_off_t
 _DONE = 1
 
 
@@ -45,7 +45,8 @@ def _head(data: Any, size: int, count: int, me: Any) -> int:
 
 @ffi.callback("int(void*, int, void*)", error=-1)  # type: ignore[untyped-decorator]
 def _open(me: Any, purpose: int, address: Any) -> int:
-    """`struct curl_sockaddr`: four ints (family, kind, protocol, length), then the socket's address."""
+    """Opens a socket. `address` is a `struct curl_sockaddr`: four ints (family, type, protocol, length), then
+    the socket address."""
     family, kind, protocol, length = ffi.cast("int*", address)[0:4]
     raw = bytes(ffi.buffer(ffi.cast("char*", address) + 16, length))
     host = socket.inet_ntop(family, raw[8:24] if family == socket.AF_INET6 else raw[4:8])
@@ -53,7 +54,7 @@ def _open(me: Any, purpose: int, address: Any) -> int:
     made = ffi.from_handle(me).calls[pycurl.OPENSOCKETFUNCTION](purpose, (family, kind, protocol, place))
     try:
         return made if isinstance(made, int) else os.dup(made.fileno())
-    except OSError:  # short of descriptors: `failures.shortage` finds out
+    except OSError:  # out of descriptors, which `shortage` finds out
         return -1
 
 
@@ -84,8 +85,8 @@ _CALLBACKS = {
 
 
 class Curl:
-    """A transfer of the browser `target`; `http2`: its HTTP/2 settings where the target has others. Raises
-    ConfigError."""
+    """A transfer that looks like the browser `target`. `http2`: its HTTP/2 settings if they differ from the
+    target's. Raises ConfigError."""
 
     def __init__(self, target: str, http2: str = "") -> None:
         self.calls: dict[int, Callable[..., Any]] = {}
@@ -101,8 +102,8 @@ class Curl:
             self.setopt(HTTP2_SETTINGS, http2)
 
     def setopt(self, option: int, value: Any) -> None:
-        """An option by its number: a number, a text, a list of texts, None or (of callbacks) a callable.
-        Raises ValueError."""
+        """Sets an option by number: an int, text, a list of texts, None, or a callable for callbacks. Raises
+        ValueError."""
         if option in _CALLBACKS:
             self.calls[option] = value
             function, data = _CALLBACKS[option]
@@ -123,18 +124,18 @@ class Curl:
             self._set(option, ffi.new("char[]", value.encode() if isinstance(value, str) else value))
 
     def error(self) -> str:
-        """What curl says of the last transfer that failed."""
+        """Returns curl's message about the last failed transfer."""
         said: bytes = ffi.string(self._text)
         return said.decode("utf-8", "replace")
 
     def getinfo(self, what: int) -> float:
-        """A time in seconds, or (`OS_ERRNO`) a number, of the last transfer."""
+        """Returns a time in seconds, or a number (`OS_ERRNO`), of the last transfer."""
         out = ffi.new("long*" if what == pycurl.OS_ERRNO else "double*")
         lib.curl_easy_getinfo(self._easy, what, out)
         return float(out[0])
 
     def close(self) -> None:
-        """Let it go."""
+        """Frees the handle."""
         easy, self._easy = self._easy, None
         if easy is not None:
             lib.curl_easy_cleanup(easy)
@@ -149,16 +150,17 @@ class Curl:
             raise ValueError(f"curl refuses option {option} ({code})")
 
     def _keep_order(self, lines: Sequence[bytes]) -> None:
-        """Headers go out as they are given, `Connection` too, which curl would put last; `Name:` sends none."""
+        """Sends headers in the given order, including `Connection`, which curl would put last. `Name:`
+        suppresses a header."""
         names = [line.partition(b":")[0].rstrip(b";") for line in lines if not line.endswith(b":")]
-        # as Chromium has it, and Firefox
+        # in the order of Chromium and Firefox
         after = b"Connection" if b"Connection" in names[:2] else b"Content-Type"
         if b"Content-Type" in names:
             names.insert(names.index(after) + 1, b"Content-Length")
         self.setopt(HTTPHEADER_ORDER, b",".join([b"Host", *names]))
 
     def _set_list(self, option: int, texts: Sequence[str | bytes]) -> None:
-        """curl keeps no copy of a list: it lives until it is replaced."""
+        """Sets an option to a list. curl keeps no copy of a list, so the list lives until it is replaced."""
         new = ffi.NULL
         for text in texts:
             new = lib.curl_slist_append(new, text.encode() if isinstance(text, str) else text)
@@ -184,7 +186,7 @@ class CurlMulti:
             lib.curl_multi_setopt(self._multi, option, value)
 
     def setopt(self, option: int, value: Any) -> None:
-        """A number, or the callbacks for sockets and for the timer."""
+        """Sets a number, or the callbacks for sockets and for the timer."""
         if option in (pycurl.M_SOCKETFUNCTION, pycurl.M_TIMERFUNCTION):
             self.calls[option] = value
             value = _on_socket if option == pycurl.M_SOCKETFUNCTION else _on_timer
@@ -193,21 +195,21 @@ class CurlMulti:
         self._check(lib.curl_multi_setopt(self._multi, option, value))
 
     def add_handle(self, curl: Curl) -> None:
-        """Begin a transfer. Raises pycurl.error."""
+        """Begins a transfer. Raises pycurl.error."""
         self._check(lib.curl_multi_add_handle(self._multi, curl._easy))
         self._curls[_number(curl._easy)] = curl
 
     def remove_handle(self, curl: Curl) -> None:
-        """End a transfer, whether or not it is over."""
+        """Removes a transfer, whether or not it has finished."""
         if self._curls.pop(_number(curl._easy), None) is not None:
             lib.curl_multi_remove_handle(self._multi, curl._easy)
 
     def socket_action(self, fd: int, mask: int) -> None:
-        """A socket is ready, or (-1) the time has come. Raises pycurl.error."""
+        """Tells curl that a socket is ready, or (-1) that a timeout expired. Raises pycurl.error."""
         self._check(lib.curl_multi_socket_action(self._multi, fd, mask, self._left))
 
     def info_read(self, _most: int) -> tuple[int, list[Curl], list[tuple[Curl, int, str]]]:
-        """(0, transfers that came through, those that failed with curl's number and text)."""
+        """Returns (0, successful transfers, failed ones with curl's error number and text)."""
         fine: list[Curl] = []
         failed: list[tuple[Curl, int, str]] = []
         while (message := lib.curl_multi_info_read(self._multi, self._left)) != ffi.NULL:
@@ -221,7 +223,7 @@ class CurlMulti:
         return 0, fine, failed
 
     def close(self) -> None:
-        """End the connections."""
+        """Closes the connections."""
         if self._multi is not None:
             for curl in list(self._curls.values()):
                 self.remove_handle(curl)

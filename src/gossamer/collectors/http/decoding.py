@@ -1,5 +1,5 @@
-"""Content-codings (RFC 9110 section 8.4) undone under a limit: a bomb of 102 bytes may hold 64 MiB, so output
-is counted."""
+"""Decodes content codings (RFC 9110 section 8.4) up to a limit. A bomb of 102 bytes may contain 64 MiB, so
+the output is counted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 from isal import isal_zlib
 
 GZIP, ZLIB, RAW = 31, 15, -15
-BROKEN = cast(type[Exception], isal_zlib.error)  # its stub calls it an instance
+BROKEN = cast(type[Exception], isal_zlib.error)  # its type stub declares an instance
 PIECE = 16 << 10
 MOST_MEMBERS = 1000
 
@@ -18,7 +18,7 @@ class TooLarge(Exception):
 
 
 class BadCoding(Exception):
-    """Several codings on top of one another."""
+    """Several content codings are applied to a body."""
 
 
 def decode(body: bytes, coding: str, limit: int, *, cut: bool = False) -> bytes:
@@ -51,7 +51,7 @@ def decode(body: bytes, coding: str, limit: int, *, cut: bool = False) -> bytes:
 
 
 def _gzip(body: bytes, most: int) -> bytes:
-    """One call for the usual single member."""
+    """Decodes the usual single member in one call."""
     if body[:2] != b"\x1f\x8b":
         return body
     undo = isal_zlib.decompressobj(GZIP)
@@ -65,21 +65,21 @@ def _gzip(body: bytes, most: int) -> bytes:
 
 
 def _deflate(body: bytes, most: int) -> bytes:
-    """zlib as the RFC has it, or the raw stream that some servers send."""
+    """Decodes zlib as RFC 9110 requires, or the raw deflate stream that some servers send."""
     for window in (ZLIB, RAW):
         undo = isal_zlib.decompressobj(window)
         try:
             out: bytes = undo.decompress(body, most)
         except BROKEN:
             continue
-        # two plain bytes may pass for raw deflate: it has to come to its end, or to be worth it
+        # two plain bytes may look like raw deflate, so the stream must be complete, or longer than its input
         return out if undo.eof or len(out) >= (min(most, len(body)) if window == RAW else 1) else body
     return bytes(_pieces(body, ZLIB, most) or _pieces(body, RAW, most)) or body
 
 
 def _pieces(body: bytes, window: int, most: int) -> bytearray:
-    """A stream piece by piece: broken as far as it goes, several gzip members (RFC 1952 section 2.2) up to a
-    bound; linear."""
+    """Decodes a stream piece by piece: a broken one as far as possible, and several gzip members (RFC 1952
+    section 2.2) up to a limit. Takes linear time."""
     view, out, at = memoryview(body), bytearray(), 0
     for _ in range(MOST_MEMBERS):
         undo, began, start = isal_zlib.decompressobj(window), len(out), at
@@ -96,8 +96,8 @@ def _pieces(body: bytes, window: int, most: int) -> bytearray:
 
 
 def _last(view: memoryview, sound: int, window: int, out: bytearray, most: int, fine: int = 64) -> bytearray:
-    """A member again whose first `sound` bytes are good: what is behind them in small steps, at last byte by
-    byte."""
+    """Decodes a member again whose first `sound` bytes are good, and what follows in small steps, at the end
+    byte by byte."""
     undo, at, before = isal_zlib.decompressobj(window), 0, len(out)
     try:
         while at < len(view) and len(out) < most and not undo.eof:
@@ -129,7 +129,7 @@ def _brotli(body: bytes, most: int) -> bytes:
 
 
 def _zstd(body: bytes, most: int) -> bytes:
-    """Windows up to 8 MiB (RFC 9659)."""
+    """Decodes zstd with windows up to 8 MiB (RFC 9659)."""
     import zstandard
 
     out, size = [], 0

@@ -39,7 +39,7 @@ class Multi:
         self._armed = 0.0
 
     async def perform(self, curl: Any) -> tuple[int, str] | None:
-        """Run a transfer; None, or curl's error. When cancelled the handle is free again at once."""
+        """Runs a transfer. Returns None, or curl's error. When cancelled, the handle is free again at once."""
         if self.closed:
             return CLOSED
         if self._loop is None:
@@ -57,13 +57,13 @@ class Multi:
             raise
 
     def keep_fewer(self) -> None:
-        """Keep half as many connections open as before: the process is short of descriptors."""
+        """Halves the number of connections that are kept open, because the process is out of descriptors."""
         if not self.closed and self._connections > 1:
             self._connections //= 2
             self._multi.setopt(pycurl.M_MAXCONNECTS, self._connections)
 
     def close(self) -> None:
-        """End all transfers (they return `CLOSED`) and connections."""
+        """Ends all transfers (they return `CLOSED`) and closes all connections."""
         if self.closed:
             return
         self.closed = True
@@ -83,8 +83,8 @@ class Multi:
             self._set.close()
 
     def _on_socket(self, what: int, fd: int, _multi: Any, _data: Any) -> None:
-        """curl's wish for a socket. A closed socket leaves the epoll set by itself, perhaps before this is
-        called."""
+        """Handles curl's request to watch a socket. A closed socket leaves the epoll set by itself, perhaps
+        before this is called."""
         wants = _WANTS.get(what, 0)
         if not wants:
             self._forget(fd)
@@ -112,7 +112,7 @@ class Multi:
                 pass
 
     def _watch(self, fd: int, wants: int) -> None:
-        """Without epoll: readers and writers of the loop."""
+        """Watches a socket with the event loop's readers and writers, without epoll."""
         loop, before = self._loop, self._wants.pop(fd, 0)
         assert loop is not None
         if wants:
@@ -127,16 +127,16 @@ class Multi:
             loop.remove_writer(fd)
 
     def _ready(self) -> None:
-        """Sockets of the epoll set are ready."""
+        """Handles the ready sockets of the epoll set."""
         assert self._set is not None
         for fd, events in self._set.poll(0):
-            if fd in self._wants:  # an earlier one of this turn may have ended it
+            if fd in self._wants:  # an earlier event of this round may have closed it
                 self._act(fd, (events & 1 and 1) | (events & 4 and 2) | (events & 0x18 and 4), settle=False)
         self._settle()
 
     def _act(self, fd: int, mask: int, settle: bool = True) -> None:
-        """Let curl work on a socket. What curl cannot do is told to all who wait: nothing would wake them
-        again."""
+        """Lets curl work on a socket. If curl fails, all waiting transfers get the error, because nothing
+        else would wake them."""
         if self.closed:
             return
         try:
@@ -151,8 +151,8 @@ class Multi:
             self._settle()
 
     def _on_timer(self, milliseconds: int) -> None:
-        """curl wants to be woken, at the latest then: a timer that is armed for earlier is left, to wake it
-        too early is no harm."""
+        """Sets the timer at which curl wants to be woken. An earlier timer stays, because waking curl too
+        early does no harm."""
         if self.closed or milliseconds < 0 or self._loop is None:
             return
         if milliseconds == 0:
@@ -176,7 +176,7 @@ class Multi:
         self._act(pycurl.SOCKET_TIMEOUT, 0)
 
     def _settle(self) -> None:
-        """Hand out the transfers that are over."""
+        """Hands over the finished transfers."""
         more = 1
         while more:
             more, fine, failed = self._multi.info_read(1000)

@@ -36,12 +36,12 @@ from gossamer.model.page import Exchange, Headers, Spooled
 from gossamer.model.request import Request, split
 
 LONG = 200
-"""Bytes of a line that is not remembered."""
+"""The maximum number of bytes of a header line that is cached."""
 
 
 def parse(lines: list[bytes]) -> tuple[int, Headers]:
-    r"""Status, names (lower case) and values of the final head among the lines; trailers are left out (RFC
-    9110 section 6.5.1).
+    r"""Parses the final header section. Returns the status, the names (lower case) and the values. Trailers
+    are left out (RFC 9110 section 6.5.1).
 
     >>> parse([b"HTTP/1.1 100 \r\n", b"\r\n", b"HTTP/1.1 200 OK\r\n", b"A: b\r\n", b" c\r\n", b"\r\n", b"Late: x\r\n"])
     (200, [('a', 'b c')])
@@ -69,17 +69,17 @@ def parse(lines: list[bytes]) -> tuple[int, Headers]:
 
 
 def _read(line: bytes) -> tuple[str, str] | None:
-    """Name and value of a field line, None where it is none."""
+    """Returns the name and value of a field line. None if it is invalid."""
     name, colon, value = line.decode("latin-1").partition(":")
     return (name.strip().lower(), value.strip()) if colon else None
 
 
 _field = lru_cache(2048)(_read)
-"""Most lines of a server come with each of its answers."""
+"""Cached, because most header lines of a server come with each of its responses."""
 
 
 def final(lines: list[bytes]) -> bytes:
-    r"""The final head among the lines, as it came.
+    r"""Returns the final header section as received.
 
     >>> final([b"HTTP/1.1 100 \r\n", b"\r\n", b"HTTP/1.1 200 OK\r\n", b"A: b\r\n", b"\r\n", b"Late: x\r\n"])
     b'HTTP/1.1 200 OK\r\nA: b\r\n\r\n'
@@ -88,7 +88,7 @@ def final(lines: list[bytes]) -> bytes:
     """
     head = b"".join(lines)
     if 0 < head.find(b"\n\r\n") == len(head) - 3 and b"\n\n" not in head and head[:5] == b"HTTP/":
-        return head  # there is but one
+        return head  # there is only one
     heads: list[list[bytes]] = []
     for line in lines:
         if line[:5] == b"HTTP/" and (not heads or heads[-1][-1] in (b"\r\n", b"\n")):
@@ -99,12 +99,12 @@ def final(lines: list[bytes]) -> bytes:
 
 
 def content_type(headers: Headers) -> str:
-    """The content type in lower case, '' when there is none."""
+    """Returns the content type in lower case, '' if there is none."""
     return next((value.lower() for name, value in headers if name == "content-type"), "")
 
 
 def version(line: bytes) -> str:
-    r"""The HTTP version of a status line.
+    r"""Returns the HTTP version of a status line.
 
     >>> version(b"HTTP/1.1 200 OK\r\n"), version(b"HTTP/2 200 \r\n")
     ('1.1', '2')
@@ -116,18 +116,18 @@ PROXIES = "a proxy is SCHEME://HOST:PORT, SCHEME being http, https, socks5h, soc
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BAD_VALUE = re.compile(r"[\r\n\0]")
 _FRAMING = ("content-length", "transfer-encoding")
-"""Headers that say where a request ends: a wrong one would make the next request on a kept connection part of
-this one."""
+"""Headers that delimit a request. A wrong one would make the next request on a kept connection part of this
+one."""
 
 
 def sound(name: str, value: str) -> bool:
-    """Whether a header may be sent: its name a token, its value one line, and none that says where the
-    request ends."""
+    """Returns whether a header may be sent: its name is a token, its value one line, and it does not delimit
+    the request."""
     return bool(TOKEN.fullmatch(name)) and not _BAD_VALUE.search(value) and name.lower() not in _FRAMING
 
 
 def ca_bundle() -> str | None:
-    """The system's trusted certificates, else certifi's; None: curl's own default."""
+    """Returns the system's trusted certificates, otherwise certifi's. None: curl's own default."""
     import ssl
 
     paths = ssl.get_default_verify_paths()
@@ -147,8 +147,8 @@ def ca_bundle() -> str | None:
 
 
 def proxy_of(url: str) -> str | None:
-    """`host:port` of a proxy's URL, None where it is none that is used: `http`, `https` or socks, with its
-    port.
+    """Returns `host:port` of a proxy's URL. None if the URL cannot be used: it must be `http`, `https` or
+    socks, with a port.
 
     >>> proxy_of("http://user:secret@proxy.example:3128"), proxy_of("ftp://proxy.example:21"), proxy_of("http://proxy.example")
     ('proxy.example:3128', None, None)
@@ -162,7 +162,7 @@ def proxy_of(url: str) -> str | None:
 
 
 def line(name: str, value: str) -> bytes:
-    """A header as curl wants it: latin-1 where that can say it, else UTF-8; `name;` sends an empty value.
+    """Encodes a header for curl: in latin-1 if possible, otherwise in UTF-8. `name;` sends an empty value.
 
     >>> line("X-Name", "Zoë"), line("X-Empty", "")
     (b'X-Name: Zo\\xeb', b'X-Empty;')
@@ -175,8 +175,8 @@ def line(name: str, value: str) -> bytes:
 
 
 def sent(request: Request, lines: Sequence[bytes], version: str, through: bool = False) -> bytes:
-    r"""A request as curl writes it for these lines: its head, then its body. `through`: an HTTP proxy is told
-    the whole URL.
+    r"""Returns the request as curl writes it for these lines: header section, then body. `through`: the
+    request line has the full URL, for an HTTP proxy.
 
     >>> sent(Request("http://e.com/a"), [b"A: b", b"Expect:", b"C;"], "1.1")
     b'GET /a HTTP/1.1\r\nHost: e.com\r\nA: b\r\nC:\r\n\r\n'
@@ -201,34 +201,37 @@ def sent(request: Request, lines: Sequence[bytes], version: str, through: bool =
 
 @lru_cache(maxsize=256)
 def _told(lines: tuple[bytes, ...]) -> tuple[list[bytes], frozenset[bytes]]:
-    """The lines as curl writes them, secrets masked, and their names: most requests of a crawl have the same."""
+    """Returns the lines as curl writes them with secrets masked, and their names. Cached, because most
+    requests of a crawl have the same."""
     said = [_said(one) for one in lines if one.rstrip()[-1:] != b":"]
     names = frozenset(one.partition(b":")[0].lower() for one in said)
     return [mask_head(one) for one in said], names
 
 
 def _said(one: bytes) -> bytes:
-    """A line as curl writes it: `name;` is a header without a value, and `Connection` it writes itself."""
+    """Returns a line as curl writes it: `name;` is a header without a value, and curl writes `Connection`
+    itself."""
     if one.endswith(b";") and b":" not in one:
         return one[:-1] + b":"
     return b"C" + one[1:] if one[:11] == b"connection:" else one
 
 
 SMALL = 256 << 10
-"""Bytes of a file that stay in memory."""
+"""The maximum number of bytes of a file that stay in memory."""
 SLOWEST = 256 << 10
-"""Bytes a second that a file must come at, where it takes longer than a page may."""
+"""The minimum number of bytes per second for a file that takes longer than a page may."""
 MOST_PIECES = 200_000
-"""Pieces of a body, and one more for each KiB."""
+"""The maximum number of pieces of a body, and one more per KiB."""
 
 
 class Spool:
-    """The body of one file. `most`: bytes; `folder`: where a large one lies meanwhile."""
+    """The body of one file. `most`: maximum number of bytes. `folder`: where a large body is stored
+    meanwhile."""
 
     def __init__(self, rule: FileRule, most: int, folder: str) -> None:
         self.most, self._rule, self._folder = rule.size or most, rule, folder
         self.coded = False
-        """What comes has a content-coding: its first bytes show nothing."""
+        """Whether the body has a content coding, so that its first bytes do not show its type."""
         self._begin()
 
     def _begin(self) -> None:
@@ -236,7 +239,7 @@ class Spool:
         self._file: Any = tempfile.SpooledTemporaryFile(max_size=SMALL, dir=self._folder)  # noqa: SIM115 - it outlives this
 
     def write(self, data: bytes, declared: str | None) -> str:
-        """Take a piece; the word of what ends the transfer, or ''."""
+        """Writes a piece. Returns the reason for which the transfer must end, or ''."""
         before = self.size
         self.size += len(data)
         self._pieces += 1
@@ -253,24 +256,24 @@ class Spool:
         return ""
 
     def again(self, body: bytes) -> None:
-        """Its content is another: without its coding."""
+        """Replaces the content by the decoded body."""
         self._file.close()
         self._begin()
         self.write(body, None)
 
     def read(self) -> bytes:
-        """All of it."""
+        """Returns the whole body."""
         self._file.seek(0)
         data: bytes = self._file.read()
         return data
 
     def end(self) -> Spooled:
-        """What came; the file is the caller's."""
+        """Returns the result. Its file belongs to the caller."""
         file, self._file = self._file, None
         return Spooled(file, self.size, self._hash.hexdigest())
 
     def drop(self) -> None:
-        """Nobody wants what came."""
+        """Discards the body."""
         if self._file is not None:
             self._file.close()
 
@@ -278,11 +281,9 @@ class Spool:
 def whole(
     spool: Spool | None, body: bytes, coding: str, most: int, *, cut: bool
 ) -> tuple[bytes, Spooled | None]:
-    """A body without its content-coding: itself, or the first bytes of a spool and what lies there. Raises
-    TooLarge, BadCoding.
-
-    A spool that is coded is decoded in memory, and so bounded as pages are.
-    """
+    """Returns a body without its content coding: itself, or the first bytes of a spooled body and where it is
+    stored. A spooled body with a content coding is decoded in memory, and therefore limited. Raises
+    TooLarge, BadCoding."""
     if spool is None:
         return decode(body, coding, most, cut=cut), None
     if coding:
@@ -294,10 +295,10 @@ def whole(
 
 MOST_HEADER_LINES, MOST_HEADER_BYTES, MOST_CHUNKS = 100, 64 << 10, 200_000
 DRAINED, ERROR = 64 << 10, 1 << 20
-"""Bytes of the body that are read of a redirect (for the sake of the connection) and of an error (for the
-block detectors)."""
+"""The number of bytes that are read of a redirect's body (so that the connection can be reused) and of an
+error's body (for the block detectors)."""
 SUPPRESS_CONNECT_HEADERS = 265
-"""curl's option for which pycurl has no name: the proxy's own answer is none of the site's."""
+"""curl's option for which pycurl has no name. The proxy's own response is not the site's."""
 _OK: int = pycurl.PREREQFUNC_OK
 _ABORT: int = pycurl.PREREQFUNC_ABORT
 _REPEATABLE = ("GET", "HEAD", "OPTIONS")
@@ -316,11 +317,11 @@ ACCEPT = (
     "application/gzip",
     "application/x-gzip",
 )
-"""Beginnings of content types that are read; a page without one is read, too."""
+"""Prefixes of content types that are read. A page without a content type is read, too."""
 
 
 class Bounds(msgspec.Struct, frozen=True):
-    """What a body may be. `wire`: bytes as received; `truncate`: what is longer is cut, not refused."""
+    """Limits of a body. `wire`: bytes as received. `truncate`: a longer body is cut, not refused."""
 
     wire: int
     accept: Callable[[str], bool] | None = None
@@ -328,8 +329,8 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 class Dialled:
-    """A new socket on its way to curl, which takes a duplicate of its descriptor: ours ends as soon as curl
-    has looked at it."""
+    """A new socket for curl, which takes a duplicate of its descriptor. Ours is closed as soon as curl has
+    taken it."""
 
     __slots__ = ("socket",)
 
@@ -337,7 +338,7 @@ class Dialled:
         self.socket = made
 
     def fileno(self) -> int:
-        """Its descriptor."""
+        """Returns its descriptor."""
         return self.socket.fileno()
 
     def __del__(self) -> None:
@@ -345,8 +346,8 @@ class Dialled:
 
 
 class Transfer:
-    """One reusable curl handle. `problem` is the word of what one of the callbacks ended the transfer for;
-    `short`: what of its own this process had too little of to make a socket."""
+    """One reusable curl handle. `problem`: the reason for which one of the callbacks ended the transfer.
+    `short`: the resource that this process lacked for a socket."""
 
     __slots__ = (
         "allowed",
@@ -372,26 +373,26 @@ class Transfer:
     )
 
     def __init__(self, bounds: Bounds, made: Callable[[], Any] = pycurl.Curl) -> None:
-        """`made`: curl's handle, pycurl's or one with its face (`handles`)."""
+        """`made`: creates curl's handle, pycurl's or one with the same interface."""
         self.curl, self.bounds = made(), bounds
         self.pin, self.proxy, self.changed, self.headed, self.tries = "", "", False, False, 2
         self.allowed: tuple[str, ...] = ()
         self.asked: list[bytes] = []
-        """Header lines that go out."""
+        """Header lines that are sent."""
         self.lines: list[bytes] = []
         self.spool: Spool | None = None
-        """Where the body of a good answer goes instead, of a file."""
+        """Receives the body of a successful response instead, if a file is fetched."""
         self.begin()
         curl = self.curl
         curl.setopt(pycurl.WRITEFUNCTION, self.body)
         curl.setopt(
             pycurl.HEADERFUNCTION, self.lines.append
-        )  # no code of ours per line: curl ends it at 300 KiB or 5,000 lines
+        )  # no Python code runs per line: curl stops at 300 KiB or 5,000 lines
         curl.setopt(pycurl.OPENSOCKETFUNCTION, self.open)
         curl.setopt(pycurl.PREREQFUNCTION, self.before)
 
     def begin(self) -> None:
-        """Forget the transfer before."""
+        """Resets the state of the previous transfer."""
         self.lines.clear()
         self.chunks: list[bytes] = []
         self.headers: Headers | None = None
@@ -400,7 +401,7 @@ class Transfer:
         self.problem = self.short = ""
 
     def dial(self, address: str) -> None:
-        """Pin the transfer to a checked address."""
+        """Pins the transfer to a checked address."""
         if address != self.pin:
             self.pin, self.allowed = address, (address,)
             self.curl.setopt(pycurl.CONNECT_TO, [f"::[{address}]:" if ":" in address else f"::{address}:"])
@@ -418,10 +419,10 @@ class Transfer:
         name, _, port = authority.rpartition(":")
         places = ",".join(f"[{one}]" if ":" in one else one for one in addresses)
         curl = self.curl
-        if proxy.startswith("https:"):  # its certificate is in its name
+        if proxy.startswith("https:"):  # its certificate contains its name
             curl.setopt(pycurl.PROXY, proxy)
             curl.setopt(pycurl.RESOLVE, [f"{name.strip('[]')}:{port}:{places}"])
-        else:  # connections are kept by the proxy's name, and not by its user: each has a name of its own
+        else:  # connections are reused by the proxy's name and not by its user, so each user gets a name of its own
             own = f"p{blake2b(proxy.encode(), digest_size=12).hexdigest()}"
             scheme, _, rest = proxy.partition("://")
             user, at, _ = rest.rpartition("@")
@@ -435,9 +436,8 @@ class Transfer:
         curl.setopt(SUPPRESS_CONNECT_HEADERS, 1)
 
     def to(self, request: Request, most: int, folder: str | None, total: float) -> None:
-        """It is for a file: any content type, and the body of a good answer into a spool in `folder`, where
-        there is one. The handle serves no other transfer.
-        """
+        """Prepares the handle for a file: any content type, and the body of a successful response goes into a
+        spool in `folder`, if given. The handle serves no other transfer."""
         self.changed, self.bounds = True, Bounds(most)
         if folder is not None:
             self.spool = Spool(rule_of(request), most, folder)
@@ -445,15 +445,14 @@ class Transfer:
             self.curl.setopt(pycurl.TIMEOUT_MS, round(1000 * max(total, self.spool.most / SLOWEST)))
 
     def close(self) -> None:
-        """Let the handle go, and what it was to keep."""
+        """Frees the handle and discards its spool."""
         self.curl.close()
         if self.spool is not None:
             self.spool.drop()
 
     def meant_for(self, method: str, body: str | None) -> None:
-        """A method or a body of its own. Only what is safe to repeat may be sent again when a kept connection
-        turns out to be closed; the rest gets a new connection.
-        """
+        """Sets a method or a body. Only safe requests may be sent again if a kept connection turns out to be
+        closed. Others get a new connection."""
         self.changed = True
         curl = self.curl
         if body is not None:
@@ -466,7 +465,8 @@ class Transfer:
             curl.setopt(pycurl.FRESH_CONNECT, 1)
 
     def open(self, _purpose: int, address: tuple[int, int, int, tuple[str, int]]) -> Dialled | int:
-        """The second lock: only a checked address is dialled."""
+        """Opens a socket for curl. This is the second check of the egress guard: only a checked address is
+        dialled."""
         family, kind, protocol, place = address
         if place[0] not in self.allowed:
             self.problem = "private"
@@ -480,7 +480,8 @@ class Transfer:
             return lacked
 
     def before(self, there: str, _here: str, _port: int, _local: int) -> int:
-        """Called when the request is about to go out, also on a kept connection and when curl sends it again."""
+        """Called when the request is about to be sent, also on a kept connection and when curl sends it
+        again."""
         if there not in self.allowed:
             self.problem = "private"
         elif self.sent >= self.tries:
@@ -492,7 +493,8 @@ class Transfer:
         return _ABORT
 
     def body(self, data: bytes) -> int | None:
-        """A piece of the body: the first one meets the gates of size and content type, all are counted."""
+        """Handles a piece of the body. The first piece passes the checks of size and content type, and all
+        pieces are counted."""
         if not self.most:
             self.most, self.problem = self._first()
             if self.problem:
@@ -508,13 +510,13 @@ class Transfer:
         return None
 
     def head(self) -> Headers:
-        """The headers of the final answer."""
+        """The headers of the final response."""
         if self.headers is None:
             self.code, self.headers = parse(self.lines)
         return self.headers
 
     def overlong(self) -> bool:
-        """Whether the headers are over the bounds."""
+        """Whether the headers are longer than allowed."""
         return len(self.lines) > MOST_HEADER_LINES + 2 or sum(map(len, self.lines)) > MOST_HEADER_BYTES
 
     def cut(self) -> bool:
@@ -522,12 +524,12 @@ class Transfer:
         return self.problem in ("too-large", "chunks") and (self.bounds.truncate or self.status() >= 300)
 
     def status(self) -> int:
-        """Status of the final answer, or of the last interim one; 0 before there is one."""
+        """The status of the final response, or of the last interim one. 0 before there is one."""
         self.head()
         return self.code
 
     def _first(self) -> tuple[int, str]:
-        """How many bytes the body may have, and why it is not read at all."""
+        """Returns how many bytes the body may have, and why it is not read at all."""
         if self.overlong():
             return 0, "headers"
         status, bounds = self.status(), self.bounds
@@ -545,16 +547,17 @@ class Transfer:
 
 
 def gate(accept: tuple[str, ...]) -> Callable[[str], bool]:
-    """Whether a content type is one of those, or none is said."""
+    """Returns a function that says whether a content type is accepted. A missing one is."""
     return lambda kind: not kind or kind.startswith(accept) or "+xml" in kind or "+json" in kind
 
 
 def exchange(transfer: Transfer, request: Request, version: str, body: bytes) -> Exchange:
-    """What went over the wire in a transfer that came through; `body` as received."""
+    """Returns what was sent and received in a successful transfer. `body` as received."""
     asked = sent(request, transfer.asked, version, transfer.proxy.startswith("http"))
     return Exchange(asked, final(transfer.lines), body)
 
 
 def lag(transfer: Transfer, elapsed: float) -> float:
-    """Seconds between the start of a collect, `elapsed` ago, and its request going out."""
+    """Returns the seconds between the start of a collect, `elapsed` seconds ago, and the sending of its
+    request."""
     return max(0.0, transfer.sent_at - (time.perf_counter() - elapsed)) if transfer.sent else 0.0
