@@ -1,13 +1,13 @@
-"""An HTTP cache for development: each answer is fetched once, then replayed (`--cache DIR`).
+"""An HTTP cache for development (`--cache DIR`): each response is fetched once, then replayed.
 
-A file's name is a hash of what was asked for and nothing else; a file that is not whole is fetched again.
-Only answers that stay are kept: no failure, no 5xx, 408, 425 or 429, no block. Processes may share the
-folder: files are written aside and renamed.
+A file's name is a hash of the request. An incomplete file is fetched again. Only permanent responses are
+stored: no failures, no 5xx, 408, 425 or 429, no blocks. Several processes may share the folder, because files
+are written under another name and then renamed.
 
-Credentials that people give tell answers apart by value. Cookies that sites set do so by name alone: their
-values change with each answer and each hour, and a crawl that ran an hour ago would be fetched anew. What
-somebody who is logged in gets (`session=` of a site) is not kept. A page that redirects to itself (to set a
-cookie) is kept as two answers.
+Responses are separated by the values of credentials that the user configured. Cookies that sites set count by
+name only, because their values change with each response, and a crawl that ran an hour ago would be fetched
+again. Responses for a logged-in account (`session=` of a site) are not stored. A page that redirects to
+itself (to set a cookie) is stored as two responses.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ _unpack = msgspec.msgpack.Decoder(_Entry).decode
 
 
 class CacheCollector:
-    """Replays what the folder has, asks `inner` for the rest. `given`: the headers of a request that people
-    gave; without it all count as given; `worth`: whether an answer may be kept; `apart`: answers of another
-    kind, kept by themselves. Raises ConfigError when the folder cannot be used."""
+    """Returns responses from the folder, and asks `inner` for the rest. `given`: the headers of a request
+    that the user configured; without it all headers count as configured. `worth`: returns whether a
+    response may be stored. `apart`: separates responses of another kind. Raises ConfigError if the folder
+    cannot be used."""
 
     name = "cache"
 
@@ -82,15 +83,15 @@ class CacheCollector:
     async def collect(
         self, request: Request, headers: dict[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """The kept answer (its `fetched_at` is when it was fetched), else a fetched one, which is kept when
-        it is final."""
+        """Returns the stored response (`fetched_at` is when it was fetched), otherwise a fetched one, which
+        is stored if it is final."""
         if guise is not None and guise.member:
             return await self._inner.collect(request, headers, guise)
         began = time.perf_counter()
         key = digest(
             request, headers, headers if self._given is None else self._given(request), guise, self._apart
         )
-        if key in self._bounced:  # its answer led back here
+        if key in self._bounced:  # its response redirected to itself
             del self._bounced[key]
             key = hashlib.blake2b(key, digest_size=24).digest()
         entry = self._read(key)
@@ -122,7 +123,7 @@ class CacheCollector:
         return result
 
     def _note(self, key: bytes, url: str, status: int, headers: Headers) -> None:
-        """Remember a redirect to itself: asked for again, it is another question."""
+        """Remembers a redirect to the same URL. The next request for the URL gets another response."""
         target = (
             next((value for name, value in headers if name == "location"), None)
             if 300 <= status < 400
@@ -134,14 +135,14 @@ class CacheCollector:
                 del self._bounced[next(iter(self._bounced))]
 
     async def close(self) -> None:
-        """Close the inner collector and the folder."""
+        """Closes the inner collector and the folder."""
         if self._root >= 0:
             os.close(self._root)
             self._root = -1
         await self._inner.close()
 
     def _read(self, key: bytes) -> _Entry | None:
-        """The whole entry of a key, None when there is none or when it is damaged."""
+        """Returns the complete entry of a key. None if there is none, or if it is damaged."""
         name = key.hex()
         try:
             with _folder(self._root, name[:2]) as folder:
@@ -162,7 +163,8 @@ class CacheCollector:
         return entry if entry.key == key else None
 
     def _write(self, key: bytes, page: Page) -> None:
-        """Keep a page; a disk that is full or a folder that went away leaves it unkept, the crawl goes on."""
+        """Stores a page. If the disk is full or the folder is gone, the page is not stored and the crawl
+        continues."""
         packed = _pack(
             _Entry(
                 key,
@@ -210,9 +212,8 @@ def digest(
     guise: Guise | None = None,
     apart: str = "",
 ) -> bytes:
-    """What tells answers apart: method, URL, body, given headers that carry credentials (hashed, so none is
-    on the disk), and the names of all cookies that are sent; and whether it was a browser that asked,
-    whichever.
+    """Returns a hash of what distinguishes responses: method, URL, body, configured headers that carry
+    credentials (hashed, so that none is on disk), and the names of all cookies.
 
     >>> one, other = {"Cookie": "a=1"}, {"Cookie": "a=2"}
     >>> digest(Request("http://e.com/"), one, {}) == digest(Request("http://e.com/"), other, {})
@@ -233,7 +234,7 @@ def digest(
 
 @contextmanager
 def _folder(root: int, name: str) -> Iterator[int]:
-    """A folder directly below the root, no link."""
+    """Opens a folder directly below the root. A link is refused."""
     fd = os.open(name, _FOLDER, dir_fd=root)
     try:
         yield fd

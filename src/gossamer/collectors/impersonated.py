@@ -1,9 +1,9 @@
-"""The impersonated rung: HTTP with the TLS and HTTP/2 fingerprint of a browser, behind the same guard and
-bounds as the plain one.
+"""The impersonated rung: HTTP with the TLS and HTTP/2 fingerprint of a browser, with the same egress guard
+and limits as the plain rung.
 
-Each browser and session has connections of its own (a pool), so that no connection, TLS ticket or kept answer
-to a name ever shows two visitors to be one. Headers come with the request, whole and in the browser's order
-(`identity.browsers`); none is added here.
+Each browser and session has a connection pool of its own, so that no connection, TLS ticket or cached name
+links two visitors. The headers come with the request, complete and in the browser's order
+(`identity.browsers`). None is added here.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 
 POOLS = 64
-"""Pools that are kept with nothing to do; a browser that comes back after that connects anew."""
+"""The number of idle pools that are kept. After that, a browser that returns connects again."""
 
 
 class ImpersonatedCollector:
-    """Collects as the browser of each guise. `options`: those of `HttpCollector`. Raises ConfigError without
-    curl_cffi."""
+    """Collects with the fingerprint of each guise's browser. `options`: those of `HttpCollector`. Raises
+    ConfigError without curl_cffi."""
 
     name = "impersonated"
 
@@ -41,8 +41,8 @@ class ImpersonatedCollector:
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Fetch one URL, no redirect followed, as the guise says: without one a surprise, for there is no
-        other way to go."""
+        """Fetches one URL with the guise's fingerprint. Redirects are not followed. A missing guise is a bug,
+        because the request could not be made in another way."""
         if guise is None or not guise.target:
             raise ValueError("the impersonated rung is asked for without a browser")
         pool = await self._pool(guise)
@@ -56,13 +56,13 @@ class ImpersonatedCollector:
                 del self._busy[pool]
 
     async def close(self) -> None:
-        """End all transfers and connections."""
+        """Ends all transfers and closes all connections."""
         while self._pools:
             await self._pools.popitem()[1].close()
 
     async def _pool(self, guise: Guise) -> HttpCollector:
-        """The connections of this browser and session; those through different proxies curl keeps apart by
-        itself."""
+        """Returns the connections of this browser and session. curl itself separates those through different
+        proxies."""
         key = (guise.browser, guise.target, guise.session)
         pool = self._pools.get(key)
         if pool is None:

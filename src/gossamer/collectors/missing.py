@@ -1,4 +1,4 @@
-"""What stands for a collector that is not installed."""
+"""A placeholder for a collector that is not installed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from gossamer.model.request import Request
 
 
 class Missing:
-    """Stands for a collector that is not installed, where a request alone asks for its rung: it refuses, and
-    says why."""
+    """Takes the place of a collector that is not installed, if only single requests ask for its rung. It
+    fails such a request with the reason."""
 
     name = "none"
 
@@ -22,8 +22,8 @@ class Missing:
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Why not."""
+        """Returns the failure."""
         return Failure("filter", self._why, time.time(), 0.0, final=True, collector=self.name, sent=False)
 
     async def close(self) -> None:
-        """Nothing to let go."""
+        """Does nothing."""

@@ -1,4 +1,4 @@
-"""Whether somebody listens: a connection to a checked address, made and ended."""
+"""Checks whether a server accepts connections."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from gossamer.collectors.http.collector import AddressResolver
 
 
 async def reach(resolver: AddressResolver, authority: str, patience: float = 5.0) -> float | None:
-    """Seconds until `host:port` took a connection; None when it did not, or its address may not be dialled."""
+    """Returns the seconds until `host:port` accepted a connection. None if it did not, or if its address may
+    not be dialled."""
     began = time.perf_counter()
     try:
         async with asyncio.timeout(patience):

@@ -1,7 +1,7 @@
-"""Pages replayed without a network: from a dict, a folder, a file, a WARC; also the double in tests.
+"""Replays pages without a network: from a dict, a folder, a file or a WARC. Also the test double.
 
-A URL that is not there is a page with status 404, so a crawl of an archive ends as one of a web would.
-Nothing is resolved or dialled, so nothing is private here; sizes are bounded as on the road.
+A URL without a stored response is a page with status 404, so a crawl of an archive ends like one of the web.
+No name is resolved and no address dialled, so no host counts as private. Sizes are limited as in a crawl.
 """
 
 from __future__ import annotations
@@ -134,12 +134,12 @@ class ArchiveCollector:
 def archive_collector(
     path: str, *, base: str | None = None, wire: int = WIRE, decoded: int = DECODED, truncate: bool = False
 ) -> ArchiveCollector:
-    """A collector for what the path is: a WARC (`.warc`, `.warc.gz`, a file that begins like one, or a folder
-    of them), a folder of plain objects (`kept`), a folder of pages, a single file.
+    """Returns a collector for a path: a WARC (`.warc`, `.warc.gz`, a file that begins like one, or a folder
+    of them), an object archive, a folder of pages, or a single file.
 
-    A folder is a mirror as `wget -r` leaves it, `HOST[:PORT]/PATH`; with `base` it is the site under that
-    URL. A single file is the answer for `base`, else for the first URL that is asked for. Sizes in bytes.
-    Raises ConfigError when it cannot be read.
+    A folder of pages is a mirror as `wget -r` writes it, `HOST[:PORT]/PATH`. With `base` it is the site at
+    that URL. A single file is the response for `base`, otherwise for the first URL that is requested. Sizes
+    in bytes. Raises ConfigError if the path cannot be read.
     """
     if "://" in path:
         raise ConfigError(

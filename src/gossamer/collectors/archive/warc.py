@@ -1,11 +1,10 @@
-"""A WARC as a stream of records: of the plain file, or member by member.
+"""Reads WARC files (ISO 28500), plain or compressed, and finds their records by URL. Opening builds an index
+of offsets, and a record is read when it is requested.
 
-WARC files (ISO 28500) by URL: an index of offsets is built on open, a record is read when it is asked for.
-
-`.warc` and `.warc.gz`; one gzip member a record is quick, several in one member are found, too, at the price
-of reading the member up to them. What is broken is skipped and named in `Warc.skipped`; reading goes on at
-the next record that is whole. An index (CDXJ) that gossamer finished beside a file is taken instead of
-reading all of it.
+A file with one gzip member per record is fast to read. Several records in one member are found too, at the
+cost of reading the member up to them. Broken records are skipped and listed in `skipped`, and reading
+continues at the next complete record. If gossamer has written an index (CDXJ) beside a file completely, the
+index is used instead of reading the file.
 """
 
 from __future__ import annotations

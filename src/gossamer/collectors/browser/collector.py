@@ -1,10 +1,10 @@
-"""The browser rung: a page as Chromium has it after its scripts ran, behind the same guard as the other
-rungs.
+"""The browser rung: a page as it is in the browser after its scripts ran, with the same egress guard as the
+other rungs.
 
-All that the browser sends goes through a tunnel of ours (`tunnel`), so that names are resolved, checked and
-pinned here. Contexts are kept by registered domain, each with cookies, cache and connections of its own. A
-browser that hangs or dies is replaced: its pages are failures that are tried again. Robots rules and delays
-hold for the page itself; what it loads, it loads as a visitor's would.
+All traffic of the browser goes through our tunnel (`tunnel`), which resolves, checks and pins names. Contexts
+are kept per registered domain, each with its own cookies, cache and connections. A browser that hangs or dies
+is replaced, and its pages are failures that are retried. Robots rules and delays apply to the page itself.
+The resources of the page are loaded as for a visitor.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ ROOM = 4
 
 
 class BrowserCollector:
-    """Collects by Chromium. `program`: its path, None: found on PATH; `agent`: the user agent, None: that of
-    the identity which it wears; `render`: host -> how its pages are rendered; `domain`: host -> registered
-    domain; `pages` at once; `total` seconds a page; `wire`: bytes of a body; `recycle`: pages of a browser;
-    `ca_file`: trusted for proxies behind TLS; `folder`: for pictures; `worn`: how a browser's name is worn;
-    `country`: of a proxy's URL. Raises ConfigError where the browser or Playwright is missing."""
+    """Collects with a browser. `program`: its path, None to search PATH. `agent`: the user agent, None for
+    that of the identity. `render`: returns how a host's pages are rendered. `domain`: returns a host's
+    registered domain. `pages`: concurrent pages. `total`: seconds per page. `wire`: maximum number of body
+    bytes. `recycle`: pages per browser process. `ca_file`: trusted certificates for proxies behind TLS.
+    `folder`: for screenshots. `worn`: returns how a browser's name is shown. `country`: returns the country
+    of a proxy's URL. Raises ConfigError if the browser or Playwright is missing."""
 
     name = "browser"
 

@@ -1,11 +1,10 @@
-"""A Firefox of ours and WebDriver BiDi to it: one process with an empty profile, commands and events over a
-WebSocket on loopback.
+"""Controls Firefox by WebDriver BiDi: one process with an empty profile, commands and events over a WebSocket
+on loopback.
 
-A page in Firefox: its tab, its main document watched over, its load and what is read of it. What `tab`,
-`watching` and `rendering` are in Chromium; steps, pictures and captured answers are not there.
-
-A running Firefox behind the same seam as Chromium: user contexts, each with our tunnel as its proxy, and
-their cookies."""
+It has the same interface as Chromium: user contexts with their cookies and our tunnel as their proxy, tabs,
+the watch over the main document, loading and reading. Steps, screenshots and captured responses are not
+supported.
+"""
 
 from __future__ import annotations
 

@@ -1,18 +1,15 @@
-"""The document of a tab with what its frames hold: those of its origin it reads itself, each of another
-origin is read where it runs, and put in its place. What hangs, fails, is too large, blocked or would not stay
-in its place is left out.
+"""A tab of a Chromium context, and one page in it: loading, waiting, scrolling, reading.
 
-What is kept of a page beside its document: answers to its scripts, what its console says, a picture of it.
-All of it bounded.
+The tab serves one page after another. Between pages it is idle, then blank, so that nothing of a finished
+page runs. While a page loads, its main document is watched: a redirect or a script's navigation to another
+page is returned, not followed, and content that is not HTML is read as received. Images, fonts and media are
+loaded only on request.
 
-The main document of a page, watched over: a redirect or a script's way to another page is given back, not
-followed; what is no HTML is read as it came. Images, fonts and media are not loaded unless they are asked
-for.
-
-A page in a browser: gone to, waited for, scrolled, read as it then stands.
-
-A tab of a context: one page after another has it; between them it lies still, then blank: nothing of a
-page acts when it is over."""
+The document is read with the contents of its frames: a frame of the same origin with the page, a frame of
+another origin in its own process, inserted at its place. Frames that hang, fail, are too large, are blocked
+or would break the document are left out. On request, responses to scripts, console lines and a screenshot are
+captured, all within limits.
+"""
 
 from __future__ import annotations
 

@@ -1,13 +1,10 @@
-"""A proxy of the crawl as the way out of a browser: http, https, socks5(h) or socks4(a), dialled at its
-checked address.
+"""The browser's only way to the network: our SOCKS5 proxy (RFC 1928) on loopback. It resolves each name by
+the egress guard, dials only the checked address or a proxy of the crawl, and counts the bytes. The browser
+can reach nothing that the guard refuses, and cannot bypass the proxy.
 
-What is plain HTTP goes to an HTTP proxy as that expects it, each request with the whole URL; all else through
-CONNECT or SOCKS.
-
-
-The way out of a browser: a SOCKS5 proxy (RFC 1928) of ours on loopback. It resolves each name by the
-egress guard, dials the checked address and no other, or a proxy of the crawl that leads on, and counts what
-passes. A browser that knows no other way reaches nothing that the guard refuses, nor goes past the proxy."""
+A proxy of the crawl (http, https, socks5(h) or socks4(a)) is dialled at its checked address. Plain HTTP is
+sent to an HTTP proxy with the full URL in each request line. Everything else goes through CONNECT or SOCKS.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""Why there is no page: the words of curl's errors and of what our own callbacks ended, as a table.
+"""The plain rung: HTTP/1.1 and HTTP/2 over libcurl, at addresses that the egress guard has checked. Also the
+table of what curl's errors mean.
 
-The plain rung: HTTP/1.1 and HTTP/2 over libcurl, at addresses that the egress guard has checked.
-
-curl resolves nothing: each transfer is pinned to a checked address (CONNECT_TO keeps Host and SNI, and makes
-the address part of what a kept connection is found by), and a second lock on the socket refuses any other.
-curl decodes nothing either: bodies are counted as they come and decoded here under a limit. Redirects,
-cookies, proxies and credentials are not curl's business.
+curl resolves no names: each transfer is pinned to a checked address (CONNECT_TO keeps Host and SNI, and makes
+the address part of a kept connection's identity), and a second check on the socket refuses any other address.
+curl decodes nothing either: bodies are counted as they arrive and decoded here up to a limit. Redirects,
+cookies, proxies and credentials are handled outside of curl.
 """
 
 from __future__ import annotations
@@ -229,13 +228,14 @@ PYCURL = Curls()
 
 
 class HttpCollector:
-    """Collects over HTTP. Times in seconds, sizes in bytes. `truncate`: what is over the size is cut, not
+    """Collects over HTTP. Times in seconds, sizes in bytes. `truncate`: a body that is too large is cut, not
     refused.
 
-    `connect` is for all addresses of a host together, `first_byte` the time in which fewer than 1 KiB/s come,
-    `total` the whole. `once`: each request has a connection of its own, so that none is ever sent again.
-    `keep`: pages with their `exchange`. `folder`: where large files lie while they come; without it they are
-    in memory, bounded as pages are. `more`: content types that are read of a host beside `accept`.
+    `connect` is the time for all addresses of a host together, `first_byte` the time in which fewer than 1
+    KiB/s may arrive, `total` the time for everything. `once`: each request gets a connection of its own, so
+    that curl never sends it twice. `keep`: pages have their `exchange`. `folder`: where large files are
+    stored while they arrive; without it they stay in memory, limited like pages. `more`: content types that
+    are accepted from a host in addition to `accept`.
     """
 
     def __init__(
@@ -310,10 +310,11 @@ class HttpCollector:
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Fetch one URL, no redirect followed. When the connection fails the host's next address is tried.
+        """Fetches one URL without following redirects. If the connection fails, the host's next address is
+        tried.
 
-        Through a proxy, too, both names are resolved and checked here: the proxy's is pinned, the target's is
-        the proxy's to resolve.
+        With a proxy, both names are resolved and checked here as well: the proxy's address is pinned, and the
+        proxy resolves the target.
         """
         began, now = time.perf_counter(), time.time()
         if not request.url.startswith(_WEB):
@@ -423,12 +424,12 @@ class HttpCollector:
     def _set_up(
         self, transfer: Transfer, request: Request, headers: Mapping[str, str], authority: str
     ) -> str | None:
-        """Everything that differs between transfers; returns what is wrong with the request.
+        """Sets everything that differs between transfers. Returns what is wrong with the request, or None.
 
-        While a connection to a host is being made, more requests to it wait whether it will carry them all
-        (HTTP/2), but where it is known that it will not. A burst of 32 at 40 ms round trip: 1 connection
-        instead of 32, a fifth of the CPU, three quarters of the time; the price is one handshake's time,
-        once, at a host that speaks HTTP/1.1 alone.
+        While a connection to a host is being opened, further requests wait to see whether it can carry them
+        all (HTTP/2), unless it is known that it cannot. A burst of 32 requests at 40 ms round trip then needs
+        1 connection instead of 32, a fifth of the CPU time and three quarters of the time. The cost is the
+        time of one handshake, once, at a host that only speaks HTTP/1.1.
         """
         curl = transfer.curl
         try:

@@ -1,9 +1,9 @@
-"""libcurl with a browser's TLS and HTTP/2 (curl_cffi's) behind the face of pycurl: as much as `Transfer` and
-`Multi` ask for.
+"""libcurl with a browser's TLS and HTTP/2 fingerprint (curl_cffi's), with as much of pycurl's interface as
+`Transfer` and `Multi` use.
 
-The C functions are called directly: curl_cffi's own classes have no hook for the socket and the moment before
-a request, which are the second lock of the egress guard, and wake the loop ten times a second for each pool
-of connections.
+The C functions are called directly. curl_cffi's own classes have no hooks for the socket and for the moment
+before a request, which the egress guard's second check needs, and they wake the event loop ten times per
+second for each pool of connections.
 """
 
 from __future__ import annotations

@@ -22,10 +22,12 @@ class BadCoding(Exception):
 
 
 def decode(body: bytes, coding: str, limit: int, *, cut: bool = False) -> bytes:
-    """The body without its content-coding; what is broken ends where it breaks, what was not coded stays.
+    """Returns the body without its content coding. A broken stream is decoded up to the damage, and a body
+    that was not encoded stays as it is.
 
-    A coding that nobody knows (`utf-8`, `none`) leaves the body as it is, as browsers do. Raises TooLarge
-    beyond `limit` bytes (with `cut` the first `limit` bytes are the answer), BadCoding for several codings.
+    A body with an unknown coding (`utf-8`, `none`) stays as it is, as in browsers. Raises TooLarge if the
+    result has more than `limit` bytes (with `cut`, the first `limit` bytes are returned), BadCoding for
+    several codings.
 
     >>> decode(b"plain", "gzip", 100)
     b'plain'

@@ -1,8 +1,8 @@
 """curl's transfers on the event loop: many handles, one `Multi`.
 
-curl says which sockets it waits for and when it wants to be woken. Where there is epoll those sockets lie in
-an epoll set of our own, which the loop watches as one file: registering is one system call, a crowd of ready
-sockets is one turn of the loop.
+curl says which sockets it waits for, and when it wants to be woken. With epoll, the sockets are in an epoll
+set of our own, which the event loop watches as one file: registering a socket is one system call, and many
+ready sockets are one iteration of the loop.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ CLOSED: tuple[int, str] = (pycurl.E_ABORTED_BY_CALLBACK, "the collector was clos
 
 
 class Multi:
-    """Runs transfers; bound to the loop of the first one. `connections` are kept open at most; `epoll` False:
-    the loop's readers; `made`: curl's own, pycurl's or one with its face (`handles`)."""
+    """Runs transfers on the event loop of the first one. `connections`: the maximum number that is kept open.
+    `epoll`: False uses the loop's readers. `made`: creates curl's multi handle, pycurl's or one with the same
+    interface."""
 
     def __init__(
         self, connections: int, *, epoll: bool = True, made: Callable[[], Any] = pycurl.CurlMulti

@@ -1,15 +1,10 @@
-"""The head of an HTTP answer, from its lines.
+"""One HTTP transfer: a reusable curl handle, whose callbacks collect the response within limits.
 
-What goes out with a request: header lines as curl wants them, the names of proxies, the certificates that
-are trusted.
-
-A body on its way to a disk: counted, hashed, refused as soon as its first bytes show that nobody wants it.
-
-What is small stays in memory; what is larger goes to a nameless file, which is gone with the process however
-that ends.
-
-
-One transfer: a reusable curl handle and what its callbacks gather, bounded as it comes."""
+Also its parts: the header lines that are sent, the header section that is received, proxy names, trusted
+certificates, and the spool for a file's body. The body of a file is counted and hashed as it arrives, and
+refused as soon as its first bytes show that its type is not wanted. A small body stays in memory. A larger
+one goes to an unnamed temporary file, which disappears with the process.
+"""
 
 from __future__ import annotations
 
@@ -409,11 +404,12 @@ class Transfer:
     def through(
         self, proxy: str, authority: str, addresses: tuple[str, ...], target: tuple[str, ...]
     ) -> None:
-        """Send it through a proxy, whose name stands for its checked addresses alone. The proxy resolves the
-        target's name; one that is given an address instead (`socks5`, `socks4`) gets a checked one.
+        """Sends the transfer through a proxy, whose name resolves to its checked addresses only. The proxy
+        resolves the target's name. A proxy that needs an address instead (`socks5`, `socks4`) gets a checked
+        one.
 
-        The handle serves no other transfer: a direct one must not meet what is set here, nor this one what
-        was set before.
+        The handle serves no other transfer afterwards, because these options and those of a direct transfer
+        must not mix.
         """
         self.proxy, self.allowed, self.changed = proxy, addresses, True
         name, _, port = authority.rpartition(":")

@@ -1,8 +1,8 @@
 """Bright Data Web Unlocker, direct API (docs.brightdata.com: proxy-rest-api, web-unlocker/error-codes).
 
-The outer status is 200 once the unlocker was reached; the real one stands in `x-brd-status-code`. Every fault
-of the unlocker has an `x-brd-error` header, or the standard one that is to replace it (RFC 9209
-`Proxy-Status`); without them the target answered.
+The outer status is 200 if the unlocker was reached. The target's status is in `x-brd-status-code`. Every
+fault of the unlocker has an `x-brd-error` header, or its standard successor (RFC 9209 `Proxy-Status`).
+Without them the response is the target's.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ CODES = {
     "tls_certificate_error": (TARGET, "tls"),
     "proxy_configuration_error": (KEY, ""),
 }
-"""What its codes mean; `resolve_failed_*` are one."""
+"""The meaning of its error codes. All `resolve_failed_*` codes are one."""
 STATUSES = {400: TARGET, 401: KEY, 403: TARGET, 407: KEY, 429: BUSY}
 _ERROR = re.compile(r"""(?:^|;)\s*error\s*=\s*"?([\w-]+)""")
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """`POST /request` with JSON. Rendering is its own choice; it takes no headers, bodies, selectors or
-    sessions."""
+    """Returns `POST /request` with JSON. Bright Data decides itself whether to render. It takes no headers,
+    bodies, selectors or sessions."""
     if needs.headers:
         raise ValueError("brightdata sends no headers of ours")
     if needs.body is not None:
@@ -70,8 +70,8 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
-    """The page is the body as it is. Only pages are billed."""
-    if found.status in (400, 401):  # it never got as far as the unlocker
+    """Returns the page, which is the body of the response. Only pages are billed."""
+    if found.status in (400, 401):  # the request did not reach the unlocker
         zone = found.status == 401 or b"zone" in found.body[:2000].lower()
         return Refusal(KEY if zone else TARGET, said(found, "error", "message"), reason="http-4xx")
     own = found.header("x-brd-status-code") or ""
@@ -89,12 +89,12 @@ def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """One a page."""
+    """Returns 1 credit per page."""
     return 1
 
 
 def _standard(found: ApiAnswer) -> str:
-    """The error of a Proxy-Status header, '' where it tells of none."""
+    """Returns the error of a Proxy-Status header, '' if it reports none."""
     value = _ERROR.search(found.header("proxy-status") or "")
     return value[1] if value else ""
 

@@ -1,8 +1,8 @@
-"""The rung `unlocker`: one page through the API of a provider, within the credits that all workers share.
+"""The unlocker rung: fetches a page through the API of a provider, within the credits that all workers share.
 
 Credits are reserved before a call and settled after it. A call is made once: on a connection of its own, so
-that nothing sends it again, and with the time that the provider asks for. One whose answer did not come may
-be billed: its reservation stays spent.
+that it is never repeated, and with the timeout that the provider asks for. A call without a response may be
+billed, so its reservation stays spent.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request, split
 
 PROBES = 3
-"""Times in a row that its breaker may open again, 30 s, 60 s and 120 s after it opened, before a crawl ends.
-"""
+"""How often in a row the circuit breaker may half-open (30 s, 60 s and 120 s after it opened) before a crawl
+ends."""
 PAUSE = 5.0
-"""Seconds that a host waits after too many calls at once, where the provider does not say."""
+"""Seconds that a host waits after too many concurrent calls, if the provider does not say."""
 LONGEST = 300.0
-"""Seconds after which it is looked again whether there is something to spend."""
+"""Seconds after which the credits are checked again."""
 FAULT, SHUT, GOOD, NOTHING = "f10,30000,900000", "f1,30000,900000", "g", ""
-"""What a call says of the provider (`breaker.lua`): the tenth fault in a row shuts it for 30 s (at most 15
-min), what is no page's fault does so at once."""
+"""The effect of a call on the provider's circuit breaker (`breaker.lua`): the tenth fault in a row opens it
+for 30 s (at most 15 min). A fault that is not about a page opens it at once."""
 SAYS = {RETRY: FAULT, BUSY: FAULT, KEY: SHUT, CREDIT: SHUT, BANNED: SHUT, TARGET: GOOD, NEEDS: GOOD}
 
 
 class ReservedCredits(Protocol):
-    """See `frontier.credits`."""
+    """See `state.credits`."""
 
     @property
     def token(self) -> str: ...
@@ -63,7 +63,7 @@ class ReservedCredits(Protocol):
 
 
 class BreakerState(Protocol):
-    """See `frontier.credits`."""
+    """See `state.credits`."""
 
     @property
     def wait(self) -> float: ...
@@ -72,15 +72,16 @@ class BreakerState(Protocol):
 
 
 class Purse(Protocol):
-    """The credits (`frontier.credits`)."""
+    """The credits (`state.credits`)."""
 
     async def reserve(self, most: int) -> ReservedCredits: ...
     async def repay(self, token: str, cost: int | None, health: str, why: str = "") -> BreakerState: ...
 
 
 class UnlockerCollector:
-    """Collects through one provider. `http` calls its API, `resolver` judges the targets, `most`: bytes of a
-    body; `say` hears now and then why nothing is asked; `wanted`: host -> options that its site has."""
+    """Collects through one provider. `http` calls its API. `resolver` checks the targets. `most`: maximum
+    number of body bytes. `say`: called from time to time with the reason why no calls are made. `wanted`:
+    returns the options of a host's site."""
 
     def __init__(
         self,
@@ -97,18 +98,20 @@ class UnlockerCollector:
         self.chosen, self._key, self._http, self._purse, self._resolver = chosen, key, http, purse, resolver
         self._of_host = lru_cache(10_000)(lambda host: chosen.also(wanted(host)))
         self._most, self._say, self._said_at = most, say, float("-inf")
-        self._places = asyncio.Semaphore(chosen.at_once)  # the others of this process need not ask the store
+        self._places = asyncio.Semaphore(
+            chosen.at_once
+        )  # the other calls of this process need not ask the store
         self.name, self.timeout = chosen.provider.name, chosen.timeout
         self.alone = True
-        """Whether the crawl gets all its pages here, and so ends with its credits."""
+        """Whether the crawl fetches all pages here, and therefore ends when the credits are used up."""
         self.spent = False
-        """Whether the crawl's credits are spent."""
+        """Whether the crawl's credits are used up."""
 
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: object = None
     ) -> Page | Failure:
-        """One page; what is not asked now has `later`. Raises ConfigError for a key that is refused, NoCredit
-        for an empty account."""
+        """Fetches one page. A request that is postponed has `later`. Raises ConfigError for a refused key,
+        NoCredit for an empty account."""
         one = self._of_host(split(request.url)[1])
         needs = one.wanted(
             one.needs._replace(
@@ -137,11 +140,11 @@ class UnlockerCollector:
                 await asyncio.sleep(got.wait)
 
     async def close(self) -> None:
-        """Let connections go."""
+        """Closes the connections."""
         await self._http.close()
 
     async def _refused(self, url: str) -> Failure | None:
-        """Inner hosts are nobody's business outside, and a name that does not exist is not worth a credit."""
+        """Refuses private hosts, and names that do not exist, because the call would cost a credit."""
         authority = split(url)[1]
         found = self._resolver.known(authority) or await self._resolver.resolve(authority)
         if found.addresses or not found.final:
@@ -169,7 +172,7 @@ class UnlockerCollector:
         return self._page(request, found, answer)
 
     async def _unanswered(self, answer: Failure, needs: ApiCall, token: str) -> Failure:
-        """The provider was not reached, or nobody knows what became of the call."""
+        """Handles a call that did not reach the provider, or whose result is unknown."""
         shut = await self._purse.repay(token, None if answer.sent else 0, FAULT, answer.reason)
         detail = f"no answer of {self.name}: {answer.detail}"
         self._hopeless(shut, detail)
@@ -191,7 +194,7 @@ class UnlockerCollector:
         return self._failed(found.reason or "blocked", text, answer, final=final, cost=found.credits)
 
     def _hopeless(self, shut: BreakerState, text: str) -> None:
-        """Every crawl ends: one whose unlocker fails again and again does so with its queue."""
+        """Ends every crawl. A crawl whose unlocker fails again and again ends with its queue kept."""
         if shut.wait and shut.openings > PROBES:
             raise CrawlFailed(self._clean(f"{text}: it failed again and again; the queue is kept"))
 
@@ -203,7 +206,9 @@ class UnlockerCollector:
         final = urls.parse(self._clean(found.url, masked=False)) if found.url else None
         url = final.partition("#")[0] if final and final.startswith(("http://", "https://")) else request.url
         status = found.status
-        if split(url)[1] != split(request.url)[1]:  # whether another host is wanted is not its choice
+        if (
+            split(url)[1] != split(request.url)[1]
+        ):  # the provider does not decide whether another host is wanted
             url, status, headers, body = request.url, 302, [("location", url)], b""
         return Page(
             url,
@@ -219,7 +224,7 @@ class UnlockerCollector:
         )
 
     def _later(self, why: str, wait: float, answer: Page | None = None) -> Failure:
-        """Nothing is asked for a while: the request goes back as it was."""
+        """Postpones the request unchanged, because no calls are made for a while."""
         if why == "crawl":
             self.spent = True
             if not self.alone:
@@ -267,7 +272,7 @@ class UnlockerCollector:
         )
 
     def _clean(self, text: str, masked: bool = True) -> str:
-        """Without the key, should the provider repeat it."""
+        """Removes the key from a text, in case the provider repeats it."""
         key = self._key.reveal()
         for form in (key, quote(key, safe="")) if key else ():
             text = text.replace(form, MASK)

@@ -1,12 +1,12 @@
-"""An unlocker that the settings describe: a template of its URL, what is sent along, where status and body
-lie in its answer.
+"""An unlocker that the settings describe: a template of its URL, what is sent, and where status and body are
+in its response.
 
-The template has `{url}`, `{key}`, `{country}`, `{render}` (true, false), `{wait_for}`, `{session}`. The shape
-is a list of `NAME=VALUE`: `header=NAME: VALUE` (repeatable) and `post=BODY` are templates as well;
-`forward=true` sends method, headers and body of the request on; `status=`, `url=`, `credits=` and `headers=`
-say where those lie: `header NAME` or `json a.b`; `body=` is `raw`, `json a.b` or `base64 a.b`;
-`errors=403:credit,422:retry` says what statuses of its own mean; `cost=`, `at_once=`, `timeout=`, `country=`,
-`render=`, `wait_for=`, `session=` are as for any unlocker.
+The template has `{url}`, `{key}`, `{country}`, `{render}` (true, false), `{wait_for}` and `{session}`. The
+shape is a list of `NAME=VALUE`. `header=NAME: VALUE` (repeatable) and `post=BODY` are templates as well.
+`forward=true` passes on the request's method, headers and body. `status=`, `url=`, `credits=` and `headers=`
+say where these are: `header NAME` or `json a.b`. `body=` is `raw`, `json a.b` or `base64 a.b`.
+`errors=403:credit,422:retry` gives the meaning of the provider's own statuses. `cost=`, `at_once=`,
+`timeout=`, `country=`, `render=`, `wait_for=` and `session=` are as for any unlocker.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _PLACE = re.compile(r"\{(url|key|country|render|wait_for|session)\}")
 
 
 class ApiDescription(NamedTuple):
-    """A description, read. Places are (`header` or `json` or `base64`, which)."""
+    """A parsed description. Places are pairs of `header`, `json` or `base64`, and which one."""
 
     template: str
     headers: tuple[tuple[str, str], ...] = ()
@@ -59,8 +59,7 @@ class ApiDescription(NamedTuple):
 
 
 def provider(template: str, lines: Sequence[tuple[str, str]]) -> Provider:
-    """The provider of a template and its shape (name, value). Raises ValueError, which says what is wrong
-    with it."""
+    """Returns the provider of a template and its shape (name, value). Raises ValueError with what is wrong."""
     headers, places, errors = [], dict[str, tuple[str, str]](), dict(STATUSES)
     post, forward = None, False
     for name, value in lines:
@@ -95,7 +94,7 @@ def provider(template: str, lines: Sequence[tuple[str, str]]) -> Provider:
 
 
 def request(shape: ApiDescription, needs: ApiCall, endpoint: str, key: str) -> Call:
-    """The template filled: percent-encoded in the URL, as JSON strings in a body."""
+    """Returns the filled template: values are percent-encoded in the URL, and JSON strings in a body."""
     if not shape.forward and (needs.headers or needs.body is not None or needs.method != "GET"):
         raise ValueError(
             "this unlocker sends no method, headers or body of ours (forward=true is not in its shape)"
@@ -118,8 +117,8 @@ def request(shape: ApiDescription, needs: ApiCall, endpoint: str, key: str) -> C
 
 
 def answer(shape: ApiDescription, found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
-    """A page where its status is found at its place; without such a place the outer status is the page's, but
-    for those of `errors`."""
+    """Returns a page with the status at its place. Without such a place the outer status is the page's,
+    except for those of `errors`."""
     reply = json_of(found.body) if any(how != "header" for how, _ in shape.places.values()) else {}
 
     def at(name: str) -> Any:

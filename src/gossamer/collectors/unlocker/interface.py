@@ -1,4 +1,4 @@
-"""The values that go to and come from a provider, and the forms that several providers share."""
+"""The values that are passed to and from a provider, and helpers that several providers share."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ RETRY, BUSY, KEY, CREDIT, BANNED, TARGET, NEEDS = (
     "target",
     "needs",
 )
-"""Why there is no page: it may work later; too many calls at once; the key or the plan is refused; nothing is
-left to pay with; we are shut out for a while; the target's own fault, for good; the target wants more than
-was asked for (rendering, better proxies)."""
+"""Why there is no page: a retry may work; too many concurrent calls; the key or the plan is refused; the
+account is empty; we are banned for a while; the target failed permanently; the provider cannot do what the
+request needs."""
 
 
 class ApiCall(NamedTuple):
-    """One page that is wanted. `cost`: the most credits that the call may cost; `extra`: parameters of the
-    provider's own."""
+    """One page to fetch. `cost`: the most credits that the call may cost. `extra`: parameters of the
+    provider."""
 
     url: str
     method: str = "GET"
@@ -38,15 +38,15 @@ class ApiCall(NamedTuple):
     render: bool = False
     country: str | None = None
     wait_for: str | None = None
-    """A CSS selector that must be there before the page is taken."""
+    """A CSS selector that must match before the page is returned."""
     session: str | None = None
-    """Requests of one session come from one address."""
+    """Requests of one session use the same address."""
     cost: int = 1
     extra: Mapping[str, str] = {}
 
 
 class Call(NamedTuple):
-    """A call of an API; its URL and headers may hold the key."""
+    """A call of an API. Its URL and headers may contain the key."""
 
     url: str
     method: str = "GET"
@@ -55,19 +55,20 @@ class Call(NamedTuple):
 
 
 class ApiAnswer(NamedTuple):
-    """What the API answered: its own status, headers (lower case), body without content-coding."""
+    """The response of the API: its own status, headers (lower case), and body without content coding."""
 
     status: int
     headers: Headers
     body: bytes
 
     def header(self, name: str) -> str | None:
-        """The first value of a header (name in lower case), or None."""
+        """Returns the first value of a header (name in lower case), or None."""
         return next((value for key, value in self.headers if key == name), None)
 
 
 class Got(NamedTuple):
-    """The target's page, as if it had been fetched directly. `url`: the final one, None: the one asked for."""
+    """The target's page, as if it had been fetched directly. `url`: the final URL, None for the requested
+    one."""
 
     status: int
     headers: Headers
@@ -77,8 +78,8 @@ class Got(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """No page. `kind`: a word from above; `credits`: what it cost all the same; `after`: seconds that the
-    provider asks to wait; `reason`: of TARGET, the word of the outputs."""
+    """There is no page. `kind`: one of the words above. `credits`: what the call cost all the same. `after`:
+    seconds that the provider asks to wait. `reason`: for TARGET, the error word of the outputs."""
 
     kind: str
     detail: str
@@ -88,29 +89,29 @@ class Refusal(NamedTuple):
 
 
 class Provider(NamedTuple):
-    """One provider. `request` raises ValueError, which says what it cannot do; `cost` is the most that a call
-    with such needs costs, where the user does not say; `timeout`: seconds that its documentation asks a
-    client to wait."""
+    """One provider. `request` raises ValueError with what the provider cannot do. `cost` returns the most
+    that a call costs if the user does not say. `timeout`: seconds that its documentation asks a client to
+    wait."""
 
     name: str
     endpoint: str
     timeout: float
     request: Callable[[ApiCall, str, str], Call]
-    """Needs, endpoint, key."""
+    """Called with the needs, the endpoint and the key."""
     answer: Callable[[ApiAnswer, ApiCall], Got | Refusal]
     cost: Callable[[ApiCall], int]
     extra: tuple[str, ...] = ()
-    """Parameters of its own that may be given."""
+    """Parameters of the provider that may be given."""
     needed: tuple[str, ...] = ()
-    """Those that must be."""
+    """Parameters that must be given."""
     lacks: tuple[str, ...] = ()
-    """Options that it has nothing for."""
+    """Options that the provider does not support."""
     keyless: bool = False
-    """It works without a key."""
+    """Whether it works without a key."""
 
 
 def address(endpoint: str, parameters: Iterable[tuple[str, str]]) -> str:
-    """The endpoint with parameters; those of no value are left out.
+    """Returns the endpoint with parameters. Those without a value are left out.
 
     >>> address("https://api.example/", [("url", "http://e.com/?a=1&b"), ("country", "")])
     'https://api.example/?url=http%3A%2F%2Fe.com%2F%3Fa%3D1%26b'
@@ -122,13 +123,14 @@ def address(endpoint: str, parameters: Iterable[tuple[str, str]]) -> str:
 
 
 def only(methods: tuple[str, ...], needs: ApiCall, who: str) -> None:
-    """Raise ValueError for a method that the provider does not forward."""
+    """Raises ValueError for a method that the provider does not forward."""
     if needs.method not in methods:
         raise ValueError(f"{who} forwards {', '.join(methods)}, not {needs.method[:20]}")
 
 
 def number(session: str | None) -> str:
-    """A session's name as the integer that some providers want; the same name gives the same one.
+    """Returns a session's name as the integer that some providers require. The same name gives the same
+    integer.
 
     >>> number("shop"), number(None)
     ('2647875', '')
@@ -137,7 +139,7 @@ def number(session: str | None) -> str:
 
 
 def json_of(body: bytes) -> dict[str, Any]:
-    """A JSON object, empty where the body is none."""
+    """Parses a JSON object. Returns {} if the body is not one."""
     try:
         found = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError):
@@ -146,13 +148,13 @@ def json_of(body: bytes) -> dict[str, Any]:
 
 
 def packed(value: Any) -> str:
-    """A value as JSON text."""
+    """Returns a value as JSON text."""
     return msgspec.json.encode(value).decode()
 
 
 def said(answer: ApiAnswer, *places: str) -> str:
-    """The provider's own words, in one line: of a JSON answer those at the places, else the beginning of a
-    text."""
+    """Returns the provider's message in one line: the fields at the places of a JSON response, otherwise the
+    beginning of the text."""
     found = json_of(answer.body)
     words = [value for place in places if isinstance(value := found.get(place), str) and value]
     if not words and not found and (answer.header("content-type") or "text/plain").startswith("text/plain"):
@@ -161,12 +163,13 @@ def said(answer: ApiAnswer, *places: str) -> str:
 
 
 def seconds(value: str | None) -> float:
-    """Seconds of a Retry-After header; 0 where there is none."""
+    """Returns the seconds of a Retry-After header, 0 if there is none."""
     return float(value[:6]) if value and value.strip().isdecimal() else 0.0
 
 
 def whole(value: Any, otherwise: int) -> int:
-    """A number of credits as a provider tells it; what is no whole number (a price in money) is not one.
+    """Returns a number of credits from a response. A value that is not an integer, such as a price, is
+    ignored.
 
     >>> whole("25", 1), whole(5.0, 1), whole("0.0028", 1), whole(None, 1)
     (25, 5, 1, 1)
@@ -179,7 +182,7 @@ def whole(value: Any, otherwise: int) -> int:
 
 
 def bytes_of(text: Any) -> bytes | None:
-    """The bytes of base64; None where it is none."""
+    """Decodes base64. Returns None if it is invalid."""
     try:
         return base64.b64decode(text, validate=True) if isinstance(text, str) else None
     except (binascii.Error, ValueError):
@@ -187,8 +190,8 @@ def bytes_of(text: Any) -> bytes | None:
 
 
 def flat(headers: Any) -> Headers:
-    """Headers of an answer in JSON, in whichever of the usual forms: an object (of texts or lists), or a list
-    of {name, value}."""
+    """Returns headers from a JSON response in any of the usual forms: an object (of texts or lists), or a
+    list of {name, value}."""
     pairs: Iterable[tuple[Any, Any]] = ()
     if isinstance(headers, dict):
         pairs = headers.items()
@@ -203,7 +206,7 @@ def flat(headers: Any) -> Headers:
 
 
 def as_text(headers: Headers) -> Headers:
-    """The headers of a page that came as text and is UTF-8 now, whatever its charset was."""
+    """Returns the headers of a page that was delivered as text and is now UTF-8, whatever its charset was."""
     kind = (
         next((value for name, value in headers if name == "content-type"), "text/html")
         .partition(";")[0]

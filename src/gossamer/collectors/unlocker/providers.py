@@ -1,5 +1,5 @@
-"""The providers, and the setting that chooses one: `zenrows`, `zenrows?render=true&country=us`, or the
-template of a URL."""
+"""The table of providers, and the setting that chooses one: `zenrows`, `zenrows?render=true&country=us`, or a
+URL template."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ OPTIONS = ("endpoint", "at_once", "timeout", "cost", "render", "country", "wait_
 ACCOUNT = ("endpoint", "at_once", "timeout", "zone")
 """Options that belong to the account, not to a crawl or a site."""
 AT_ONCE = 5
-"""Calls at once where the setting does not say; what the smallest plans allow."""
+"""The default number of concurrent calls. The smallest plans allow it."""
 
 
 class Chosen(NamedTuple):
-    """An unlocker as the settings have it. `cost`: the most credits a call may cost, None: as its parameters
-    make it."""
+    """An unlocker as configured. `cost`: the most credits a call may cost, None for the provider's own
+    estimate."""
 
     provider: Provider
     endpoint: str
@@ -37,8 +37,8 @@ class Chosen(NamedTuple):
     options: Mapping[str, str] = {}
 
     def also(self, text: str) -> Chosen:
-        """The same with a site's options, `render=true&wait_for=.price`, which go before its own. Raises
-        ConfigError in one line."""
+        """Returns the same with a site's options, such as `render=true&wait_for=.price`, which override its
+        own. Raises ConfigError in one line."""
         more = dict(parse_qsl(text, keep_blank_values=True))
         if not more:
             return self
@@ -50,12 +50,12 @@ class Chosen(NamedTuple):
             raise ConfigError(f"unlocker {self.provider.name}: {error}") from None
 
     def wanted(self, needs: ApiCall) -> ApiCall:
-        """What is asked for, with the most that it may cost."""
+        """Returns the needs of a call with the most that it may cost."""
         return needs._replace(cost=self.cost if self.cost is not None else self.provider.cost(needs))
 
 
 def chosen(text: str, shape: Sequence[str] = ()) -> Chosen:
-    """The unlocker that a setting names, with its options. Raises ConfigError in one line."""
+    """Returns the unlocker that a setting names, with its options. Raises ConfigError in one line."""
     try:
         return _chosen(text, shape)
     except ValueError as error:
@@ -64,8 +64,8 @@ def chosen(text: str, shape: Sequence[str] = ()) -> Chosen:
 
 
 def lent(mine: str | None, given: str | None) -> str | None:
-    """The unlocker of a crawl that came from elsewhere, on a worker with one of its own: whom the worker's
-    key goes to is the worker's choice; how a page is got, of the same provider, is the crawl's.
+    """Returns the unlocker for a crawl from elsewhere on a worker that has its own. The worker decides which
+    provider gets the worker's key. How a page is fetched by the same provider is the crawl's decision.
 
     >>> lent("zenrows?at_once=20", "zenrows?render=true&endpoint=http://evil.example/"), lent("zyte", "zenrows")
     ('zenrows?at_once=20&render=true', 'zyte')
@@ -135,7 +135,7 @@ def _with(provider: Provider, options: dict[str, str]) -> Chosen:
     )
     provider.request(
         made.wanted(needs._replace(url="http://example.com/")), endpoint, ""
-    )  # what cannot go together is told now
+    )  # conflicting options are reported now
     return made
 
 

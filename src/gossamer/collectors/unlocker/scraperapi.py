@@ -1,7 +1,5 @@
-"""ScraperAPI (docs.scraperapi.com: making-requests, responses-and-formats).
-
-A 200 and a 404 are billed; whatever else it says is not. It tries for up to 70 s by itself.
-"""
+"""ScraperAPI (docs.scraperapi.com: making-requests, responses-and-formats). Only responses 200 and 404 are
+billed. ScraperAPI itself retries for up to 70 s."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ _HERS = ("sa-final-url", "sa-statuscode", "sa-credit-cost")
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """`GET|POST /?api_key=K&url=...`."""
+    """Returns `GET|POST /?api_key=K&url=...`."""
     only(("GET", "POST"), needs, "scraperapi")
     if needs.wait_for and not needs.render:
         raise ValueError("wait_for needs render=true")
@@ -62,7 +60,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
-    """The page is the body as it is; the target's status stands in `sa-statuscode`."""
+    """Returns the page, which is the body of the response. The target's status is in `sa-statuscode`."""
     status = found.status
     if status < 400 or status == 404:
         own = found.header("sa-statuscode") or ""
@@ -84,7 +82,7 @@ def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """1; rendered 10, premium 10, both 25; ultra 30, rendered 75."""
+    """Returns the credits: 1; rendered 10, premium 10, both 25; ultra 30, rendered 75."""
     if _on(needs, "ultra_premium"):
         return 75 if needs.render else 30
     if _on(needs, "premium"):

@@ -1,8 +1,6 @@
-"""Scrapfly (its SDK's `scrape_config.py`, `api_response.py`; scrapfly.io's documentation).
-
-The page stands in JSON, text or base64; `ERR::SCRAPE::BAD_UPSTREAM_RESPONSE` is the target's own status, and
-so a page. It answers within 155 s. What a call may cost is told to it (`cost_budget`).
-"""
+"""Scrapfly (its SDK's `scrape_config.py` and `api_response.py`, and scrapfly.io's documentation). The page is
+in JSON, as text or base64. `ERR::SCRAPE::BAD_UPSTREAM_RESPONSE` means that the status is the target's own,
+so the response is a page. Scrapfly responds within 155 s. `cost_budget` limits what a call may cost."""
 
 from __future__ import annotations
 
@@ -61,11 +59,11 @@ FAMILIES = (
     ("ERR::SESSION::CONCURRENT", BUSY),
     ("ERR::SCRAPE::DNS", TARGET),
 )
-"""What is in a code, and what that means, whatever the status."""
+"""Parts of error codes and their meaning, whatever the status."""
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """`GET|POST|PUT|PATCH /scrape?key=K&url=...`; method and body go to the target."""
+    """Returns `GET|POST|PUT|PATCH /scrape?key=K&url=...`. Method and body are passed to the target."""
     only(("GET", "POST", "PUT", "PATCH"), needs, "scrapfly")
     if needs.wait_for and not needs.render:
         raise ValueError("wait_for needs render=true")
@@ -84,7 +82,8 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
-    """`result.content`, `result.status_code`, `result.response_headers`, `result.url`; `context.cost`."""
+    """Returns the page from `result.content`, `result.status_code`, `result.response_headers` and
+    `result.url`, and the cost from `context.cost`."""
     reply = json_of(found.body)
     result: dict[str, Any] = reply["result"] if isinstance(reply.get("result"), dict) else {}
     code = found.header("x-scrapfly-reject-code") or _code(result) or _code(reply)
@@ -103,7 +102,8 @@ def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """1, from a residential address 25; rendered 5 more. What beats protections (`asp`) may take the dearest."""
+    """Returns the credits: 1, from a residential address 25; rendered 5 more. Bypassing protections (`asp`)
+    may use the most expensive way."""
     if needs.extra.get("asp") == "true":
         return 30
     return (25 if "residential" in needs.extra.get("proxy_pool", "") else 1) + (5 if needs.render else 0)
@@ -129,7 +129,7 @@ def _code(found: dict[str, Any]) -> str:
 
 
 def _charged(found: ApiAnswer, reply: dict[str, Any]) -> int | None:
-    """What it says that it cost; None where it does not."""
+    """Returns the reported cost. None if none is reported."""
     context = reply.get("context")
     told = context.get("cost") if isinstance(context, dict) else None
     told = told.get("total") if isinstance(told, dict) else told

@@ -1,8 +1,6 @@
-"""ZenRows (its SDK's `client.py`; the OpenAPI description of api-evangelist/zenrows).
-
-Errors are JSON with a `code`; all other answers are the target's. A call that is cancelled keeps its place
-until the server is done.
-"""
+"""ZenRows (its SDK's `client.py`, and the OpenAPI description of api-evangelist/zenrows). Errors are JSON
+with a `code`. All other responses are the target's. A cancelled call occupies its slot until the server is
+done."""
 
 from __future__ import annotations
 
@@ -71,7 +69,8 @@ CODES = {
     "AUTH008": (BUSY, ""),
     "BLK0001": (BANNED, ""),
 }
-"""What its codes mean; of the target's own faults also the reason. RESP002 is a page: the target's 404."""
+"""The meaning of its error codes. For the target's own faults also the reason. RESP002 is a page: the
+target's 404."""
 STATUSES = {
     401: KEY,
     402: CREDIT,
@@ -83,15 +82,17 @@ STATUSES = {
     503: RETRY,
     504: RETRY,
 }
-"""The same for codes that are not known."""
+"""The meaning of statuses with an unknown code."""
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """`GET|POST|PUT /v1/?apikey=K&url=...`; the statuses of pages that are gone come out as they are."""
+    """Returns `GET|POST|PUT /v1/?apikey=K&url=...`. Statuses 404 and 410 are passed through."""
     only(("GET", "POST", "PUT"), needs, "zenrows")
     if needs.wait_for and not needs.render:
         raise ValueError("wait_for needs render=true")
-    proxied = {"premium_proxy": "true"} if needs.country else {}  # it has countries for those alone
+    proxied = (
+        {"premium_proxy": "true"} if needs.country else {}
+    )  # countries are only available with premium proxies
     parameters = [
         ("apikey", key),
         ("url", needs.url),
@@ -108,7 +109,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
-    """The page is the body as it is, the status the target's, but for errors with a code."""
+    """Returns the page: the body and status are the target's, except for errors with a code."""
     charged = whole(found.header("x-request-cost"), needs.cost)
     code = _code(found)
     if code is None:
@@ -128,7 +129,8 @@ def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """1; rendered 5, premium proxy 10, both 25; what it chooses by itself (`mode=auto`) 25."""
+    """Returns the credits: 1; rendered 5, premium proxy 10, both 25; `mode=auto`, in which ZenRows chooses,
+    25."""
     premium = needs.extra.get("premium_proxy") == "true" or needs.country is not None
     if needs.extra.get("mode") == "auto":
         return 25
@@ -136,7 +138,7 @@ def cost(needs: ApiCall) -> int:
 
 
 def _code(found: ApiAnswer) -> str | None:
-    """The code of an error of its own."""
+    """Returns the code of an error of ZenRows itself."""
     if found.status < 400 or "json" not in (found.header("content-type") or "").lower():
         return None
     code = json_of(found.body).get("code")

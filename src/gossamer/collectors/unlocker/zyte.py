@@ -1,7 +1,8 @@
-"""Zyte API (docs.zyte.com: usage, reference, errors; the retry policy of its own client).
+"""Zyte API (docs.zyte.com: usage, reference, errors, and the retry policy of its official client).
 
-The target's status stands in the answer: its 404 is a 200 of the API. Bodies are cut at 10 MB without a word.
-Only answers of status 200 are billed; a call counts as one credit unless `cost` says otherwise.
+The target's status is in the response: a target's 404 is a 200 of the API. Zyte cuts bodies at 10 MB without
+saying so. Only responses with status 200 are billed. A call counts as one credit unless `cost` says
+otherwise.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from gossamer.collectors.unlocker.interface import (
 )
 
 CUT = (10_000_000, 10 << 20)
-"""Lengths of a body that was cut."""
+"""Lengths at which Zyte cuts a body."""
 PATIENCE = 30.0
-"""Seconds of the client's first wait when it is throttled (20 to 40)."""
+"""Seconds of the official client's first wait when it is throttled (20 to 40)."""
 STATUSES = {
     400: (TARGET, "http-4xx"),
     422: (TARGET, "http-4xx"),
@@ -50,7 +51,7 @@ STATUSES = {
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """`POST /v1/extract` with JSON: the body as it is, or (`render`) what a browser made of it."""
+    """Returns `POST /v1/extract` with JSON: for the body as it is, or (`render`) for the browser's HTML."""
     wanted: dict[str, Any] = {"url": needs.url} | dict(needs.extra)
     if needs.render:
         wanted["browserHtml"] = True
@@ -87,7 +88,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
-    """`statusCode`, `url`, and the body in base64 or as a browser's text."""
+    """Returns the page from `statusCode`, `url`, and the body in base64 or the browser's HTML."""
     if found.status != 200:
         kind, reason = STATUSES.get(found.status, (RETRY, "") if found.status >= 500 else (TARGET, "blocked"))
         after = seconds(found.header("retry-after")) or (PATIENCE if kind == BUSY else 0.0)
@@ -112,7 +113,7 @@ def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """One a call."""
+    """Returns 1 credit per call."""
     return 1
 
 
