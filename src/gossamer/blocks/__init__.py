@@ -37,12 +37,13 @@ NAMES = (
 KINDS = ("challenge", "captcha", "denied", "rate-limit", "login", "empty", "decoy")
 
 _FIRST, _LAST = 6 << 10, 1 << 10
-"""Bytes of a page with a good status in which a word must stand for the detectors to look closer."""
+"""In a page with a good status, detectors only look closer if a word of blocks is within this many bytes of
+the start or the end."""
 SAID = 400
-"""Characters of visible text beyond which words alone tell no notice, unless its title or address does; twice
-that with a password."""
+"""A page with more visible characters is not a notice by its words alone, unless its title or address says
+so. Twice as many if it asks for a password."""
 LARGE = 24 << 10
-"""Bytes beyond which a page with a usual title is no notice."""
+"""A larger page with a usual title is not a notice."""
 _TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))
 """Headers that only refusals have."""
 _PLACES = (
@@ -59,7 +60,7 @@ _PLACES = (
     "//consent.",
     "//guce.",
 )
-"""Parts of the addresses at which notices stand."""
+"""Parts of addresses of block pages."""
 _MORE = (
     b"obot",
     b"uman",
@@ -74,19 +75,19 @@ _MORE = (
 )
 _TITLE = re.compile(rb"<title[^<>]{0,200}>([^<]{0,100})", re.IGNORECASE)
 _TYPOGRAPHY = re.compile(rb"\xc2[\xa0-\xbb]|\xe2\x80[\x80-\xbf]")
-"""Blanks, quotes, dashes in UTF-8."""
+"""Spaces, quotation marks and dashes in UTF-8."""
 _USUAL = re.compile(rb"[^<>]{12,}")
 _NOTICE = re.compile(
     rb"denied|forbidden|block|robot|\bbot\b|human|verif|captcha|moment|attention|security|check|interrupt"
     rb"|request|sorry|wait|challenge|ddos|visitor system"
     rb"|sign.?in|log.?in|welcome to|default page|test page|iis windows|unusual|https?://|[\x80-\xff]"
 )
-"""Words of the titles of notices, in lower case."""
+"""Words in the titles of notices, in lower case."""
 _BRIEF = re.compile(
     rb"access|availab|restrict|limit|queue|demand|detected|anfrage|zugriff|warte|solicitud|demasiad|disponib|acesso|accesso|coda|fila"
     rb"|wacht|toegang|zablok|engel|akses|browser|required|members|country"
 )
-"""More of them, where the page is small."""
+"""More of them, for small pages."""
 _SCRIPT = re.compile(rb"<script[\s>]")
 _ROOT = re.compile(
     rb"<div[^<>]{0,80}id=[\"']?(?:root|app|__next|__nuxt|app-root|main|application|react-root|mount|svelte"
@@ -103,11 +104,9 @@ def block(
     url: str | None,
     shows: Callable[[], int] | None = None,
 ) -> Block | None:
-    """The block that an answer is, or None for a page. Never fails; headers are a mapping or pairs, their
-    names in any case.
-
-    `shows`: how many letters of text an HTML page surely shows, where a tree of it can tell; else its bytes
-    are looked through.
+    """Returns the block that a response is, or None for a page. Never fails. `headers`: a mapping or pairs,
+    names in any case. `shows`: returns a lower bound for the number of letters that an HTML page shows, if
+    its tree is available. Otherwise the bytes are searched.
 
     >>> block(403, {"Server": "AkamaiGHost"}, b"", "https://example.com/")
     Block(vendor='akamai', kind='denied', signs=('header server: akamaighost', 'status 403'))
@@ -124,7 +123,9 @@ def block(
     for detector in VENDORS:
         if found := detector(page):
             return found
-    from gossamer.blocks.challenges import WALLS  # 25 ms of patterns, for what is none of theirs
+    from gossamer.blocks.challenges import (
+        WALLS,
+    )  # 25 ms of patterns, imported only for pages of no known vendor
 
     for wall in WALLS:
         if found := wall(page):
@@ -133,7 +134,7 @@ def block(
 
 
 def needs_rendering(status: int, headers: Headers, body: bytes, url: str) -> bool:
-    """Whether a page is a shell that scripts are to fill: nothing to read, though nobody shuts us out.
+    """Returns whether a page is an empty shell that scripts are to fill, although nothing blocks us.
 
     >>> needs_rendering(200, {}, b'<div id="root"></div><script src="/app.js"></script>', "https://example.com/")
     True
@@ -153,7 +154,7 @@ def needs_rendering(status: int, headers: Headers, body: bytes, url: str) -> boo
 
 
 def _text(headers: dict[str, str], body: bytes) -> bool:
-    """Whether the answer is a page for people."""
+    """Returns whether the response is a page for people."""
     kind = headers.get("content-type", "")
     return "html" in kind or (
         not kind.strip() and (not body or body.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"<")
@@ -161,8 +162,8 @@ def _text(headers: dict[str, str], body: bytes) -> bool:
 
 
 def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Callable[[], int] | None) -> bool:
-    """Whether a page with a good status is worth a closer look: of few words, and without a usual title or
-    with a word of blocks."""
+    """Returns whether a page with a good status needs a closer look: it has few words, and either no usual
+    title or a word of blocks."""
     if len(body) > HEAD + TAIL:
         return False
     if len(body) < 512 or status == 202 or any(word in url for word in _PLACES):
@@ -186,8 +187,8 @@ def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Calla
 
 
 def _word(page: bytes) -> bool:
-    """Whether a page has a word of challenges. Names of scripts only where there is a script: a brace is
-    found at once, a word is not."""
+    """Returns whether a page has a word of challenges. Names of scripts are only searched if there is a
+    script, because a brace is found faster than a word."""
     return (
         b"aptcha" in page
         or b"hallenge" in page
@@ -201,8 +202,8 @@ def _word(page: bytes) -> bool:
 
 
 def _plain(page: Answer, shows: Callable[[], int] | None) -> bool:
-    """Whether a page says too much for what is told by its words alone, its title and address say nothing,
-    and its code has no mark."""
+    """Returns whether a page has too much text for a notice, while its title, address and code have no sign
+    of one."""
     from gossamer.blocks.notice_words import TITLES
 
     low, title, url = page.low, page.title, page.url.lower()

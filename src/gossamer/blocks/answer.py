@@ -1,5 +1,5 @@
-"""One answer as the detectors look at it: each view of it is made once, and only when a detector asks. All in
-linear time."""
+"""A response as the detectors see it. Each view of it is computed once, when a detector needs it. Everything
+takes linear time."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from gossamer.blocks.signs import CODE
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
 HEAD, TAIL = 96 << 10, 16 << 10
-"""Bytes of a body that are looked at, from its start and its end."""
+"""The bytes of a body that are searched, at its start and its end."""
 START = 32 << 10
-"""Bytes of a body that are looked at to see whether it is full of words."""
+"""The bytes of a body that are searched to decide whether it is full of words."""
 THIN, LINKS = 2000, 40
-"""Characters of visible text, and links, up to which a page may be a notice; what has more is a page."""
+"""The maximum number of visible characters, and of links, of a notice. A page with more is a page."""
 REFUSING = frozenset(
     (401, 402, 403, 405, 406, 407, 412, 418, 420, 428, 429, 430, 451, 468, 498, 503, 521, 566, 567, 999)
 )
-"""Statuses that servers answer visitors with whom they do not want (and others, for other reasons)."""
+"""Statuses that servers send to visitors whom they refuse (and to others for other reasons)."""
 
 _TITLE = re.compile(rb"<title[^<>]{0,200}>([^<]{0,400})")
 _CHARSET = re.compile(rb"charset=[\"']?([\w-]{3,20})")
@@ -37,7 +37,7 @@ _PASSWORD = re.compile(rb"<input[^<>]{0,400}?type=[\"']?password")
 
 
 class Block(msgspec.Struct, frozen=True):
-    """What shuts us out: whose it is, what it wants, and what told it."""
+    """A block: the vendor, what it demands, and the signs that show it."""
 
     vendor: str
     """cloudflare datadome akamai perimeterx imperva aws-waf cloudfront distil kasada recaptcha hcaptcha
@@ -50,7 +50,8 @@ class Block(msgspec.Struct, frozen=True):
 
     @property
     def bare(self) -> bool:
-        """Whether the status alone decided: such a refusal may be the URL's own, a folder nobody may list."""
+        """Whether only the status decided. Such a refusal may be about the URL itself, for example a folder
+        without a listing."""
         return all(sign.startswith("status ") for sign in self.signs)
 
     def __str__(self) -> str:
@@ -66,8 +67,8 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class Answer:
-    """A response. Header names in lower case, values of one name joined by a line end. whole: all of its body
-    is looked at."""
+    """A response. Header names are in lower case, and several values of one name are joined by a line end.
+    `whole`: the complete body is searched."""
 
     def __init__(self, status: int, headers: Headers, body: bytes, url: str, whole: bool = False) -> None:
         self.status, self.body, self.url, self.whole = status, body, url, whole or len(body) <= HEAD + TAIL
@@ -76,7 +77,7 @@ class Answer:
 
     @cached_property
     def low(self) -> bytes:
-        """The body's start and end, ASCII letters in lower case."""
+        """The start and the end of the body, with ASCII letters in lower case."""
         body = self.body
         return (body if self.whole else body[:HEAD] + b"\n" + body[-TAIL:]).lower()
 
@@ -88,7 +89,7 @@ class Answer:
 
     @cached_property
     def text(self) -> str:
-        """What a reader sees, title excepted, in lower case and one line."""
+        """The visible text without the title, in lower case, in one line."""
         first, *rest = visible(self.low).split(b"<")
         return _line(self.decode(b" ".join([first, *[piece.partition(b">")[2] for piece in rest]])))
 
@@ -99,13 +100,13 @@ class Answer:
 
     @property
     def alone(self) -> bool:
-        """Whether what we see is all there is: a refusal, or a page of hardly any text. Marks of vendors on
-        others are part of a page."""
+        """Whether the response is a refusal, or a page of hardly any text. On other pages, marks of vendors
+        belong to the page."""
         return self.refuses or self.thin
 
     @cached_property
     def fields(self) -> bool:
-        """Whether a person is asked to type something: a form, not a check."""
+        """Whether a person is asked to type something. Then it is a form, not a check."""
         return _FIELD.search(self.low) is not None
 
     @property
@@ -115,21 +116,22 @@ class Answer:
 
     @cached_property
     def links(self) -> int:
-        """How many links it has, roughly."""
+        """The approximate number of links."""
         return self.low.count(b"<a ")
 
     @cached_property
     def marked(self) -> bool:
-        """Whether it may have any mark."""
+        """Whether it may contain any mark."""
         return self.refuses or CODE.search(self.low) is not None
 
     def marks(self, *marks: bytes) -> tuple[str, ...]:
-        """Those of the marks (in lower case) that the page's code has, as signs. What a page with a good
-        status shows to readers is its text: an article on blocks; unless that text is code, as JSON is."""
+        """Returns the marks (in lower case) in the page's code, as signs. In a page with a good status, the
+        visible text does not count, because it may be an article about blocks, except if it is code such
+        as JSON."""
         return code(self, marks) if self.marked else ()
 
     def decode(self, raw: bytes) -> str:
-        """Text of the page in its charset as declared, else UTF-8. Never fails."""
+        """Decodes text of the page in its declared charset, otherwise UTF-8. Never fails."""
         declared = _CHARSET.search(self.headers.get("content-type", "").lower().encode()) or _CHARSET.search(
             self.low, 0, 2048
         )
@@ -145,7 +147,7 @@ class Answer:
 
 
 def code(page: Answer, marks: Iterable[bytes]) -> tuple[str, ...]:
-    """As `Answer.marks`, of what other pages have too."""
+    """Like `Answer.marks`, for marks that other pages have, too."""
     found = [mark.decode() for mark in marks if mark in page.low]
     return tuple(
         f"page: {mark}" for mark in found if page.refuses or mark not in page.text or page.text[0] in "{["
@@ -153,7 +155,7 @@ def code(page: Answer, marks: Iterable[bytes]) -> tuple[str, ...]:
 
 
 def flat(headers: Headers) -> dict[str, str]:
-    """Headers by name in lower case; several of one name joined by a line end.
+    """Returns headers by name in lower case. Several values of one name are joined by a line end.
 
     >>> flat([("Set-Cookie", "a=1"), ("set-cookie", "b=2")])
     {'set-cookie': 'a=1\\nb=2'}
@@ -166,8 +168,8 @@ def flat(headers: Headers) -> dict[str, str]:
 
 
 def wordy(body: bytes, most: int = THIN) -> bool:
-    """Whether a page's start surely shows more characters than that: cheap, for most pages are nothing but
-    that.
+    """Returns whether the start of a page shows more characters than `most` for certain. Cheap, because most
+    pages do.
 
     >>> wordy(b"<p>" + b"word " * 500), wordy(b"<script>" + b"word<word>" * 500 + b"</script>")
     (True, False)
@@ -182,7 +184,7 @@ def wordy(body: bytes, most: int = THIN) -> bool:
 
 
 def visible(low: bytes) -> bytes:
-    """A page without what is never shown: scripts, styles, comments and their like."""
+    """Returns a page without parts that are never shown, such as scripts, styles and comments."""
     parts, at = [], 0
     for found in _HIDDEN.finditer(low):
         if found.start() < at:
@@ -202,7 +204,7 @@ def _line(text: str) -> str:
 
 
 def clip(value: str) -> str:
-    """A value of the other side, short enough for a sign.
+    """Shortens a value from the response for use in a sign.
 
     >>> clip("a" * 99)[-3:]
     'aa…'

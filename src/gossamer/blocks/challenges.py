@@ -1,5 +1,5 @@
-"""What is no vendor's own page: captchas that stand alone, notices of smaller vendors and of sites, log-in
-walls, empty and decoy pages."""
+"""Block pages without a vendor of their own: stand-alone captchas, notices of smaller vendors and of sites,
+log-in walls, empty and decoy pages."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ from gossamer.blocks.signs import (
 
 
 def captcha(page: Answer) -> Block | None:
-    """A captcha that is the whole page; one in a form that asks for something else is the form's."""
+    """Detects a captcha that is the whole page. A captcha in a form that asks for something else belongs to
+    the form."""
     if (
         not page.alone
         or page.status in (404, 410)
@@ -76,7 +77,7 @@ def captcha(page: Answer) -> Block | None:
 
 
 def notice(page: Answer) -> Block | None:
-    """Pages of smaller vendors, and of big sites."""
+    """Detects pages of smaller vendors and of large sites."""
     if page.alone and (found := URL.search(page.url.lower())):
         return Block(
             "generic", "rate-limit" if "queue-it" in found[0] else "captcha", (f"url: {clip(found[0])}",)
@@ -108,8 +109,8 @@ def notice(page: Answer) -> Block | None:
 
 
 def _reloads(page: Answer) -> bool:
-    """Whether it is a script that sets a cookie and loads the page again, and nothing else: a shell has
-    styles, roots, more scripts."""
+    """Returns whether the page is only a script that sets a cookie and reloads the page. A shell has styles,
+    root elements, more scripts."""
     low = page.low
     if (
         len(low) > 8192
@@ -123,7 +124,7 @@ def _reloads(page: Answer) -> bool:
 
 
 def _typed(page: Answer) -> bool:
-    """Whether to type what an image shows is all that it asks for."""
+    """Returns whether the page asks only to type the characters of an image."""
     return (
         page.thin
         and len(page.text) < 400
@@ -135,7 +136,7 @@ def _typed(page: Answer) -> bool:
 
 
 def login(page: Answer) -> Block | None:
-    """A log-in where something else was asked for."""
+    """Detects a log-in page in place of another page."""
     url = page.url.lower()
     if page.alone and (found := LOGIN_URL.search(url)):
         return Block("generic", "login", (f"url: {found[0]}",))
@@ -157,7 +158,8 @@ def login(page: Answer) -> Block | None:
 
 
 def told(page: Answer) -> Block | None:
-    """A notice in words. A refusal needs one sentence; a page with status 200 must say nothing else."""
+    """Detects a notice by its words. In a refusal one sentence is enough. A page with status 200 must contain
+    nothing else."""
     if page.status in (404, 410) or not page.thin:
         return None
     title = TITLES.fullmatch(page.title) if page.title else None
@@ -205,8 +207,8 @@ def told(page: Answer) -> Block | None:
 
 
 def spoken(page: Answer) -> Block | None:
-    """A short page that speaks to this visitor of a check, a limit or a refusal, and whose title speaks of
-    nothing else."""
+    """Detects a short page that tells this visitor about a check, a limit or a refusal, and whose title is
+    about nothing else."""
     if page.refuses or page.status in (404, 410) or not page.thin or len(page.text) > 400 or page.links > 12:
         return None
     if page.fields or _article(page) or ABOUT.search(page.title):
@@ -234,15 +236,15 @@ def _by_text(page: Answer, kind: str, sign: str) -> Block:
 
 
 def _said(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None]:
-    """What turns us away, and what wants a proof."""
+    """Returns the sentence that refuses the visitor, and the sentence that demands a proof."""
     if text.isascii() and not any(hint in text for hint in HINTS):
         return None, None
     return VERDICTS.search(text), CHECKS.search(text)
 
 
 def _names(page: Answer) -> bool:
-    """Whether the title of a notice is a name here: the page repeats it, and then speaks to nobody (a film, a
-    game)."""
+    """Returns whether the title of a notice is a name here, for example of a film or a game: the page repeats
+    it and does not address the visitor."""
     name = NAME_ENDS.split(page.title)[0].strip()
     rest = page.text.removeprefix(name).lstrip(" .!?…")
     if (
@@ -268,7 +270,7 @@ def _kind(page: Answer, check: bool, verdict: bool) -> str:
 
 
 def _edge(page: Answer, kind: str, signs: tuple[str, ...]) -> Block:
-    """A notice without a name is the edge's whose headers it has."""
+    """Attributes a notice without a name to the vendor whose headers the response has."""
     server = page.headers.get("server", "").lower()
     if page.status in (403, 429, 503) and not re.search(rb"nginx|apache|iis|<code>accessdenied", page.low):
         for vendor, header, known in (
@@ -282,7 +284,7 @@ def _edge(page: Answer, kind: str, signs: tuple[str, ...]) -> Block:
 
 
 def refused(page: Answer) -> Block | None:
-    """The status alone. A 503 or a 404 is no block by itself."""
+    """Detects a refusal by its status alone. A 503 or a 404 alone is not a block."""
     status = page.status
     if status in (420, 429):
         return Block("generic", "rate-limit", (f"status {status}",))
@@ -293,7 +295,7 @@ def refused(page: Answer) -> Block | None:
 
 
 def hollow(page: Answer) -> Block | None:
-    """A page of nothing at all, or the page of a server that nobody set up, deep in a site."""
+    """Detects an empty page, or the default page of a server, deep in a site."""
     if page.status not in (200, 202, 203):
         return None
     if len(page.low) < 4096 and not page.text and not SHOWN.search(page.low):
@@ -311,7 +313,7 @@ def hollow(page: Answer) -> Block | None:
 def _path(url: str) -> str:
     try:
         return urlsplit(url).path
-    except ValueError:  # as of `http://[::1`
+    except ValueError:  # for example `http://[::1`
         return ""
 
 

@@ -1,5 +1,5 @@
-"""What notices say to a visitor, in the languages of the web. Looked for in the visible text of pages that
-say hardly anything else."""
+"""What notices say to visitors, in many languages. Searched in the visible text of pages that say hardly
+anything else."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ VERDICTS = re.compile(
     r"|(?:page|url|website|site) you (?:have )?(?:requested|tried to access|are trying to (?:access|visit)) (?:has been|is|was) blocked"
     r"|접근이? ?(?:차단|거부|제한)|비정상적인 (?:트래픽|접근)|요청이 너무 많습니다"
 )
-"""A sentence that turns this visitor away."""
+"""Sentences that refuse this visitor."""
 
 CHECKS = re.compile(
     r"(?:verify|confirm|prove|make sure|check(?:ing)?|verifying|ensure|show us)(?: that| if|ing)? "
@@ -81,7 +81,7 @@ CHECKS = re.compile(
     r"|安全驗證|驗證碼"
     r"|ロボットではありません|セキュリティチェック|認証してください|로봇이 아닙니다|보안 (?:확인|문자)|자동입력 방지"
 )
-"""A sentence that wants a proof of this visitor."""
+"""Sentences that demand a proof from this visitor."""
 
 HINTS = (
     "block",
@@ -171,7 +171,7 @@ HINTS = (
     "really you",
     "person",
 )
-"""What every ASCII text that either finds has one of."""
+"""Each ASCII text that either pattern matches contains one of these."""
 
 TITLES = re.compile(
     r"(?:error )?(?:40[13]|429|503)?[ :\-–|.]*"
@@ -204,7 +204,7 @@ TITLES = re.compile(
     r"|アクセスが拒否されました|少々お待ちください|접근 거부|접근이 차단되었습니다|잠시만 기다리십시오)"
     r"[ !?.…:|\-–]*(?:(?:\||-|–|:|on|to) .{1,60})?"
 )
-"""A whole title that a notice has; what follows a bar is the site's name."""
+"""Complete titles of notices. The site's name may follow a bar."""
 
 DIRECT = re.compile(
     r"^(?:checking|verifying) your browser|is checking your browser and ip|you(?:'re|’re| are) (?:sending|making) (?:\w+ )?requests too "
@@ -227,39 +227,39 @@ DIRECT = re.compile(
     r"|(?:подтвердите|докажите),? что вы не робот|robot olmadığınızı (?:doğrula|onayla)|επιβεβαιώστε ότι δεν είστε ρομπότ"
     r"|ロボットではないことを|로봇이 아님을|(?:证明|確認|确认)您?不是(?:机器人|機器人)|ยืนยันว่า(?:คุณ)?ไม่ใช่หุ่นยนต์"
 )
-"""What is said to this visitor, and begins a page only where it is a notice."""
+"""Sentences to this visitor that begin a page only if it is a notice."""
 ABOUT = re.compile(
     r"\b(?:help|docs?|documentation|reference|blog|wiki(?:pedia)?|encyclop\w+|dictionary|guide|tutorial|faq|glossary|explained"
     r"|how to|examples?)\b"
 )
-"""What the title of a page on notices has."""
+"""Words in the titles of pages about notices."""
 NAME_ENDS = re.compile(r" [|\-–:] |[!?.…]+(?: |$)")
 ORDERS = re.compile(
     r"\b(?:please|try(?:ing)? again|later|you|your|contact|reference|incident|error|support|continue|button|reload|refresh"
     r"|seconds|javascript|cookies|browser|denied|forbidden|blocked|request|server|permission|redirect\w*|captcha|human|here)\b"
 )
-"""Words of which a notice has some, after its title."""
+"""Words of which a notice has some after its title."""
 TYPED = re.compile(
     r"(?:enter|type|input|write|retype)[^.]{0,40}(?:characters|letters|digits|numbers|code|text|symbols|word)[^.]{0,60}"
     r"(?:image|picture|below|above|see|shown)|(?:what|which)[^.]{0,30}(?:code|characters|letters)[^.]{0,30}(?:image|picture)"
     r"|(?:zeichen|buchstaben|code)[^.]{0,40}bild|(?:caractères|code)[^.]{0,40}image|(?:caracteres|letras|código)[^.]{0,40}imagen"
     r"|(?:символы|код|буквы|цифры)[^.]{0,40}(?:картинк|изображени)|输入.{0,10}(?:验证码|字符)"
 )
-"""A sentence that wants the characters of an image."""
+"""Sentences that ask for the characters of an image."""
 
 PLAIN = re.compile(
     r"(?:error )?(?:40[13])?[ :\-–|.]*(?:(?:access |permission )?(?:denied|forbidden)|access is denied|unauthorized)[ !.]*"
     r"|(?:http )?(?:error )?403\b.{0,40}"
 )
-"""A title that any server gives to any refusal."""
+"""Titles that any server gives to any refusal."""
 
 DENIED = re.compile(r"denied|forbidden|permission|not (?:authori[sz]ed|allowed)|blocked|403\b")
-"""What a plain refusal says."""
+"""Words of a plain refusal."""
 PERSONAL = re.compile(
     r"you (?!are (?:now )?in |have been placed )|your |this ip|the ip|access |ihr|dein|votre|s[ue]u? |tu |il |l'|uw |je |ваш"
     r"|доступ|twój|dostęp|您|访问|请求|アクセス|접근"
 )
-"""How a verdict on this visitor begins; others speak of verdicts in general."""
+"""How a verdict about this visitor begins. Others are about verdicts in general."""
 
 LOGIN = re.compile(
     r"(?:you )?(?:must|need to|have to|please) (?:be )?(?:log(?:ged)?|sign(?:ed)?)[ -]?in "
@@ -287,7 +287,7 @@ LOGIN = re.compile(
     r"|войдите,? чтобы|для просмотра необходимо (?:войти|авторизоваться)|zaloguj się,? aby|请先?登录"
     r"|登录后(?:查看|继续)|ログインして(?:ください)?|로그인이 필요"
 )
-"""A sentence that wants a log-in before anything is shown."""
+"""Sentences that demand a log-in before anything is shown."""
 LOGIN_TITLE = re.compile(
     r"(?:log|sign)[ -]?(?:in|on)\b.{0,60}|.{0,60}\b(?:log|sign)[ -]?in|anmelden.{0,60}|anmeldung.{0,60}"
     r"|einloggen.{0,60}|connexion.{0,60}|se connecter.{0,60}"

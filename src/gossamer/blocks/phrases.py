@@ -1,8 +1,6 @@
-"""What notices say to the visitor in whole sentences, by families of words, each family in many languages.
-
-A sentence counts where it is about this visitor (your address, your country, you are in the queue): on a
-short page that says little else. All in lower case; gaps end with the sentence and are bounded.
-"""
+"""Sentences of notices by families of words, each family in many languages. A sentence counts if it is about
+this visitor (your address, your country, you are in the queue) and on a short page that says little else.
+Everything is in lower case. Gaps end with the sentence and are limited."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ PROOF = re.compile(
     r"|comprobando (?:su|tu) navegador|verificando (?:o )?seu navegador|(?:идёт|идет) проверка (?:вашего )?браузера|проверяем,? что вы"
     r"|controllo del tuo browser|sprawdzamy (?:twoją )?przeglądarkę"
 )
-"""Sentences that want a proof of this visitor."""
+"""Sentences that demand a proof from this visitor."""
 
 LIMIT = re.compile(
     r"(?:browsing|clicking|requesting pages|searching) too (?:fast|quickly)|your requests are being (?:throttled|limited)"
@@ -60,7 +58,7 @@ LIMIT = re.compile(
     r"|順番待ち|과도한 (?:접속|요청)|접속 ?대기"
     r"|demasiadas peticiones desde su|terlalu banyak permintaan|quá nhiều yêu cầu|πάρα πολλά αιτήματα"
 )
-"""Sentences that say that this visitor asks too much, or stands in a queue."""
+"""Sentences that say that this visitor makes too many requests, or waits in a queue."""
 
 REFUSED = re.compile(
     r"your (?:ip|request|connection|brows\w+|session|activity|network|device|visit|access)\b[^.!?]{0,60}\b(?:is|are|was|were|been"
@@ -76,7 +74,7 @@ REFUSED = re.compile(
     r"|location))"
     r"|(?:looks like|appears(?: that)?) you(?:['’]re| are) (?:outside|not in) the|only (?:works|available) in the \w{2,20}\. sorry"
     r"|(?:attempting|trying) to (?:access|visit|reach) this (?:website|site|page|service) from a (?:country|region|location)"
-    # the address asked for was refused
+    # the requested address was refused
     r"|(?:url|anfrage) wurde (?:abgelehnt|blockiert)|(?:url|requête)[^.!?]{0,20}(?:a été|est) (?:rejetée|bloquée|refusée)"
     r"|(?:url|solicitud|petición)[^.!?]{0,20} fue (?:rechazad|bloquead|denegad)|(?:url|requisição"
     r"|solicitação)[^.!?]{0,20} foi (?:rejeitad|bloquead|negad)"
@@ -123,19 +121,18 @@ TOLD = re.compile(
     r"\b(?:if|when(?:ever)?|how|why|what|where|says?|said|means|called|error message|asks?)\b|[\"“”„«»「」]|\b(?:wenn|falls|si|se"
     r"|quand|если|gdy|jeśli|als)\b"
 )
-"""What speaks of a notice rather than being one, just before such a sentence."""
+"""Words just before such a sentence that show that the page is about notices."""
 WEB = re.compile(
     r"\bip\b|\bsite|web|server|url|browser|your|page|firewall|сайт|страниц|адрес|stron|serwis|sito|pagina|página|seite|サイト"
     r"|ページ|ip|사이트|페이지|网|页"
 )
-"""What a verdict that addresses nobody speaks of, where it is about the web; others are about roads and
-parks."""
+"""Words that show that a verdict that addresses nobody is about the web. Others are about roads and parks."""
 ALIKE = re.compile(
     r"\bro?bots?\b|robô|робот|human|mens\b|mensch|\bip\b|\bvpn\b|access|accès|acceso|acesso|доступ|zugriff|identity|unavailable"
     r"|restricted|blocked"
     r"|denied|detected|ülke|غير متاح|limit|queue|verif|secur|sicherheit|too many|page not available|demand"
 )
-"""What a longer title has where it is a notice's."""
+"""Words in a longer title of a notice."""
 BARE = re.compile(r"access |l['’]|доступ|dostęp|访问|请求|アクセス|접근")
 """How verdicts begin that address nobody."""
 
@@ -154,7 +151,7 @@ VISIT = re.compile(
     r"(?:ip|网络|访问|请求|操作|ネットワーク|アクセス|通信)"
     r"|귀하의 ip|bağlantınız|비정상적인 (?:접속|접근|트래픽)|ip adresiniz|erişiminiz|عنوان ip|وصولك|(?:ip|akses|jaringan) anda|ip của bạn"
 )
-"""What is this visitor's own: the address, the network, the request."""
+"""What belongs to this visitor: the address, the network, the request."""
 SHUT = re.compile(
     r"\bblock|denied|\bbann?ed|reject|restricted|stopped|paused|throttl|blacklist|gesperrt|abgelehnt|blockiert|eingeschränkt|bloqu"
     r"|refusé|restreint"
@@ -163,7 +160,7 @@ SHUT = re.compile(
     r"|kısıt|遮断|拒否|制限|차단|제한|거부|限制|拦截|禁止|被封|حظر|رفض|تقييد|geblokk|geweiger|blokiran|nekad|diblokir|bị chặn"
     r"|could not be processed"
 )
-"""How it is refused."""
+"""Words for a refusal."""
 ODD = re.compile(
     r"unusual|suspicious|automat|abnormal|too many|too (?:fast|quick|often)|excessive|ungewöhnlich|verdächtig|zu viele|inhabituel"
     r"|anormal|trop (?:de|grand)"
@@ -173,7 +170,7 @@ ODD = re.compile(
     r"|비정상|과도|자동화|异常|[过過]多|频繁|غير عادي|كثرة|ongewo"
     r"|verdacht|te veel|ovanlig|neobvykl|szokatlan|neobișnuit|tidak wajar|bất thường"
 )
-"""What is wrong with it."""
+"""Words for what is wrong with the visitor."""
 PERSON = re.compile(
     r"robot|\bbots?\b|\bhuman|\b(?:a|una) (?:real )?persona?\b|not a machine|программа|mensch|humain|humano|umano|robô|człowiek"
     r"|робот|\bбот\b|человек|insan|ロボット|人間|로봇|사람"
@@ -210,13 +207,13 @@ LATER = re.compile(
     r"\b(?:will|may|might|can|could|would|never|without) |^(?:[^ ]+ )?(?:if|when(?:ever)?|how|why|what|wenn|falls|si|se|quand|если"
     r"|gdy|jeśli|als|by) "
 )
-"""What speaks of what might be."""
+"""Words about what might happen."""
 ENDS = re.compile(r"[.!?](?: |$)|[。！？؟]")
 
 
 def composed(text: str) -> tuple[str, str] | None:
-    """A kind, and a sentence that is about this visitor: what is the visitor's, and what befell it; or who is
-    asked to prove what.
+    """Returns a kind, and a sentence about this visitor: something of the visitor's with a refusal, or a
+    request for a proof.
 
     >>> composed("ihre ip-adresse 203.0.113.7 ist für 24 stunden gesperrt.")
     ('denied', 'ihre ip-adresse 203.0.113.7 ist für 24 stunden gesperrt')

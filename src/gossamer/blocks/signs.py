@@ -1,5 +1,5 @@
-"""Marks in the code and the addresses of captchas, of notices of smaller vendors, of pages that are not
-there. Bytes in lower case."""
+"""Marks in the code and the addresses of captchas, of notices of smaller vendors, and of missing pages. Bytes
+in lower case."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ CODE = re.compile(
     rb"|v(?:isitor system|icepipe|erification(?<=human verification))|x5sec|y(?:360|(?<=human security))|geetest"
     rb"|2(?:d206a39|(?<=edet=12))|\xe7\x99\xbe\xe5\xba\xa6"
 )
-"""What all marks on pages with a good status have one of: a pass that tells of most pages that they have
-none. Each alternative begins with a byte that pages rarely have."""
+"""Each mark that is searched in pages with a good status contains one match of this pattern, so most pages
+are rejected in one pass. Each alternative begins with a byte that is rare in pages."""
 SIGHTS = (b"aptcha", b"altcha", b"turnstile", b"arkose", b"geetest")
-"""What every page with a captcha has one of."""
+"""Each page with a captcha contains one of these."""
 WIDGETS = (
     (
         "turnstile",
@@ -163,7 +163,7 @@ URL = re.compile(
     r"|passport\.weibo\.c[a-z]{1,2}/visitor|/antispider/|captcha\.perimeterx|/challenge/captcha"
 )
 CONSENT_URL = re.compile(r"https?://(?:consent\.(?:google|youtube|yahoo)|guce\.[a-z]{2,20})\.[a-z.]{2,7}/")
-"""Where big sites ask for a consent before anything is shown."""
+"""Addresses at which large sites ask for consent before they show anything."""
 LOGIN_URL = re.compile(
     r"linkedin\.com/authwall|instagram\.com/accounts/login|facebook\.com/login"
     r"|(?:twitter|x)\.com/i/flow/login|/checkpoint/challenge"
@@ -173,13 +173,13 @@ ASKED = re.compile(
     r"|session|user|admin|wp-login|register|signup|sign-up)\b"
 )
 BOX = re.compile(rb"(?:class|id)=[\"'][^\"'<>]{0,80}captcha")
-"""A part of the page that is named after a captcha."""
+"""An element that is named after a captcha."""
 PICTURE = re.compile(rb"(?:class|id|name|src|action)=[\"']?[^\"'<>\s]{0,80}captcha")
 TO_CAPTCHA = re.compile(rb"http-equiv=[\"']?refresh[^<>]{0,200}captcha")
 INPUT = re.compile(
     rb"<(?:input(?![^<>]{0,400}(?:hidden|submit|button|image|checkbox|radio))|textarea|select)"
 )
-"""What a person fills in."""
+"""Elements that a person fills in."""
 COOKIE = re.compile(rb"document\.cookie ?=")
 AGAIN = re.compile(rb"location\.reload|location\.replace|location\.assign|location(?:\.href)? ?=")
 SHOWN = re.compile(

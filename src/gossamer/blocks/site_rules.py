@@ -1,4 +1,4 @@
-"""What a site says of its own blocks: signs that we do not know, and decisions of ours that are wrong there."""
+"""A site's own rules about blocks: signs that we do not know, and exceptions from our rules."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from gossamer.url.patterns import Searcher
 from gossamer.url.patterns import found as found_in
 
 MOST = 256 << 10
-"""Bytes of a page that a site's own signs are looked for in."""
+"""The number of bytes of a page in which a site's own signs are searched."""
 
 Blocks = bool | Sequence[Searcher]
-"""True: as we know them; False: nothing is one; or patterns of the page's text that are blocks besides. A
-pattern that begins with `!` names what is none: a vendor, a kind, or both (`!login`, `!generic login`)."""
+"""True: our rules. False: nothing is a block. Or patterns of page text that are blocks in addition. A pattern
+that begins with `!` names what is not a block: a vendor, a kind, or both (`!login`, `!generic login`)."""
 
 
 def seen_by(
     own: Blocks, status: int, headers: Headers, body: bytes, url: str, shows: Callable[[], int] | None = None
 ) -> Block | None:
-    """The block that an answer is, for a site that has its own word on it. `shows` as in `block`.
+    """Returns the block that a response is, for a site with its own rules. `shows`: as in `block`.
 
     >>> import re
     >>> seen_by([re.compile("No robots")], 200, {}, b"<title>Shop of kettles</title>No robots, please", "https://a.example/x")
@@ -44,6 +44,7 @@ def seen_by(
 
 
 def worth_keeping(page: Page) -> bool:
-    """Whether an answer may be kept for later: another time there may be a page in the place of a block."""
+    """Returns whether a response may be stored for later. A block may not, because a later response may be
+    the page."""
     found = block(page.status, page.headers, page.body, page.url)
     return found is None or found.bare or found.kind == "empty"

@@ -15,7 +15,7 @@ _CF_CODE = re.compile(
     rb"(?:cf-error-code[^<>]{0,40}>|error code:? ?|\"error_code\": ?|/error-|error )(1[0-9]{3})(?![0-9])"
 )
 _CF_BLOCKS = (b"1005", b"1006", b"1007", b"1008", b"1009", b"1010", b"1011", b"1012", b"1015", b"1020")
-"""Cloudflare's errors that speak of the visitor; the others of the site."""
+"""Cloudflare's error codes that are about the visitor. The others are about the site."""
 _AKAMAI_REFERENCE = re.compile(r"reference ?#\s?[0-9a-f]+\.[0-9a-f]+\.|errors\.edgesuite\.net")
 _DATADOME = re.compile(
     rb"(?:ct|geo)\.captcha-delivery\.com|captcha-delivery\.com\\?/(?:captcha|interstitial|[ci]\.js)"
@@ -27,7 +27,8 @@ _ANUBIS = re.compile(
 
 
 def cloudflare(page: Answer) -> Block | None:
-    """Cloudflare: JavaScript and managed challenges, captchas, errors 1005 to 1020, its WAF's block page."""
+    """Cloudflare: JavaScript and managed challenges, captchas, errors 1005 to 1020, the block page of its
+    WAF."""
     if mitigated := page.headers.get("cf-mitigated"):
         kind = "challenge" if "challenge" in mitigated else "denied"
         return Block("cloudflare", kind, (f"header cf-mitigated: {clip(mitigated)}",))
@@ -78,7 +79,7 @@ def _cloudflare_refusal(page: Answer) -> Block | None:
 
 
 def datadome(page: Answer) -> Block | None:
-    """DataDome: its captcha, its device check, its hard block; as a page or as JSON."""
+    """DataDome: its captcha, its device check, its block page, as a page or as JSON."""
     signs: tuple[str, ...] = ()
     if page.status in (401, 403, 405, 429):
         signs = tuple(

@@ -32,17 +32,17 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 FORMAT = 1
-"""Of the records."""
+"""The version of the records' format."""
 NETWORK = ("dns", "connect", "timeout")
 LAST = 20
 HOSTS = 3
 PROBE = 30.0
 """Seconds between the visits of a worker that is out."""
 FRESH = 12.0
-"""Seconds for which a worker's record speaks for it."""
+"""Seconds for which a worker's record is current."""
 MARGIN = 0.9
 PRIOR = 5
-"""Visits of hard hosts for which the easy ones count as well."""
+"""For this many visits of hard hosts, visits of easy hosts count as well."""
 FLOOR = 0.05
 POOR, HOPELESS = 0.5, 0.2
 HARD_WAIT, EASY_WAIT = 15_000, 300
@@ -52,7 +52,7 @@ ROOM = 2_000
 
 
 class Means(msgspec.Struct):
-    """Moving means of one kind of visits; latency in seconds, rate in visits a second."""
+    """Moving averages of one kind of visits. Latency in seconds, rate in visits per second."""
 
     n: int = 0
     success: float = 0.0
@@ -60,7 +60,7 @@ class Means(msgspec.Struct):
     rate: float = 0.0
 
     def saw(self, good: bool, seconds: float) -> None:
-        """One more visit; failures tell nothing of the latency."""
+        """Adds a visit. The latency of a failure is ignored."""
         self.n += 1
         weight = max(WEIGHT, 1 / self.n)
         self.success += weight * (good - self.success)
@@ -73,16 +73,16 @@ class Means(msgspec.Struct):
 
 
 class WorkerScore(msgspec.Struct):
-    """What the others know of a worker. `at` in seconds of the store's clock."""
+    """What other workers know about a worker. `at` in seconds of the store's clock."""
 
     name: str
     serves: str = ""
-    """The heaps it claims from: workers of other lanes and regions are no rivals."""
+    """The heaps from which it claims. Workers of other lanes and regions do not compete with it."""
     at: float = 0.0
     room: bool = True
-    """Whether it could take on more."""
+    """Whether it could take more claims."""
     out: str = ""
-    """Why it took itself out, or ''."""
+    """Why it takes no claims, or ''."""
     easy: Means = msgspec.field(default_factory=Means)
     hard: Means = msgspec.field(default_factory=Means)
     good_at: float = 0.0
@@ -91,7 +91,7 @@ class WorkerScore(msgspec.Struct):
 
 
 def read(raws: Iterable[bytes]) -> list[WorkerScore]:
-    """The records among what workers wrote; those of another format are left out."""
+    """Decodes the records that workers wrote. Records in another format are left out."""
     found = []
     for raw in raws:
         with contextlib.suppress(msgspec.MsgspecError):
@@ -100,7 +100,8 @@ def read(raws: Iterable[bytes]) -> list[WorkerScore]:
 
 
 def score(record: WorkerScore, hardness: float = 1.0) -> float:
-    """How good a worker is for hard hosts; 1 when nothing is known of it. hardness: see `hardness`.
+    """Returns how good a worker is for hard hosts, 1 if nothing is known about it. `hardness`: see
+    `hardness`.
 
     >>> round(score(WorkerScore("w", easy=Means(100, 1.0, 0.2), hard=Means(100, 0.5, 0.2))), 2)
     0.61
@@ -116,19 +117,19 @@ def score(record: WorkerScore, hardness: float = 1.0) -> float:
 
 
 def easy_score(record: WorkerScore) -> float:
-    """How good a worker is for easy hosts."""
+    """Returns how good a worker is for easy hosts."""
     return float(record.easy.success**2 / max(record.easy.latency, FLOOR) ** 0.5) if record.easy.n else 1.0
 
 
 def waits(mine: WorkerScore, others: Sequence[WorkerScore], now: float) -> tuple[int, int]:
-    """Milliseconds that easy and hard hosts must have waited before this worker claims them."""
+    """Returns the milliseconds that easy and hard hosts must have waited before this worker claims them."""
     best = max((easy_score(one) for one in _rivals(mine, others, now)), default=0.0)
     easy = EASY_WAIT if easy_score(mine) < POOR * best and mine.easy.success > HOPELESS else 0
     return easy, 0 if among_best(mine, others, now) else HARD_WAIT
 
 
 def among_best(mine: WorkerScore, others: Iterable[WorkerScore], now: float) -> bool:
-    """Whether a worker is to ask for hard hosts that have just come."""
+    """Returns whether a worker should ask for hard hosts that have just become ready."""
     rivals = _rivals(mine, others, now)
     factor = hardness([mine, *rivals])
     best = max((score(one, factor) for one in rivals), default=0.0)
@@ -136,8 +137,8 @@ def among_best(mine: WorkerScore, others: Iterable[WorkerScore], now: float) -> 
 
 
 def hardness(records: Iterable[WorkerScore]) -> float:
-    """How much less often visits of hard hosts succeed than of easy ones, whoever made them: 1 when nobody
-    knows.
+    """Returns how much less often visits of hard hosts succeed than those of easy ones, over all workers. 1
+    if nothing is known.
 
     >>> hardness([WorkerScore("w", easy=Means(10, 0.8), hard=Means(100, 0.4)), WorkerScore("v", easy=Means(10, 1.0))])
     0.5
@@ -159,13 +160,13 @@ def _rivals(mine: WorkerScore, others: Iterable[WorkerScore], now: float) -> lis
 
 
 def alive(record: WorkerScore, now: float) -> bool:
-    """Whether its record is of now."""
+    """Returns whether a worker's record is current."""
     return now - record.at <= FRESH
 
 
 def merit(worker: str, records: Iterable[WorkerScore], now: float) -> dict[str, float | str | None]:
-    """What the records of a worker's processes say of it: its mean score by visits (None: no visits of late),
-    and why it is out.
+    """Returns what the records of a worker's processes say: the mean score weighted by visits (None: no
+    recent visits), and why it takes no claims.
 
     >>> ours = [WorkerScore("w.1", at=99.0, easy=Means(30, 1.0, 0.04)), WorkerScore("w.2", at=99.0, out="its last 20 visits failed")]
     >>> found = merit("w", ours, 100.0)
@@ -186,7 +187,7 @@ class Streak:
         self._answered: dict[str, None] = {}
 
     def saw(self, host: str, failed: str) -> None:
-        """A visit ended; `failed`: dns, connect, timeout or blocked, '' when the host was there."""
+        """Records the end of a visit. `failed`: dns, connect, timeout or blocked, '' if the host answered."""
         if not failed:
             self._last.clear()
             if host not in self._answered:
@@ -197,7 +198,7 @@ class Streak:
         self._last.append((host, failed))
 
     def out(self, others: Iterable[WorkerScore], now: float) -> str:
-        """Why the worker is to take itself out, or ''."""
+        """Returns why the worker should take no claims, or ''."""
         hosts = {host for host, _ in self._last}
         if len(self._last) < LAST or len(hosts) < HOSTS:
             return ""
@@ -214,5 +215,5 @@ class Streak:
         )
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Starts over."""
         self._last.clear()

@@ -1,1 +1,1 @@
-"""Proxy lists, the choice of a proxy for a request, its rotation, its health."""
+"""Proxy lists, the choice of a proxy for a request, rotation, and health."""

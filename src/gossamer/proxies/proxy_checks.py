@@ -1,5 +1,5 @@
-"""What a worker does beside its requests for the proxies: it tells the others what it saw, hears of them, and
-checks those that are due."""
+"""A worker's background work for its proxies: it exchanges observations with the other workers, and checks
+proxies that are due."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from gossamer.proxies.proxy_choice import Pool
 from gossamer.proxies.proxy_health import ProxyReport, Standing
 
 FLUSH, CHECKS, OLD = 1.0, 32, 600_000
-"""Seconds between exchanges with the other workers, health checks at once, ms after which a proxy is checked
-again."""
+"""Seconds between exchanges with the other workers, the number of concurrent health checks, and milliseconds
+after which a proxy is checked again."""
 
 
 class Shared(Protocol):
-    """What all workers know (`frontier.proving`)."""
+    """What all workers know (`state.proxy_stats`)."""
 
     async def exchange(self, seen: Mapping[str, Sequence[object]]) -> tuple[int, dict[str, str]]: ...
     async def bind(self, session: str, wanted: str, old: str, length: float) -> str: ...
@@ -29,14 +29,14 @@ class Shared(Protocol):
 
 
 class ChecksProxies(Protocol):
-    """Checks the health of a proxy, by its place: seconds that it took, None when it failed."""
+    """Checks the health of a proxy by its index. Returns the seconds that it took, None if it failed."""
 
     async def seconds(self, place: int) -> float | None: ...
     async def close(self) -> None: ...
 
 
 class Upkeep:
-    """The upkeep of one pool. `freed` is set when a proxy may have become free."""
+    """The background work for one pool. `freed` is set when a proxy may have become free."""
 
     def __init__(self, pool: Pool, shared: Shared, check: ChecksProxies) -> None:
         self.pool, self.shared, self._check = pool, shared, check
@@ -47,11 +47,11 @@ class Upkeep:
         self._looked: dict[int, int] = {}
 
     def now(self) -> int:
-        """The store's clock, in milliseconds."""
+        """Returns the store's time in milliseconds."""
         return int((time.time() + self._offset) * 1000)
 
     async def begin(self) -> None:
-        """Hear of the others before the first request, then do the work in the background."""
+        """Reads what the other workers know before the first request, then starts the background work."""
         if self._task is None:
             async with self._begun:
                 if self._task is None:
@@ -59,7 +59,7 @@ class Upkeep:
                     self._task = asyncio.create_task(self._keep())
 
     async def close(self) -> None:
-        """Tell the others what was seen, and end."""
+        """Writes the last observations, and ends."""
         await self._check.close()
         if self._task is not None:
             self._task.cancel()
@@ -69,7 +69,7 @@ class Upkeep:
                     await self._exchange()
 
     async def _keep(self) -> None:
-        """Exchange what was seen, check what is due, until cancelled."""
+        """Exchanges observations and checks proxies that are due, until cancelled."""
         me, name = (
             secrets.token_hex(6),
             blake2b("".join(self.pool.book.ids).encode(), digest_size=6).hexdigest(),
@@ -77,7 +77,9 @@ class Upkeep:
         checking: asyncio.Task[None] | None = None
         try:
             while True:
-                with contextlib.suppress(GossamerError):  # the store is away: what was seen is told later
+                with contextlib.suppress(
+                    GossamerError
+                ):  # the store is away, so the observations are written later
                     await self._exchange()
                     if (checking is None or checking.done()) and await self.shared.turn(name, me):
                         checking = asyncio.create_task(self._checks())
@@ -103,8 +105,8 @@ class Upkeep:
         self.freed.set()
 
     async def _checks(self) -> None:
-        """The health checks that are due. Without a page to ask for, only whether those whose time is over
-        listen again."""
+        """Runs the health checks that are due. Without a URL to fetch, it only checks whether proxies whose
+        quarantine is over accept connections again."""
         book, now, gate = self.pool.book, self.now(), asyncio.Semaphore(CHECKS)
         due = book.due(now, OLD)
         if not self.pool.checked:
@@ -121,12 +123,12 @@ class Upkeep:
         await asyncio.gather(*(check(place) for place in due))
 
     def _over(self, place: int) -> int:
-        """When its time out is over; 0: it has none."""
+        """Returns when a proxy's quarantine is over, 0 if it has none."""
         own = self.pool.book.own[place]
         return own.until if own is not None else 0
 
 
 def _both(one: ProxyReport, other: ProxyReport) -> ProxyReport:
-    """What was seen first and later."""
+    """Merges an earlier and a later report."""
     tail = other.tail if other.good else one.tail + other.tail
     return ProxyReport(one.good + other.good, one.bad + other.bad, one.seconds + other.seconds, tail)

@@ -17,27 +17,27 @@ from gossamer.proxies.proxy_table import DOMAINS, Book
 
 DRAWN = 6
 SMALL = 64
-"""Proxies that are looked through, all of them, when none was found by drawing; of more the free ones are
-listed once a second."""
+"""If no proxy was found by drawing, all proxies of a pool of this size are checked. In a larger pool, the
+free ones are listed once per second."""
 OLD = 1000
 
 
 class Pool:
-    """The proxies of a crawl. `checked`: only those that passed a health check are chosen."""
+    """The proxies of a crawl. `checked`: only proxies that passed a health check are chosen."""
 
     def __init__(
         self, proxies: Sequence[Proxy], *, checked: bool = False, draw: random.Random | None = None
     ) -> None:
         self.proxies, self.checked, self.book = proxies, checked, Book(proxies)
         self.busy = [0] * len(proxies)
-        """Requests out through each."""
+        """Open requests through each proxy."""
         self._draw = (draw or random.Random()).random
         self._lists: dict[Wanted, list[int]] = {}
         self._named: dict[Wanted, frozenset[str]] = {}
         self._free: dict[tuple[Wanted, str], tuple[int, list[int]]] = {}
 
     def suited(self, wanted: Wanted) -> list[int]:
-        """Places of the proxies that would do, whatever their standing."""
+        """Returns the indexes of the proxies that suit, whatever their health."""
         found = self._lists.get(wanted)
         if found is None:
             if len(self._lists) >= DOMAINS:
@@ -50,8 +50,8 @@ class Pool:
         return found
 
     def choose(self, wanted: Wanted, domain: str, now: int, avoid: Collection[int] = ()) -> int | None:
-        """The place of the proxy to take, None when none can be taken now. `avoid`: those tried already;
-        where there are other providers than theirs, one of those is taken."""
+        """Returns the index of the proxy to use, None if none can be used now. `avoid`: those that were tried
+        already. If there are other providers than theirs, one of those is chosen."""
         if avoid:
             self.suited(wanted)
             others = self._named[wanted] - {self.proxies[place].provider for place in avoid}
@@ -62,7 +62,7 @@ class Pool:
         return self._choose(wanted, domain, now, avoid)
 
     def usable(self, place: int, domain: str, now: int) -> bool:
-        """Whether a proxy may be given a request to a registered domain now."""
+        """Returns whether a proxy may be used now for a registered domain."""
         book = self.book
         own, most = book.own[place], book.rules[place].most
         if own is None:
@@ -83,7 +83,8 @@ class Pool:
         return True
 
     def score(self, place: int, domain: str, now: int) -> float:
-        """How good it is for a registered domain; those that block nobody share one score."""
+        """Returns how good a proxy is for a registered domain. All proxies at domains that do not block share
+        one score per proxy."""
         book = self.book
         own = book.own[place]
         found = 0.35 if own is None else own.score(now)
@@ -95,7 +96,7 @@ class Pool:
         return found
 
     def left(self, wanted: Wanted, now: int) -> int:
-        """How many that suit are not out everywhere; those that cool down at a domain are left."""
+        """Returns how many suitable proxies are not in quarantine. Proxies that cool down at a domain count."""
         return sum(1 for place in self.suited(wanted) if not self.book.out(place, now))
 
     def _choose(self, wanted: Wanted, domain: str, now: int, avoid: Collection[int]) -> int | None:
@@ -130,7 +131,7 @@ class Pool:
 
 
 def told(proxies: Iterable[Proxy]) -> str:
-    """What a pool is made of, for people: `120 datacenter, 30 residential; providers acme, other`."""
+    """Returns a description of a pool: `120 datacenter, 30 residential; providers acme, other`."""
     kinds: dict[str, int] = {}
     names: set[str] = set()
     for one in proxies:

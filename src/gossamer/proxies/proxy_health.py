@@ -20,13 +20,13 @@ from typing import NamedTuple
 import msgspec
 
 HALF = 600.0
-"""Seconds in which counts fade by half."""
+"""Seconds in which counts decay by half."""
 FLOOR, UNKNOWN = 0.05, 0.5
-"""Seconds: latencies below are the same; that of a proxy nobody tried."""
+"""Seconds: smaller latencies count as the first number. The second stands for a proxy that was never used."""
 
 
 class BreakerRule(NamedTuple):
-    """Faults in a row that open it; milliseconds open at first, at most."""
+    """How many faults in a row open the breaker, and the shortest and longest open time in milliseconds."""
 
     most: int
     first: int = 60_000
@@ -42,7 +42,7 @@ PROXY, GATEWAY, PROVIDER, HOST = (
 
 
 class ProxyReport(msgspec.Struct):
-    """What was seen since the last exchange: successes, faults, seconds that successes took, faults since the
+    """Observations since the last exchange: successes, faults, seconds of the successes, faults since the
     last success."""
 
     good: int = 0
@@ -51,7 +51,7 @@ class ProxyReport(msgspec.Struct):
     tail: int = 0
 
     def add(self, good: bool, seconds: float) -> None:
-        """One more."""
+        """Adds an observation."""
         if good:
             self.good, self.seconds, self.tail = self.good + 1, self.seconds + seconds, 0
         else:
@@ -59,7 +59,8 @@ class ProxyReport(msgspec.Struct):
 
 
 class Standing(msgspec.Struct):
-    """What is known of one. Times in milliseconds of the store's clock, latency in seconds."""
+    """The health of a proxy, of a provider, or of a proxy at a domain. Times in milliseconds of the store's
+    clock, latency in seconds."""
 
     good: float = 0.0
     bad: float = 0.0
@@ -70,7 +71,7 @@ class Standing(msgspec.Struct):
     at: int = 0
 
     def felt(self, seen: ProxyReport, now: int, rule: BreakerRule) -> None:
-        """Take in what was seen."""
+        """Adds observations."""
         fade = 0.5 ** (max(0, now - self.at) / 1000 / HALF) if self.at else 1.0
         self.good, self.bad, self.at = self.good * fade + seen.good, self.bad * fade + seen.bad, now
         if seen.good:
@@ -84,21 +85,22 @@ class Standing(msgspec.Struct):
                 self.row = rule.most - 1
 
     def score(self, now: int) -> float:
-        """How good it is: success squared over the root of the latency, drawn to the middle by age."""
+        """Returns how good it is: the squared success rate divided by the root of the latency, which drifts
+        to the middle with age."""
         fade = 0.5 ** (max(0, now - self.at) / 1000 / HALF) if self.at else 1.0
         success = (self.good * fade + 1) / ((self.good + self.bad) * fade + 2)
         return float(success * success / max(self.latency or UNKNOWN, FLOOR) ** 0.5)
 
     @property
     def text(self) -> str:
-        """As the store keeps it."""
+        """Encodes it for the store."""
         return (
             f"{self.good:.3f},{self.bad:.3f},{self.latency:.4f},{self.row},{self.outs},{self.until},{self.at}"
         )
 
     @classmethod
     def of(cls, text: str) -> Standing:
-        """Of its text.
+        """Decodes its text.
 
         >>> Standing.of("2.000,1.000,0.2500,1,0,0,5000").latency
         0.25

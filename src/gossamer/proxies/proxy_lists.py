@@ -30,15 +30,15 @@ _AGAIN = "write it as scheme://user:password@host:port"
 
 
 class NotAProxy(NamedTuple):
-    """A line that is no proxy."""
+    """A line that is not a proxy."""
 
     line: int
     reason: str
 
 
 def read(lines: Iterable[str]) -> tuple[list[Proxy], list[NotAProxy]]:
-    """The proxies of a list, each once, and the lines kept aside; blank ones and those that begin with `#`
-    are neither."""
+    """Returns the proxies of a list, each once, and the rejected lines. Blank lines and lines that begin with
+    `#` are ignored."""
     found: dict[str, Proxy] = {}
     bad: list[NotAProxy] = []
     for number, text in enumerate(lines, 1):
@@ -55,7 +55,7 @@ def read(lines: Iterable[str]) -> tuple[list[Proxy], list[NotAProxy]]:
 
 
 def line(text: str) -> Proxy:
-    """One line. Raises ValueError, without its secrets.
+    """Parses one line. Raises ValueError without secrets.
 
     >>> line("1.2.3.4:8080:joe:secret type=mobile country=DE provider=acme")  # doctest: +ELLIPSIS
     <proxy acme/1.2.3.4:8080#...>
@@ -113,7 +113,7 @@ def _tag(word: str) -> tuple[str, str]:
 
 
 def _address(text: str) -> tuple[str, str, str, str, str]:
-    """Scheme, host, port, user, password."""
+    """Returns scheme, host, port, user and password."""
     if "://" in text:
         found = _URL.fullmatch(text)
         if found is None:
@@ -131,7 +131,7 @@ Way = tuple[str, str, str, str]
 
 
 def _with_at(text: str) -> list[Way]:
-    """`user:pass@host:port`, `host:port@user:pass`."""
+    """Parses `user:pass@host:port` and `host:port@user:pass`."""
     first = text.rpartition("@")[::2]
     ways = (
         [(*place, *first[0].partition(":")[::2])] if (place := _place(first[1])) and ":" in first[0] else []
@@ -143,7 +143,7 @@ def _with_at(text: str) -> list[Way]:
 
 
 def _with_colons(text: str) -> list[Way]:
-    """`host:port`, `host:port:user:pass`, `user:pass:host:port`."""
+    """Parses `host:port`, `host:port:user:pass` and `user:pass:host:port`."""
     parts = text.split(":")
     if len(parts) == 2:
         return [(*place, "", "")] if (place := _place(text)) else []
@@ -157,7 +157,7 @@ def _with_colons(text: str) -> list[Way]:
 
 
 def _likely(ways: list[Way]) -> list[Way]:
-    """Of two ways the one whose host has a dot, where the other's has none."""
+    """If there are two ways to read a line, returns the one whose host contains a dot."""
     if len(ways) == 2 and ways[0] != ways[1]:
         return [way for way in ways if "." in way[0] or way[0] == "localhost"] or ways
     return ways[:1]

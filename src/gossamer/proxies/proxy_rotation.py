@@ -29,19 +29,20 @@ from gossamer.proxies.proxy_checks import Upkeep
 from gossamer.proxies.proxy_choice import Pool
 
 MOST, PATIENCE, SUSPICIONS = 10, 30.0, 3
-"""Tries of one visit that do not reach the host, more within so many seconds; tries that may have reached it,
-blocked or not."""
+"""The maximum number of tries of a visit that do not reach the host, the seconds within which more are
+allowed, and the maximum number of tries that may have reached the host."""
 WAIT = 20.0
-"""Seconds for which a request waits until a proxy is free."""
+"""Seconds for which a request waits for a free proxy."""
 BLOCKS = (403, 429, 451)
 REPEATABLE = ("GET", "HEAD", "OPTIONS")
 
 Go = Callable[[str, Callable[[], bool]], Awaitable[Page | Failure]]
-"""Makes the request through a proxy's URL; the second says afterwards whether its session goes on."""
+"""Makes the request through a proxy's URL. The second argument returns afterwards whether the proxy's session
+continues."""
 
 
 class Lease(NamedTuple):
-    """A proxy for one try: its place, its URL, the session it belongs to (''; none) and what that is bound
+    """A proxy for one try: its index, its URL, the session it belongs to ('': none), and what that is bound
     to."""
 
     place: int
@@ -51,8 +52,8 @@ class Lease(NamedTuple):
 
 
 class ProxyTries(NamedTuple):
-    """What came of a visit's tries so far: places tried, failed tries, places under suspicion and whether
-    they were blocked."""
+    """The tries of a visit so far: the indexes of the proxies, the failures, the suspected proxies and
+    whether they were blocked."""
 
     tried: list[int]
     before: list[Failure]
@@ -60,8 +61,9 @@ class ProxyTries(NamedTuple):
 
 
 class Proxies:
-    """The proxies of a crawl in one worker. `wants`: host -> what its site wants; `domain`: host ->
-    registered domain; `length`: seconds of a session; `forget`: a domain's session is over."""
+    """The proxies of a crawl in one worker. `wants`: returns what a host's site wants. `domain`: returns a
+    host's registered domain. `length`: seconds of a session. `forget`: called when a domain's session
+    ends."""
 
     def __init__(
         self,
@@ -80,8 +82,8 @@ class Proxies:
         self._places = {one: place for place, one in enumerate(pool.book.ids)}
 
     async def through(self, request: Request, go: Go, apart: float) -> Page | Failure:
-        """Make a request through one proxy after another until one brings an answer. `apart`: seconds between
-        two tries that the host sees. Raises NoProxyLeft."""
+        """Makes a request through one proxy after another until one returns a response. `apart`: seconds
+        between two tries that reach the host. Raises NoProxyLeft."""
         await self.upkeep.begin()
         host = split(request.url)[1]
         wanted, began = self._wants(host).narrowed(request.country, request.proxy), time.perf_counter()
@@ -93,7 +95,7 @@ class Proxies:
         while tries < MOST or time.perf_counter() - began < PATIENCE:
             tries += 1
             if not trip.doubts and len(trip.tried) >= len(self.pool.suited(wanted)):
-                trip.tried.clear()  # all had a fault: until they are out, or better
+                trip.tried.clear()  # all proxies had a fault, so they are tried again until they are in quarantine
             lease = await self._take(wanted, host, trip.tried)
             if lease is None:
                 break
@@ -117,8 +119,8 @@ class Proxies:
         return result or _none(f"none of {len(self.pool.suited(wanted))} proxies is free for {host}")
 
     async def hold(self, host: str, bound: str = "") -> StickyProxy | None:
-        """A proxy that stays: the one of `bound`, None when it is out or no more in the lists; without one
-        another, waited for, None when none is free. Raises NoProxyLeft."""
+        """Returns a proxy for a whole session: that of `bound` (None if it is in quarantine or no longer
+        listed), otherwise another one, after waiting for it (None if none is free). Raises NoProxyLeft."""
         await self.upkeep.begin()
         wanted, domain = self._wants(host), self._domain(host)
         if not bound:
@@ -133,8 +135,8 @@ class Proxies:
         return StickyProxy(self, Lease(place, self._url(place, wanted, word), bound=bound))
 
     async def once(self, lease: Lease, request: Request, go: Go, apart: float) -> Page | Failure:
-        """Make a request through this proxy and no other, once more where the connection broke; what only may
-        be its fault is not held against it."""
+        """Makes a request through this proxy only, and once more if the connection broke. A failure that may
+        not be the proxy's fault does not count against it."""
         book, began, name = self.pool.book, time.perf_counter(), self.pool.book.ids[lease.place]
         result = msgspec.structs.replace(await self._try(lease, go), proxy=name)
         if isinstance(result, Failure) and result.reason == "reset" and request.method in REPEATABLE:
@@ -151,21 +153,21 @@ class Proxies:
         return result
 
     def country(self, url: str) -> str:
-        """Where the requests through a proxy come from, as far as somebody said."""
+        """Returns the country of a proxy, if it is known."""
         return self._countries.get(url, "")
 
     def blocked(self, name: str, host: str) -> None:
-        """A page that came through the proxy of this id turned out to be a block page."""
+        """Records that a page that came through the proxy with this id was a block page."""
         if (place := self._places.get(name)) is not None:
             self.pool.book.saw(place, self._domain(host), self.upkeep.now(), blocked=True)
 
     def _ends(self, said: str, lease: Lease, host: str, result: Page | Failure, trip: ProxyTries) -> bool:
-        """Write down what a try says of its proxy; whether it was the last."""
+        """Records the result of a try. Returns whether it was the last."""
         book, now, domain = self.pool.book, self.upkeep.now(), self._domain(host)
         if said == "good":
             for place, blocked in trip.doubts:
                 book.saw(place, domain, now, fault=not blocked, blocked=blocked)
-            # one out of the cache says nothing
+            # a cached response says nothing about the proxy
             if result.requests if isinstance(result, Page) else result.sent:
                 book.saw(lease.place, domain, now, seconds=result.elapsed)
             return True
@@ -194,7 +196,7 @@ class Proxies:
             self.upkeep.freed.set()
 
     async def _take(self, wanted: Wanted, host: str, tried: list[int]) -> Lease | None:
-        """A proxy, waited for; None when none is free in time."""
+        """Waits for a proxy. Returns None if none is free in time."""
         ends = time.monotonic() + WAIT
         while True:
             lease = await self._lease(wanted, host, tried)
@@ -239,8 +241,8 @@ class Proxies:
         return Lease(theirs, self._url(theirs, wanted, found.partition(" ")[2]), session, found)
 
     def _gone(self, place: int, wanted: Wanted, domain: str, now: int) -> bool:
-        """Whether a session must go on through another proxy: only when this one is out, here or everywhere,
-        or not wanted."""
+        """Returns whether a session must continue through another proxy: only if its proxy is in quarantine,
+        or no longer wanted."""
         book = self.pool.book
         there = book.standings.get(f"{book.ids[place]}\t{domain}") if domain in book.domains else None
         return (
@@ -250,8 +252,8 @@ class Proxies:
         )
 
     def _end(self, lease: Lease, host: str) -> None:
-        """What went wrong ends a session: its next request goes through another proxy, without the cookies of
-        this one."""
+        """Ends a session after a failure. Its next request uses another proxy, without the cookies of this
+        one."""
         if lease.session and self._bound.get(lease.session, ("",))[0] == lease.bound:
             self._bound[lease.session] = lease.bound, 0.0
             self._forget(self._domain(host))
@@ -268,31 +270,32 @@ class Proxies:
 
 
 class StickyProxy(NamedTuple):
-    """One proxy for all requests of somebody who is logged in."""
+    """One proxy for all requests of a logged-in account."""
 
     proxies: Proxies
     lease: Lease
 
     @property
     def bound(self) -> str:
-        """The proxy's id, and the word of a gateway's session."""
+        """The proxy's id, and the session name of a gateway."""
         return self.lease.bound
 
     async def through(self, request: Request, go: Go, apart: float) -> Page | Failure:
-        """Make a request through it."""
+        """Makes a request through it."""
         return await self.proxies.once(self.lease, request, go, apart)
 
     def blocked(self, name: str, host: str) -> None:
-        """As `Proxies.blocked`."""
+        """See `Proxies.blocked`."""
         self.proxies.blocked(name, host)
 
     def country(self, url: str) -> str:
-        """As `Proxies.country`."""
+        """See `Proxies.country`."""
         return self.proxies.country(url)
 
 
 def judged(result: Page | Failure) -> str:
-    """What a try says: good, fault (of the proxy), doubt (its or the host's), blocked."""
+    """Returns what a try says about the proxy: good, fault (the proxy's), doubt (the proxy's or the host's),
+    blocked."""
     if isinstance(result, Failure):
         return {"proxy": "fault", "path": "doubt"}.get(result.blame, "good")
     if result.status == 407:
@@ -301,7 +304,7 @@ def judged(result: Page | Failure) -> str:
 
 
 def _short(result: Page | Failure, said: str) -> Failure:
-    """An earlier try, for the log and for what the visit ends with."""
+    """Returns an earlier try for the log and for the result of the visit."""
     if isinstance(result, Failure):
         return result
     reason = {"fault": "proxy", "doubt": "http-5xx"}.get(

@@ -1,4 +1,4 @@
-"""The book of how all proxies stand: what this worker saw, and what it heard of the others."""
+"""The health of all proxies: what this worker observed, and what the other workers reported."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from gossamer.model.proxy import Proxy
 from gossamer.proxies.proxy_health import GATEWAY, HOST, PROVIDER, PROXY, BreakerRule, ProxyReport, Standing
 
 DOMAINS = 2000
-"""Registered domains that block whose standings are kept."""
+"""The maximum number of blocking registered domains for which health is kept per proxy."""
 
 
 class Book:
-    """Standings by key: a proxy's id, `@provider`, `ID TAB DOMAIN` for a proxy at a registered domain that
-    blocks. Times in ms."""
+    """Health by key: a proxy's id, `@provider`, or `ID TAB DOMAIN` for a proxy at a registered domain that
+    blocks. Times in milliseconds."""
 
     def __init__(self, proxies: Sequence[Proxy]) -> None:
         self.ids = [proxy.id for proxy in proxies]
@@ -23,7 +23,7 @@ class Book:
         self.standings: dict[str, Standing] = {}
         self.domains: dict[str, None] = {}
         self.seen: dict[str, ProxyReport] = {}
-        """What the others have not heard of."""
+        """Observations that the other workers do not have yet."""
         self._places = {one: place for place, one in enumerate(self.ids)}
 
     def saw(
@@ -36,7 +36,8 @@ class Book:
         blocked: bool = False,
         seconds: float = 0.0,
     ) -> None:
-        """A request through it ended: well, by its fault, or blocked by the domain."""
+        """Records the end of a request through a proxy: a success, a fault of the proxy, or a block by the
+        domain."""
         if self.providers[place]:
             self._note(self.providers[place], not fault, seconds, now, PROVIDER)
         self._note(self.ids[place], not fault, seconds, now, self.rules[place])
@@ -46,12 +47,13 @@ class Book:
             self._note(key, not blocked, seconds, now, self.rule(key))
 
     def checked(self, place: int, now: int, seconds: float | None) -> None:
-        """A health check was passed in so many seconds, or (None) failed: then it is out at once."""
+        """Records a health check that took so many seconds. None: it failed, and the proxy is in quarantine
+        at once."""
         for _ in range(1 if seconds is not None else self.rules[place].most):
             self._note(self.ids[place], seconds is not None, seconds or 0.0, now, self.rules[place])
 
     def heard(self, standings: Mapping[str, Standing], now: int) -> None:
-        """How all workers together see them."""
+        """Updates the health with that of all workers."""
         for key, standing in standings.items():
             name, _, domain = key.partition("\t")
             place = self._places.get(name)
@@ -66,7 +68,7 @@ class Book:
                 self.own[place] = standing
 
     def rule(self, key: str) -> BreakerRule:
-        """The rule that a standing is kept by."""
+        """Returns the breaker rule for a key."""
         name, _, domain = key.partition("\t")
         if key.startswith("@"):
             return PROVIDER
@@ -74,8 +76,8 @@ class Book:
         return GATEWAY if gateway else HOST if domain else PROXY
 
     def due(self, now: int, old: int) -> list[int]:
-        """Places of those to check: nobody tried them, their time out is over, or nothing was heard of them
-        for `old` ms."""
+        """Returns the indexes of the proxies to check: never used, quarantine over, or without news for `old`
+        milliseconds."""
         return [
             place
             for place, own in enumerate(self.own)
@@ -83,12 +85,12 @@ class Book:
         ]
 
     def out(self, place: int, now: int) -> bool:
-        """Whether it is in quarantine, itself or with its provider."""
+        """Returns whether a proxy or its provider is in quarantine."""
         own, theirs = self.own[place], self.standings.get(self.providers[place])
         return (own is not None and own.until > now) or (theirs is not None and theirs.until > now)
 
     def taken(self) -> dict[str, ProxyReport]:
-        """What the others have not heard of; it is theirs now."""
+        """Returns the observations that the other workers do not have yet, and clears them."""
         seen, self.seen = self.seen, {}
         return seen
 
@@ -104,7 +106,8 @@ class Book:
         standing.felt(one, now, rule)
 
     def _hard(self, domain: str) -> None:
-        """A domain that blocks: proxies stand at it by themselves. The oldest of too many is forgotten."""
+        """Starts to track health per proxy at a domain that blocks. The oldest domain is dropped if there are
+        too many."""
         if domain not in self.domains:
             self.domains[domain] = None
             if len(self.domains) > DOMAINS:
