@@ -1,4 +1,4 @@
-"""Who we are to a host: headers, credentials, cookies; later header sets, proxies and sessions."""
+"""The identity of a visitor: headers, credentials, cookies, browser fingerprints, sessions, log-ins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["cookies"]
 
 
 def __getattr__(name: str) -> Any:
-    """Parts that users name are loaded when they are first used."""
+    """Loads the parts that users name when they are first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

@@ -1,5 +1,4 @@
-"""Somebody who is logged in: one account with its cookies, its browser and its headers, the same at each
-request."""
+"""The identity of a logged-in account: its cookies, its browser and its headers are the same in each request."""
 
 from __future__ import annotations
 
@@ -15,9 +14,9 @@ from gossamer.model.request import Request
 
 
 class Member:
-    """The identity of an account. `browser`: as whom it appears, None: as itself; `given`: the headers that
-    people gave for a request; `domain`: host -> registered domain; `session`: names its connections, so that
-    no other visitor uses them."""
+    """The identity of an account. `browser`: the browser it appears as, None for our own headers. `given`:
+    returns the headers that the user configured for a request. `domain`: returns a host's registered
+    domain. `session`: names its connections, so that no other visitor uses them."""
 
     def __init__(
         self,
@@ -30,11 +29,11 @@ class Member:
         self.name, self.session, self.browser = name, session, browser
         self.jar, self.headers = Jar(), dict[str, str]()
         self.news: list[tuple[str, bytes]] = []
-        """Cookies that answers set, and that the store does not know yet: the URL, the header."""
+        """Cookies from responses that the store does not have yet: the URL and the header."""
         self._given, self._domain = given, domain
 
     def lend(self, request: Request) -> Lent:
-        """The headers of this request, and its guise."""
+        """Returns the headers and the guise of a request."""
         mine = {name.lower() for name in self.headers}
         given = {
             name: value for name, value in self._given(request).items() if name.lower() not in mine
@@ -60,17 +59,17 @@ class Member:
         return Lent(headers, guise)
 
     def took(self, page: Page, _guise: Guise | None = None) -> None:
-        """Keep the cookies of an answer."""
+        """Stores the cookies of a response."""
         own = [(page.url, value) for name, value in page.headers if name == "set-cookie"]
         for url, value in (*own, *page.cookies):
             self.news.append((url, value.encode("latin-1")))
             self.jar.take(*self.news[-1])
 
     def forget(self, domain: str) -> None:
-        """Who is logged in stays so: that another session at the domain is over is nothing to it."""
+        """Does nothing: the account stays logged in when another session at the domain ends."""
 
     def state(self) -> dict[str, Any]:
-        """All that makes it who it is, as a value that JSON can hold."""
+        """Returns the account's state as a JSON-compatible value."""
         return {
             "browser": self.browser.name if self.browser else "",
             "headers": self.headers,
@@ -78,7 +77,7 @@ class Member:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Take back the cookies and headers of `state`; what answers set since is put over them."""
+        """Restores the cookies and headers of `state`. Cookies that responses set since are applied on top."""
         self.jar.load(state["jar"])
         self.headers = dict(state["headers"])
         for url, header in self.news:

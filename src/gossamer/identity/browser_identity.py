@@ -1,5 +1,5 @@
-"""The sessions of the impersonated rung as the browser rung has them: the same visitor with the same cookies,
-whose headers a real browser sends by itself; and somebody who is logged in, there."""
+"""Sessions and accounts in a real browser, which sends most headers itself. Only the others are passed to it,
+with the cookies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gossamer.model.request import Request
 
 
 class SessionOwner(Protocol):
-    """Whose sessions they are (`identity.sessions`)."""
+    """Owns the sessions (`identity.sessions`)."""
 
     def lend(self, request: Request) -> Lent: ...
 
@@ -26,21 +26,22 @@ class SessionOwner(Protocol):
 
 
 class Driven:
-    """Lends what a browser does not say by itself. `given`: the headers that people gave for a request."""
+    """Provides what a browser does not send itself. `given`: returns the headers that the user configured for
+    a request."""
 
     def __init__(self, sessions: SessionOwner, given: Callable[[Request], Mapping[str, str]]) -> None:
         self._sessions, self._given = sessions, given
         self.took, self.forget = sessions.took, sessions.forget
 
     def lend(self, request: Request) -> Lent:
-        """Cookies, and headers that would not make it a mixed identity."""
+        """Returns cookies, and headers that do not contradict the browser's identity."""
         lent = self._sessions.lend(request)
         own = {name.lower() for name in self._given(request)} - OWN | {"cookie"}
         return Lent({name: value for name, value in lent.headers.items() if name.lower() in own}, lent.guise)
 
 
 class BrowserMember:
-    """A member in a browser, which is told of all its cookies. `given`: as of `Driven`."""
+    """An account in a browser, which gets all cookies of the account. `given`: as in `Driven`."""
 
     def __init__(self, member: Member, given: Callable[[Request], Mapping[str, str]]) -> None:
         self.member = member
@@ -48,7 +49,7 @@ class BrowserMember:
         self.took, self.forget = member.took, member.forget
 
     def lend(self, request: Request) -> Lent:
-        """What the member lends, less what the browser says by itself."""
+        """Returns the account's headers without those that the browser sends itself."""
         headers, guise = (self._driven if self.member.browser is not None else self.member).lend(request)
         return Lent(
             headers, msgspec.structs.replace(guise or Guise(), cookies=tuple(self.member.jar.shown()))

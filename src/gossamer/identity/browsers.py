@@ -22,8 +22,8 @@ _SYSTEMS = {
 
 
 class Browser(NamedTuple):
-    """One browser of one version on one system. `target`, `http2`: as in `Guise`; `hints`: its client hints,
-    in order."""
+    """One version of a browser on one system. `target`, `http2`: as in `Guise`. `hints`: its client hints in
+    their order."""
 
     name: str
     engine: str
@@ -38,15 +38,13 @@ class Browser(NamedTuple):
 
     @property
     def family(self) -> str:
-        """Its name without the version: `safari_ios` of `safari260_ios`."""
+        """Its name without the version: `safari_ios` for `safari260_ios`."""
         return "".join(sign for sign in self.name if not sign.isdigit())
 
 
 def brands(version: int, brand: str) -> str:
-    """Chromium's `sec-ch-ua`: the real brands in the company of one that is none, all shuffled by the
-    version.
-
-    Source: `GenerateGreasedBrandVersionList` in components/embedder_support/user_agent_utils.cc.
+    """Returns Chromium's `sec-ch-ua`: the real brands and an invented one, in an order that depends on the
+    version. Source: `GenerateGreasedBrandVersionList` in components/embedder_support/user_agent_utils.cc.
 
     >>> brands(150, "Google Chrome")
     '"Not;A=Brand";v="8", "Chromium";v="150", "Google Chrome";v="150"'
@@ -54,7 +52,7 @@ def brands(version: int, brand: str) -> str:
     signs = " (:-./);=?_"
     nobody = f'"Not{signs[version % 11]}A{signs[(version + 1) % 11]}Brand";v="{(8, 99, 24)[version % 3]}"'
     order = version % 6
-    if version < 107:  # before signs and versions were drawn, then before the order was
+    if version < 107:  # older versions permuted neither characters and versions nor, at first, the order
         nobody = '" Not A;Brand";v="99"'
         order = order if version > 101 else 0
     parts = (nobody, f'"Chromium";v="{version}"', f'"{brand}";v="{version}"')
@@ -76,8 +74,8 @@ def _chromium(
     agent: str = "",
     http2: str = "",
 ) -> Browser:
-    """Chrome, or Edge with its version in `edge`; `full`: the version in the user agent, which newer ones end
-    in zeros."""
+    """Returns Chrome, or Edge with its version in `edge`. `full`: the version in the user agent, which newer
+    versions end with zeros."""
     name = name or f"{'edge' if edge else 'chrome'}{version}"
     mobile = system == "Android"
     full = full or f"{version}.0.0.0"
@@ -108,7 +106,7 @@ def _firefox(version: int, language: str = "en-US,en;q=0.5", name: str = "", tar
 def _safari(
     name: str, shown: str, *, ios: str = "", zstd: bool = False, language: str = "en-US,en;q=0.9"
 ) -> Browser:
-    """Safari of the version `shown`; `ios`: the system's version where it is a telephone's."""
+    """Returns Safari of the version `shown`. `ios`: the version of iOS, '' for macOS."""
     system = f"iPhone; CPU iPhone OS {ios} like Mac OS X" if ios else "Macintosh; Intel Mac OS X 10_15_7"
     end = "Mobile/15E148 Safari/604.1" if ios else "Safari/605.1.15"
     agent = f"Mozilla/5.0 ({system}) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/{shown} {end}"
@@ -118,7 +116,7 @@ def _safari(
 
 
 _NO_LIMIT = "1:65536;2:0;4:6291456;6:262144"
-"""Chromium's HTTP/2 settings from 118 on, without a limit on streams."""
+"""Chromium's HTTP/2 settings from version 118 on, without a limit of streams."""
 _ALL = (
     _chromium(99, "Windows", full="99.0.4844.51"),
     _chromium(100, "Windows", full="100.0.4896.75"),
@@ -168,15 +166,16 @@ CURRENT = {
     "chrome_android": "chrome131_android",
     "tor": "tor145",
 }
-"""The newest of each family, which the family's name alone stands for."""
+"""The newest version of each family, which the family's name stands for."""
 ANY = ("chrome",) * 6 + ("safari",) * 2 + ("edge", "firefox")
-"""What `any` draws from, about as often as people use them at a desk; sites may show telephones other pages.
-"""
+"""What `any` draws from, with about the frequencies of desktop browsers. Sites may show other pages to
+phones."""
 NAMES = ("any", *CURRENT, *BROWSERS)
 
 
 def named(name: str) -> tuple[Browser, ...]:
-    """The browsers that a name stands for, as often as they are to be drawn. Raises ValueError for none."""
+    """Returns the browsers that a name stands for, repeated by their frequency. Raises ValueError for an
+    unknown name."""
     if name == "any":
         return tuple(BROWSERS[CURRENT[family]] for family in ANY)
     found = BROWSERS.get(CURRENT.get(name, name))
@@ -186,7 +185,7 @@ def named(name: str) -> tuple[Browser, ...]:
 
 
 def drivable(names: Sequence[str]) -> tuple[str, ...]:
-    """Those of the browsers of these names that a real Chromium can be worn as: of its engine, at a desk.
+    """Returns those of these browsers that a real Chromium can imitate: desktop browsers with its engine.
 
     >>> drivable(["edge", "firefox", "chrome_android"])
     ('edge150',)
@@ -196,8 +195,8 @@ def drivable(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def identity(names: Sequence[str], seed: str) -> Browser:
-    """One of the browsers of these names, the same for the same seed. Raises ValueError for a name that none
-    has.
+    """Returns one of these browsers, always the same for the same seed. Raises ValueError for an unknown
+    name.
 
     >>> identity(["chrome150"], "x").name, identity(["any"], "x") == identity(["any"], "x")
     ('chrome150', True)

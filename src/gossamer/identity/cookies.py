@@ -20,12 +20,12 @@ import msgspec
 from gossamer import url as urls
 
 SIZE = 4096
-"""Bytes of a cookie's name and value together."""
+"""The maximum number of bytes of a cookie's name and value together."""
 ATTRIBUTE = 1024
 PER_DOMAIN = 50
 DOMAINS = 1000
 LONGEST = 400 * 86_400
-"""Seconds that a cookie may live."""
+"""The maximum lifetime of a cookie in seconds."""
 
 _CONTROL = re.compile(r"[\x01-\x08\x0b-\x1f\x7f]")
 _END = re.compile(r"[\x00\r\n]")
@@ -40,7 +40,7 @@ Key = tuple[str, str, bool, str]
 
 
 class Cookie(msgspec.Struct):
-    """One cookie; texts are latin-1, byte for character."""
+    """A cookie. Texts are latin-1, one character per byte."""
 
     name: str
     value: str
@@ -49,14 +49,14 @@ class Cookie(msgspec.Struct):
     path: str
     secure: bool
     expires: float | None
-    """Seconds since the epoch; None: as long as the jar."""
+    """Seconds since the epoch. None: until the jar is dropped."""
     created: int
-    """Its place in the order of coming."""
+    """Its position in the order of creation."""
     http_only: bool = False
-    """Scripts of a page in a browser do not see it."""
+    """Whether scripts of a page in a browser do not see it."""
 
     def suits(self, host: str, path: str, https: bool) -> bool:
-        """Whether it goes along with a request."""
+        """Returns whether it is sent with a request."""
         if self.secure and not https:
             return False
         if host != self.domain and (self.host_only or not host.endswith(f".{self.domain}")):
@@ -65,7 +65,7 @@ class Cookie(msgspec.Struct):
 
 
 class Jar:
-    """The cookies of one identity. `clock` gives seconds since the epoch.
+    """The cookies of one identity. `clock` returns seconds since the epoch.
 
     >>> jar = Jar()
     >>> jar.take("https://example.com/a", b"id=1; Path=/; Domain=example.com; Max-Age=60")
@@ -79,7 +79,8 @@ class Jar:
         self._count = 0
 
     def take(self, url: str | None, set_cookie: bytes | str | None) -> None:
-        """Keep, replace or remove a cookie by the value of a Set-Cookie header of the answer to `url`."""
+        """Stores, replaces or removes a cookie according to the value of a Set-Cookie header in the response
+        to `url`."""
         set_cookie = (
             set_cookie.encode("utf-8", "replace") if isinstance(set_cookie, str) else bytes(set_cookie or b"")
         )
@@ -105,10 +106,8 @@ class Jar:
         self._bound(site)
 
     def header(self, url: str | None) -> str:
-        """The value of the Cookie header for a request to `url` (latin-1 text), "" when there is none.
-
-        Longer paths first, then the older ones (RFC 6265, 5.4).
-        """
+        """Returns the value of the Cookie header for a request to `url` (latin-1 text), "" if there are no
+        cookies. Longer paths come first, then older cookies (RFC 6265, 5.4)."""
         where = _where(url) if self._domains else None
         kept = self._domains.get(urls.registered_domain(where[1])) if where else None
         if where is None or not kept:
@@ -124,13 +123,13 @@ class Jar:
         return "; ".join([f"{one.name}={one.value}" for one in fit])
 
     def dump(self) -> dict[str, Any]:
-        """All cookies as a value that JSON can hold."""
+        """Returns all cookies as a JSON-compatible value."""
         cookies = [cookie for kept in self._domains.values() for cookie in kept.values()]
         return {"version": 1, "cookies": msgspec.to_builtins(cookies)}
 
     def shown(self) -> list[dict[str, Any]]:
-        """All cookies as browsers are told of them: name, value, domain (with a dot: and all below it), path,
-        secure, httpOnly, expires (seconds since the epoch, -1: with the browser)."""
+        """Returns all cookies in the form of browser APIs: name, value, domain (a leading dot includes
+        subdomains), path, secure, httpOnly, expires (seconds since the epoch, -1 for a session cookie)."""
         now = self._clock()
         return [
             {
@@ -148,8 +147,7 @@ class Jar:
         ]
 
     def load(self, state: Any) -> None:
-        """Take back what `dump` gave, in place of what is here. Raises ValueError for another version or
-        form."""
+        """Replaces all cookies by those of `dump`. Raises ValueError for another version or form."""
         if not isinstance(state, dict) or state.get("version") != 1:
             raise ValueError("these are no cookies of this version")
         try:
@@ -165,7 +163,7 @@ class Jar:
             self._bound(site)
 
     def _bound(self, site: str) -> None:
-        """Forget the oldest beyond 50 a domain, and the domain that came first beyond 1,000."""
+        """Drops the oldest cookies beyond 50 per domain, and the oldest domain beyond 1,000."""
         kept = self._domains[site]
         while len(kept) > PER_DOMAIN:
             del kept[min(kept, key=lambda key: (kept[key].secure, kept[key].created))]
@@ -176,7 +174,7 @@ class Jar:
 
 
 class SetCookie(msgspec.Struct):
-    """What a Set-Cookie header says. Empty texts and False: not said."""
+    """The contents of a Set-Cookie header. Empty texts and False stand for absent attributes."""
 
     name: str
     value: str
@@ -188,7 +186,7 @@ class SetCookie(msgspec.Struct):
 
 
 def parse_set_cookie(header: bytes, now: float) -> SetCookie | None:
-    """Read the value of a Set-Cookie header (RFC 6265bis, 5.6); None when it sets nothing.
+    """Parses the value of a Set-Cookie header (RFC 6265bis, 5.6). None if it sets nothing.
 
     >>> parse_set_cookie(b"a=b; Path=/x; Secure", 0)
     SetCookie(name='a', value='b', domain='', path='/x', secure=True, expires=None, http_only=False)
@@ -229,14 +227,14 @@ def parse_set_cookie(header: bytes, now: float) -> SetCookie | None:
 
 
 def _domain(said: str) -> str:
-    """A Domain attribute without its dot, in lower case; one in letters of other languages as hosts are
-    written."""
+    """Returns a Domain attribute without its leading dot, in lower case, with an internationalized name in
+    its ASCII form."""
     found = None if said.isascii() else urls.parse(f"https://{_text(said.removeprefix('.'))}/")
     return urls.host(found) if found else said.removeprefix(".").lower()
 
 
 def parse_date(text: str) -> float | None:
-    """A cookie date in whatever form (RFC 6265, 5.1.1), as seconds since the epoch; None when it is none.
+    """Parses a cookie date in any form (RFC 6265, 5.1.1) to seconds since the epoch. None if it is invalid.
 
     >>> parse_date("Fri, 07-Aug-19 08:04:19 GMT")
     1565165059.0
@@ -267,7 +265,7 @@ def parse_date(text: str) -> float | None:
 
 
 def path_matches(path: str, cookie_path: str) -> bool:
-    """Whether a request's path lies at or below a cookie's (RFC 6265, 5.1.4).
+    """Returns whether a request's path is equal to or below a cookie's path (RFC 6265, 5.1.4).
 
     >>> path_matches("/a/b", "/a"), path_matches("/ab", "/a")
     (True, False)
@@ -278,7 +276,8 @@ def path_matches(path: str, cookie_path: str) -> bool:
 
 
 def _where(url: str | None) -> tuple[bool, str, str] | None:
-    """Whether it is https, the host without its port, and the path of a URL; None when it is no http(s) URL."""
+    """Returns whether a URL is https, its host without the port, and its path. None if it is not an http(s)
+    URL."""
     found = urls.parse(url)
     if found is None or not found.startswith(urls.WEB):
         return None
@@ -290,10 +289,10 @@ def _where(url: str | None) -> tuple[bool, str, str] | None:
 
 
 def _owned(said: SetCookie, https: bool, host: str, path: str) -> Cookie | None:
-    """The cookie as this host may set it, or None when it may not (RFC 6265bis, 5.7)."""
+    """Returns the cookie if this host may set it, otherwise None (RFC 6265bis, 5.7)."""
     domain, host_only = said.domain, not said.domain
     if domain == host:
-        # strangers have names below it, so the cookie is for this host alone
+        # others own names below a public suffix, so the cookie is only for this host
         host_only = urls.is_public_suffix(host)
     elif domain:
         address = host.rpartition(".")[2].isdecimal()
@@ -313,12 +312,12 @@ def _owned(said: SetCookie, https: bool, host: str, path: str) -> Cookie | None:
 
 
 def _text(latin: str) -> str:
-    """Bytes as characters, as a browser has them."""
+    """Returns bytes as characters, as a browser does."""
     return latin.encode("latin-1").decode("utf-8", "replace")
 
 
 def _shadows(cookie: Cookie, old: Cookie) -> bool:
-    """Whether a cookie from http would hide a secure one ("leave secure cookies alone")."""
+    """Returns whether a cookie from http would hide a secure one ("leave secure cookies alone")."""
     if not old.secure or cookie.name != old.name:
         return False
     a, b = cookie.domain, old.domain

@@ -1,5 +1,4 @@
-"""What is kept of those who are logged in, sealed with a key: AES-GCM, its key drawn from the setting's text
-by scrypt."""
+"""Encrypts stored log-ins with AES-GCM. The key is derived from the setting's text by scrypt."""
 
 from __future__ import annotations
 
@@ -20,11 +19,8 @@ NONCE = 12
 
 
 class Seal:
-    """Closes and opens what is kept. `key`: the setting's text, None: nothing is sealed; `salt`: the store's
-    own.
-
-    Raises ConfigError where the package is missing.
-    """
+    """Encrypts and decrypts stored log-ins. `key`: the setting's text, None for no encryption. `salt`: the
+    store's own. Raises ConfigError if the package is missing."""
 
     def __init__(self, key: Secret | None, salt: int) -> None:
         self._salt, self._key = f"gossamer sessions {salt}".encode(), b""
@@ -38,7 +34,8 @@ class Seal:
             self._cipher = AESGCM(self._key)
 
     def close(self, state: Mapping[str, Any], name: str) -> bytes:
-        """A state as the store keeps it; `name` (site and account) belongs to it: it opens under no other."""
+        """Returns an encrypted state for the store. `name` (site and account) is authenticated: the state can
+        only be decrypted with the same name."""
         plain = msgspec.msgpack.encode(state)
         if self._cipher is None:
             return PLAIN + plain
@@ -47,8 +44,8 @@ class Seal:
         return SEALED + nonce + sealed
 
     def open(self, kept: bytes, name: str) -> dict[str, Any]:
-        """The state. Raises ConfigError where this key does not open it; what is not sealed opens without
-        one."""
+        """Returns the decrypted state. Raises ConfigError if this key does not decrypt it. An unencrypted
+        state needs no key."""
         kind, rest = kept[:2], kept[2:]
         if kind == SEALED:
             advice = "give the key it was sealed with"
@@ -74,8 +71,8 @@ class Seal:
         return self._cipher is not None
 
     def told(self, fields: Mapping[str, str]) -> str:
-        """Four digits that tell changed credentials; without a key so few and so slow to reckon that no
-        password is found by them."""
+        """Returns four digits that show whether credentials changed. They are so few, and so slow to compute,
+        that they do not help to guess a password without the key."""
         text = msgspec.json.encode(sorted(fields.items()))
         if self._key:
             return hmac.digest(self._key, text, "sha256")[:2].hex()

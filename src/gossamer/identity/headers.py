@@ -118,8 +118,8 @@ OWN = frozenset(
     if name
     not in ("accept", "accept-language", "cache-control", "content-type", "cookie", "origin", "referer", "*")
 )
-"""What a browser says by itself: a value that people give for it would make the identity a mixed one, and is
-left out."""
+"""Headers that a browser sends itself. A value that the user configures for one of them would contradict the
+browser's identity, and is left out."""
 
 
 def dress(
@@ -170,7 +170,7 @@ def dress(
 def _of_form(
     extra: dict[str, tuple[str, str]], places: Sequence[str], *, never_cached: bool
 ) -> dict[str, str]:
-    """What a form that is sent brings to places of its own, taken out of `extra`."""
+    """Returns the headers that belong to a form submission, with their places, and removes them from `extra`."""
     if "origin" in extra and never_cached:
         extra.setdefault("cache-control", ("", "max-age=0"))
     return {
@@ -181,7 +181,7 @@ def _of_form(
 
 
 def order(browser: Browser, script: bool) -> tuple[str, ...]:
-    """The places of a browser's headers; `*`: of those that it does not know."""
+    """Returns the order of a browser's headers. `*` stands for headers that it does not know."""
     if browser.engine == CHROMIUM:
         return _CHROMIUM_SCRIPT if script else _CHROMIUM
     if browser.engine == FIREFOX:
@@ -190,8 +190,8 @@ def order(browser: Browser, script: bool) -> tuple[str, ...]:
 
 
 def relation(referrer: str | None, chain: Sequence[str], domain: Callable[[str], str]) -> str:
-    """`sec-fetch-site` of a request that came through the URLs of `chain`: how far the farthest is from the
-    referrer.
+    """Returns the `sec-fetch-site` of a request that came through the URLs of `chain`: the relation of the
+    farthest URL to the referrer.
 
     >>> relation("https://a.example/", ["https://a.example/x"], str), relation(None, ["https://b.example/"], str)
     ('same-origin', 'none')
@@ -210,7 +210,7 @@ def relation(referrer: str | None, chain: Sequence[str], domain: Callable[[str],
 
 
 def title(name: str) -> str:
-    """A name as HTTP/1.1 has it; HTTP/2 has all in lower case.
+    """Returns a name as HTTP/1.1 writes it. HTTP/2 writes all names in lower case.
 
     >>> title("user-agent"), title("sec-ch-ua"), title("te")
     ('User-Agent', 'sec-ch-ua', 'TE')
@@ -219,7 +219,7 @@ def title(name: str) -> str:
 
 
 def _values(browser: Browser, secure: bool, script: bool) -> dict[str, str]:
-    """All that is sent whatever the URL, `sec-fetch-site` as a place to fill."""
+    """Returns the headers that do not depend on the URL, with a placeholder for `sec-fetch-site`."""
     chromium, firefox = browser.engine == CHROMIUM, browser.engine == FIREFOX
     values = {
         "user-agent": browser.agent,
@@ -249,7 +249,7 @@ def _values(browser: Browser, secure: bool, script: bool) -> dict[str, str]:
 
 
 def _pictures(browser: Browser) -> str:
-    """The end of Accept, where browsers differ by the pictures they can show."""
+    """Returns the end of Accept, which depends on the image formats that the browser supports."""
     if browser.engine != CHROMIUM:
         return "*/*;q=0.8"
     avif = "image/avif," if browser.family != "edge" or browser.version >= 121 else ""

@@ -1,4 +1,4 @@
-"""The plain identity: the headers of the crawl and of the request, a seed's credentials, a cookie jar a
+"""The plain identity: the headers of the crawl and of the request, a seed's credentials, a cookie jar per
 domain."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gossamer.model.page import Page
 from gossamer.model.request import Request, split
 
 SECRET = re.compile(r"auth|cookie|key|token|secret|session|signature|passw|credential", re.IGNORECASE)
-"""Names of headers that go to the seeds' own origins alone."""
+"""Names of headers that are only sent to the seeds' own origins."""
 JARS = 2000
 
 
@@ -43,12 +43,12 @@ class Plain:
         self._jars: OrderedDict[str, Jar] = OrderedDict()
 
     def lend(self, request: Request) -> Lent:
-        """Its headers; it appears as itself."""
+        """Returns the request's headers, without a guise."""
         return Lent(self.headers(request), None)
 
     def headers(self, request: Request) -> dict[str, str]:
-        """All headers that this request carries beyond the collector's own: what was given, and the host's
-        own cookies."""
+        """Returns all headers that this request has in addition to the collector's: the configured ones, and
+        the host's cookies."""
         out = self.given(request)
         if self._jars and (jar := self._jars.get(self._domain(split(request.url)[1]))):
             own = request.headers or {}
@@ -58,8 +58,8 @@ class Plain:
         return out
 
     def given(self, request: Request) -> dict[str, str]:
-        """The headers that people gave: for the crawl, for the host (credentials, its site) and for the
-        request."""
+        """Returns the headers that the user configured for the crawl, for the host (credentials, its site)
+        and for the request."""
         if not (self._open or self._secret or self._basic or self._of_host or request.headers):
             return {}
         scheme, host, _ = split(request.url)
@@ -82,11 +82,11 @@ class Plain:
         return _over(out, request.headers) if request.headers else out
 
     def forget(self, domain: str) -> None:
-        """A session at a registered domain is over, and with it its cookies."""
+        """Drops the cookies of a registered domain, because its session ended."""
         self._jars.pop(domain, None)
 
     def took(self, page: Page, _guise: Guise | None = None) -> None:
-        """Keep the cookies of an answer."""
+        """Stores the cookies of a response."""
         for name, value in page.headers:
             if name == "set-cookie":
                 domain = self._domain(split(page.url)[1])
@@ -98,17 +98,17 @@ class Plain:
 
 
 def _place(scheme: str, host: str) -> tuple[str, str]:
-    """An origin's scheme and authority, that of `www.` as the one without it."""
+    """Returns an origin's scheme and authority, without `www.`."""
     return scheme, host.removeprefix("www.")
 
 
 def _places(scheme: str, host: str) -> list[tuple[str, str]]:
-    """The origins whose secrets a request may carry: its own, and where it is https the one before an
+    """Returns the origins whose secrets a request may carry: its own, and for https the http origin before an
     upgrade."""
     return [(scheme, host)] if scheme == "http" else [(scheme, host), ("http", host)]
 
 
 def _over(under: Mapping[str, str], over: Mapping[str, str]) -> dict[str, str]:
-    """Both; where a name is in both, in whatever case, the second counts."""
+    """Merges two sets of headers. If both have a name, in any case, the second counts."""
     given = {name.lower() for name in over}
     return {name: value for name, value in under.items() if name.lower() not in given} | dict(over)

@@ -1,9 +1,6 @@
-"""Browsers lent to sites: one browser a registered domain for the time of a session, then another with
-cookies of its own.
-
-Nothing is kept anywhere for it: whose turn it is follows from the crawl, the domain and the clock, so all
-workers agree.
-"""
+"""Browser sessions for sites: one browser per registered domain for the duration of a session, then another
+with cookies of its own. Nothing is stored for it: the browser follows from the crawl, the domain and the
+time, so all workers agree."""
 
 from __future__ import annotations
 
@@ -23,9 +20,9 @@ JARS = 2000
 
 
 class Sessions:
-    """Identities for requests. `wanted`: host -> names of browsers; `seed`: the crawl's; `length`: seconds of
-    a session; `given`: the headers that people gave for a request; `domain`: host -> registered domain;
-    `now`: seconds since the epoch."""
+    """Identities for requests. `wanted`: returns the names of a host's browsers. `seed`: the crawl's.
+    `length`: seconds of a session. `given`: returns the headers that the user configured for a request.
+    `domain`: returns a host's registered domain. `now`: returns seconds since the epoch."""
 
     def __init__(
         self,
@@ -42,11 +39,11 @@ class Sessions:
         self._jars: OrderedDict[tuple[str, str], Jar] = OrderedDict()
 
     def lend(self, request: Request) -> Lent:
-        """The headers of this request and its guise."""
+        """Returns the headers and the guise of a request."""
         host = split(request.url)[1]
         domain = self._domain(host)
         drawn = hashlib.blake2b(f"{self._seed} {domain}".encode(), digest_size=8).digest()
-        # sites do not see all visitors of a crawl change at once
+        # otherwise sites would see all visitors of a crawl change at the same time
         began = int.from_bytes(drawn, "big") % 997 / 997
         session = str(int(self._now() / self._length + began))
         browser = identity(self._wanted(host), f"{self._seed} {domain} {session}")
@@ -63,12 +60,12 @@ class Sessions:
         return Lent(headers, Guise(browser.name, browser.target, browser.http2, session))
 
     def forget(self, domain: str) -> None:
-        """A session at a registered domain is over, and with it its cookies."""
+        """Ends the session at a registered domain, and drops its cookies."""
         for place in [place for place in self._jars if place[0] == domain]:
             del self._jars[place]
 
     def took(self, page: Page, guise: Guise | None) -> None:
-        """Keep the cookies of an answer for the session that got it."""
+        """Stores the cookies of a response for the session that got it."""
         for name, value in page.headers:
             if name == "set-cookie" and guise is not None:
                 place = (self._domain(split(page.url)[1]), f"{guise.browser}/{guise.session}")

@@ -17,7 +17,7 @@ __all__ = ["blocks", "ladder", "pace", "robots"]
 
 
 def __getattr__(name: str) -> Any:
-    """Parts that users name are loaded when they are first used."""
+    """Loads the parts that users name when they are first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

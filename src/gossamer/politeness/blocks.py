@@ -1,4 +1,4 @@
-"""The old path of `gossamer.blocks.block`."""
+"""The old import path of `gossamer.blocks.block`."""
 
 from __future__ import annotations
 

@@ -22,30 +22,31 @@ from __future__ import annotations
 import msgspec
 
 FAULTS = ("connect", "dns", "timeout", "reset", "tls", "http-5xx")
-"""Errors that speak against the host, not against the URL."""
+"""Errors that count against the host, not against the URL."""
 BLOCKS = (401, 403, 407, 429, 451)
-"""Statuses that speak against the visitor."""
+"""Statuses that count against the visitor."""
 GOOD, BLOCKED, AGAIN, FAULT, LAST = "g", "b", "e", "f", "d"
 PROBES = 3
-"""Probes that must have failed before a host is given up."""
+"""The number of failed probes after which a host is given up."""
 HARD, EASY = 500, 100
-"""Thousandths of failed visits at which a host becomes hard, and under which it is easy again."""
+"""The share of failed visits, in thousandths, at which a host becomes hard, and below which it is easy again.
+"""
 
 
 class Trouble(msgspec.Struct, frozen=True):
-    """What a claim knows of its host."""
+    """What a claim contains about its host's failures."""
 
     failing: float = 0.0
-    """Seconds since the first fault in a row."""
+    """Seconds since the first of the present faults in a row."""
     share: float = 0.0
-    """Of its visits that fail."""
+    """The share of its visits that fail."""
     hard: bool = False
     given_up: str = ""
-    """Why nothing is asked of it, or ''."""
+    """Why the host is not requested any more, or ''."""
 
     @classmethod
     def of(cls, text: str) -> Trouble:
-        """As a claim carries it.
+        """Decodes the form in a claim.
 
         >>> Trouble.of("90000,600,!,connect").failing
         90.0
@@ -60,9 +61,9 @@ NONE = Trouble()
 
 
 def health(reason: str | None, status: int | None, *, final: bool = False, again: bool = False) -> str:
-    """What a visit says of its host. reason: its error, None for none; status: of its answer, if there was
-    one; final: a failure that no retry can help is the URL's own, or the name's; again: the URL failed
-    before.
+    """Returns what a visit says about its host. `reason`: its error, None for none. `status`: of its
+    response, if there was one. `final`: a permanent failure, which is about the URL or the name. `again`:
+    the URL failed before.
 
     >>> health(None, 200), health("http-4xx", 404), health("http-4xx", 403), health("connect", None), health("robots", None)
     ('g', 'g', 'b', 'f', '')
@@ -75,7 +76,7 @@ def health(reason: str | None, status: int | None, *, final: bool = False, again
 
 
 def gives_up(trouble: Trouble, retries: tuple[float, ...]) -> bool:
-    """Whether a fault now means that the host may be given up.
+    """Returns whether another fault now means that the host may be given up.
 
     >>> gives_up(Trouble(failing=100), (60.0, 300.0)), gives_up(Trouble(failing=400), (60.0, 300.0))
     (False, True)
@@ -84,8 +85,8 @@ def gives_up(trouble: Trouble, retries: tuple[float, ...]) -> bool:
 
 
 class Breaker(msgspec.Struct):
-    """A host's breaker; times in milliseconds. `most`: faults that open it; open `first` ms at first,
-    `longest` at most."""
+    """A host's circuit breaker. Times in milliseconds. `most`: faults that open it. `first`, `longest`: the
+    shortest and the longest open time."""
 
     most: int = 10
     first: int = 30_000
@@ -99,7 +100,7 @@ class Breaker(msgspec.Struct):
     why: str = ""
 
     def state(self, now: int) -> str:
-        """closed, open, half-open, given up."""
+        """Returns closed, open, half-open or given up."""
         if not self.ends:
             return "closed"
         if self.ends <= now:
@@ -107,7 +108,7 @@ class Breaker(msgspec.Struct):
         return "given up" if self.why else "open"
 
     def felt(self, now: int, said: str, why: str = "", jitter: float = 1.0) -> None:
-        """A visit ended."""
+        """Records the end of a visit."""
         if not said:
             return
         self.share = int(self.share * 0.8) if said == GOOD else self.share + int((1000 - self.share) * 0.2)
@@ -130,7 +131,7 @@ class Breaker(msgspec.Struct):
 
     @classmethod
     def of(cls, text: str) -> Breaker:
-        """As the frontier keeps it ('' for a host without trouble)."""
+        """Decodes the form that the frontier stores ('' for a host without failures)."""
         if not text:
             return cls()
         faults, openings, since, ends, share, hard, why = text.split(",", 6)

@@ -14,49 +14,50 @@ import msgspec
 
 RUNGS = ("plain", "impersonated", "browser", "unlocker")
 COSTS = (1.0, 1.3, 20.0, 40.0)
-"""What a request costs on each rung, in plain requests."""
+"""The cost of a request on each rung, in plain requests."""
 CHEAP = 8
-"""A rung that costs this many times less than another is tried on the way to it without much thought."""
+"""A rung that costs this many times less than the next one is tried on the way to it without further
+conditions."""
 SHARE, LEAST = 0.05, 0.01
-"""Of a rung's cost that may go into probes of those below: at first, and when they failed again and again."""
+"""The share of a rung's cost that may be spent on probes of lower rungs: at first, and after many failed
+probes."""
 DEAR = 4
-"""Each so manieth probe is of the dear rung right below, where there are cheap ones."""
+"""Every so many probes, the expensive rung directly below is probed, if there are cheap ones as well."""
 PROVEN = 20
-"""Pages in a row after which a rung is as good as new: probes that failed are forgotten."""
+"""After this many pages in a row, the failed probes of a rung are forgotten."""
 SURE = 3
-"""Pages that are counted at the lowest rung: more teach nothing, and need not be written down."""
+"""The number of pages that are counted at the lowest rung. More teach nothing and need not be stored."""
 PATIENCE = {"rate-limit": 2, "denied": 1}
-"""Blocks in a row that are answered by a rest alone; a refusal where pages came just before may mean the
-same."""
+"""Blocks in a row that only lead to a rest. A refusal shortly after a page may mean a rate limit, too."""
 REST, LONGER = 5.0, 3
-"""Seconds of the first rest, and how many times longer the next is."""
+"""Seconds of the first rest, and the factor for the next."""
 LOST = 3
-"""Visits in vain after which of those that are blocked only the 4th climbs, the 8th, the 16th, and so on to
+"""After this many visits in vain, only every 4th blocked visit climbs, then every 8th, every 16th, up to
 every `AGAIN`th."""
 AGAIN = 32
 CLASSES = 16
-"""Classes of paths that are told apart; the others go by the host."""
+"""The maximum number of path classes that are distinguished. Other paths count for the host."""
 
 
 class Learned(msgspec.Struct, frozen=True, array_like=True):
-    """What is known of a host or of one class of its paths. Counts are of visits."""
+    """What is known about a host or one class of its paths. Counts are of visits."""
 
     rung: int = 0
-    """Place in RUNGS where a visit begins."""
+    """The index in RUNGS at which a visit begins."""
     good: int = 0
-    """Pages in a row that came at this rung."""
+    """Pages in a row that were fetched at this rung."""
     needed: int = 0
     """Visits in a row that had to climb from it."""
     misses: int = 0
-    """Probes of the rung below that failed, since it was proven."""
+    """Failed probes of lower rungs since this rung was last proven."""
     slowed: int = 0
-    """Rests in a row that did not help yet."""
+    """Rests in a row that have not helped yet."""
     lost: int = 0
     """Visits that no rung could serve since a climb last helped."""
 
 
 class Ladder(msgspec.Struct, frozen=True):
-    """All that is learned of a host; `why`: the block that made it climb last."""
+    """Everything learned about a host. `why`: the block that caused the last climb."""
 
     host: Learned = Learned()
     classes: dict[str, Learned] = {}
@@ -66,8 +67,8 @@ class Ladder(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, text: str) -> Ladder:
-        """As the frontier keeps it ('' for a host of which nothing is known). What another version wrote
-        otherwise is learned anew.
+        """Decodes the form that the frontier stores ('' for an unknown host). What another version encoded
+        differently is learned again.
 
         >>> Ladder.of("").host.rung, Ladder.of('{"host": "plain"}').host.rung
         (0, 0)
@@ -78,22 +79,22 @@ class Ladder(msgspec.Struct, frozen=True):
             return cls()
 
     def text(self) -> str:
-        """For the frontier."""
+        """Encodes it for the frontier."""
         return msgspec.json.encode(self).decode()
 
     def rungs(self) -> set[str]:
-        """Those where visits of the host begin."""
+        """Returns the rungs at which visits of the host begin."""
         return (
             {self.fixed} if self.fixed else {RUNGS[one.rung] for one in (self.host, *self.classes.values())}
         )
 
     def known(self, path: str) -> Learned:
-        """What holds for a path: its class, or else its host."""
+        """Returns what applies to a path: its class, otherwise the host."""
         return self.classes.get(kind(path), self.host)
 
 
 def kind(path: str) -> str:
-    """The class of a path: its first folder, '' at the root.
+    """Returns the class of a path: its first folder, '' at the root.
 
     >>> kind("/shop/shoes/1?x=/2"), kind("/about"), kind("/")
     ('shop', '', '')
@@ -103,7 +104,7 @@ def kind(path: str) -> str:
 
 
 def start(known: Learned, rungs: tuple[str, ...]) -> tuple[str, bool]:
-    """Where a visit begins on the rungs that are allowed, and whether that is a probe of a rung below.
+    """Returns the allowed rung at which a visit begins, and whether that is a probe of a lower rung.
 
     >>> start(Learned(rung=2, good=1), RUNGS), start(Learned(rung=2, good=9), RUNGS), start(Learned(rung=1), ("plain", "browser"))
     (('browser', False), ('plain', True), ('browser', False))
@@ -115,7 +116,7 @@ def start(known: Learned, rungs: tuple[str, ...]) -> tuple[str, bool]:
 
 
 def between(known: Learned, rungs: tuple[str, ...]) -> int:
-    """Pages between two probes.
+    """Returns the number of pages between two probes.
 
     >>> [between(Learned(rung=rung), RUNGS) for rung in (1, 2, 3)], between(Learned(rung=1, misses=3), RUNGS)
     ([16, 4, 4], 77)
@@ -127,7 +128,8 @@ def between(known: Learned, rungs: tuple[str, ...]) -> int:
 
 
 def _probed(known: Learned, rungs: tuple[str, ...]) -> tuple[str, ...]:
-    """The rungs that the next probe tries, the lowest first: the cheap ones, or the one right below."""
+    """Returns the rungs that the next probe tries, the lowest first: the cheap ones, or the one directly
+    below."""
     place = _place(known.rung, rungs)
     below = rungs[:place]
     cheap = tuple(one for one in below if _cheap(one, rungs[place]))
@@ -136,8 +138,8 @@ def _probed(known: Learned, rungs: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def rest(known: Learned, rung: str, block: str, tried: int) -> float:
-    """Seconds that the host rests before this URL, which was put back `tried` times, is asked for again at
-    the same rung; 0: no rest.
+    """Returns the seconds that the host rests before this URL, which was requeued `tried` times, is requested
+    again at the same rung. 0: no rest.
 
     >>> rest(Learned(), "plain", "rate-limit", 0), rest(Learned(), "plain", "denied", 0), rest(Learned(good=9), "plain", "denied", 0)
     (5.0, 0.0, 5.0)
@@ -151,8 +153,8 @@ def rest(known: Learned, rung: str, block: str, tried: int) -> float:
 
 
 def climb(known: Learned, rungs: tuple[str, ...], rung: str, block: str) -> str | None:
-    """The rung after a block of this kind at `rung`, within the same visit; None: there is none, or it is not
-    worth it.
+    """Returns the rung for the same visit after a block of this kind at `rung`. None if there is none, or if
+    it is not worth it.
 
     >>> climb(Learned(), RUNGS, "plain", "challenge"), climb(Learned(rung=3), RUNGS, "impersonated", "denied")
     ('impersonated', 'unlocker')
@@ -166,7 +168,7 @@ def climb(known: Learned, rungs: tuple[str, ...], rung: str, block: str) -> str 
         return "browser" if "browser" in above else None
     if block == "captcha" and "unlocker" in above:
         above = tuple(one for one in above if one != "browser")
-    if RUNGS.index(rung) < known.rung:  # back from a probe
+    if RUNGS.index(rung) < known.rung:  # after a probe
         above = tuple(
             one for one in above if RUNGS.index(one) >= known.rung or _cheap(one, RUNGS[known.rung])
         )
@@ -220,7 +222,8 @@ def _vain(lost: int) -> bool:
 
 
 def _place(rung: int, rungs: tuple[str, ...]) -> int:
-    """The place in `rungs` of the cheapest that is no lower than `rung`; of the highest when all are lower."""
+    """Returns the index in `rungs` of the cheapest that is not lower than `rung`, of the highest if all are
+    lower."""
     return next((n for n, name in enumerate(rungs) if RUNGS.index(name) >= rung), len(rungs) - 1)
 
 

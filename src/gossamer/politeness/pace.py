@@ -16,20 +16,20 @@ STEP_BACK = 20
 
 
 class HostPace(msgspec.Struct, frozen=True):
-    """What is remembered of a host. `mean` in seconds, 0 when it never answered."""
+    """What is stored about a host's pace. `mean` in seconds, 0 if it never answered."""
 
     mean: float = 0.0
     doublings: int = 0
     good: int = 0
-    """Good answers since the last change."""
+    """Good responses since the last change."""
 
     def text(self) -> str:
-        """The form kept by the frontier."""
+        """Encodes the pace for the frontier."""
         return f"{self.mean:.3f},{self.doublings},{self.good}"
 
 
 def parse(text: str) -> HostPace:
-    """The pace of its stored form; an empty or strange text is a fresh pace.
+    """Decodes a stored pace. An empty or unknown text is a new pace.
 
     >>> parse("0.200,1,3").doublings
     1
@@ -42,7 +42,7 @@ def parse(text: str) -> HostPace:
 
 
 def after(pace: HostPace, elapsed: float, slow_down: bool) -> HostPace:
-    """The pace after an answer that took `elapsed` seconds; `slow_down`: the host said 429 or 503."""
+    """Returns the pace after a response that took `elapsed` seconds. `slow_down`: the status was 429 or 503."""
     if slow_down:
         return HostPace(pace.mean, min(pace.doublings + 1, 24), 0)
     mean = elapsed if pace.mean == 0.0 else 0.8 * pace.mean + 0.2 * elapsed
@@ -52,18 +52,18 @@ def after(pace: HostPace, elapsed: float, slow_down: bool) -> HostPace:
 
 
 class Delay(msgspec.Struct, frozen=True):
-    """A fixed delay in seconds, or one drawn for each start from a range."""
+    """A fixed delay in seconds, or a range from which each delay is drawn."""
 
     low: float
     high: float
 
     def draw(self) -> float:
-        """One delay."""
+        """Returns one delay."""
         return self.low if self.low == self.high else random.uniform(self.low, self.high)
 
 
 def delay(pace: HostPace, fixed: Delay | None) -> float:
-    """Seconds from this start to the next one."""
+    """Returns the seconds from this start to the next one."""
     base = fixed.draw() if fixed is not None else min(max(2 * pace.mean, LEAST), MOST)
     if pace.doublings:
         base = min(max(base, LEAST) * 2.0**pace.doublings, CAP)
@@ -71,6 +71,7 @@ def delay(pace: HostPace, fixed: Delay | None) -> float:
 
 
 def exhausted(pace: HostPace, fixed: Delay | None, asked: float) -> bool:
-    """Whether the host asks for more patience than an hour: then its URL is dead rather than retried."""
+    """Returns whether the host asks for a delay of more than an hour. Its URL then becomes a dead letter
+    instead of being retried."""
     low = fixed.low if fixed is not None else min(max(2 * pace.mean, LEAST), MOST)
     return asked > CAP or (pace.doublings > 0 and max(low, LEAST) * 2.0 ** (pace.doublings - 1) >= CAP)

@@ -19,36 +19,35 @@ from typing import Final, NamedTuple
 from gossamer.model.media_types import Body, octets
 
 _UNESCAPED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!'()+,:;@[]")
-"""Octets that mean the same plain and as %XX. `/ ? & = #` separate and `* $` are special: these stay as they
-are."""
+"""Octets that mean the same literally and as %XX. `/ ? & = #` separate parts and `* $` are special, so these
+stay as they are."""
 _ODD: Final = re.compile(r"[^a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=#]")
 _ODDS: Final = re.compile("%[0-9A-Fa-f]{2}|" + _ODD.pattern)
 _USUAL: Final = re.compile(r"https?://[^/?#]*+(/[a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=]*+)\Z")
-"""A URL as nearly all are: nothing to cut or to encode."""
+"""Matches nearly all URLs: those in which nothing must be cut or encoded."""
 _AUTHORITY: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#]*")
 
 
 class RobotsRule(NamedTuple):
-    """One Allow or Disallow line, compiled."""
+    """A compiled Allow or Disallow line."""
 
     rank: int
-    """Twice the octets of the pattern after encoding, `*` and `$` included, and one for Allow: the larger
+    """Twice the octets of the encoded pattern, including `*` and `$`, plus one for Allow. The larger rank
     wins."""
     allow: bool
     line: int
-    """Number of the line, from 1."""
+    """The line number, from 1."""
     prefix: str
     inner: tuple[str, ...]
-    """What must follow the prefix in this order, with anything between."""
+    """The parts that must follow the prefix in this order, with anything between them."""
     last: str | None
-    """What follows the last `*`; None for a pattern without one."""
+    """The part after the last `*`. None for a pattern without `*`."""
     anchored: bool
-    """The pattern ends in `$`."""
+    """Whether the pattern ends with `$`."""
 
 
 def compiled(allow: bool, line: int, pattern: str) -> RobotsRule:
-    """The rule of a pattern as written; one that starts with neither `/` nor `*` is a path that lacks its
-    `/`."""
+    """Compiles a pattern. A pattern that starts with neither `/` nor `*` is a path without its `/`."""
     if pattern[0] not in "/*":
         pattern = "/" + pattern
     anchored = pattern.endswith("$")
@@ -59,30 +58,29 @@ def compiled(allow: bool, line: int, pattern: str) -> RobotsRule:
 
 
 class RobotsGroup:
-    """One group of the file: the lines that several agents share. Noted while reading, compiled when first
-    asked."""
+    """A group of the file: the lines for several agents. It is compiled when it is first used."""
 
     __slots__ = ("agents", "closed", "delays", "lines")
 
     def __init__(self) -> None:
         self.agents = 0
-        """User-agent lines so far."""
+        """The number of User-agent lines so far."""
         self.closed = False
-        """A rule was read: the next User-agent line begins another block."""
+        """Whether a rule was read. The next User-agent line then begins another group."""
         self.lines: list[tuple[bool, int, str]] = []
-        """Allow or not, number from 1, pattern as written."""
+        """Whether it is Allow, line number from 1, pattern as written."""
         self.delays: list[tuple[int, float]] = []
-        """Seconds, and for how many of the agents: a delay is no rule, so it may stand between two of them.
-        """
+        """Seconds, and the number of agents before the line, because a Crawl-delay may be between two
+        User-agent lines."""
 
 
 class AgentRules:
-    """All rules for one agent, arranged so that a check looks at few of them."""
+    """All rules for one agent, arranged so that a check reads few of them."""
 
     __slots__ = ("_exact", "_lengths", "_prefixes", "_wild", "delay")
 
     def __init__(self, blocks: list[tuple[RobotsGroup, int]]) -> None:
-        """From the blocks that name the agent, and its place among the agents of each."""
+        """`blocks`: the groups that name the agent, and its position among the agents of each."""
         delays = (seconds for block, place in blocks for agents, seconds in block.delays if place < agents)
         self.delay = max(delays, default=None)
         """Seconds between two requests, or None."""
@@ -100,11 +98,13 @@ class AgentRules:
         self._wild = tuple(sorted(wild, key=lambda rule: rule.rank, reverse=True))
 
     def find(self, path: str) -> RobotsRule | None:
-        """The deciding rule for a path as `path_of` gives it: the longest match, Allow where two are as long."""
+        """Returns the deciding rule for a path from `path_of`: the longest match, and Allow if two are
+        equally long."""
         found = self._longest(path)
         if "?" not in path:
             return found
-        # In a query `/` and %2F are one octet (second example of section 2.2.2), in a path they are two.
+        # In a query, `/` and %2F are the same octet (second example of section 2.2.2); in a path they are
+        # not.
         head, mark, tail = path.partition("?")
         for old, new in (("/", "%2F"), ("%2F", "/")):
             if old in tail:
@@ -131,8 +131,8 @@ class AgentRules:
 
 
 def _follows(path: str, rule: RobotsRule) -> bool:
-    """Whether the parts come after the prefix. The earliest place of each is the best one: no going back,
-    linear."""
+    """Returns whether the parts follow the prefix. The earliest position of each is the best one, so this
+    takes linear time without backtracking."""
     at, last = len(rule.prefix), rule.last or ""
     for part in rule.inner:
         at = path.find(part, at)
@@ -145,7 +145,7 @@ def _follows(path: str, rule: RobotsRule) -> bool:
 
 
 def path_of(url: str) -> str:
-    """Path and query of an absolute URL, or of what is no more than that, encoded as `normal` says."""
+    """Returns the path and query of an absolute URL, or of a path, encoded by `normal`."""
     if (usual := _USUAL.match(url)) is not None:
         return usual[1]
     if (start := _AUTHORITY.match(url)) is not None:
@@ -158,7 +158,7 @@ def path_of(url: str) -> str:
 
 
 def normal(text: str) -> str:
-    """Percent-encoding in one form, so that what RFC 9309 section 2.2.2 calls equal is equal.
+    """Normalizes percent-encoding, so that paths that RFC 9309 section 2.2.2 calls equal are equal.
 
     >>> normal("/%62az/%7ejoe"), normal("/Käse"), normal("/%c3%a4%2f")
     ('/baz/~joe', '/K%C3%A4se', '/%C3%A4%2F')
@@ -179,9 +179,9 @@ def _encoded(text: str) -> str:
 
 
 LIMIT: Final = 500 * 1024
-"""Bytes of a robots.txt that are read; RFC 9309 section 2.5 asks for at least as much."""
+"""The number of bytes of a robots.txt that are read. RFC 9309 section 2.5 requires at least this many."""
 LONGEST_DELAY: Final = 1e9
-"""Seconds; a larger Crawl-delay counts as this one."""
+"""The maximum Crawl-delay in seconds. A larger one counts as this one."""
 
 _AGENT, _ALLOW, _DISALLOW, _SITEMAP, _DELAY, _RATE = range(6)
 _KEYS: Final = {
@@ -223,19 +223,17 @@ class Robots:
         self._named: dict[str, list[tuple[RobotsGroup, int]]] = {}
         self._groups: dict[str, AgentRules | None] = {}
         self.sitemaps: list[str] = []
-        """URLs of the Sitemap lines in order, each once, as written (a relative one is for the caller to
-        resolve)."""
+        """URLs of the Sitemap lines in order, each once, as written. The caller resolves relative ones."""
         self._read()
 
     def allows(self, agent: str, url: str) -> bool:
-        """Whether the agent may fetch the URL (absolute, or a path with its query). /robots.txt is always
-        allowed."""
+        """Returns whether the agent may fetch the URL (absolute, or a path with its query). /robots.txt is
+        always allowed."""
         rule = self._decide(agent, url)
         return rule is None or rule.allow
 
     def rule(self, agent: str, url: str) -> str | None:
-        """The deciding line as written with its number, `line 3: Disallow: /x`; None when no rule speaks of
-        the URL."""
+        """Returns the deciding line with its number, `line 3: Disallow: /x`. None if no rule matches the URL."""
         rule = self._decide(agent, url)
         if rule is None:
             return None
@@ -243,17 +241,16 @@ class Robots:
         return f"line {rule.line}: {_printable(line)}"
 
     def delay(self, agent: str) -> float | None:
-        """Seconds between two requests: the larger of Crawl-delay and 1/Request-rate in the agent's group, or
-        None."""
+        """Returns the seconds between two requests: the larger of Crawl-delay and 1/Request-rate in the
+        agent's group, or None."""
         group = self._group(agent)
         return None if group is None else group.delay
 
     @staticmethod
     def trimmed(body: bytes, agents: Iterable[str]) -> bytes:
-        """The same file with only the groups of these agents and `*`, and the sitemap lines; same answers.
-
-        Lines that go leave an empty line behind, so that `rule` names the line of the original.
-        """
+        """Returns the file reduced to the groups of these agents and `*`, and the Sitemap lines, with the
+        same results. Removed lines are replaced by empty ones, so that `rule` returns the original line
+        number."""
         keep = {"*"}.union(*map(_tokens, agents))
         lines = _text(body).split("\n")
         kept = [""] * len(lines)
@@ -271,7 +268,7 @@ class Robots:
         return "\n".join(kept).rstrip("\n").encode("utf-8", "surrogateescape")
 
     def _read(self) -> None:
-        """One pass over the lines; a User-agent line after a rule begins a new block."""
+        """Reads the lines once. A User-agent line after a rule begins a new group."""
         block = RobotsGroup()
         sitemaps: dict[str, None] = {}
         for number, kind, value in _records(self._text.split("\n")):
@@ -286,7 +283,7 @@ class Robots:
                 sitemaps[_printable(value)] = None
             elif kind in (_ALLOW, _DISALLOW):
                 block.closed = True
-                if value and value != "$":  # the end of a path that is empty: none is
+                if value and value != "$":  # there is no path that ends before it begins
                     block.lines.append((kind == _ALLOW, number, value))
             elif (seconds := _delay(value) if kind == _DELAY else _interval(value)) is not None:
                 block.delays.append((block.agents, seconds))
@@ -314,16 +311,16 @@ class Robots:
 
 
 def _text(body: bytes) -> str:
-    """The part that is read, its lines ending in LF: UTF-8 (octets that are none survive the way back), or
+    """Decodes the part that is read, with LF line ends: as UTF-8 (invalid octets survive a round trip) or
     UTF-16."""
     if len(body) > LIMIT:
-        # Half a line would be a rule that nobody wrote.
+        # Half a line would be a rule that the host did not write.
         end = max(body.rfind(b"\n", 0, LIMIT), body.rfind(b"\r", 0, LIMIT))
         body = body[: end if end >= 0 else LIMIT]
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = body.decode("utf-16", "replace")
     else:
-        # A byte order mark may be cut short, as Google's parser accepts it.
+        # A byte order mark may be truncated, as in Google's parser.
         mark = next((mark for mark in (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef") if body.startswith(mark)), b"")
         text = body[len(mark) :].decode("utf-8", "surrogateescape")
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
@@ -334,7 +331,7 @@ def _printable(text: str) -> str:
 
 
 def _records(lines: list[str]) -> Iterator[tuple[int, int, str]]:
-    """The lines that say something to us: number from 1, kind, value."""
+    """Yields the known lines: number from 1, kind, value."""
     for number, line in enumerate(lines, 1):
         if not line:
             continue
@@ -352,13 +349,14 @@ def _records(lines: list[str]) -> Iterator[tuple[int, int, str]]:
 
 
 def _token(value: str) -> str:
-    """The product token of a User-agent line: up to the first blank, `/`, `,`, `;` or bracket, in lower case."""
+    """Returns the product token of a User-agent line: up to the first space, `/`, `,`, `;` or bracket, in
+    lower case."""
     head = re.split(r"[\s/,;()]", value.lower(), maxsplit=1)[0]
     return head.replace("*", "") or head[:1]
 
 
 def _tokens(agent: str) -> list[str]:
-    """The names to look for, best first, of a product token or of a whole User-Agent value."""
+    """Returns the names to look for, best first, of a product token or a complete User-Agent value."""
     text = agent.strip().lower()
     if "/" not in text:
         return [text.replace("*", "") or "*"] if text else []
@@ -367,14 +365,14 @@ def _tokens(agent: str) -> list[str]:
 
 
 def _delay(value: str) -> float | None:
-    """Seconds of a Crawl-delay: `2`, `0.5`, `10s`; None for what is no number (negative, inf and nan
-    neither)."""
+    """Parses the seconds of a Crawl-delay: `2`, `0.5`, `10s`. None for other values, including negative, inf
+    and nan."""
     found = _SECONDS.fullmatch(value)
     return min(float(found[1].replace(",", ".")), LONGEST_DELAY) if found else None
 
 
 def _interval(value: str) -> float | None:
-    """Seconds between requests of a Request-rate `1/10s 1820-1940`. Its hours are not looked at."""
+    """Parses the seconds between requests of a Request-rate such as `1/10s 1820-1940`. The hours are ignored."""
     found = _PER.match(value)
     if not found or not int(found[1]):
         return None

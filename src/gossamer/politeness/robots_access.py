@@ -1,5 +1,4 @@
-"""What came of fetching a robots.txt, as RFC 9309 section 2.3 has it: rules, everything allowed, or a closed
-host."""
+"""The result of fetching a robots.txt (RFC 9309 section 2.3): rules, everything allowed, or a closed host."""
 
 from __future__ import annotations
 
@@ -12,12 +11,12 @@ from gossamer.model.verdict import Drop
 from gossamer.politeness.robots import Robots
 
 AGE = 86_400.0
-"""Seconds that rules hold."""
+"""Seconds for which rules are valid."""
 PARKED = 300.0
 """A longer Crawl-delay parks the host."""
 MOST = 500 * 1024
 OPEN = 1
-"""The version of "all is allowed": nothing to read, nothing to evaluate."""
+"""The version of "everything is allowed", which needs no rules."""
 UNREACHABLE, NO_NAME, PRIVATE, TOO_SLOW = -1, -2, -3, -4
 CLOSED = {
     UNREACHABLE: Drop(
@@ -30,23 +29,20 @@ CLOSED = {
 
 
 class Access(msgspec.Struct, frozen=True):
-    """`version` of the rules (negative: CLOSED), `holds` seconds (0: not known yet, try again after `wait`)."""
+    """`version` of the rules (negative: CLOSED), `holds` in seconds (0: not known yet, retry after `wait`)."""
 
     version: int = OPEN
     holds: float = AGE
     crawl_delay: float = 0.0
     rules: bytes = b""
-    """As kept by the frontier: the groups of our agent and `*`, compressed."""
+    """The groups of our agent and `*`, compressed, as the frontier stores them."""
     sitemaps: tuple[str, ...] = ()
     wait: float = 0.0
 
 
 def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -> Access:
-    """The outcome of a robots.txt request after its redirects.
-
-    wait: seconds before the next try, None when no retry is left; stale: version of rules that may still be
-    used, else 0.
-    """
+    """Returns the result of a robots.txt request after its redirects. `wait`: seconds before the next try,
+    None if no retry is left. `stale`: the version of old rules that may still be used, otherwise 0."""
     if isinstance(result, Page):
         if 200 <= result.status < 300:
             return read(result.body, agent)
@@ -66,7 +62,7 @@ def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -
 
 
 def read(body: bytes, agent: str) -> Access:
-    """The rules of a robots.txt body for our agent."""
+    """Returns the rules of a robots.txt body for our agent."""
     body = body[:MOST]
     robots = Robots(body)
     delay = robots.delay(agent) or 0.0
@@ -78,10 +74,10 @@ def read(body: bytes, agent: str) -> Access:
 
 
 def version_of(kept: bytes) -> int:
-    """The version of rules: the same rules have the same one."""
+    """Returns the version of rules. Equal rules have equal versions."""
     return (zlib.crc32(kept) & 0x7FFFFFFF) | 2
 
 
 def rules(kept: bytes) -> Robots:
-    """The rules as kept by the frontier."""
+    """Decodes the rules that the frontier stores."""
     return Robots(zlib.decompress(kept))
