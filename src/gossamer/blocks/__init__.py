@@ -1,9 +1,9 @@
-"""Block detection: whether an answer shuts us out, whose work that is, what it wants, and by which signs we
-know (docs/blocks.md).
+"""Block detection: whether a response blocks us, by which vendor, what it demands, and by which signs that
+shows (docs/blocks.md).
 
-One small pure function a vendor (`vendors`), some for what has no name (`walls`); the first that recognises
-an answer decides. An answer with a good status, text enough and no telling header costs a few microseconds;
-without its tree some tens, whatever its size.
+There is one small pure function per vendor (`vendors`), and some for block pages without a vendor
+(`challenges`). The first that recognizes a response decides. A response with a good status, enough text and
+no telling header costs a few microseconds, and some tens if its tree is not available, whatever its size.
 """
 
 from __future__ import annotations

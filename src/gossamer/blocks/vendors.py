@@ -1,7 +1,8 @@
-"""The vendors' own pages: one pure function each. It takes an Answer and gives a Block, or None.
+"""Detects the vendors' own block pages: one pure function per vendor, which takes an Answer and returns a
+Block or None.
 
-A header that only a refusal has decides at once. Marks of a page decide where the answer is a refusal or has
-hardly any text: the same vendors put sensors and widgets on the pages that they protect.
+A header that only refusals have decides at once. Marks of a page decide if the response is a refusal or has
+hardly any text, because the same vendors put sensors and widgets on the pages that they protect.
 """
 
 from __future__ import annotations

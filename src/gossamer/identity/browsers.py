@@ -1,9 +1,8 @@
-"""Browsers by name: how each introduces itself over TLS, HTTP/2 and in its headers, whole and in its own
-order.
+"""Browsers by name: how each identifies itself in TLS, in HTTP/2 and in its headers, with their order.
 
-The TLS and HTTP/2 side is the client's (`target`: what curl_cffi calls it); the headers are written here, as
-captured from real browsers: navigations are compared with captures in tests/disguise, what a page's script
-asks for with a live Chromium.
+The TLS and HTTP/2 part is curl_cffi's (`target` is its name there). The headers are written here as captured
+from real browsers. Tests compare those of navigations with captures, and those of script requests with a live
+Chromium.
 """
 
 from __future__ import annotations

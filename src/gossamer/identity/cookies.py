@@ -1,10 +1,10 @@
-"""Cookies as RFC 6265bis has them, where the tests of browsers agree with it; bounded, and strict about who
-gets what.
+"""Cookies as in RFC 6265bis, or as in the test suites of browsers where these differ. Limited in number and
+size.
 
-A cookie goes back to the registered domain that set it and to no other: public suffixes may not set any for
-what is below them. `Secure` ones never travel over http and cannot be set or replaced from there. `SameSite`
-guards against foreign pages, of which a crawler has none: it is ignored; `HttpOnly` is kept for the scripts
-of a browser. A cookie without a name is not kept.
+A cookie is only sent back to the registered domain that set it, and no cookie can be set for a public suffix.
+`Secure` cookies are never sent over http and cannot be set or replaced from there. `SameSite` is ignored,
+because it protects against foreign pages, which a crawler does not have. `HttpOnly` is kept for the scripts
+of a browser. A cookie without a name is not stored.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The headers of one request of a browser: which it sends, with which values, in which order. Pure.
+"""The headers of one browser request: which ones the browser sends, with which values, in which order. No
+side effects.
 
-A navigation (somebody follows a link) and what a script of a page asks for differ, and so do https and http:
-to a plain http site browsers say nothing of client hints and fetch metadata. Source: the captures named in
-`browsers`; W3C Fetch Metadata.
+The headers of a navigation differ from those of a script's request, and those for https from those for http:
+browsers send no client hints and no fetch metadata to plain http sites. Sources: the captures named in
+`browsers`, and W3C Fetch Metadata.
 """
 
 from __future__ import annotations

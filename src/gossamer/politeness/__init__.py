@@ -1,9 +1,11 @@
-"""Politeness: what a host wants of us, decided from values.
+"""Politeness: what hosts want from us, and what follows from it. Everything is computed from values.
 
-robots    a robots.txt (RFC 9309): allowed or not, delay, sitemaps, the line that decided
-rules     the rules of one agent in it, and how a path is held against them
-pace      how soon a host may be asked again
-blocks    whether an answer shuts us out: vendor, kind, signs
+robots          robots.txt (RFC 9309): allowed or not, delay, sitemaps, the line that decides
+robots_access   the result of fetching a robots.txt
+pace            how soon a host may be requested again
+breaker         when a failing host is left alone, and when it is given up
+ladder          which rung fetches a page
+scores          which workers visit hard hosts
 """
 
 from __future__ import annotations

@@ -1,20 +1,22 @@
 """The circuit breaker of a host, shared by all crawls and workers of a store: what opens it, what closes it,
-when a host is given up.
+and when a host is given up.
 
-| state | requests | a fault | a good answer, a block | after |
+| state | requests | a fault | a good response, a block | later |
 | --- | --- | --- | --- | --- |
-| closed | as usual | counted; the 10th in a row opens it for 30 s | the count is 0 again | |
-| open | none | nothing, it was asked before | closes it | its time: half-open |
-| half-open | one at a time, the probes | opens it for twice as long, at most 15 min | closes it | |
-| given up | none; its URLs end with the fault's reason | nothing | closes it | 15 min: half-open |
+| closed | as usual | is counted; the 10th in a row opens it for 30 s | resets the count | |
+| open | none | no effect, it was requested before | closes it | half-open after its time |
+| half-open | one at a time (probes) | opens it for twice as long, at most 15 min | closes it | |
+| given up | none; its URLs end with the fault's reason | no effect | closes it | half-open after 15 min |
 
-Times are up to a fifth longer by chance; 30 s is the first wait of `--retries` where that is shorter. A host
-is given up when three probes in a row failed and it has failed for longer than all waits of `--retries`
-together: so every crawl ends. Faults are those of the host (FAULTS); a 404, a 429, what robots.txt says are
-none. A closed breaker counts no URL twice: the fault of one that failed before tells nothing new of the host,
-and the last URLs of a good host are often its bad ones. The frontier keeps the state and does the steps
-(`frontier/lua/breaker.lua`); `Breaker` is the same table in Python, which the tests hold the scripts to. It
-also keeps how hard a host is: the moving mean of its failed and blocked visits.
+Times are randomly up to a fifth longer. If the first wait of `--retries` is shorter than 30 s, it replaces
+the 30 s. A host is given up when three probes in a row failed and it has failed for longer than all waits of
+`--retries` together, so that every crawl ends. Only errors of the host are faults (FAULTS). A 404, a 429 and
+a refusal by robots.txt are not. A closed breaker counts each URL once: the fault of a URL that failed before
+says nothing new about the host, and the last URLs of a good host are often its bad ones.
+
+The frontier stores the state and makes the transitions (`frontier/lua/breaker.lua`). `Breaker` is the same
+table in Python, and tests compare the two. The frontier also stores how hard a host is: the moving average of
+its failed and blocked visits.
 """
 
 from __future__ import annotations

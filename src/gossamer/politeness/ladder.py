@@ -1,11 +1,11 @@
-"""The ladder: by which rung a page is got. Learned per host and class of paths, shared by the fleet, decided
-by pure functions.
+"""The ladder: which rung fetches a page. Learned per host and class of paths, shared by the fleet, decided by
+pure functions.
 
-A visit begins at the cheapest rung that is known to work (`start`); a block climbs (`climb`), an error does
-not; what came of it is learned (`after`). Who works stays, but now and then lower rungs are probed: those
-that cost hardly anything beside it together, the dear one right below more rarely. Too many requests, or what
-may mean that, is first answered by a rest (`rest`). One URL that needs a higher rung says little; two visits
-in a row, or a class of paths that never had a page at the lower one, do.
+A visit begins at the cheapest rung that is known to work (`start`). A block climbs (`climb`), an error does
+not. The result is learned (`after`). A rung that works is kept, but lower rungs are probed from time to time:
+all those together that cost very little in comparison, and more rarely the expensive one directly below. A
+rate limit, or what may be one, is first answered by a rest (`rest`). One URL that needs a higher rung says
+little. Two visits in a row say more, and so does a class of paths that never got a page at the lower rung.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How soon a host may be asked again: pure functions of its answers so far.
+"""How soon a host may be requested again: pure functions of its responses so far.
 
-The delay is measured from start to start: twice the moving mean of the host's response times, within 0.25 and
-30 seconds, or the fixed one of the crawl. A 429 or 503 doubles it, at most to an hour; twenty good answers
-take one doubling back. A Crawl-delay and 1 / Request-rate are floors that the frontier keeps.
+The delay is measured from start to start. It is twice the moving average of the host's response times, within
+0.25 and 30 seconds, or the fixed delay of the crawl. A 429 or 503 doubles it, up to an hour. Twenty good
+responses undo one doubling. A Crawl-delay and 1 / Request-rate are minimums that the frontier stores.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""The rules of one agent in a robots.txt, and how a path is held against them (RFC 9309 sections 2.2.2 and
-2.2.3).
+"""robots.txt (RFC 9309): parses bytes, and answers questions about URLs. A path is matched by sections 2.2.2
+and 2.2.3.
 
-robots.txt: what a host asks of robots (RFC 9309), read from bytes and asked by URL.
-
-Beyond the RFC, as real parsers do: common misspellings (`Disalow`, `useragent`, `Disallowed`), a blank for a
-missing colon, a path without its leading `/`, `Crawl-delay` and `Request-rate`. Where parsers differ RFC 9309
-decides: records that are no rules never end a group (2.2.4), both sides of a comparison are percent-encoded
-alike (2.2.2), `index.html` is a file like any other.
+Beyond the RFC, as in other parsers: common misspellings (`Disalow`, `useragent`, `Disallowed`), a space
+instead of a missing colon, a path without its leading `/`, `Crawl-delay` and `Request-rate`. RFC 9309 decides
+where parsers differ: records that are not rules never end a group (2.2.4), both sides of a comparison are
+percent-encoded equally (2.2.2), and `index.html` is a file like any other.
 """
 
 from __future__ import annotations

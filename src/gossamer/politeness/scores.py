@@ -1,26 +1,26 @@
-"""How well a worker does, and what follows: who visits hard hosts, and when a worker takes itself out.
+"""How well a worker performs, and what follows: who visits hard hosts, and when a worker stops taking claims.
 
-A worker keeps moving means of its visits, of easy and of hard hosts apart: how many succeed, how long they
-take, how many a second. Its score is success squared over the root of the latency (50 ms and less are the
-same): failing half of the visits weighs as much as being sixteen times as slow. A worker that has seen few
-hard hosts is judged by its easy ones, less what hard hosts cost all of them.
+A worker keeps moving averages of its visits, separately for easy and hard hosts: the success rate, the latency,
+the rate. Its score is the squared success rate divided by the root of the latency (latencies up to 50 ms count
+as 50 ms): failing half of the visits weighs as much as being sixteen times as slow. A worker that has seen few
+hard hosts is judged by its easy ones, reduced by what hard hosts cost all workers.
 
 | a worker | asks for hard hosts |
 | --- | --- |
-| whose score is at least nine tenths of the best that is alive, not out, and has room | always |
+| whose score is at least nine tenths of the best live one that takes claims and has capacity | always |
 | any other | when they have waited for 15 s |
 
-A worker whose score for easy hosts is less than half of such a best one's leaves those to it for 0.3 s,
-unless next to nothing succeeds: such a one is to find out soon that it is cut off.
+A worker whose score for easy hosts is less than half of such a best one's leaves those to it for 0.3 s, unless
+almost all its visits fail: such a worker should find out soon that it is cut off.
 
-| its last 20 visits, to 3 hosts or more, all failed by the network (dns, connect, timeout) or were blocked | it |
+| the last 20 visits, to 3 or more hosts, all failed by the network (dns, connect, timeout) or were blocked | the worker |
 | --- | --- |
-| others succeed | takes itself out |
-| others are there, and none succeeds | goes on: it is the hosts |
-| nobody else is there, and 3 of these hosts have answered it before | takes itself out |
-| nobody else is there, and they have not | goes on |
+| other workers succeed | takes no claims |
+| there are other workers, and none succeeds | continues, because the hosts are the cause |
+| there is no other worker, and 3 of these hosts have answered it before | takes no claims |
+| there is no other worker, and they have not | continues |
 
-Out, it makes one visit every 30 s, and is back when one succeeds.
+While it takes no claims, it makes one visit every 30 s, and resumes when one succeeds.
 """
 
 from __future__ import annotations

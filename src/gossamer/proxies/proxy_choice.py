@@ -1,8 +1,9 @@
-"""The pool: which proxy a request goes through. Pure; `now` is in milliseconds of the store's clock.
+"""The proxy pool: chooses the proxy for a request. No side effects. `now` is in milliseconds of the store's
+clock.
 
-A choice is the best of a few drawn at random, so its cost does not grow with the pool and no proxy gets all
-the work. A proxy that nobody has seen succeed, or that failed just now, has no more requests out than faults
-would put it out.
+A choice is the best of a few proxies drawn at random, so its cost does not grow with the pool, and no proxy
+gets all the work. A proxy that never succeeded, or that failed just now, has at most as many open requests as
+it takes faults to quarantine it.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""How a proxy stands: what it did of late, what follows. The same for a provider, and for a proxy at hosts
-that block.
+"""The health of a proxy: its recent results and what follows. The same for a provider, and for a proxy at a
+domain that blocks.
 
-| what | faults | opens after | at first, at most |
+| what | faults | opens after | shortest, longest time |
 | --- | --- | --- | --- |
-| a proxy (quarantine) | it cannot be reached, refuses us, breaks off; its health check failed | 3 in a row | 1 min, 1 h |
+| a proxy (quarantine) | unreachable, refuses us, breaks off, fails its health check | 3 in a row | 1 min, 1 h |
 | a gateway to many addresses | the same | 10 in a row | 1 min, 1 h |
 | a provider | those of its proxies | 10 in a row | 1 min, 10 min |
-| a proxy at a registered domain (cooldown) | it was blocked there | 1; of a gateway 10 in a row | 1 min, 1 h |
+| a proxy at a registered domain (cooldown) | it was blocked there | 1; for a gateway 10 in a row | 1 min, 1 h |
 
-Each opening in a row lasts twice as long as the one before. What is over its time is tried once; a fault
-opens it again, a success forgets all openings. Counts fade by half in ten minutes. `frontier/lua/prove.lua`
-is the same table, and the tests hold it to this one.
+Each time in a row is twice as long as the one before. After the time, one request is tried: a fault starts the
+next time, a success resets everything. Counts decay by half in ten minutes. `state/lua/prove.lua` is the same
+table, and tests compare the two.
 """
 
 from __future__ import annotations

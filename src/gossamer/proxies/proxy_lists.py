@@ -1,13 +1,13 @@
-"""Lists of proxies: lines in the forms that providers hand out, read or kept aside with the reason.
+"""Parses lists of proxies: lines in the forms that providers use. Malformed lines are rejected with the reason.
 
 | form | read as |
 | --- | --- |
-| `scheme://user:pass@host:port`, `scheme://host:port` | itself, percent-encoded; IPv6 only here, in brackets |
-| `host:port`, `user:pass@host:port`, `host:port@user:pass`, `host:port:user:pass`, `user:pass:host:port` | http, nothing encoded |
-| `{"url": ..., "type": ...}` | a JSON object with the same |
+| `scheme://user:pass@host:port`, `scheme://host:port` | itself, percent-encoded; only this form supports IPv6, in brackets |
+| `host:port`, `user:pass@host:port`, `host:port@user:pass`, `host:port:user:pass`, `user:pass:host:port` | http, not percent-encoded |
+| `{"url": ..., "type": ...}` | a JSON object with the same fields |
 
-Behind it `type=residential country=de,fr provider=NAME scheme=socks5h` in any order. A line that can be read
-in two ways is refused: the form with a scheme says what is meant.
+After it, `type=residential country=de,fr provider=NAME scheme=socks5h` may follow in any order. A line that can
+be read in two ways is rejected. The form with a scheme is unambiguous.
 """
 
 from __future__ import annotations

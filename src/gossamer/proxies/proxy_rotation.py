@@ -1,13 +1,13 @@
-"""Proxies lent to requests: which one, another when it fails, and what that says of it.
+"""Assigns proxies to requests: which one, another after a failure, and what a result says about the proxy.
 
-| a try ends | the proxy | the request |
+| result of a try | the proxy | the request |
 | --- | --- | --- |
-| by the proxy's fault (not reached, refuses us, 407) | has one fault more | goes through another one at once |
-| timeout, reset, TLS, 502, 504: who knows; 403, 429, 451 | is under suspicion | goes through another one, the host's delay later |
-| well | is fine; those under suspicion had a fault, or are blocked at this host | ends |
+| a fault of the proxy (unreachable, refuses us, 407) | has one more fault | goes through another proxy at once |
+| unclear: timeout, reset, TLS, 502, 504; or 403, 429, 451 | is suspected | goes through another proxy after the host's delay |
+| success | is good; the suspected ones have a fault, or are blocked at this host | ends |
 
-Three suspicions of one kind say that it is the host, and nothing is held against the proxies. Without a proxy
-nothing is sent.
+Three suspicions of one kind show that the host is the cause, and no proxy is blamed. Nothing is sent without a
+proxy.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Where very many URLs come from: long lists, standard input, SQL queries, Kafka topics, watched sitemaps and
+"""Producers of very many URLs: long lists, standard input, SQL queries, Kafka topics, watched sitemaps and
 feeds.
 
-A producer gives batches of requests with the position that it reached. `feeding` adds them while workers are
-at work, waits while too many URLs are pending, and keeps the position in the store, so that a producer that
-was killed goes on where it was. While a producer holds its lease, its crawl is not finished. Short lists
-never come here: `seeding` reads them whole.
+A producer yields batches of requests with the position that it reached. `producer_runner` adds them while
+workers are at work, waits while too many URLs are pending, and stores the position, so that an interrupted
+run continues from there.
 """

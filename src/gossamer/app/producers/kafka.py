@@ -1,8 +1,8 @@
-"""A Kafka topic: URLs or JSON lines as values, keyed by registered domain or not; with the extra `kafka`.
+"""Reads a Kafka topic: URLs or JSON lines as values, with any key. Needs the extra `kafka`.
 
-Offsets are committed after the add. A message that comes again (a kill, a rebalance) is known to the
-seen-set. Bad messages are kept aside with their place. A topic has no end: the crawl goes on until it is
-stopped, and the group goes on where it was.
+Offsets are committed after the URLs were added. The seen-set recognizes a message that arrives again after a
+kill or a rebalance. Malformed messages are kept aside with their offset. A topic has no end: the crawl runs
+until it is stopped.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from gossamer.model.interfaces import Collector
 from gossamer.model.request import Request
 
 POLL = 500
-"""Milliseconds for which messages are waited for."""
+"""Milliseconds for which a poll waits for messages."""
 
 
 class KafkaUrls:
-    """`kafka://HOST:PORT/TOPIC?group=GROUP`; several brokers are joined by commas."""
+    """`kafka://HOST:PORT/TOPIC?group=GROUP`. Several brokers are separated by commas."""
 
     beside = "*"
 
@@ -37,13 +37,13 @@ class KafkaUrls:
         self._ends: dict[Any, int] = {}
 
     async def open(self, collector: Collector) -> None:
-        """Reach a broker, and see that the topic is there."""
+        """Connects to a broker, and checks that the topic exists."""
         try:
             import aiokafka
             from aiokafka.errors import KafkaError
         except ImportError:
             raise ConfigError(f"kafka://... needs a client: {install('kafka')}") from None
-        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # we say what goes wrong
+        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # our own messages report failures
         self._consumer = aiokafka.AIOKafkaConsumer(
             bootstrap_servers=self.brokers,
             group_id=self.group,
@@ -64,7 +64,7 @@ class KafkaUrls:
         self._consumer.subscribe([self.topic])
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """Messages of the partitions that are ours, as they come."""
+        """Yields the messages of the partitions that are assigned to us."""
         while True:
             got = await self._consumer.getmany(timeout_ms=POLL, max_records=BATCH)
             requests, rejected = [], list[Rejected]()
@@ -82,8 +82,8 @@ class KafkaUrls:
                 yield UrlBatch(requests, rejected, {})
 
     async def added(self, batch: UrlBatch) -> None:
-        """Commit the offsets of what was read; a partition that went to another member of the group is its
-        affair."""
+        """Commits the offsets of what was read. A partition that was reassigned to another member of the
+        group is left to that member."""
         from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
         ends = {
@@ -96,14 +96,14 @@ class KafkaUrls:
             if ends:
                 await self._consumer.commit(ends)
         except (CommitFailedError, IllegalStateError):
-            pass  # they come again, and are known
+            pass  # the messages come again, and are known by then
         except KafkaError as error:
             raise StoreError(
                 f"the Kafka broker {self.brokers} does not take offsets: {error}; run it again"
             ) from error
 
     async def close(self) -> None:
-        """Leave the group."""
+        """Leaves the consumer group."""
         if self._consumer is not None:
             await self._consumer.stop()
             self._consumer = None

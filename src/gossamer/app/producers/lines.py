@@ -1,5 +1,5 @@
-"""Long lists: a file of URLs or JSON lines, gzipped or not, and standard input. Never more than a batch is in
-memory."""
+"""Reads long lists: a file of URLs or JSON lines, optionally compressed with gzip, or standard input. At most
+one batch is in memory."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from gossamer.model.interfaces import Collector
 from gossamer.model.request import Request
 
 PART = 1 << 18
-"""Bytes of lines that are read at once."""
+"""The number of bytes of lines that are read at once."""
 PATIENCE = 2.0
-"""Seconds in which standard input is waited for before the crawl begins with what came."""
+"""Seconds for which standard input is awaited before the crawl begins with what has arrived."""
 
 
 class List:
-    """A file. Its position: bytes (of what is unpacked) and lines read, and the size that the file had. A
-    last line that is not ended is read, and lies behind it: somebody may be writing it."""
+    """A file. Its position: bytes (decompressed) and lines read, and the size of the file at that time. A
+    last line without a line end is read, but not counted as read, because another program may still be
+    writing it."""
 
     beside = "*"
 
@@ -34,17 +35,17 @@ class List:
         self.path, self.name = path, f"list {path.resolve()}"
         self._file: IO[bytes] | None = None
         self._raw: IO[bytes] | None = None
-        """What a gzipped one is read from."""
+        """The file below the decompressor."""
 
     async def open(self, collector: Collector) -> None:
-        """Open it, and read a byte, so that what cannot be read is known now."""
+        """Opens the file and reads a byte, so that an unreadable file is reported now."""
         try:
             self._file = await asyncio.to_thread(self._opened)
         except (OSError, EOFError) as error:
             raise _unreadable(self.path, error) from error
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """From the byte on where it was; from the start when the file is shorter than it was."""
+        """Yields batches from the position on, or from the start if the file is shorter than before."""
         at = position or {"at": 0, "line": 0, "size": 0}
         size = self.path.stat().st_size
         if size < at["size"]:
@@ -67,10 +68,10 @@ class List:
             raise _unreadable(self.path, error) from error
 
     async def added(self, batch: UrlBatch) -> None:
-        """Nothing to do."""
+        """Does nothing."""
 
     async def close(self) -> None:
-        """Close the file."""
+        """Closes the file."""
         for file in (self._file, self._raw):
             if file is not None:
                 file.close()
@@ -87,7 +88,7 @@ class List:
         return file
 
     def _part(self) -> bytes:
-        """Some lines; of one that is too long its beginning."""
+        """Returns some lines, or the beginning of a line that is too long."""
         assert self._file is not None
         part = self._file.read(PART)
         if not part or part.endswith(b"\n"):
@@ -104,7 +105,7 @@ class List:
 
 
 def taken(lines: list[bytes], source: str, number: int) -> tuple[list[Request], list[Rejected]]:
-    """The requests of lines, and what is none; `number` lines came before."""
+    """Returns the requests of lines, and the rejected lines. `number`: lines before these."""
     requests, rejected = [], []
     for number, raw in enumerate(lines, number + 1):  # noqa: B020 - it goes on from there
         found = parsed(raw, source, number)
@@ -120,8 +121,7 @@ def _unreadable(path: Path, error: Exception) -> UsageError:
 
 
 class Input:
-    """Standard input, read by a thread of its own that waits while nobody takes its lines. It has no
-    position."""
+    """Standard input, read by a thread that waits until its lines are taken. It has no position."""
 
     name, beside = "stdin", "*"
 
@@ -132,7 +132,8 @@ class Input:
         threading.Thread(target=self._read, name="stdin", daemon=True).start()
 
     def short(self) -> list[bytes] | None:
-        """All lines, when there are few and they end soon; else None, and they come in `batches`."""
+        """Returns all lines if they are few and the input ends soon. Otherwise None, and the lines come in
+        `batches`."""
         deadline = time.monotonic() + PATIENCE
         while not self._ended and sum(map(len, self._head)) < SHORT:
             try:
@@ -144,13 +145,13 @@ class Input:
         return b"".join(self._head).split(b"\n") if self._ended else None
 
     async def open(self, collector: Collector) -> None:
-        """It is open."""
+        """Does nothing."""
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """As they come; a batch is not waited for longer than its first line."""
+        """Yields batches as they arrive. A batch starts with its first line and does not wait for more."""
         number, rest, over = 0, b"", False
         async for part in self._all():
-            if over:  # within a line that is too long
+            if over:  # inside of a line that is too long
                 _, newline, part = part.partition(b"\n")
                 if not newline:
                     continue
@@ -166,10 +167,10 @@ class Input:
             yield UrlBatch(*taken([rest], "stdin", number), None)
 
     async def added(self, batch: UrlBatch) -> None:
-        """Nothing to do."""
+        """Does nothing."""
 
     async def close(self) -> None:
-        """The thread ends with the process."""
+        """Does nothing, because the thread ends with the process."""
 
     async def _all(self) -> AsyncIterator[bytes]:
         for part in self._head:
@@ -190,8 +191,8 @@ class Input:
 
 
 def _parts(file: Any) -> Iterator[bytes]:
-    """What comes, as it comes; past the file's buffer, whose lock would be held when the program ends while
-    nothing comes."""
+    """Yields input as it arrives, without the file's buffer, whose lock would be held if the program ends
+    while no input arrives."""
     read = getattr(file, "raw", file).read
     while part := read(PART):
         yield part

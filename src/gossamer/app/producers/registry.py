@@ -1,4 +1,4 @@
-"""Which producer serves a target."""
+"""Chooses the producer of a target."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from gossamer.app.targets import Target
 
 
 def streams(target: Target) -> bool:
-    """Whether a target is a producer's, and not read whole."""
+    """Returns whether a target is read by a producer, and not at once."""
     if target.kind == "list":
         return target.text.endswith(".gz") or os.path.getsize(target.text) > SHORT
     return target.kind in ("sql", "kafka")
 
 
 def of(target: Target) -> Source:
-    """The producer of a target that streams."""
+    """Returns the producer of a target."""
     if target.kind == "sql":
         from gossamer.app.producers.sql import Query
 

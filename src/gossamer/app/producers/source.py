@@ -1,4 +1,4 @@
-"""The shape of a producer, and which one serves a target."""
+"""The interface of a producer."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from gossamer.model.interfaces import Collector
 from gossamer.model.request import Request
 
 BATCH = 5000
-"""URLs that are added in one go."""
+"""The number of URLs that are added at once."""
 SHORT = 4 << 20
-"""Bytes of a list that is read whole before its crawl begins."""
+"""A list of at most this many bytes is read completely before its crawl begins."""
 
 
 class UrlBatch(NamedTuple):
-    """Some URLs, what is no request, and the position behind them, to be kept when they are added. `share`:
-    read so far, 0 to 1."""
+    """URLs, rejected lines, and the position behind them, which is stored after they were added. `share`: the
+    share read so far, 0 to 1."""
 
     requests: list[Request]
     rejected: list[Rejected]
     position: Any
     share: float | None = None
     editions: tuple[str, ...] = ()
-    """By request: what makes it another one for the seen-set than the same URL before ('': nothing)."""
+    """For each request, what distinguishes it in the seen-set from the same URL before ('': nothing)."""
     trouble: str = ""
-    """What could not be read just now, for a person."""
+    """What could not be read just now, as text."""
 
 
 class Source(Protocol):
-    """One producer."""
+    """A producer."""
 
     name: str
-    """Under which its position is kept."""
+    """The name under which its position is stored."""
     beside: str
-    """`*`: what it gives are seeds; a host: seeds as far as they are inside with a page of it."""
+    """`*`: its URLs are seeds. A host: they are seeds if they are in scope of a page of it."""
 
     async def open(self, collector: Collector) -> None:
-        """See that it can be read. Raises UsageError, ConfigError, StoreError."""
+        """Checks that it can be read. Raises UsageError, ConfigError, StoreError."""
 
     def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """All from a position on (None: from the start), to its end if there is one."""
+        """Yields everything from a position on (None: from the start) to its end, if it has one."""
 
     async def added(self, batch: UrlBatch) -> None:
-        """A batch is in the frontier, and its position is kept."""
+        """Called when a batch is in the frontier and its position is stored."""
 
     async def close(self) -> None:
-        """Let go of files and connections."""
+        """Closes files and connections."""

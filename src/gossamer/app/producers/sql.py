@@ -1,10 +1,8 @@
-"""Rows of a query: SQLite always, PostgreSQL with the extra `postgres`. Rows are streamed, never all in
-memory.
+"""Reads the rows of a query: from SQLite, or from PostgreSQL with the extra `postgres`. Rows are streamed,
+never all in memory.
 
-A column `url`, and any of those that a seed as a JSON line has (docs/records.md). Where the query speaks of
-`:after` and gives a column `after`, it goes on behind the value that was added last (0 at first), whatever
-its type: what JSON has none for is kept as text, which the database reads as what it compares it with. Else
-the query is read from its start again, and what is known stays out.
+The query returns a column `url`, and any other field of a seed as a JSON line (docs/records.md). If the query
+contains `:after` and returns a column `after`, it continues after the value that was added last (0 at first).
 """
 
 from __future__ import annotations
@@ -34,8 +32,8 @@ _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
 class Query:
-    """`DATABASE QUERY`: the database's URL, then the query. The URL may refer to a secret: `${env:NAME}`,
-    `${file:PATH}`."""
+    """`DATABASE QUERY`: the database's URL, then the query. The URL may contain references to secrets:
+    `${env:NAME}`, `${file:PATH}`."""
 
     beside = "*"
 
@@ -49,7 +47,7 @@ class Query:
         self._base: Any = None
 
     async def open(self, collector: Collector) -> None:
-        """Connect, and let the database read the query."""
+        """Connects, and lets the database check the query."""
         if self.url.startswith("sqlite:"):
             await self._open_file()
         elif self.url.startswith(("postgresql://", "postgres://")):
@@ -58,8 +56,8 @@ class Query:
             raise UsageError(f"{mask(self.url)}: the database is sqlite:FILE or postgresql://...")
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """All rows, or those behind the position. Rows that share a value may lie in two batches: only the
-        end is behind its last."""
+        """Yields all rows, or those after the position. Rows with the same value may be in two batches, so
+        only the last batch moves the position to the last value."""
         done = last = _value(position["after"]) if position and self._after else 0
         rows = self._of_file(last) if self.url.startswith("sqlite:") else self._of_server(last)
         async for names, some in rows:
@@ -76,10 +74,10 @@ class Query:
             yield UrlBatch([], [], {"after": _kept(last)})
 
     async def added(self, batch: UrlBatch) -> None:
-        """Nothing to do."""
+        """Does nothing."""
 
     async def close(self) -> None:
-        """Let the connection go."""
+        """Closes the connection."""
         if isinstance(self._base, sqlite3.Connection):
             await asyncio.to_thread(self._base.close)
         elif self._base is not None:
@@ -173,7 +171,7 @@ class Query:
 
 
 def _kept(after: Any) -> Any:
-    """A value of the column `after` as JSON has it."""
+    """Returns a value of the column `after` for JSON."""
     if isinstance(after, bytes):
         return {"bytes": base64.b64encode(after).decode()}
     return after if after is None or isinstance(after, int | float | str) else str(after)

@@ -1,11 +1,7 @@
-"""A sitemap or feed that is read again and again: only new entries, and those whose lastmod changed, are
-added.
+"""Reads a sitemap or feed again and again, and adds only new entries and those whose lastmod changed.
 
-It is asked for with the validators of its last answer (ETag, Last-Modified), by the crawl's own collector, so
-through the same guard. Of an index only those sitemaps are read again whose lastmod changed or is not said,
-or that could not be read. What was seen is the position: per sitemap the validators, and 12 bytes an entry,
-also of entries that are gone: they may come back, changed or not, as after an answer that was cut or said
-something else. There is no end: the crawl goes on until it is stopped.
+It is requested with the validators of its last response (ETag, Last-Modified), by the crawl's own collector
+and egress guard. Of a sitemap index, only the sitemaps whose lastmod changed or is missing are read again.
 """
 
 from __future__ import annotations
@@ -29,25 +25,25 @@ from gossamer.parsing.sitemaps import SitemapEntry, entries
 PAUSE = 1.0
 """Seconds between requests for the sitemaps of an index."""
 DEEP, HOPS = 3, 5
-"""Indexes within indexes; redirects."""
+"""The maximum depth of sitemap indexes, and the maximum number of redirects."""
 GONE = 50_000
-"""Entries that are gone from a sitemap and still remembered, where it holds fewer."""
+"""The number of removed entries of a sitemap that are remembered, if the sitemap has fewer entries."""
 
 
 class WatchedSitemap(msgspec.Struct, omit_defaults=True):
-    """What is remembered of one sitemap."""
+    """What is stored about one sitemap."""
 
     etag: str = ""
     modified: str = ""
     entries: str = ""
-    """Fingerprint -> lastmod (seconds, 0 when not said): msgpack, packed."""
+    """Maps fingerprints to lastmod (seconds, 0 if missing), as compressed msgpack."""
     inner: dict[str, float] = {}
-    """Sitemaps of an index and their lastmod (0 when not said, below 0 while they have not been read since).
-    """
+    """The sitemaps of an index with their lastmod (0 if missing, negative while they have not been read
+    since)."""
 
 
 class Watched:
-    """One sitemap or feed, every so many seconds."""
+    """A sitemap or feed that is read every so many seconds."""
 
     def __init__(self, url: str, every: float) -> None:
         self.url, self.every, self.name = url, every, f"watch {url}"
@@ -55,15 +51,15 @@ class Watched:
         self.collector: Collector | None = None
         self._known: dict[str, WatchedSitemap] = {}
         self._unread: set[str] = set()
-        """Of this turn: what could not be read, or not all within it."""
+        """What could not be read in this round, or not completely."""
         self._trouble = ""
 
     async def open(self, collector: Collector) -> None:
-        """Nothing is asked for yet."""
+        """Does nothing."""
         self.collector = collector
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """What is new, for ever."""
+        """Yields what is new, without end."""
         self._known = msgspec.convert(position or {}, dict[str, WatchedSitemap])
         while True:
             self._trouble = ""
@@ -81,10 +77,10 @@ class Watched:
             await asyncio.sleep(self.every)
 
     async def added(self, batch: UrlBatch) -> None:
-        """Nothing to do."""
+        """Does nothing."""
 
     async def close(self) -> None:
-        """The collector is its owner's."""
+        """Does nothing, because the collector belongs to the caller."""
 
     async def _read(self, url: str, depth: int) -> AsyncGenerator[list[tuple[SitemapEntry, str]], None]:
         known = self._known.get(url, WatchedSitemap())
@@ -108,7 +104,9 @@ class Watched:
                 fresh,
             )
         else:
-            due = [one for one, at in known.inner.items() if at <= 0]  # nobody says when those change
+            due = [
+                one for one, at in known.inner.items() if at <= 0
+            ]  # sitemaps without lastmod may have changed
         for one in due if depth < DEEP else ():
             await asyncio.sleep(PAUSE)
             async for some in self._read(one, depth + 1):
@@ -119,7 +117,7 @@ class Watched:
         self._known[url] = known
 
     async def _asked(self, url: str, known: WatchedSitemap) -> Page | None:
-        """The answer behind redirects; None when none came: the next turn asks again."""
+        """Returns the response after redirects. None if there was none: the next round tries again."""
         assert self.collector is not None
         headers = {"If-None-Match": known.etag} if known.etag else {}
         if known.modified:
@@ -145,14 +143,15 @@ def _moment(entry: SitemapEntry) -> float:
 
 
 def _joined(seen: dict[int, float], pages: list[SitemapEntry]) -> dict[int, float]:
-    """What is known of a sitemap after an answer: its entries, behind those that are gone."""
+    """Returns what is known about a sitemap after a response: its entries after those that were removed."""
     now = {_mark(one): _moment(one) for one in pages}
     gone = [(mark, at) for mark, at in seen.items() if mark not in now]
     return dict(gone[-max(1, GONE - len(now)) :]) | now
 
 
 def _edition(entry: SitemapEntry, seen: dict[int, float]) -> str:
-    """An entry that was met before has changed: its moment tells the seen-set that it is to be visited again."""
+    """Returns the edition of an entry that changed since it was last seen. It makes the seen-set accept the
+    URL again."""
     return str(_moment(entry)) if _mark(entry) in seen else ""
 
 

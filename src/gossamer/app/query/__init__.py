@@ -1,2 +1,2 @@
-"""What was kept, as rows to look through: `filters` (which of them), `sources` (outputs and logs as rows),
-`reports` (the attempts log summed up)."""
+"""Stored rows for looking through: `filters` selects them, `sources` reads outputs and logs, `reports`
+summarizes the attempts log."""

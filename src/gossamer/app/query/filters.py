@@ -1,4 +1,4 @@
-"""Which rows are wanted: `FIELD OP VALUE`, a closed little grammar; nothing is evaluated as code."""
+"""Row filters `FIELD OP VALUE`: a small closed grammar. Nothing is evaluated as code."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def where(text: str) -> Test:
             if not vague and (mine := _KINDS[kind](value)) is not None:
                 return _compare(mark, (mine > other) - (mine < other))
         if mark[0] in "<>" and not given and isinstance(value, int | float | Decimal):
-            return False  # a number is neither more nor less than a text
+            return False  # a number is neither larger nor smaller than a text
         text = _text(value)
         return _compare(mark, (text > wanted) - (text < wanted))
 
@@ -58,9 +58,9 @@ def where(text: str) -> Test:
 
 
 def senseless(text: str, rows: Iterable[Row]) -> str:
-    """Why a comparison asks for nothing that a field could be: it has numbers alone, say, and the value is
-    none; "" where it may be one. What only looks like a number may equal any text. Reads rows up to the first
-    that can be compared."""
+    """Returns why a comparison makes no sense for a field, for example a text for a field of numbers. "" if
+    it may match. A text that looks like a number may equal any text. Reads rows up to the first that can
+    be compared."""
     field, mark, wanted, given = _parts(text)
     if given or mark == "~" or wanted in ("", "null"):
         return ""
@@ -84,12 +84,12 @@ def senseless(text: str, rows: Iterable[Row]) -> str:
 
 
 def field_of(text: str) -> str:
-    """The field that a comparison asks for. Raises UsageError."""
+    """Returns the field of a comparison. Raises UsageError."""
     return _parts(text)[0]
 
 
 def _parts(text: str) -> tuple[str, str, str, bool]:
-    """Field, mark, value, and whether that was given in quotes."""
+    """Returns field, operator, value, and whether the value was quoted."""
     found = _WHERE.fullmatch(text)
     if found is None:
         raise UsageError(
@@ -114,7 +114,7 @@ def all_of(
     since: str | None = None,
     wheres: Sequence[str] = (),
 ) -> Test:
-    """All filters together. `status`: a number, or `4xx`; `since`: an age (`2h`) or a moment. Raises
+    """Returns all filters combined. `status`: a number, or `4xx`. `since`: an age (`2h`) or a time. Raises
     UsageError."""
     tests = [where(text) for text in wheres]
     if host is not None:
@@ -148,12 +148,12 @@ def _number(value: Any) -> Decimal | None:
 
 
 def _flag(value: Any) -> int | None:
-    """True or false; some tables have no other words for them than 1 and 0."""
+    """Returns a boolean as 1 or 0, as some tables store it."""
     return next((n for n, words in enumerate(((0, "0", "false"), (1, "1", "true"))) if value in words), None)
 
 
 def _moment(value: Any) -> datetime | None:
-    """A moment, UTC where it says nothing else; of a day or month its beginning."""
+    """Parses a time, in UTC if no zone is given. A day or a month stands for its beginning."""
     text = value.isoformat() if isinstance(value, date) else value
     found = _TIME.fullmatch(text) if isinstance(text, str) else None
     if found is None:
@@ -169,7 +169,7 @@ _KINDS: dict[str, Callable[[Any], Any]] = {"numbers": _number, "true or false": 
 
 
 def _meant(wanted: str) -> dict[str, Any]:
-    """What a value may be, by kind."""
+    """Returns the possible meanings of a value, by type."""
     found = {kind: read(wanted) for kind, read in _KINDS.items()}
     return {kind: value for kind, value in found.items() if value is not None}
 
@@ -186,7 +186,7 @@ def _host(row: Row) -> str:
 
 
 def _since(text: str) -> str:
-    """The first moment that is wanted, as times are written."""
+    """Returns the earliest wanted time in the form of stored times."""
     try:
         at = time.time() - seconds(text)
     except ValueError:

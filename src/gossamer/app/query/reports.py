@@ -1,4 +1,4 @@
-"""The attempts log summed up: by proxy provider, hour of day, host, reason, rung."""
+"""Summarizes the attempts log by proxy provider, hour of day, host, reason or rung."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ BY: dict[str, Callable[[Row], str]] = {
     "reason": lambda row: str(row.get("error") or "none"),
     "rung": lambda row: str(row.get("rung")),
 }
-"""What a report may be by, and the group of an attempt. Hours are UTC's."""
+"""The groupings of a report, each with the function that returns an attempt's group. Hours are in UTC."""
 KEPT = 1000
-"""Times of a group that are kept for its median and 95th percentile: the last ones."""
+"""The number of last durations per group that are kept for the median and the 95th percentile."""
 
 
 class AttemptGroup(msgspec.Struct):
-    """A group. `good`: requests that ended as pages or redirects; `seconds`: mean, median, 95th percentile of
-    a request."""
+    """A group. `good`: the share of requests that ended as pages or redirects. `seconds`: mean, median and
+    95th percentile of a request."""
 
     group: str
     requests: int
@@ -48,7 +48,7 @@ class _Sum:
 
 
 def report(rows: Iterable[Row], by: str) -> list[AttemptGroup]:
-    """The attempts by group, those with the most requests first (hours in their order)."""
+    """Returns the attempts by group, those with the most requests first (hours in their order)."""
     sums: dict[str, _Sum] = defaultdict(_Sum)
     name = BY[by]
     for row in rows:

@@ -1,4 +1,4 @@
-"""Outputs and logs as rows, one after the other."""
+"""Reads the rows of outputs and logs, one after the other."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ Row = dict[str, Any]
 
 
 def rows_of(spec: str) -> Iterator[Row]:
-    """The rows of an output, named as after `-o`, with JSON-ready values as in JSON lines. Raises ConfigError
-    when it cannot be read."""
+    """Yields the rows of an output (in the form of `-o`) with JSON-ready values as in JSON lines. Raises
+    ConfigError if it cannot be read."""
     if parse(spec).format == "jsonl":
         yield from natural_rows_of(spec)
         return
@@ -40,8 +40,8 @@ def rows_of(spec: str) -> Iterator[Row]:
 
 
 def natural_rows_of(spec: str) -> Iterator[Row]:
-    """The rows of an output with the values that its usual reader has: dates, decimals, bytes. Raises
-    ConfigError."""
+    """Yields the rows of an output with the values that its usual reader returns: dates, decimals, bytes.
+    Raises ConfigError."""
     path, form = parse(spec)
     if form in FORMS:
         yield from (_with_extra(row) for row in stored(place(spec)))
@@ -62,13 +62,13 @@ def natural_rows_of(spec: str) -> Iterator[Row]:
         raise ConfigError(f"{path} is no plain file: it cannot be read again")
     try:
         for row in reader(Path(path)):
-            yield row if form == "jsonl" else _with_extra(row)  # JSON lines have a place for each field
+            yield row if form == "jsonl" else _with_extra(row)  # JSON lines keep every field at its place
     except (OSError, sqlite3.Error, csv.Error) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
 
 
 def kept_rows(folder: Path) -> Iterator[Row]:
-    """The items and page records that a crawl keeps in its folder, with their natural values. Raises
+    """Yields the items and page records that a crawl keeps in its folder, with their natural values. Raises
     ConfigError."""
     try:
         for rows, _ in read(folder / NAME):
@@ -79,7 +79,7 @@ def kept_rows(folder: Path) -> Iterator[Row]:
 
 
 def retyped(row: Row, columns: Sequence[Column]) -> Row:
-    """A row of a store that has texts alone for some types, with the types of its columns."""
+    """Returns a row of a store that stores some types as text, with the types of its columns."""
     found = dict(row)
     for column in columns:
         value = row.get(column.name)
@@ -95,7 +95,7 @@ def _with_extra(row: Row) -> Row:
 
 
 def _loose(extra: Any) -> Row:
-    """What had no column of its own."""
+    """Returns the fields that had no column."""
     try:
         found = parsed(extra) if isinstance(extra, str) else extra
     except msgspec.DecodeError:
@@ -106,13 +106,15 @@ def _loose(extra: Any) -> Row:
 def _lines(path: Path) -> Iterator[Row]:
     with path.open("rb") as file:
         for line in file:
-            with contextlib.suppress(msgspec.DecodeError):  # the last line of a run that is at work
+            with contextlib.suppress(
+                msgspec.DecodeError
+            ):  # the last line of a running crawl may be incomplete
                 if isinstance(row := parsed(line), dict):
                     yield row
 
 
 def _kinds(path: Path) -> list[tuple[Path, str]]:
-    """The files of an output that has one a kind, each with its kind."""
+    """Returns the files of an output that has one per kind, each with its kind."""
     found = [(path, "page")] if path.exists() else []
     stem = path.name.removesuffix(path.suffix)
     kinds = sorted(path.parent.glob(f"{stem}.*{path.suffix}"))
@@ -121,7 +123,7 @@ def _kinds(path: Path) -> list[tuple[Path, str]]:
 
 
 def _tables(path: Path, guard: bool = True) -> Iterator[Row]:
-    csv.field_size_limit(2**31 - 1)  # Python's own, 128 KiB, is less than a text may have
+    csv.field_size_limit(2**31 - 1)  # the default limit, 128 KiB, is smaller than a text may be
     for file, _ in _kinds(path):
         with file.open(encoding="utf-8", newline="") as opened:
             for row in csv.DictReader(opened):
@@ -143,12 +145,12 @@ def _parts(path: Path) -> Iterator[Row]:
 
 
 def said(row: Row) -> Row:
-    """A row with JSON-ready values, as in JSON lines."""
+    """Returns a row with JSON-ready values, as in JSON lines."""
     return {name: _said(value) for name, value in row.items()}
 
 
 def _said(value: Any) -> Any:
-    """A value as JSON lines have it: a moment as text, a decimal as a number."""
+    """Returns a value as in JSON lines: a time as text, a decimal as a number."""
     if type(value) in _READY:
         return value
     if isinstance(value, datetime):
@@ -178,6 +180,8 @@ def _database(path: Path) -> Iterator[Row]:
         for name in names:
             quoted = '"' + name.replace('"', '""') + '"'
             columns = {row[1] for row in base.execute(f"PRAGMA table_info({quoted})")}
-            if columns & {"_key", "_url", "url"} and name not in TAKEN:  # rows of ours as they are now
+            if (
+                columns & {"_key", "_url", "url"} and name not in TAKEN
+            ):  # the current rows of our tables, not their history
                 for row in base.execute(f"SELECT * FROM {quoted}"):  # noqa: S608 - a name out of the catalogue, quoted
                     yield dict(row)

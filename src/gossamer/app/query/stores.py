@@ -1,5 +1,5 @@
-"""Rows of stores: PostgreSQL, MongoDB, Cassandra, hashes and lists of Valkey. The sinks' own drivers connect
-and map errors."""
+"""Reads the rows of stores: PostgreSQL, MongoDB, Cassandra, hashes and lists of Valkey. The sinks' own
+drivers connect and convert errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _BESIDE = {"_key", EXTRA, *(column.name for column in (*OURS, *STORED))}
 
 
 def stored(at: SinkUrl) -> Iterator[Row]:
-    """The rows of a store, with the values that its driver reads. Raises ConfigError where it cannot be read."""
+    """Yields the rows of a store with the values that its driver returns. Raises ConfigError if it cannot be
+    read."""
     if "***" in at.url:
         raise ConfigError(
             f"{at.where}: its password was not kept; crawl with -o and a reference to it, as ${{env:NAME}}"
@@ -167,7 +168,7 @@ class _Closed:
 
 
 def _named(pattern: str, called: str) -> bool:
-    """Whether a table may be one that an output with this `table=` writes."""
+    """Returns whether an output with this `table=` may have written a table."""
     if called in TAKEN:
         return False
     if not pattern:
@@ -180,7 +181,7 @@ def _named(pattern: str, called: str) -> bool:
 
 
 def _whole(row: Row) -> Row:
-    """A row of a table; one of untyped dicts has its own fields in one column."""
+    """Returns a row of a table. A row of an untyped dict has its own fields in one column."""
     if row.keys() - _BESIDE == {"data"}:
         own = _parsed(row["data"])
         if isinstance(own, dict):

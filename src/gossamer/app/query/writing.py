@@ -1,4 +1,4 @@
-"""Rows to a file of any format."""
+"""Writes rows to a file of any format."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def write(
 
 
 def inferred(rows: Iterable[dict[str, Any]]) -> Columns:
-    """The columns of items by kind, from the values that they have (`sources.natural_rows_of`)."""
+    """Returns the columns of items by kind, derived from their values (`sources.natural_rows_of`)."""
     kinds: dict[str, dict[str, FieldType | None]] = {}
     for row in rows:
         fields = kinds.setdefault(str(row.get("_kind")), {})

@@ -1,2 +1,2 @@
-"""A site's functions over stored pages, without fetching: `running` (the run, which goes on where it ended),
-`working` (the processes that read pages), `comparing` (items old and new)."""
+"""Runs a site's functions over stored pages, without fetching: `runner` (a run, which can be resumed),
+`processes` (which read the pages), `comparison` (old and new items)."""

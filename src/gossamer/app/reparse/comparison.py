@@ -1,4 +1,5 @@
-"""Items old and new, by site, kind and key: which came, went, changed, and in which fields."""
+"""Compares old and new items by site, kind and key: which were added, removed or changed, and in which
+fields."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _SEEN = b',"_url":'
 
 
 class Sighting(msgspec.Struct, forbid_unknown_fields=True):
-    """What our own lines end with: when and where an item was seen."""
+    """The fields at the end of our own lines: when and where an item was seen."""
 
     _url: str
     _site: str
@@ -35,15 +36,15 @@ _seen = msgspec.json.Decoder(Sighting).decode
 
 
 class ItemPosition(NamedTuple):
-    """Where the last line of an item begins, and how many bytes of it are the site's own fields; -1 where
-    that is not plain."""
+    """The offset of an item's last line, and how many bytes of it are the site's own fields (-1 if that is
+    not certain)."""
 
     at: int
     own: int
 
 
 class Difference(msgspec.Struct):
-    """What is different. `fields`: of each field in how many items it came, changed, went."""
+    """The result. `fields`: for each field the numbers of items in which it was added, changed, removed."""
 
     added: int = 0
     changed: int = 0
@@ -97,7 +98,7 @@ def compare(old: Path, new: Path, details: Path) -> Difference:
 
 
 def differing(old: dict[str, Any], new: dict[str, Any]) -> dict[str, list[Any]]:
-    """The fields that differ, each with both values; a field that is not there is null.
+    """Returns the fields that differ, each with both values. A missing field is null.
 
     >>> differing({"a": 1, "b": 2}, {"a": 1, "b": 3, "c": 4})
     {'b': [2, 3], 'c': [None, 4]}
@@ -110,8 +111,8 @@ def differing(old: dict[str, Any], new: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values say the same in different words: a moment without a zone is UTC, trailing zeros of a
-    number mean nothing.
+    """Returns whether two values are equal in different notations: a time without a zone is UTC, and trailing
+    zeros of a number do not count.
 
     >>> same("2026-01-31T12:00:00", "2026-01-31T13:00:00+01:00"), same("a", "b")
     (True, False)
@@ -146,7 +147,7 @@ def _moment(value: str) -> datetime | None:
 
 
 def _places(file: BinaryIO) -> dict[Name, ItemPosition]:
-    """Where the last line of each item begins."""
+    """Returns the position of each item's last line."""
     found: dict[Name, ItemPosition] = {}
     at = 0
     for line in file:
@@ -158,7 +159,7 @@ def _places(file: BinaryIO) -> dict[Name, ItemPosition]:
 
 
 def _named(line: bytes) -> tuple[Name | None, int]:
-    """The item's name, and how many bytes its own fields take."""
+    """Returns the item's name, and how many bytes its own fields take."""
     own = line.rfind(_SEEN)
     if own > 0:
         try:
@@ -178,7 +179,7 @@ def _named(line: bytes) -> tuple[Name | None, int]:
 
 
 def _same(before: BinaryIO, was: ItemPosition, after: BinaryIO, place: ItemPosition) -> bool:
-    """Whether the own fields of two lines are the same bytes."""
+    """Returns whether the own fields of two lines are the same bytes."""
     if was.own != place.own or place.own < 0:
         return False
     before.seek(was.at)
@@ -192,7 +193,7 @@ def _at(file: BinaryIO, place: ItemPosition) -> dict[str, Any]:
 
 
 def _own(item: dict[str, Any]) -> dict[str, Any]:
-    """What the site says of it: not when and where it was seen."""
+    """Returns the site's own fields, without when and where the item was seen."""
     return {name: value for name, value in item.items() if not name.startswith("_")}
 
 

@@ -1,8 +1,9 @@
-"""Processes that read stored pages: forked, each takes every n-th batch, and hands lines of items over a
-pipe, in order.
+"""Processes that read stored pages. They are forked, each takes every n-th batch, and they return lines of
+items through pipes, in order.
 
-A page that ends its process (a fault of a parser written in C, a site file's) is told by a note in memory
-that both share: another process goes on where that one was, and a page that ended two is not read.
+A shared memory note says which page a process is reading. If a page ends its process (by a fault of a parser
+written in C, or of a site file), another process continues there, and a page that ended two processes is not
+read again.
 """
 
 from __future__ import annotations
@@ -34,53 +35,56 @@ from gossamer.worker.reader import Reader
 
 BATCH = 100
 DEATHS, LOST = 2, 3
-"""Processes that a page may end before it is not read any more; that may be killed while they read none."""
+"""The number of processes that a page may end before it is not read any more, and the number that may be
+killed while reading no page."""
 _SIZE, _NUMBER = struct.Struct("<I"), struct.Struct("<q")
 
 
 class ParsedBatch(msgspec.Struct, array_like=True):
-    """What a batch of pages gave. `items`: JSON lines."""
+    """The result of a batch of pages. `items`: JSON lines."""
 
     pages: int = 0
     """Pages that a site function read."""
     passed: int = 0
-    """Answers that are none: redirects, errors, blocks, robots.txt, sitemaps, pages that no site reads."""
+    """Stored responses that are not pages: redirects, errors, blocks, robots.txt, sitemaps, and pages that no
+    site reads."""
     unread: int = 0
-    """Answers that an index, or a line, names, and that are not there any more."""
+    """Responses that an index or a line names, and that no longer exist."""
     items: int = 0
     rejected: int = 0
     lines: bytes = b""
     failed: list[tuple[str, str]] = []
-    """(URL, why) of pages that could not be read."""
+    """The URLs of pages that could not be read, with the reasons."""
 
 
 class NoLinks:
-    """Takes no link."""
+    """A link intake that accepts no links."""
 
     def voucher(self, claim: Claim) -> str:
-        """Nobody's."""
+        """Returns ''."""
         return ""
 
     def request(self, request: Request, taken: Taken, *given: object, **more: object) -> None:
-        """It is not taken."""
+        """Does nothing."""
 
 
 class Note:
-    """Which page of its batch a process reads, where its death leaves it; costs 0.2 us a page."""
+    """Records which page of its batch a process reads, so that it is known after the process died. Costs 0.2
+    us per page."""
 
     def __init__(self) -> None:
         self._map = mmap.mmap(-1, _NUMBER.size)
         self.deaths: Counter[str] = Counter()
-        """How many processes each page ended, by its key."""
+        """The number of processes that each page ended, by its key."""
         self.slow: set[str] = set()
-        """Pages that took more CPU time than they may."""
+        """Pages that used more CPU time than allowed."""
 
     def too_complex(self, key: str) -> bool:
-        """Whether a page took more CPU time than it may."""
+        """Returns whether a page used more CPU time than allowed."""
         return key in self.slow
 
     def begins(self, number: int) -> None:
-        """The page of that number is read from now on; -1: none."""
+        """Records that the page with this number is being read. -1: none."""
         _NUMBER.pack_into(self._map, 0, number)
 
     @property
@@ -92,7 +96,7 @@ class Note:
 def read(
     reader: Reader, why: list[str], archive: ArchiveCollector, note: Note, keys: Sequence[str]
 ) -> ParsedBatch:
-    """The items of a batch of stored pages. `why` is where the reader leaves the reason of a failure."""
+    """Returns the items of a batch of stored pages. `why`: where the reader leaves the reason of a failure."""
     out, rows = ParsedBatch(failed=[]), list[Row]()
     for number, key in enumerate(keys):
         note.begins(number)
@@ -133,8 +137,8 @@ def read(
 
 
 def _again(reader: Reader, request: Request, page: Page) -> Read | None:
-    """The items of a page. A costly page has limits: without memory it is `too-complex`; CPU time beyond them
-    ends this process."""
+    """Returns the items of a page. A costly page has limits: if memory runs out, it is `too-complex`; if CPU
+    time runs out, this process ends."""
     claim = Claim(0, 0, "", request)
     if not (is_html(page.content_type) and is_costly(page.body)):
         return reader.again(claim, page)
@@ -164,7 +168,7 @@ def _request(url: str, asked: RequestContext) -> Request:
 
 
 def _ends(page: Page, deaths: int, slow: bool) -> str:
-    """Why a page that ended so many processes is not read again; '' where it may be."""
+    """Returns why a page that ended so many processes is not read again. '' if it may be."""
     if slow:
         return f"too-complex: it took more than {limit_seconds(page.body):.0f} s of CPU time"
     if deaths >= DEATHS:
@@ -177,19 +181,19 @@ def _ends(page: Page, deaths: int, slow: bool) -> str:
 
 
 def _infrastructure(url: str, asked: RequestContext) -> bool:
-    """Whether an answer is no page of the site: robots.txt, a sitemap, a file."""
+    """Returns whether a response is not a page of the site: robots.txt, a sitemap, a file."""
     return (asked.use or "").startswith("@") or (
         url.endswith("/robots.txt") and url == f"{origin(url)}/robots.txt"
     )
 
 
 Make = Callable[[Note], Callable[[Sequence[str]], ParsedBatch]]
-"""Called in each process: what reads a batch there."""
+"""Called in each process: returns the function that reads a batch there."""
 
 
 def over(batches: Sequence[Sequence[str]], processes: int, make: Make) -> Generator[ParsedBatch, None, None]:
-    """The batches read, in their order, by so many processes. Ends them when it is left. Raises GossamerError
-    where they do not live."""
+    """Yields the results of the batches in their order, read by so many processes. Ends the processes when it
+    is closed. Raises GossamerError if they keep dying."""
     count = min(processes, len(batches))
     workers = [ReparseProcess(batches[at::count], make) for at in range(count)]
     try:
@@ -201,7 +205,7 @@ def over(batches: Sequence[Sequence[str]], processes: int, make: Make) -> Genera
 
 
 class ReparseProcess:
-    """Reads batches, one after the other; when it dies, another takes its place."""
+    """A process that reads batches one after another. If it dies, another process takes its place."""
 
     def __init__(self, batches: Sequence[Sequence[str]], make: Make) -> None:
         self._batches, self._make, self._note = batches, make, Note()
@@ -209,7 +213,7 @@ class ReparseProcess:
         self._pid, self._pipe = _begin(batches, make, self._note)
 
     def take(self) -> ParsedBatch:
-        """What came of the next batch."""
+        """Returns the result of the next batch."""
         while True:
             try:
                 data = _exactly(self._pipe, _SIZE.unpack(_exactly(self._pipe, _SIZE.size))[0])
@@ -220,8 +224,8 @@ class ReparseProcess:
             return msgspec.msgpack.decode(data, type=ParsedBatch)
 
     def _again(self) -> None:
-        """It died: what it had made was taken, so it was at the next batch; if at a page of it, that is to
-        blame."""
+        """Starts another process. The dead one had delivered all earlier batches, so it was at the next one.
+        If it was reading a page, that page is blamed."""
         code = self._ended()
         if self._note.at >= 0:
             key = self._batches[self._taken][self._note.at]
@@ -238,21 +242,21 @@ class ReparseProcess:
         self._pid, self._pipe = _begin(self._batches[self._taken :], self._make, self._note)
 
     def end(self) -> None:
-        """Kill it."""
+        """Kills the process."""
         if self._pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
             self._ended()
 
     def _ended(self) -> int:
-        """Its exit code, or the signal that killed it as a negative number."""
+        """Returns its exit code, or the signal that killed it as a negative number."""
         os.close(self._pipe)
         pid, self._pid = self._pid, 0
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def _begin(batches: Sequence[Sequence[str]], make: Make, note: Note) -> tuple[int, int]:
-    """Fork a process for these batches; its id, and the pipe that it writes to."""
+    """Forks a process for these batches. Returns its id, and the pipe to which it writes."""
     sys.stdout.flush()
     sys.stderr.flush()
     out, into = os.pipe()

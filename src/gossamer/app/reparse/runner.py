@@ -1,8 +1,8 @@
-"""A run over stored pages: batch by batch, exact, so that a run which was ended goes on where it was.
+"""A run over stored pages, batch by batch. A run that was interrupted is resumed exactly where it was.
 
-All items go to `items.jsonl` in the run's folder first; they are compared and handed to the outputs when all
-pages are read. `state.json` says how far it came: it is written after the lines that it vouches for, which
-are cut to it before any more are written.
+All items go to `items.jsonl` in the run's folder first. They are compared and written to the outputs when all
+pages are read. `state.json` says how far the run is. It is written after the lines that it vouches for. Later
+lines are cut when the run is resumed.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ OFTEN = 1.0
 
 
 class ReparseState(msgspec.Struct):
-    """How far a run came. `given`: what must be the same for it to go on; `owner`: by which its outputs know
-    it, also when it goes on."""
+    """The progress of a run. `given`: what must be unchanged for it to be resumed. `owner`: by which its
+    outputs recognize it when it is resumed."""
 
     given: str
     owner: str = ""
@@ -65,15 +65,15 @@ class ReparseState(msgspec.Struct):
 
 
 class Shows(Protocol):
-    """Hears of progress: the state, and how many answers there are."""
+    """Receives the progress: the state, and the number of stored responses."""
 
     def show(self, state: ReparseState, total: int) -> None: ...
 
 
 class Told(msgspec.Struct):
-    """What came of a run. `read`: answers that were looked at; `pages`: those that a site function read;
-    `unread`: places in the files that are broken, and answers that are not there any more; `broken`: the
-    first such places, and why."""
+    """The result of a run. `read`: stored responses that were read. `pages`: those that a site function read.
+    `unread`: damaged places in the files, and responses that no longer exist. `broken`: the first such
+    places with reasons."""
 
     read: int
     pages: int
@@ -89,12 +89,12 @@ class Told(msgspec.Struct):
     unread: int = 0
     broken: list[str] = []
     kept: str | None = None
-    """Where pages lie that could not be read, each with its reason."""
+    """Where pages are that could not be read, each with its reason."""
 
 
 class ReparseRun:
-    """One run. `folder`: its own; `stored`: where the pages are; `outputs`: (spec, overwrite); `shown` hears
-    of progress."""
+    """A run. `folder`: its own folder. `stored`: where the pages are. `outputs`: (spec, overwrite). `shown`:
+    receives the progress."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class ReparseRun:
         self.state = ReparseState("")
 
     def work(self) -> Told:
-        """Read, compare, write out. Raises GossamerError; KeyboardInterrupt leaves a state to go on from."""
+        """Reads, compares and writes. Raises GossamerError. After a KeyboardInterrupt the run can be resumed."""
         opened = archives(self._stored)
         keys = opened.keys()
         if not keys:
@@ -155,14 +155,15 @@ class ReparseRun:
         )
 
     def _begun(self, keys: Sequence[str]) -> ReparseState:
-        """Where an earlier run over the same pages with the same sites ended, else the beginning."""
+        """Returns the state at which an earlier run over the same pages with the same sites ended, otherwise
+        a new one."""
         pages = xxhash.xxh3_64_hexdigest("\n".join(keys).encode("utf-8", "surrogatepass"))
         given = json.dumps([*self._given, pages, _bytes(self._stored)], sort_keys=True)
         known = self._known() if not self._fresh else None
         if known is not None and not known.done and known.given == given:
             return known
         self.state = ReparseState(given, f"reparse-{secrets.token_hex(4)}")
-        self._save()  # before the lines go that an earlier one vouches for
+        self._save()  # saved before the lines for which the earlier state vouches are removed
         return self.state
 
     def _read(self, opened: ArchiveCollector, batches: Sequence[Sequence[str]], total: int) -> None:
@@ -188,7 +189,7 @@ class ReparseRun:
         file.close(state.length)
 
     def _take(self, batch: working.ParsedBatch, reasons: Counter[str]) -> None:
-        """Count a batch. Its lines are written before the state is saved that vouches for them."""
+        """Counts a batch. Its lines are written before the state that vouches for them."""
         state = self.state
         state.batches += 1
         for name in ("pages", "passed", "items", "rejected", "unread"):
@@ -198,7 +199,7 @@ class ReparseRun:
         state.reasons = dict(reasons.most_common(100))
 
     def _write(self) -> None:
-        """Hand the items to the outputs."""
+        """Writes the items to the outputs."""
         if not self._outputs:
             return
         columns = item_columns(item for site in self.sites for items in site.items.values() for item in items)
@@ -264,7 +265,7 @@ class ReparseRun:
 def reading(
     opened: ArchiveCollector, sites: Sequence[LoadedSite], folder: Path, note: working.Note
 ) -> Callable[[Sequence[str]], working.ParsedBatch]:
-    """See `working.Make`. `folder`: where pages go that cannot be read."""
+    """See `processes.Make`. `folder`: where pages that cannot be read are stored."""
     opened.again()
     why = list[str]()
     nobody: Any = working.NoLinks()
@@ -280,13 +281,15 @@ def reading(
 
 
 def _bytes(stored: Sequence[str]) -> int:
-    """How much lies there: pages that came since may be newer answers to the same addresses."""
+    """Returns the size of the stored pages, because pages that were added since may be newer responses for
+    the same URLs."""
     files = (one for path in map(Path, stored) for one in (path.rglob("*") if path.is_dir() else (path,)))
     return sum(one.stat().st_size for one in files if one.suffix in (".gz", ".warc", ".jsonl"))
 
 
 def _row(line: bytes, columns: Columns) -> Row:
-    """An item's line as a row again; numbers of a decimal's column, or inside a typed one, are decimals."""
+    """Returns an item's line as a row. Numbers in a decimal column, or inside of a typed value, become
+    decimals."""
     item = msgspec.json.decode(line, type=dict[str, Any])
     decimals = [
         column.name for column in columns.get(item["_kind"], ()) if column.type == "decimal" or column.shape
