@@ -1,5 +1,5 @@
-"""`gossamer doctor --size`: what a crawl needs, reckoned from measured figures (docs/scale.md has where each
-was measured)."""
+"""`gossamer doctor --size`: estimates the resources of a crawl from measured figures. docs/scale.md has the
+source of each figure."""
 
 from __future__ import annotations
 
@@ -19,81 +19,83 @@ if TYPE_CHECKING:
     from gossamer.config.settings import Settings
 
 WORKER_CPU = 0.85e-3
-"""CPU seconds of a worker a page, links found, stored and rows written."""
+"""CPU seconds of a worker per page, including finding links, storing URLs and writing rows."""
 STORE_CPU = 0.16e-3
-"""CPU seconds of a store a page."""
+"""CPU seconds of the store per page."""
 SEEN = {"default": 4.7, "exact": 9.3, "bloom": 3.0}
-"""Bytes of the store's memory a URL that is known, just after it grew."""
+"""Bytes of store memory per known URL, just after the seen set grew, by kind of seen set."""
 PENDING = 64.0
-"""Bytes of it a URL that waits, beyond its path and its referrer's path."""
+"""Bytes of store memory per waiting URL, without its path and its referrer's path."""
 PATHS = 84.0
-"""Bytes of those two."""
+"""Bytes of store memory for the path and the referrer's path of a waiting URL."""
 HOST = 520.0
-"""Bytes a host: its state, its queue's head, its place in the ready heap."""
+"""Bytes of store memory per host, for its state, the head of its queue and its entry in the ready heap."""
 COLD = 220.0
-"""Bytes on disk a URL in the cold store."""
+"""Bytes of disk per URL in the cold store."""
 HEADROOM = 2.0
-"""Times the data that a store's memory should be: it rewrites its file while it works."""
+"""Ratio of the store's memory to its data. The store rewrites its file while it works and needs memory for
+that."""
 WORKER_MEMORY = 150 << 20
 MOST = 10**15
-"""Of hosts, URLs, or what else is counted."""
+"""Maximum number of hosts, URLs, or other counted things that the options accept."""
 
 
 class PlannedLoad(NamedTuple):
-    """What is to be crawled. Times in seconds."""
+    """The crawl whose resources are estimated. Times are in seconds."""
 
     hosts: int
     urls: int
     delay: float = 1.0
-    """From start to start at one host; 0: the next begins when one ends."""
+    """Time between the starts of two requests to one host. With 0, a request starts when the previous one
+    ends."""
     per_host: int = 1
     seconds: float = 0.5
-    """An answer takes."""
+    """Time until a response has arrived."""
     concurrency: int = 64
     workers: int | None = None
-    """Worker processes there are."""
+    """Number of worker processes. None means as many as are useful."""
     pending: int | None = None
-    """URLs that wait at once; None: half of all."""
+    """Number of URLs that wait at the same time. None means half of all URLs."""
     within: float | None = None
-    """It is to be done in so long."""
+    """Time in which the crawl must be done, or None."""
     seen: str = "default"
     hot: int = 512
-    """Of a host, in the store's memory (0: all of them)."""
+    """Number of waiting URLs per host in the store's memory. 0 means all of them."""
 
 
 class Machine(NamedTuple):
-    """What this machine has."""
+    """The CPU cores and the memory (in bytes) of this machine."""
 
     cores: int
     memory: int
 
 
 class Size(NamedTuple):
-    """What it needs. Rates in pages a second, sizes in bytes, times in seconds."""
+    """The estimated resources. Rates are in pages per second, sizes in bytes, times in seconds."""
 
     by_politeness: float
     by_worker: float
-    """One process does."""
+    """Rate of one worker process."""
     by_store: float
-    """One store does."""
+    """Rate of one store server."""
     rate: float
     bound: str
-    """politeness, workers, store."""
+    """The limit that determines `rate`: politeness, workers or store."""
     duration: float
     workers: int
-    """That keep up with what politeness allows, or with `within`."""
+    """Number of worker processes that keep up with politeness, or with `within`."""
     store_memory: int
-    """To give to the store, headroom included."""
+    """Memory to give to the store, including headroom."""
     cold: int
-    """On disk."""
+    """Disk space for the cold store."""
     stores: int
-    """Servers, as none should do more than its processor can."""
+    """Number of store servers. With this number, no server exceeds its CPU."""
     one_machine: bool
     why: str
 
 
 def size(load: PlannedLoad, machine: Machine) -> Size:
-    """Reckon.
+    """Estimates the resources that a load needs on a machine.
 
     >>> size(PlannedLoad(hosts=10, urls=36_000, delay=1.0), Machine(2, 8 << 30)).duration
     3600.0
@@ -117,11 +119,11 @@ def size(load: PlannedLoad, machine: Machine) -> Size:
     need = memory + have * WORKER_MEMORY
     late = load.within is not None and load.urls / polite > load.within
     why = (
-        f"at this delay they take {span(load.urls / polite)} whatever there is: more hosts at once, or a shorter delay"
+        f"at this delay they take {span(load.urls / polite)} on any machine: crawl more hosts at once, or use a shorter delay"
         if late
-        else f"it wants {need / 2**30:.1f} GiB of memory, this machine has {machine.memory / 2**30:.1f}"
+        else f"it needs {need / 2**30:.1f} GiB of memory, this machine has {machine.memory / 2**30:.1f}"
         if need > machine.memory
-        else f"{wanted:.0f} pages/s want {cores:.1f} cores, this machine has {machine.cores}"
+        else f"{wanted:.0f} pages/s need {cores:.1f} cores, this machine has {machine.cores}"
         if cores > machine.cores
         else f"{cores:.2f} of {machine.cores} cores, {need / 2**30:.1f} of {machine.memory / 2**30:.1f} GiB"
     )
@@ -143,7 +145,7 @@ def size(load: PlannedLoad, machine: Machine) -> Size:
 
 
 def tell(settings: Settings, crawl: str | None, given: dict[str, Any], as_json: bool) -> int:
-    """Print what the crawl described needs; exit 0."""
+    """Prints the resources that the described crawl needs. Returns exit code 0."""
     from gossamer.cli.printing import put_json, put_table
 
     like = asyncio.run(measured(settings, crawl)) if crawl is not None else {}
@@ -158,7 +160,8 @@ def tell(settings: Settings, crawl: str | None, given: dict[str, Any], as_json: 
 
 
 def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> PlannedLoad:
-    """What was measured, then what was given. Raises UsageError."""
+    """Combines the measured figures of a crawl with the given options. The options take precedence. Raises
+    UsageError."""
     from gossamer.frontier.cold import HOT, parts
 
     values = {**like, **{name: value for name, value in given.items() if value is not None}}
@@ -175,14 +178,14 @@ def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> 
     if high := [name for name in ("hosts", "urls", "per_host", "workers") if (values.get(name) or 0) > MOST]:
         raise UsageError(f"--{high[0].replace('_', '-')} is at most {MOST}")
     if values.get("within") == 0:
-        raise UsageError("--within 0: nothing is done in no time: leave it out, or give a time such as 12h")
+        raise UsageError("--within 0 is not possible: leave it out, or give a time such as 12h")
     off = settings.cold == "off" or (settings.cold is None and settings.store is not None)
     hot = 0 if off else parts(settings.cold or "sqlite:")[1] if settings.cold else HOT
     return PlannedLoad(**{"concurrency": settings.concurrency, "seen": settings.seen, "hot": hot, **values})
 
 
 def lines(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
-    """What a person reads."""
+    """Returns the estimate as labeled rows of a table."""
     from gossamer.cli.printing import amount
 
     delay = f"{load.delay:g} s apart" if load.delay else f"answers in {load.seconds:g} s"
@@ -202,7 +205,8 @@ def lines(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
 
 
 async def measured(settings: Settings, crawl: str) -> dict[str, Any]:
-    """Hosts, URLs, delay and answers of a crawl so far."""
+    """Returns the figures measured in a crawl so far: hosts, URLs, pending URLs, mean delay and mean response
+    time."""
     from gossamer.cli.options import opened
     from gossamer.frontier.stats import Census
 
@@ -222,7 +226,7 @@ async def measured(settings: Settings, crawl: str) -> dict[str, Any]:
 
 
 def _answers(path: Path) -> list[float]:
-    """Seconds of the last requests in an attempts log."""
+    """Returns the durations of the last requests in an attempts log, in seconds."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - (1 << 18)))
@@ -231,13 +235,13 @@ def _answers(path: Path) -> list[float]:
         return []
     found = []
     for line in last:
-        with contextlib.suppress(msgspec.MsgspecError):  # it may be written just now
+        with contextlib.suppress(msgspec.MsgspecError):  # this line may be incomplete while a crawl writes it
             found.append(msgspec.json.decode(line, type=MeasuredAttempt).seconds)
     return [seconds for seconds in found if seconds]
 
 
 class MeasuredAttempt(msgspec.Struct):
-    """An attempt, as far as it is needed here."""
+    """The fields of an attempt that the estimate needs."""
 
     seconds: float | None = None
 

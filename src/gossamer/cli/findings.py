@@ -1,4 +1,4 @@
-"""What `gossamer doctor` finds."""
+"""The findings of `gossamer doctor`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 
 class Finding(NamedTuple):
-    """One thing looked at. `level`: ok, warn (it works, somehow), bad."""
+    """The result of one check. `level` is ok, warn (it works with limitations) or bad."""
 
     what: str
     level: str
     found: str
     advice: str = ""
     code: int = 4
-    """Exit code when it is bad."""
+    """Exit code if the level is bad."""

@@ -1,4 +1,4 @@
-"""What a command that changes a host prints."""
+"""Prints the result of a command that changes a host."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def say(facts: dict[str, Any], said: str, as_json: bool) -> int:
-    """What was done to a host, for programs or for people; the exit code."""
+    """Prints a change to a host, as JSON or as a line of text. Returns exit code 0."""
     from gossamer.cli.printing import put_json
 
     if as_json:

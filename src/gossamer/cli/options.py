@@ -1,13 +1,11 @@
-"""The words of a verb: click's parameters, read from the signature of the function that does it.
+"""Parameters of commands: click's parameters are read from the signature of the function that runs a command.
 
     Data = Annotated[str | None, Option("--data", metavar="DIR", help="The data folder.")]
     def status(crawl: Crawl, data: Data = None, as_json: Json = False) -> int: ...
 
-A parameter is a flag (`bool`), takes a value (`str`, `int`), or may be repeated (`list[str]`, None when it is
-not given).
-
-
-What many verbs share: their options, the settings read from them, the store they open."""
+A parameter is a flag (`bool`), takes a value (`str`, `int`), or may be repeated (`list[str]`, which is None if
+the option is not given). The module also has the parts that many commands share: common options, the settings
+read from them, and the opened store."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Option:
-    """A word that begins with a dash."""
+    """An option of a command, such as `--data DIR`."""
 
     def __init__(
         self,
@@ -41,12 +39,12 @@ class Option:
         help: str = "",  # noqa: A002 - click's name
         least: int | None = None,
     ) -> None:
-        """`least`: the smallest number that is taken."""
+        """`least` is the smallest accepted number."""
         self.flags, self.metavar, self.help, self.least = flags, metavar, help, least
 
 
 class Argument:
-    """A word in its place."""
+    """A positional argument of a command."""
 
     def __init__(self, *, metavar: str, help: str = "") -> None:  # noqa: A002
         self.metavar, self.help = metavar, help
@@ -57,8 +55,8 @@ _STARS = re.compile(r"(?:^|[:=\s])\*\*\*(?:$|[@&#;\s])")
 
 
 def shown_command(verb: str, words: list[str]) -> str:
-    """A command that a person may repeat, with `***` for its secrets and, if it has some, a word on that in
-    the same line."""
+    """Formats a command that the user may repeat. Secrets become `***`, and a note in the same line explains
+    the stars."""
     from gossamer.config.redaction import conceal, mask
 
     parts, before = [], ""
@@ -72,7 +70,8 @@ def shown_command(verb: str, words: list[str]) -> str:
 
 
 def typed(words: list[str]) -> None:
-    """Raise UsageError for a word with the `***` of a message in it: the secret was to be written there."""
+    """Raises UsageError if a word contains the `***` of a masked secret, because the user must write the
+    secret itself."""
     for word in words:
         if _STARS.search(word):
             raise UsageError(
@@ -81,7 +80,8 @@ def typed(words: list[str]) -> None:
 
 
 def command(name: str, call: Callable[..., int]) -> click.Command:
-    """The verb `name`: what `call` takes, with its docstring as help."""
+    """Builds the command `name`. Its parameters come from the signature of `call`, and its help from the
+    docstring."""
     parameters = inspect.signature(call, eval_str=True).parameters.values()
     made = [_parameter(parameter) for parameter in parameters]
     if hushed := all(one.name != "quiet" for one in made):
@@ -142,7 +142,7 @@ def read_settings(
     more: list[Given] | None = None,
     folder: str | Path = ".",
 ) -> Settings:
-    """The settings in force for a verb."""
+    """Returns the settings of a command. `pairs` are the texts of `-s`, and `folder` contains gossamer.toml."""
     from gossamer.config.settings import Given, load
 
     given = [parse_pair(pair) for pair in pairs or ()]
@@ -155,7 +155,7 @@ def read_settings(
 
 
 def parse_pair(text: str) -> Given:
-    """`-s name=value`."""
+    """Parses one `NAME=VALUE` text of `-s`. Raises UsageError."""
     from gossamer.config.settings import Given
 
     name, equals, value = text.partition("=")
@@ -165,19 +165,19 @@ def parse_pair(text: str) -> Given:
 
 
 def authority(text: str) -> str:
-    """The host of a URL, or the host as typed, in the form that the frontier knows."""
+    """Returns the host of a URL, or a host as typed, in the form that the frontier uses. Raises UsageError."""
     from gossamer import url
     from gossamer.model.request import split
 
     found = url.parse(text if "://" in text else f"http://{text}/")
     host = split(found)[1].rpartition("@")[2] if found and found.startswith(("http://", "https://")) else "*"
     if "*" in host:
-        raise UsageError(f"{text!r} is no host; write example.com or example.com:8080")
+        raise UsageError(f"{text!r} is not a host; write example.com or example.com:8080")
     return host
 
 
 def hosts_of(text: str) -> list[str]:
-    """The hosts that a site file names, or the one host that is typed."""
+    """Returns the hosts of a site file, or the one host that was typed. Raises UsageError."""
     if not text.endswith(".py") or "://" in text:
         return [authority(text)]
     if not os.path.isfile(text):
@@ -191,13 +191,13 @@ def hosts_of(text: str) -> list[str]:
 
 
 def only_of(host: str | None) -> str | None:
-    """The host of a `--host`, if there is one."""
+    """Returns the host of `--host` in the form that the frontier uses, or None."""
     return None if host is None else authority(host)
 
 
 @contextlib.asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Store]:
-    """The store of crawls that were made already."""
+    """Opens the store of existing crawls. Raises UsageError if no crawl was made in the data folder."""
     if settings.store is None and not (Path(settings.data) / "store").is_dir():
         raise UsageError(
             f"no crawl was made in {settings.data} yet: begin one with gossamer crawl URL, or name its --data DIR"
@@ -214,7 +214,7 @@ async def opened(settings: Settings) -> AsyncIterator[Store]:
 
 
 async def only(store: Store, name: str | None) -> str:
-    """The crawl meant: the one named, else the only one there is."""
+    """Returns the name of the given crawl, or of the only crawl in the store. Raises UsageError."""
     from gossamer.frontier.crawls import Crawls
 
     if name is not None:

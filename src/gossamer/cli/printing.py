@@ -1,8 +1,8 @@
-"""Standard input, output and error as the verbs need them, however the command was started: closed, full, or
-of an encoding that knows few letters.
+"""Output of the commands: tables for people, JSON for programs, and remarks on stderr. The standard streams
+are made usable even if they are closed, full, or in an encoding with few characters.
 
-How verbs print: tables for people, JSON for programs, and no control character of a crawled page to a
-terminal."""
+Control characters of crawled pages never reach a terminal.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ MODES = (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)
 
 
 def steady() -> None:
-    """Make the three usable. What a page says goes to a terminal of any encoding; what is told on stderr
-    never ends a crawl."""
+    """Makes the standard streams usable. Characters that the terminal cannot show are escaped. Write errors
+    on stderr are ignored, so that they never end a crawl."""
     opened()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    from gossamer.config.redaction import MaskedStderr  # not sooner: `gossamer version` is quick
+    from gossamer.config.redaction import MaskedStderr  # imported late, so that `gossamer version` is quick
 
     if not isinstance(sys.stderr, MaskedStderr):
         sys.stderr = cast(TextIO, MaskedStderr(sys.stderr))
 
 
 def opened() -> None:
-    """One that is closed reads as empty and takes all: else the next file that is opened would stand in its
-    place."""
+    """Connects each closed standard stream to the null device. Otherwise the next file that is opened would
+    take the stream's descriptor."""
     for number, (name, mode) in enumerate(zip(("stdin", "stdout", "stderr"), MODES, strict=True)):
         try:
             os.fstat(number)
@@ -47,7 +47,7 @@ def opened() -> None:
 
 
 def put(number: int, mode: int = os.O_WRONLY) -> None:
-    """The null device as this file descriptor."""
+    """Opens the null device under this file descriptor."""
     found = os.open(os.devnull, mode)
     if found != number:
         os.dup2(found, number)
@@ -56,17 +56,17 @@ def put(number: int, mode: int = os.O_WRONLY) -> None:
 
 
 def texts(words: list[str]) -> list[str]:
-    """The words of a command as they are. Raises UsageError where one is no text: it could stand in no
-    record."""
+    """Returns the words of a command unchanged. Raises UsageError if one of them, or the current folder,
+    cannot be encoded, because no record could contain it."""
     here = ""
-    with contextlib.suppress(OSError):  # it may be gone; who needs it says so
+    with contextlib.suppress(OSError):  # the folder may be deleted; code that needs it reports that
         here = os.getcwd()
     for word in (*words, here):
         try:
             word.encode()
         except UnicodeEncodeError:
             raise UsageError(
-                f"{word[:200]!r} is no text in the encoding of this machine: name it otherwise, or set LC_ALL=C.UTF-8"
+                f"{word[:200]!r} is not text in the encoding of this machine: use another name, or set LC_ALL=C.UTF-8"
             ) from None
     return words
 
@@ -75,7 +75,7 @@ _BAD = dict.fromkeys((*range(32), *range(127, 160), 8206, 8207, *range(8234, 823
 
 
 def clean(value: object) -> str:
-    """One line of text that cannot steer a terminal; None is a dash."""
+    """Formats a value as one line of text without secrets and control characters. None becomes a dash."""
     return "-" if value is None else conceal(str(value)).translate(_BAD)
 
 
@@ -83,29 +83,30 @@ _hushed = [False]
 
 
 def hush(quiet: bool) -> None:
-    """With `--quiet` of a verb that has no use for it but this: no remarks."""
+    """Turns remarks off. Commands that use `--quiet` for nothing else call this."""
     _hushed[0] = quiet
 
 
 def remark(line: str, quiet: bool = False) -> None:
-    """A line for the person, on stderr."""
+    """Prints a message for the user on stderr."""
     if not (quiet or _hushed[0]):
         print(f"gossamer: {clean(line)}", file=sys.stderr)
 
 
 printed = [False]
-"""Whether an object was put on stdout."""
+"""Whether a JSON value was printed on stdout."""
 
 
 def _plain(value: Any) -> Any:
-    """A value without structs in it."""
+    """Converts a struct to a dict. Returns other values unchanged."""
     import msgspec
 
     return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else value
 
 
 def tell(line: str, as_json: bool, quiet: bool = False, **facts: object) -> None:
-    """What was done: a remark, or the facts and the remark as an object on stdout."""
+    """Reports a completed action. Prints a remark, or with `as_json` an object that contains the facts and
+    the remark."""
     if as_json:
         put_json({**facts, "said": line})
     else:
@@ -113,7 +114,8 @@ def tell(line: str, as_json: bool, quiet: bool = False, **facts: object) -> None
 
 
 def put_json(value: Any) -> None:
-    """One line of JSON on stdout, decimals as numbers; where that is not UTF-8, of ASCII alone."""
+    """Prints a value as one line of JSON on stdout. Decimals become numbers. The line is ASCII if stdout is
+    not UTF-8."""
     import json
 
     from gossamer.config.redaction import concealed
@@ -133,8 +135,8 @@ def put_table(
     right: Sequence[str] = (),
     long: Sequence[str] = (),
 ) -> None:
-    """A table on stdout; columns named in `right` are numbers, the cells of those in `long` have lines of
-    their own."""
+    """Prints a table on stdout. Columns in `right` are aligned right. Cells in the columns in `long` may have
+    several lines."""
     from rich.table import Table
     from rich.text import Text
 
@@ -158,22 +160,22 @@ def put_table(
 
 
 def console(stderr: bool = False) -> Any:
-    """A rich console; for tables on stdout as wide as their lines need."""
+    """Returns a rich console. On stdout it is wide enough for every table."""
     from rich.console import Console
 
     file = sys.stderr if stderr else sys.stdout
-    width = None if stderr else 10_000  # a terminal wraps long lines of tables better than a table does
+    width = None if stderr else 10_000  # a terminal wraps long lines of tables better than rich
     colours: Any = None if os.environ.get("NO_COLOR") else "auto"
     return Console(file=file, highlight=False, markup=False, emoji=False, width=width, color_system=colours)
 
 
 def dumb() -> bool:
-    """Whether stderr is no terminal that can redraw lines."""
+    """Returns whether stderr cannot redraw lines, because it is not a terminal, or a dumb one."""
     return not sys.stderr.isatty() or os.environ.get("TERM") == "dumb"
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds for people.
+    """Formats seconds for people.
 
     >>> duration(3700), duration(0.25), duration(None)
     ('1h 1m', '0.25s', '-')
@@ -190,7 +192,7 @@ def duration(seconds: float | None) -> str:
 
 
 def amount(size: float) -> str:
-    """Bytes for people.
+    """Formats a number of bytes for people.
 
     >>> amount(1536), amount(10)
     ('1.5 KiB', '10 B')
@@ -203,5 +205,5 @@ def amount(size: float) -> str:
 
 
 def named(counts: dict[str, int]) -> str:
-    """`robots 3, depth 1`, the largest first."""
+    """Formats counts as `robots 3, depth 1`, largest first."""
     return ", ".join(f"{name} {n}" for name, n in sorted(counts.items(), key=lambda pair: -pair[1])) or "-"

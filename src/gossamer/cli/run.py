@@ -1,4 +1,4 @@
-"""Running a crawl behind the command line: signals, progress, the reader of stdout that went away."""
+"""Runs a crawl for the command line: signals, progress, and messages after the run."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ if TYPE_CHECKING:
 
 FORCED = 13
 ASIDE = 10
-"""Bad seed lines that are named one by one."""
+"""Maximum number of bad seed lines that are reported individually."""
 LOOKED_AT, REASONS = 100_000, 5
-"""Items kept aside that are looked at for their reasons; different reasons that are told."""
+"""Maximum number of rejected items that are read for their reasons, and of different reasons that are
+reported."""
 LAST = 2.0
-"""Seconds that a forced stop leaves for locks and the store to be let go."""
+"""Seconds that a forced stop allows for the release of the locks and the store."""
 
 
 def aside(job: Job, crawl: str, since: float, quiet: bool) -> None:
-    """Say which seed lines were no requests."""
+    """Reports the seed lines that this run rejected. `since` is the start of the run, in seconds since the
+    epoch."""
     path = Path(job.settings.data) / crawl / "rejected.jsonl"
     try:
         if path.stat().st_mtime < since:
@@ -46,17 +48,17 @@ def aside(job: Job, crawl: str, since: float, quiet: bool) -> None:
 
 
 def nothing(job: Job, crawl: str) -> int:
-    """Say why there was nothing to crawl; the exit code."""
+    """Reports why there was nothing to crawl. Returns the exit code."""
     if (bad := Path(job.settings.data) / crawl / "rejected.jsonl").exists():
-        remark(f"not one line of the targets is a request: {bad} says why")
+        remark(f"not one line of the targets is a request: {bad} has the reasons")
         return 2
-    remark(f"not one URL was found in the targets: gossamer attempts {crawl} shows what they answered")
+    remark(f"not one URL was found in the targets: gossamer attempts {crawl} shows their responses")
     return 0
 
 
 class Runner:
-    """One crawl in the foreground. The first SIGINT, SIGTERM or SIGHUP stops it gracefully, the second at
-    once."""
+    """Runs one crawl in the foreground. The first SIGINT, SIGTERM or SIGHUP stops it gracefully, and the
+    second at once."""
 
     def __init__(self, job: Job, *, quiet: bool, again: str, as_json: bool = False) -> None:
         self.job, self.quiet, self.again, self.as_json = job, quiet, again, as_json
@@ -66,7 +68,8 @@ class Runner:
         self._task: asyncio.Task[Summary] | None = None
 
     def run(self) -> tuple[Summary, bool]:
-        """The summary, and whether a signal stopped it. Exits the process when it was stopped twice."""
+        """Returns the summary, and whether a signal stopped the crawl. Exits the process after a second
+        signal."""
         try:
             import uvloop
 
@@ -99,10 +102,10 @@ class Runner:
         self._stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # nohup: the terminal may go
+            # nohup sets SIGHUP to ignore, because the terminal may close
             if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:
                 loop.add_signal_handler(name, self._signal)
-                # also where a site's function keeps the loop, and does not end
+                # this handler also works while a site's function blocks the event loop
                 signal.signal(name, self._heard)
                 end_at_next(name)
         shown: Progress | None = None if self.quiet else progress()
@@ -117,12 +120,12 @@ class Runner:
                 shown.close()
         if shown is not None and not shown.seen and summary.state in ("finished", "cancelled"):
             remark(
-                f"{summary.crawl} is {summary.state} already, with {summary.pages} pages: --refresh visits them again, --fresh begins anew"
+                f"{summary.crawl} is {summary.state} already, with {summary.pages} pages: --refresh visits them again, --fresh starts over"
             )
         return summary
 
     def _unread(self, summary: Summary) -> None:
-        """Say which pages the site files could not read, and how to try again without fetching them."""
+        """Reports the pages that the site files could not parse, and how to try again without fetching them."""
         if not summary.errors.get("parse"):
             return
         from gossamer.sites.failed_pages import TOLD, reasons
@@ -132,10 +135,10 @@ class Runner:
         for why, count, url in found[:TOLD]:
             remark(f"{why} ({count} page{'s' if count > 1 else ''}, such as {url})", self.quiet)
         if found:
-            remark(f"such pages are kept in {folder}: gossamer check SITE.py --pages {folder}", self.quiet)
+            remark(f"these pages are stored in {folder}: gossamer check SITE.py --pages {folder}", self.quiet)
 
     def _rejected(self, summary: Summary) -> None:
-        """Say which items were kept aside, and why."""
+        """Reports how many items were rejected, and why."""
         from collections import Counter
 
         if not summary.rejected:
@@ -150,7 +153,7 @@ class Runner:
             remark(f"{why} ({count} item{'s' if count > 1 else ''})", self.quiet)
         if any(why.endswith("got `null`") for why in told):
             remark(
-                "`null`: nothing was found there: mend the selector, or annotate a field that may lack as `... | None`",
+                "`null` means that nothing was found: repair the selector, or annotate an optional field as `... | None`",
                 self.quiet,
             )
         remark(
@@ -159,7 +162,7 @@ class Runner:
         )
 
     def _empty(self, summary: Summary) -> None:
-        """Say which sites were read and gave nothing."""
+        """Reports the sites whose pages gave no items."""
         read = {name: one.pages for name, one in summary.sites.items() if one.pages and not one.items}
         if not read or summary.dropped or self.signals:
             return
@@ -174,12 +177,12 @@ class Runner:
                 )
 
     def _heard(self, number: int, *_: object) -> None:
-        """A signal, between any two steps of what runs."""
+        """Handles a signal between two steps of the interpreter, even while the event loop is blocked."""
         from gossamer.app.interpreter import end_at_next
 
         end_at_next(number)
         self.signals += 1
-        # an alarm, for `re` runs Python's handlers while it keeps all threads from running
+        # an alarm works even while `re` blocks all threads, because `re` still runs Python's signal handlers
         if self.signals <= 2:
             signal.signal(signal.SIGALRM, self._alarmed)
             end_at_next(signal.SIGALRM)
@@ -191,19 +194,19 @@ class Runner:
         self._stuck(frame)
 
     def _stuck(self, frame: FrameType | None) -> None:
-        """The loop has not heard of the first signal: say what keeps it."""
+        """Reports the code that keeps the event loop from handling the first signal."""
         if self._met or frame is None:
             return
         code = frame.f_code
         remark(
-            f"{code.co_filename}:{frame.f_lineno} in {code.co_name} is still at work; once more stops at once, nothing is lost"
+            f"{code.co_filename}:{frame.f_lineno} in {code.co_name} is still at work; a second signal stops at once, and nothing is lost"
         )
 
     def _signal(self) -> None:
-        """A signal, in the loop."""
+        """Handles a signal in the event loop."""
         self._met += 1
         if self._met == 1:
-            remark("stopping: what is under way ends within 10 s; once more to stop at once", self.quiet)
+            remark("stopping: visits in flight end within 10 s; a second signal stops at once", self.quiet)
             if self._stop is not None:
                 self._stop.set()
         elif self._task is not None:

@@ -1,4 +1,4 @@
-"""The store that schedules are kept in."""
+"""The store that contains the schedules."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 HAND = 30.0
-"""Seconds that a scheduler leaves a person's own run alone."""
+"""Seconds for which a scheduler leaves a run alone that a person started."""
 
 
 @asynccontextmanager
 async def kept(settings: Settings) -> AsyncIterator[Store]:
-    """The store that schedules are kept in; made when there is none yet."""
+    """Opens the store that contains the schedules. Creates the store if it does not exist."""
     from gossamer.app.wiring import open_store
 
     store, embedded = await open_store(settings)

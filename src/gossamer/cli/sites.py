@@ -1,4 +1,4 @@
-"""`gossamer new` and `gossamer check`: making site files and proving them on saved pages."""
+"""`gossamer new` and `gossamer check`: create site files and test them on saved pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 from gossamer.cli.options import Argument, Json, Option, Setting
 from gossamer.errors import UsageError
 
-Name = Annotated[str, Argument(metavar="NAME", help="Of the site and its file: letters, digits, _.")]
+Name = Annotated[str, Argument(metavar="NAME", help="Name of the site and its file: letters, digits, _.")]
 Url = Annotated[str, Argument(metavar="URL", help="A page to begin with.")]
 Which = Annotated[str, Argument(metavar="[SITE]", help="A site file, or a folder of them (default: here).")]
 Pages = Annotated[

@@ -1,11 +1,14 @@
-"""The fleet: Celery keeps worker processes alive and hands them slices of crawling; the frontier says what is
-crawled.
+"""The fleet: Celery keeps worker processes alive and gives them slices of crawling. The frontier decides
+which URLs are crawled.
 
-`brokers` reads broker URLs, `child` runs slices in a worker's process, `works` is what it works on,
-`versions` which site files are here, `lacking` tells of those that are not, `fair` divides it among crawls,
-`keeper` keeps the slots filled and the worker's record true, `intake` checks messages before Celery reads
-them, `app` ties them to Celery. There is no crawl logic here: a slice runs the same `assemble.Bench` as
-`gossamer crawl`.
+`brokers` parses broker URLs and checks brokers, and `rabbitmq_tls` connects to RabbitMQ over TLS. `child`
+runs slices in a worker's process, on the crawls in `active_crawls`. `fair_share` divides the process among
+crawls, and `load` limits its claims. `site_versions` compares the site files of a machine with the fleet's.
+`heartbeat` and `finalize` close outputs and end crawls. `keeper` fills the slots and updates the worker's
+record. `intake` checks messages before Celery reads them, `broker_cleanup` removes leftovers of dead workers,
+and `app` is the Celery application.
+
+The crawling itself is not in this package. A slice runs the same `app.wiring.Bench` as `gossamer crawl`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -17,7 +20,8 @@ __all__ = ["app"]
 
 
 def __getattr__(name: str) -> Any:
-    """`celery -A gossamer.fleet worker` finds the application here; nothing else needs Celery."""
+    """Imports the Celery application when it is first used. `celery -A gossamer.fleet worker` finds it here,
+    and every other import of this package works without Celery."""
     if name == "app":
         from gossamer.fleet.app import app
 

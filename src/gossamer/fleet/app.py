@@ -1,8 +1,9 @@
-"""The Celery application: `gossamer worker`, or `celery -A gossamer.fleet worker -Q http -n w1@%h`.
+"""The Celery application of the fleet. `gossamer worker` starts it, and so does plain Celery with
+`celery -A gossamer.fleet worker -Q http -n w1@%h`.
 
-A message names a slot; who takes it crawls for a slice (60 s). Messages are acknowledged early, results are
-not kept, nothing has a soft time limit: leases and the keeper bring back whatever dies. A hard limit ends a
-slice that hangs.
+A message names a slot. The process that takes the slot crawls for one slice (60 s). Messages are acknowledged
+early, results are not stored, and there is no soft time limit, because leases and the keeper recover from
+every process that dies. A hard time limit ends a slice that hangs.
 """
 
 from __future__ import annotations
@@ -42,24 +43,25 @@ from gossamer.state.workers import Crew, WorkerRecord, bear
 log = logging.getLogger("gossamer.worker")
 
 HANG = 60.0
-"""Seconds beyond a slice after which its process is killed."""
+"""Seconds that a slice may last beyond its time before its process is killed."""
 MEANT = 1.0
-"""Seconds after a stop began from which SIGTERM to a child means that child."""
+"""Seconds after the start of a stop. A SIGTERM that reaches a child later than this ends the child."""
 
 WITHIN = 8.0
-"""Seconds after a stop began in which all of its parts end."""
+"""Seconds after the start of a stop in which all parts of the worker must end."""
 QUIET = 4.0
-"""Seconds without a slice after which Celery, which was told to stop, has lost its broker."""
+"""Seconds without a slice, during a stop, after which Celery is considered to have lost its broker."""
 
 _stopping = mmap.mmap(-1, 1 + 256)
-"""Shared by the main process and its children: what the worker was told, and then which child is at work, one
-byte each."""
+"""Memory shared by the main process and its children. The first byte is the worker's order. Each other byte
+belongs to one child and is 1 while the child runs a slice."""
 DRAIN, STOP = 1, 2
-"""What it says when the worker was told so."""
+"""Orders in the first byte."""
 
 
 def settings() -> Settings:
-    """The settings of this process, read once; ConfigError when a fleet cannot run by them."""
+    """Returns the settings of this process, which are read once. Raises ConfigError if a fleet cannot run
+    with them."""
     if _Now.settings is None:
         found = load()
         if found.store is None:
@@ -70,15 +72,15 @@ def settings() -> Settings:
     return _Now.settings
 
 
-class bearing:  # noqa: N801 - reads as a word
-    """The name of this worker, which no other bears."""
+class bearing:  # noqa: N801 - reads as a function
+    """The name of this worker, which no other living worker has."""
 
     token: str | None = None
-    """What keeps it, where it was chosen before Celery began."""
+    """The token that renews the name, if the name was taken before Celery started."""
 
     @staticmethod
     async def bear(own: Settings, name: str, *, fixed: bool) -> tuple[str, str]:
-        """See `crew.bear`."""
+        """Takes a name. See `state.workers.bear`."""
         store = await open_url(own.store or "", embedded=False)
         try:
             return await bear(Crew(store), name, fixed=fixed)
@@ -87,7 +89,7 @@ class bearing:  # noqa: N801 - reads as a word
 
 
 class _Now:
-    """What this process is: filled as Celery starts it."""
+    """The state of this process, filled while Celery starts the process."""
 
     settings: Settings | None = None
     keeper: WorkerKeeper | None = None
@@ -95,14 +97,14 @@ class _Now:
     runner: asyncio.Runner | None = None
     name = ""
     code = 1
-    """What the process ends with; 0 once it is known that it was asked to end."""
+    """Exit code of the process. It becomes 0 if the process was asked to end."""
     told = 0.0
-    """When this child first saw that the worker is to stop."""
+    """The monotonic time when this process first saw the order to stop, or 0."""
     lanes: tuple[str, ...] = ("http",)
 
 
 def configuration() -> dict[str, Any]:
-    """Celery's settings, from ours."""
+    """Returns Celery's settings, derived from gossamer's settings."""
     own = settings()
     urls, options = all_of(own.broker or (own.store or "",))
     slices = max(1, min(own.recycle_slices, int(own.recycle_time / own.slice)))
@@ -158,8 +160,8 @@ app = _made()
 
 @app.task(name=TASK, ignore_result=True)
 def slice_(_version: int, lane: str, slot: int, ticket: str) -> None:
-    """A slice in this process; `intake` checked the message."""
-    signal.signal(signal.SIGTERM, _terminated)  # not sooner: billiard sets its own after the process is made
+    """Runs a slice in this process. `intake` has checked the message."""
+    signal.signal(signal.SIGTERM, _terminated)  # not earlier, because billiard installs its own handler
     assert _Now.child is not None
     assert _Now.runner is not None
     try:
@@ -171,18 +173,18 @@ def slice_(_version: int, lane: str, slot: int, ticket: str) -> None:
     if after is not None:
         try:
             send(lane, slot, after)
-        except Exception as error:  # noqa: BLE001 - each transport has errors of its own; a keeper sends it soon
+        except Exception as error:  # noqa: BLE001 - transports have errors of their own; a keeper resends it
             log.warning("the broker does not take the message for slot %s:%d: %s", lane, slot, error)
 
 
 def _place() -> int:
-    """Of this child's byte."""
+    """Returns the index of this child's byte in `_stopping`."""
     return 1 + int(getattr(current_process(), "index", 0)) % 256
 
 
 @contextlib.contextmanager
 def _at_work() -> Iterator[None]:
-    """The main process sees that this child is."""
+    """Shows the main process, for the time of the block, that this child runs a slice."""
     _stopping[_place()] = 1
     try:
         yield
@@ -191,13 +193,14 @@ def _at_work() -> Iterator[None]:
 
 
 def send(lane: str, slot: int, ticket: str) -> None:
-    """Send the message for a slot."""
+    """Sends the message for a slot."""
     app.send_task(TASK, (VERSION, lane, slot, ticket), queue=lane, retry=False)
 
 
 @signals.celeryd_after_setup.connect
 def _set_up(sender: str, instance: Any, **_: Any) -> None:
-    """The main process, before it forks: the worker's name is its own, or it ends here."""
+    """Prepares the main process before it forks. Takes the worker's name and creates its keeper, or exits if
+    that fails."""
     if instance.app is not app:
         return
     try:
@@ -239,13 +242,13 @@ def _shutting_down(**_: Any) -> None:
 
 
 def _left(least: float) -> float:
-    """Seconds that are left of a stop; without one, and for the last of its parts, `least`."""
+    """Returns the seconds that remain for a stop. Returns `least` if fewer remain or no stop has begun."""
     return max(least, _Now.told + WITHIN - time.monotonic()) if _Now.told else least
 
 
 def _without_broker() -> None:
-    """End when Celery does not: it waits for ever for a broker that takes words and does not answer. No
-    message is of use any more."""
+    """Ends the process if Celery does not end. Celery waits forever for a broker that accepts data but does
+    not answer. No message is needed any more."""
     quiet = 0.0
     while quiet < min(QUIET, _left(1.5)):
         time.sleep(0.1)
@@ -273,14 +276,14 @@ def _shut_down(sender: Any = None, **_: Any) -> None:
         said, _Now.code = _unasked(error)
         print(f"gossamer: worker {_Now.name} ended though nobody asked it to: {said}", file=sys.stderr)
     if sender is not None and (not asked or not isinstance(sender.exitcode, int)):
-        sender.exitcode = _Now.code  # what plain Celery ends with
+        sender.exitcode = _Now.code  # the exit code of plain Celery
 
 
 def _unasked(error: BaseException | None) -> tuple[str, int]:
-    """Why a worker ended that nobody asked to, and its exit code."""
+    """Returns why a worker ended although nobody asked it to end, and its exit code."""
     if error is None:
         return "see its log; start it again", 1
-    if isinstance(error, SystemExit):  # it said why
+    if isinstance(error, SystemExit):  # its message was already printed
         return "see the line before", error.code if isinstance(error.code, int) else 1
     said = f"{type(error).__name__}: {mask(' '.join(str(error).split()))[:200]}"
     if isinstance(error, GossamerError):
@@ -293,20 +296,21 @@ def _unasked(error: BaseException | None) -> tuple[str, int]:
 
 
 def exit_code() -> int:
-    """What this process ends with, once Celery returned: 0 only when it was asked to end."""
+    """Returns the exit code to use after Celery returned. It is 0 only if the process was asked to end."""
     return _Now.code
 
 
 def _told() -> bool:
-    """Whether the worker was told to stop or drain, as a child asks."""
+    """Returns whether the worker was ordered to stop or drain. Children call this."""
     if _stopping[0] == STOP:
         _Now.told = _Now.told or time.monotonic()
     return bool(_stopping[0])
 
 
 def _terminated(*_: object) -> None:
-    """SIGTERM to a child. Supervisors tell all processes of a worker at once (systemd does): what the child
-    has to do it hears from the main process. Later it is meant: the main process was told to end at once."""
+    """Handles SIGTERM in a child. Supervisors such as systemd send SIGTERM to all processes of a worker at
+    once, but a child gets its orders from the main process and ignores the signal. If SIGTERM comes more
+    than a second after the order to stop, the main process was told to end at once, and the child ends."""
     if _Now.told and time.monotonic() - _Now.told > MEANT:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
@@ -314,7 +318,7 @@ def _terminated(*_: object) -> None:
 
 @signals.worker_process_init.connect
 def _child(**_: Any) -> None:
-    """A child, after the fork: its own loop, its own connections."""
+    """Prepares a child after the fork. It gets its own event loop and its own connections."""
     import uvloop
 
     from gossamer.app.interpreter import settle_in
@@ -336,7 +340,7 @@ def _child_ends(**_: Any) -> None:
 
 
 def _drain() -> None:
-    """No more slices here; those under way end."""
+    """Takes no more slices. Running slices finish."""
     _stopping[0] = DRAIN
     for lane in _Now.keeper.me.lanes if _Now.keeper is not None else ():
         app.control.cancel_consumer(lane, destination=[_Now.name])
@@ -348,7 +352,7 @@ def _stop() -> None:
 
 
 def _weigh() -> int:
-    """Memory of this process and its children, in bytes."""
+    """Returns the memory of this process and its children, in bytes."""
     total = memory()
     with contextlib.suppress(OSError):
         for task in os.listdir(f"/proc/{os.getpid()}/task"):

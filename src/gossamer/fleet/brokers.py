@@ -1,6 +1,5 @@
-"""Where brokers are: URLs as people write them (docs/stores.md), and what kombu is told.
-
-Whether brokers answer, allow what Celery does there, and keep what they are given."""
+"""Broker URLs (docs/stores.md): converts them for kombu, and checks that brokers answer, grant the rights
+that Celery needs, and keep messages when they are full."""
 
 from __future__ import annotations
 
@@ -17,23 +16,23 @@ from gossamer.store import address
 
 OTHER = "Celery cannot use a cluster as its broker: give it a server of its own, Sentinel (redis+sentinel://) or RabbitMQ (amqp://)"
 TLS = "gossamer_tls"
-"""Among the transport options: `{host:port: options}` of the brokers behind `amqps://`."""
+"""Key of a transport option. Its value is `{host:port: options}` for the brokers with `amqps://` URLs."""
 _AMQP = ("heartbeat", "login_method")
-"""Parameters that kombu knows of RabbitMQ's URLs."""
+"""URL parameters that kombu accepts for RabbitMQ."""
 _SENTINEL = ("master_name", "sentinel_kwargs")
 
 
 class Called(NamedTuple):
-    """A broker as kombu calls it."""
+    """A broker in kombu's terms."""
 
     urls: tuple[str, ...]
-    """More than one: the Sentinels of one service."""
+    """Several URLs are the Sentinels of one service."""
     options: dict[str, Any]
-    """Transport options."""
+    """Transport options of kombu."""
 
 
 def called(url: str) -> Called:
-    """What kombu is told of one broker. ConfigError for what cannot be one.
+    """Converts the URL of one broker for kombu. Raises ConfigError if the URL cannot be a broker.
 
     >>> called("valkey://broker:6379/1").urls
     ('redis://broker:6379/1',)
@@ -52,7 +51,7 @@ def called(url: str) -> Called:
 
 
 def all_of(brokers: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """All brokers for Celery, the first one first; the next is tried when one fails."""
+    """Converts a list of brokers for Celery, which tries the next one when one fails. Raises ConfigError."""
     urls, options = list[str](), dict[str, Any]()
     for broker in brokers:
         one = called(broker)
@@ -86,7 +85,8 @@ def _redis(found: address.Address) -> Called:
 
 
 def _tls(found: address.Address) -> dict[str, str]:
-    """Parameters of a URL as kombu reads them; without `ssl_cert_reqs` it would take any certificate."""
+    """Returns the TLS parameters of a URL for kombu. Without `ssl_cert_reqs`, kombu would accept any
+    certificate."""
     given = {
         name: value
         for name, value in found.options().items()
@@ -127,7 +127,9 @@ def _rabbit(url: str, scheme: str) -> Called:
         raise ConfigError(
             f"broker {shown}: {', '.join(sorted(set(given) - set(_AMQP)))}: only amqps:// has that"
         )
-    place = parts._replace(scheme=scheme, query=own).geturl().replace(";", "%3B")  # kombu cuts lists there
+    place = (
+        parts._replace(scheme=scheme, query=own).geturl().replace(";", "%3B")
+    )  # kombu splits lists at semicolons
     if scheme == "amqp":
         return Called((place,), {})
     options = {name: value for name, value in found.options().items() if name.startswith("ssl_")}
@@ -147,21 +149,22 @@ _CLUSTER = (
 
 
 def library() -> Any:
-    """kombu, which comes with Celery, untyped; ImportError where it is not."""
+    """Returns the kombu module, which is installed with Celery and has no types. Raises ImportError."""
     kombu = importlib.import_module("kombu")
     importlib.import_module("gossamer.fleet.rabbitmq_tls")
     return kombu
 
 
 def check(brokers: Sequence[str], lanes: Sequence[str]) -> None:
-    """Raise StoreError when no broker can be used for these lanes, naming those that were tried."""
+    """Raises StoreError, which names all brokers, if none can be used for these lanes."""
     said = [tried(one, lanes) for one in brokers]
     if all(said):
         raise StoreError(f"no broker can be used; tried {'; '.join(said)}")
 
 
 def tried(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
-    """Why a broker cannot be used for these lanes, in one line that names it; empty when it can."""
+    """Returns why a broker cannot be used for these lanes, in one line with its URL. Returns '' if it can be
+    used."""
     kombu = library()
     (places, options), said = all_of([broker]), ""
     for place in places:
@@ -170,12 +173,12 @@ def tried(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
             connection = kombu.Connection(place, transport_options=options, connect_timeout=seconds)
             connection.ensure_connection(max_retries=1, interval_start=0.2, timeout=seconds)
             for lane in lanes:
-                # as Celery does
+                # Celery declares the same queue
                 kombu.Queue(lane, kombu.Exchange(lane), lane)(connection.default_channel).declare()
             if place.startswith(("redis", "sentinel")):
                 _allowed(connection.default_channel, lanes)
             return ""
-        except Exception as error:  # noqa: BLE001 - each transport has errors of its own
+        except Exception as error:  # noqa: BLE001 - transports have errors of their own
             said = f"{mask(broker)}: {plain(error)}"
         finally:
             if connection is not None:
@@ -184,8 +187,8 @@ def tried(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
 
 
 def evicts(broker: str, seconds: float = 5.0) -> str:
-    """The policy by which a Redis that is full forgets messages; empty where it forgets none, is no Redis, or
-    does not say."""
+    """Returns the policy by which a full Redis evicts messages. Returns '' if it evicts none, is not Redis,
+    or does not report its policy."""
     kombu = library()
     places, options = all_of([broker])
     for place in places:
@@ -201,30 +204,30 @@ def evicts(broker: str, seconds: float = 5.0) -> str:
 
 
 def _allowed(channel: Any, lanes: Sequence[str]) -> None:
-    """Raise when the user of a Redis may not do what kombu does there: writes and a channel by which nothing
-    changes."""
+    """Raises an error if the Redis user lacks a right that kombu needs. Tries writes that change nothing, and
+    subscribes to the channels."""
     client = channel.client
     for lane in lanes:
         client.lrem(lane, 0, "")
     client.hdel(channel.unacked_key, "")
     client.zrem(channel.unacked_index_key, "")
     client.srem(channel.keyprefix_queue % "celery.pidbox", "")
-    client.delete(f"doctor.{MAILBOX}", f"doctor.{MAILBOX}\x06\x163")  # the second: of a priority
+    client.delete(f"doctor.{MAILBOX}", f"doctor.{MAILBOX}\x06\x163")  # the second key has a priority
     with contextlib.closing(client.pubsub()) as listening:
         listening.psubscribe(f"{channel.keyprefix_fanout}{MAILBOX}")
         listening.subscribe(
             f"{channel.keyprefix_fanout}celeryev/worker.online"
-        )  # needs the rights that publishing does
+        )  # needs the same rights as publishing
         for _ in range(2):
             listening.get_message(timeout=5)
 
 
 def plain(error: BaseException) -> str:
-    """A transport's error in one line, without secrets."""
+    """Formats an error of a transport in one line, without secrets."""
     cause = error.__cause__ or error
     text = _OBJECT.sub("", mask(" ".join(str(cause).split())))[:200] or type(cause).__name__
     if any(word in text for word in _CLUSTER):
         return f"it is a node of a Cluster: {OTHER}"
-    if text.startswith("No master found"):  # redis-py keeps to itself why
+    if text.startswith("No master found"):  # redis-py does not report the reason
         return f"{text} by its Sentinels: are they up, and are service, sentinel_user and sentinel_password right?"
     return f"{text}: see docs/fleet.md for the rights it needs" if "no permissions" in text.lower() else text

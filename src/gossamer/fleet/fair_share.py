@@ -1,9 +1,10 @@
-"""How one process divides its room among crawls: by weight, and so that no room is left idle (stride
+"""Divides the capacity of one process among crawls by weight, without leaving capacity idle (stride
 scheduling).
 
-Each crawl has a pass that grows by 1 / weight for each claim. While several want more than they get, the one
-that is ahead waits for the others. Who was offered room and took none of it wants no more, so nobody waits
-for it; who took some will ask again at once, as not all buckets are asked at a time.
+Each crawl has a pass that grows by 1 / weight for each claim. While several crawls want more claims than they
+get, the crawl with the highest pass waits for the others. A crawl that was offered capacity and claimed
+nothing needs no more, so no crawl waits for it. A crawl that claimed something will ask again at once,
+because not all buckets are asked at the same time.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ import time
 from collections.abc import Callable
 
 HUNGRY = 0.5
-"""Seconds that a crawl is believed to want more room than it got."""
+"""Seconds for which a crawl is assumed to want more capacity than it got."""
 
 
 class Fair:
-    """The room of a process: `most()` claims, of all crawls together."""
+    """The capacity of a process. `most()` returns the maximum number of claims of all crawls together."""
 
     def __init__(self, most: Callable[[], int], clock: Callable[[], float] = time.monotonic) -> None:
         self.most, self._clock = most, clock
         self._shares: dict[str, Share] = {}
 
     def share(self, name: str, weight: int) -> Share:
-        """The share of a crawl."""
+        """Returns the share of a crawl, with its weight updated."""
         if name not in self._shares:
             self._shares[name] = Share(self)
         share = self._shares[name]
@@ -31,48 +32,48 @@ class Fair:
         return share
 
     def drop(self, name: str) -> None:
-        """A crawl is over."""
+        """Removes the share of a crawl."""
         self._shares.pop(name, None)
 
     def ask(self, share: Share) -> int:
-        """How many claims a share may make now."""
+        """Returns how many claims a share may make now."""
         most, now = self.most(), self._clock()
-        # fewer claims are not worth a call; so many may a crawl of weight 1 be ahead
+        # a smaller number of claims is not worth a call; a crawl of weight 1 may be ahead by this many claims
         quantum = max(1, most // 10)
         free = most - sum(one.busy for one in self._shares.values())
         others = [one.passed for one in self._shares.values() if one is not share and one.hungry_until > now]
         if others:
-            # who slept has no claim on what it missed
+            # a crawl that was idle cannot catch up on what it missed
             share.passed = max(share.passed, min(others) - quantum)
             free = min(free, round((min(others) - share.passed + quantum) * share.weight))
         if free < quantum:
             share.hungry_until = now + HUNGRY
             return 0
-        return free  # whether it wants that is known when it took some
+        return free  # `took` shows whether the crawl wanted them
 
     def took(self, share: Share, claims: int) -> None:
-        """What a share made of an offer."""
+        """Records how many claims a share made after an offer."""
         share.busy += claims
         share.passed += claims / share.weight
         share.hungry_until = self._clock() + HUNGRY if claims else 0.0
 
 
 class Share:
-    """One crawl's part of the room: `road.worker.Room`."""
+    """The share of one crawl. It implements `worker.capacity.Room`."""
 
     def __init__(self, fair: Fair) -> None:
         self.passed, self.weight, self.busy, self.hungry_until = 0.0, 1, 0, 0.0
         self._fair = fair
 
     def ask(self, busy: int) -> int:
-        """See `road.worker.Room`."""
+        """See `worker.capacity.Room`."""
         self.busy = busy
         return self._fair.ask(self)
 
     def took(self, claims: int) -> None:
-        """See `road.worker.Room`."""
+        """See `worker.capacity.Room`."""
         self._fair.took(self, claims)
 
     def rests(self, busy: int) -> None:
-        """See `road.worker.Room`."""
+        """See `worker.capacity.Room`."""
         self.busy, self.hungry_until = busy, 0.0

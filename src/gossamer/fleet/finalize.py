@@ -1,5 +1,5 @@
-"""How a fleet ends a crawl: when nothing is under way any more, one process closes all parts of the outputs,
-then the state is set."""
+"""Ends the crawls of a fleet. When no claims are in flight, one process closes all parts of the outputs and
+then sets the final state."""
 
 from __future__ import annotations
 
@@ -35,31 +35,30 @@ log = logging.getLogger("gossamer.worker")
 
 ENDS = {"stopping": "stopped", "cancelling": "cancelled"}
 SWEEP = 5.0
-"""Seconds between looks for claims whose worker died."""
+"""Seconds between searches for claims with expired leases."""
 SetupOf = Callable[[FleetCrawl, str], Awaitable[Setup]]
-"""The setup of a crawl for the process with this segment."""
+"""Returns the setup of a crawl for the process with this segment."""
 
 
 class Ending:
-    """Ends crawls of the fleet; any process may, one at a time does."""
+    """Ends crawls of the fleet. Any process may do this, but only one at a time."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._tasks, self._census = store, Tasks(store), Census(store)
         self._swept = dict[str, float]()
 
     async def look(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Take a crawl that is to end one step further, if its time has come."""
+        """Advances a crawl that is stopping, cancelling or ending by one step, if it is ready."""
         if task.state in ENDS:
             if await self._census.in_flight(task.name):
                 await self._sweep(task, setup_of)
                 return
             if task.state == "cancelling":
                 if await fed_now(self._store, task.name):
-                    # a `submit` that adds to it sees the state within a second and stops, or its lease runs
-                    # out
+                    # a `submit` that adds URLs sees the state within a second and stops, or its lease expires
                     return
                 await drop_queue(self._store, task.name)
-            _, reason = await Crawls(self._store).state(task.name)  # a gate's, maybe
+            _, reason = await Crawls(self._store).state(task.name)  # a gate may have set it
             await self._tasks.turn(task.name, task.state, "ending", reason, ends_as=ENDS[task.state])
         elif task.state == "ending":
             async with Slots(self._store).lead(f"end {task.name}") as mine:
@@ -71,20 +70,20 @@ class Ending:
                     await self._tasks.turn(task.name, "ending", ends_as, reason)
 
     async def _sweep(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Return the claims whose lease ran out: all who worked on the crawl may be dead, and nobody begins
-        to while it is to end."""
+        """Requeues claims with expired leases. All workers of the crawl may be dead, and no worker starts a
+        crawl that is to end."""
         if time.monotonic() - self._swept.get(task.name, float("-inf")) < SWEEP:
             return
         self._swept[task.name] = time.monotonic()
         try:
             how = policy((await setup_of(task, "")).job.settings)
-        except ConfigError:  # no key for it here
+        except ConfigError:  # this machine lacks the key to unpack the job
             how = Policy()
         await Frontier(self._store, task.name, how).everywhere.sweep()
 
     async def _conclude(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """A crawl visited all it had: what its sites gave is remembered, items that they do not have any more
-        are deleted."""
+        """Finishes a crawl that visited all of its URLs. Stores the quality of its sites for later runs, and
+        marks stored items as gone that the sites no longer have."""
         try:
             setup = await setup_of(task, "")
             sites = site_files.load_all(setup.job.targets, setup.job.args, ())
@@ -102,19 +101,22 @@ class Ending:
                     await asyncio.to_thread(table.close)
             await ended(setup, self._store, replace(await self._census.summary(task.name), state="finished"))
         except GossamerError as error:
-            log.warning("crawl %s: what it did not meet any more could not be marked: %s", task.name, error)
+            log.warning(
+                "crawl %s: items that it did not find any more could not be marked: %s", task.name, error
+            )
 
     async def _sealed(self, task: FleetCrawl, setup_of: SetupOf) -> bool:
-        """Whether all parts are closed: each process closes its own, and here those of dead processes are."""
+        """Returns whether all parts of the outputs are closed. Each process closes its own parts, and this
+        function closes those of dead processes."""
         left = await self._segments(task.name)
         crew = Crew(self._store)
         for segment in left:
             if not await crew.name(f"{task.name}/{segment}", "seal"):
-                return False  # its process lives, and will close it
+                return False  # its process is alive and will close the part
         for segment in left:
             try:
                 await self._seal(await setup_of(task, segment))
-            except SinkAway as error:  # rows wait for a store: they are sent before the crawl has ended
+            except SinkAway as error:  # rows wait for a sink, and must be sent before the crawl ends
                 log.warning("crawl %s: %s", task.name, error)
                 return False
             except GossamerError as error:
@@ -135,7 +137,7 @@ class Ending:
             parts.release()
 
     async def _segments(self, name: str) -> set[str]:
-        """The processes that wrote parts of a crawl's outputs."""
+        """Returns the segments, which are the ids of the processes that wrote parts of a crawl's outputs."""
         pipe = self._store.client.pipeline(transaction=False)
         for bucket in range(self._store.buckets):
             pipe.hkeys(f"{tag(bucket)}{name}:f")

@@ -1,5 +1,5 @@
-"""The sign of life of a process for one crawl: while it is given, nobody else closes the process's part of
-the outputs."""
+"""The heartbeat of a process for one crawl. While it is renewed, no other process closes this process's part
+of the outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gossamer.store.store import Store
 
 
 class Sign:
-    """Of one process, called `segment`, for one crawl."""
+    """The heartbeat of the process `segment` for one crawl."""
 
     def __init__(self, store: Store, crawl: str, segment: str) -> None:
         self._crew, self._crawls = Crew(store), Crawls(store)
@@ -20,7 +20,7 @@ class Sign:
         self._name, self._given = f"{crawl}/{segment}", 0.0
 
     async def give(self) -> bool:
-        """Give it, or go on giving it; False when somebody closes the part just now."""
+        """Starts or renews the heartbeat. Returns False if another process is closing the part."""
         began = time.monotonic()
         mine = await self._crew.name(self._name, self._segment)
         if mine:
@@ -28,8 +28,8 @@ class Sign:
         return mine
 
     async def ours(self) -> None:
-        """Raise InUse when the part may be closed by others: this process was held up for longer than its
-        sign lasts."""
+        """Raises InUse if another process may have closed the part, because this process paused for longer
+        than its heartbeat lasts."""
         silent = time.monotonic() - self._given
         if silent < GONE / 2:
             return
@@ -40,5 +40,5 @@ class Sign:
             )
 
     async def end(self) -> None:
-        """Give it no more."""
+        """Ends the heartbeat."""
         await self._crew.unname(self._name, self._segment)

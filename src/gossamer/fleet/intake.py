@@ -1,8 +1,9 @@
-"""Checks each message of the broker before Celery reads it: a malformed one is acknowledged, counted and kept
-in the store.
+"""Checks each message of the broker before Celery reads it. A malformed message is acknowledged, counted and
+kept in the store.
 
-A message names a slot, nothing else, and losing one costs seconds: the keeper sends another. So every message
-that is not exactly a slot message is refused here. Celery's own code ends the worker on some of them.
+A message only names a slot, and losing one costs seconds, because the keeper sends another. Therefore every
+message that is not exactly a slot message is refused here. Some malformed messages would make Celery end the
+worker.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ _json: Any = importlib.import_module("kombu.utils.json")
 log = logging.getLogger("gossamer.worker")
 
 VERSION = 1
-"""Format of the messages."""
+"""Version of the message format."""
 TASK = "gossamer.slice"
 MAX_BODY_BYTES = 64 << 10
-"""Largest body that is read; a slot message has 200 bytes."""
+"""Maximum size of a body that is read, in bytes. A slot message has 200 bytes."""
 SHOWN_CHARS = 200
-"""Characters of a malformed body that are kept."""
+"""Number of characters of a malformed body that are kept."""
 REPEAT_S = 60.0
 """Seconds until the same fault is logged again."""
 _NEVER = ("eta", "expires")
-"""Headers by which Celery would hold a message back."""
+"""Headers that make Celery delay or discard a message."""
 
 
 class Malformed(NamedTuple):
@@ -47,20 +48,20 @@ class Malformed(NamedTuple):
     queue: str
     reason: str
     body: str
-    """Its first characters, masked."""
+    """The first characters of the body, with secrets masked."""
     size: int
-    """Bytes of its body."""
+    """Size of the body in bytes."""
 
 
 class RefusedMessages:
-    """Logs refused messages and hands them to `keep`. The same fault is logged once a minute at most."""
+    """Logs refused messages and passes them to `keep`. The same fault is logged at most once a minute."""
 
     def __init__(self) -> None:
         self.keep: Callable[[Malformed], None] = lambda _: None
         self._logged: dict[str, tuple[float, int]] = {}
 
     def add(self, queue: object, reason: str, body: object) -> None:
-        """Refuse a message."""
+        """Logs a refused message and passes it to `keep`."""
         raw = body if isinstance(body, bytes) else str(body).encode("utf-8", "replace")
         shown = mask(raw[: 4 * SHOWN_CHARS].decode("utf-8", "replace"))[:SHOWN_CHARS]
         one = Malformed(time.time(), str(queue)[:100], mask(reason)[:SHOWN_CHARS], shown, len(raw))
@@ -100,12 +101,12 @@ def _compressed(*_: object) -> bytes:
 
 
 over_redis.loads = _loads
-for _kind in list(compression.encoders()):  # a small message could become gigabytes
+for _kind in list(compression.encoders()):  # otherwise a small message could expand to gigabytes
     compression.register(_compressed, _compressed, _kind, aliases=[])
 
 
 class _Checked:
-    """A transport over Redis that refuses what is not an envelope of kombu's."""
+    """A Redis transport that refuses list items that are not envelopes of kombu."""
 
     def _deliver(self, message: Any, queue: str) -> None:
         if fault := envelope_fault(message):
@@ -120,7 +121,8 @@ class _Checked:
 
 class _QoS(over_redis.QoS):  # type: ignore[misc] # kombu is untyped
     def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:
-        """As kombu's; an entry that is not a message is refused instead of being met again and again."""
+        """Restores a message as kombu does. Refuses an entry that is not a message, which kombu would find
+        again and again."""
         with self.channel.conn_or_acquire(client) as connection:
             raw = connection.hget(self.unacked_key, tag)
             found: Any = [] if raw is None else _loads(raw.decode("utf-8", "replace"))
@@ -149,13 +151,13 @@ class _SentinelChannel(over_redis.SentinelChannel):  # type: ignore[misc] # komb
 
 
 class Transport(_Checked, over_redis.Transport):  # type: ignore[misc] # kombu is untyped
-    """kombu's Redis transport, checked."""
+    """kombu's Redis transport, with checks of each message."""
 
     Channel = _Channel
 
 
 class SentinelTransport(_Checked, over_redis.SentinelTransport):  # type: ignore[misc] # kombu is untyped
-    """kombu's transport by Redis Sentinel, checked."""
+    """kombu's Redis Sentinel transport, with checks of each message."""
 
     Channel = _SentinelChannel
 
@@ -166,7 +168,7 @@ TRANSPORT_ALIASES["sentinel"] = f"{__name__}:SentinelTransport"
 
 
 def envelope_fault(message: Any) -> str:
-    """What is wrong with an item of a Redis list as an envelope of kombu's; '' when nothing is.
+    """Returns why an item of a Redis list is not an envelope of kombu, or '' if it is one.
 
     >>> envelope_fault([]), envelope_fault({"body": ""})
     ('it is not a JSON object', 'it has no properties')
@@ -205,8 +207,8 @@ def envelope_fault(message: Any) -> str:
 
 
 def slot_fault(message: Any) -> str:
-    """What is wrong with a message as a slot message of ours, '' when nothing is; its headers are then only
-    those that matter."""
+    """Returns why a message is not a slot message, or '' if it is one. Replaces the headers of a slot message
+    by only those that Celery needs."""
     headers, body = message.headers, message.body
     if not isinstance(headers, dict) or not isinstance(headers.get("task"), str):
         return "it names no task"
@@ -260,7 +262,8 @@ def slot_fault(message: Any) -> str:
 
 
 def _limits(found: Any) -> bool:
-    """Whether a time limit is what Celery sends: two numbers or nulls. It is not used: the task has its own."""
+    """Returns whether a time limit has Celery's form, which is two numbers or nulls. The limit itself is not
+    used, because the task has its own."""
     if found is None:
         return True
     return (
@@ -271,10 +274,10 @@ def _limits(found: Any) -> bool:
 
 
 class Consumer(consumer.Consumer):  # type: ignore[misc] # Celery is untyped
-    """Celery's consumer behind `slot_fault`."""
+    """Celery's consumer, restricted to messages without a `slot_fault`."""
 
     def create_task_handler(self, *args: Any, **options: Any) -> Callable[[Any], None]:
-        """What is called with each message."""
+        """Returns the function that handles each message."""
         handle = super().create_task_handler(*args, **options)
         passing = (*self.connection_errors, *self.connection.channel_errors)
 
@@ -286,14 +289,14 @@ class Consumer(consumer.Consumer):  # type: ignore[misc] # Celery is untyped
                     return
                 except passing:
                     raise
-                except Exception as error:  # noqa: BLE001 - a message never ends its worker
+                except Exception as error:  # noqa: BLE001 - a message must never end its worker
                     fault = f"Celery cannot read it: {type(error).__name__}: {error}"
             self._refuse(message, fault)
 
         return received
 
     def on_decode_error(self, message: Any, exc: BaseException) -> None:
-        """A message whose body kombu cannot decode."""
+        """Refuses a message whose body kombu cannot decode."""
         self._refuse(message, f"it cannot be decoded: {type(exc).__name__}: {exc}")
 
     def _refuse(self, message: Any, fault: str) -> None:

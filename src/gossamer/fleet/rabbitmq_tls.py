@@ -1,5 +1,4 @@
-"""RabbitMQ over TLS: kombu's transport, with a certificate that is checked, its name, too, as that of a store
-is."""
+"""RabbitMQ over TLS: kombu's transport with checks of the broker's certificate and host name, as for a store."""
 
 from __future__ import annotations
 
@@ -12,10 +11,10 @@ from gossamer.fleet.brokers import TLS
 
 
 class TlsTransport(pyamqp.SSLTransport):
-    """Each broker of a list has options of its own, and its own name."""
+    """A transport in which each broker of a list has its own TLS options and host name."""
 
     def establish_connection(self) -> Any:
-        """Connect."""
+        """Connects to the broker."""
         client: Any = self.client
         host = client.hostname or "localhost"
         given = (

@@ -1,11 +1,10 @@
-"""What a worker does no work for, whole crawls or some of their sites, and why: said in the store and in the
+"""Versions of site files in a fleet. A worker that lacks a site's file, or has another version of it, leaves
+the site's hosts to workers that have the fleet's version. The reasons are recorded in the store and in the
 log.
 
-Which version of a site's file the fleet runs: a worker without it, or with another, leaves the site's
-hosts to those that have it.
-
-Code never travels. An edit on a machine that ran the fleet's version until now is the fleet's next version; a
-machine that never had the version in force only says so.
+Site files are never sent to other machines. If a file is edited on a machine that ran the fleet's version
+until now, the edit becomes the fleet's next version. A machine that never had the fleet's version only
+reports that.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ log = logging.getLogger("gossamer.worker")
 
 
 class Lacking:
-    """What one process of a worker knows of that."""
+    """The crawls and sites that one process of a worker does no work for, with the reasons."""
 
     def __init__(self, store: Store, worker: str, versions: Versions) -> None:
         self._refusals, self._worker, self._versions = Refusals(store), worker, versions
@@ -42,12 +41,12 @@ class Lacking:
 
     @property
     def crawls(self) -> set[str]:
-        """Those of which something is lacked."""
+        """The crawls for which this process does no work, or lacks a site."""
         return set(self._of)
 
     async def say(self, crawl: str, lacks: dict[str, str]) -> None:
-        """What of a crawl no work is done for, and why, by site ('': all of it). In the log: what is new, of
-        sites once a slice."""
+        """Records for which sites of a crawl this process does no work, and why, by site ('' is the whole
+        crawl). Logs new reasons, and those of single sites at most once per slice."""
         known = self._of.pop(crawl, {})
         for site in sorted(known.keys() | lacks.keys()):
             if known.get(site) != lacks.get(site):
@@ -63,11 +62,12 @@ class Lacking:
             log.warning("crawl %s: this worker does no work for some of its sites: %s", crawl, each)
 
     def slice(self) -> None:
-        """Another slice begins."""
+        """Starts a new slice, in which reasons may be logged again."""
         self._logged.clear()
 
     async def leaves(self, task: FleetCrawl, setup_of: Callable[[FleetCrawl, str], Awaitable[Setup]]) -> bool:
-        """Whether the end of a crawl is others': something is lacked here, and they have all."""
+        """Returns whether another worker must end the crawl, because this machine lacks something of it and
+        another worker lacks nothing."""
         if task.name not in self._of:
             try:
                 await self.say(task.name, self._versions.lacks(task, await setup_of(task, "")))
@@ -79,20 +79,21 @@ class Lacking:
 
 
 class Versions:
-    """The site files of one machine against those of the fleet."""
+    """Compares the site files of one machine with those of the fleet."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self._tasks, self._data = Tasks(store), Path(settings.data)
         self._sites = str(Path(settings.sites).resolve())
 
     async def check(self, task: FleetCrawl, setup: Setup) -> dict[str, str]:
-        """What this machine lacks of a crawl's sites, and why; the setup says so, too. An edit here becomes
-        the fleet's. Raises ConfigError when it can serve none of them."""
+        """Returns the sites of a crawl that this machine lacks, with the reasons. Stores them in `setup`,
+        too. Files that were edited here become the fleet's versions. Raises ConfigError if this machine
+        cannot serve the crawl."""
         if not task.sites:
             return {}
         force = task.sites
         ours, edits, lacks = self._look(task.name, force, setup)
-        if edits or lacks:  # others may have changed theirs a moment ago
+        if edits or lacks:  # other machines may have changed their files a moment ago
             force = await self._tasks.edit(task.name, edits)
             ours, edits, lacks = self._look(task.name, force, setup)
         reaches = await self._reaches(task.name, {name: force[name] for name in lacks}) if lacks else {}
@@ -105,12 +106,13 @@ class Versions:
         return lacks
 
     def lacks(self, task: FleetCrawl, setup: Setup) -> dict[str, str]:
-        """What this machine lacks of a crawl's sites, and why. Raises ConfigError for files that cannot be
-        read."""
+        """Returns the sites of a crawl that this machine lacks, with the reasons. Raises ConfigError if files
+        cannot be read."""
         return self._look(task.name, task.sites, setup)[2] if task.sites else {}
 
     def same(self, task: FleetCrawl, bench: Bench, lacks: dict[str, str]) -> bool:
-        """Whether the files are what they were when a bench was made, here and in the fleet."""
+        """Returns whether the site files have not changed since `bench` was made, neither here nor in the
+        fleet."""
         return (
             bench.setup.sites == task.sites
             and all(site_files.version(site.path) == site.version for site in bench.sites)
@@ -118,7 +120,7 @@ class Versions:
         )
 
     async def serve(self, task: FleetCrawl, bench: Bench, lanes: Sequence[str], region: str) -> None:
-        """Claim hosts that others set apart, too, where all files of their sites are here."""
+        """Claims hosts that other workers set apart, too, if all files of their sites are here."""
         lacks = bench.setup.lacks or {}
         groups = [group for group in task.apart if not any(site in lacks for site in group.split("+"))]
         served = heaps([*lanes, *(f"{lane}+{group}" for group in groups for lane in lanes)], region)
@@ -130,8 +132,8 @@ class Versions:
     def _look(
         self, crawl: str, force: dict[str, str], setup: Setup
     ) -> tuple[dict[str, str], list[Edit], dict[str, str]]:
-        """Against the versions in force: those that are the same here, those that are edits, what is lacked
-        and why."""
+        """Compares the site files here with the fleet's versions. Returns the unchanged versions, the edits,
+        and the sites that are lacking with the reasons."""
         faults: list[str] = []
         found = {one.name: one for one in site_files.load_all(setup.job.targets, setup.job.args, (), faults)}
         ours, edits, lacks, ran = dict[str, str](), list[Edit](), dict[str, str](), self._ran(crawl)
@@ -152,7 +154,8 @@ class Versions:
         return ours, edits, lacks
 
     async def _reaches(self, crawl: str, force: dict[str, str]) -> dict[str, Reach] | None:
-        """What is known of sites in these versions; None where that is not known of all of them."""
+        """Returns the reach (hosts and needed workers) of sites in these versions, or None if the reach of
+        any of them is unknown."""
         found: dict[str, Reach] = {}
         for (name, version), raw in zip(
             force.items(), await self._tasks.reaches(crawl, list(force)), strict=True
@@ -163,7 +166,8 @@ class Versions:
         return found
 
     def _ran(self, crawl: str) -> dict[str, str]:
-        """The versions that this machine ran last for a crawl, from this folder."""
+        """Returns the versions that this machine last ran for a crawl with site files from this folder, by
+        site."""
         try:
             found: dict[str, str] = json.loads((self._data / crawl / "sites.json").read_text()).get(
                 self._sites, {}
