@@ -51,7 +51,7 @@ def test_a_crawl_and_what_can_be_asked_of_it(room: Path, web: str) -> None:
     assert (told["now"], told["attempts"]) == ("skipped (scope)", [])
     assert summary["skipped"]["nofollow"] == PAGES + 1
     told = json.loads(gossamer(room, "explain", f"{web}/nf", "--from", f"{web}/", "--json")[1])
-    assert (told["now"], told["why"]) == ("skipped (nofollow)", f"link: says nofollow on {web}/")
+    assert (told["now"], told["why"]) == ("skipped (nofollow)", f"link: has nofollow on {web}/")
     code, _, err = gossamer(room, *words, "--depth", "3")
     assert code == 4
     assert "depth: it was 50, now it is 3" in err

@@ -147,7 +147,7 @@ def explained(capsys: pytest.CaptureFixture[str], crawled: Crawled, url: str, *w
 @pytest.mark.parametrize(
     ("url", "now", "why", "gate", "rule"),
     [
-        ("/ok?b=1&a=2", "done", "status 200", "robots.txt", "no line speaks of it"),
+        ("/ok?b=1&a=2", "done", "status 200", "robots.txt", "no line matches it"),
         ("/ok?a=2&b=1&utm_source=x", "done", "status 200", "seen before", "met first as http://127.0.0.1:"),
         ("/late", "retrying", "after 1 failures, due in", "robots.txt", "no line"),
         ("/loop", "done (redirected)", "status 302", "robots.txt", "no line"),
@@ -173,15 +173,15 @@ def explained(capsys: pytest.CaptureFixture[str], crawled: Crawled, url: str, *w
         (
             "/away",
             "done (skipped: filter)",
-            "redirects to what is no http(s) URL",
+            "redirects to a URL that is not http(s)",
             "redirect",
-            "no http(s) URL",
+            "not http(s)",
         ),
         ("/a.zip", "skipped (filter)", r"--exclude \.zip$", "exclude", r"--exclude \.zip$"),
         (LONG, "skipped (trap)", "at most 2083", "length", "2123 characters"),
         ("/a/b/a/b/a/b/a/b/a/b/a/b", "skipped (trap)", "repeat", "trap", "repeat"),
         ("mailto:x@y.example", "skipped (scope)", "neither http nor https", "form", "mailto: is neither"),
-        ("/quiet", "skipped (nofollow)", "says nofollow on", "link", "says nofollow on"),
+        ("/quiet", "skipped (nofollow)", "has nofollow on", "link", "has nofollow on"),
         ("/three", "skipped (depth)", "--depth is 2", "depth", "3 links from a seed"),
         ("http://10.1.2.3/", "done (skipped: private)", "10.0.0.0/8", "address", "10.0.0.0/8"),
         ("ftp://files.example/a", "skipped (scope)", "neither http nor https", "form", "ftp: is neither"),
@@ -201,7 +201,7 @@ def explained(capsys: pytest.CaptureFixture[str], crawled: Crawled, url: str, *w
             "credentials",
             "user name or password",
         ),
-        ("/nobody", "unknown", "no fetched page led to it", "seen before", "not met yet"),
+        ("/nobody", "unknown", "no fetched page links to it", "seen before", "not met yet"),
         (
             "http://127.0.0.3:PORT/private/x",
             "done",
@@ -248,4 +248,4 @@ def test_the_table_for_people(crawled: Crawled, capsys: pytest.CaptureFixture[st
     assert "robots.txt" in out
     assert "http-5xx" in out
     assert run(["explain", "http://[", *words]) == 2
-    assert "is no URL" in capsys.readouterr().err
+    assert "is not a URL" in capsys.readouterr().err

@@ -131,12 +131,12 @@ def test_ctrl_c_at_a_terminal(web: Web, tmp_path: Path) -> None:
     os.kill(shown.process.pid, signal.SIGINT)
     assert shown.end() == 11
     assert "test_ctrl_c_at_a_terminal0/out.jsonl" in shown.text.replace("\r\n", "").replace(" ", "")
-    assert "once more to stop at once" in shown.text
+    assert "a second signal stops at once" in shown.text
     assert "nothing is lost. Go on with: gossamer crawl" in shown.text
     again = Terminal(words(web, tmp_path, delay=0.5))
     again.until(" pages/s")
     os.kill(again.process.pid, signal.SIGINT)
-    again.until("once more to stop at once")
+    again.until("a second signal stops at once")
     with contextlib.suppress(ProcessLookupError):
         os.kill(again.process.pid, signal.SIGINT)
     assert again.end() in (11, 13)  # the first may have been enough
@@ -189,8 +189,8 @@ def test_a_host_that_gives_nothing_is_named() -> None:
     silent = live()
     silent.silent = "gone.example", "connect"
     line = (
-        "no page yet: gone.example gives connect: see whether the server is up; it is asked again after the waits of "
-        "--retries, Ctrl-C keeps it for later"
+        "no page yet: gone.example gives connect: see whether the server is up; it is retried after the waits of "
+        "--retries, and Ctrl-C keeps it for later"
     )
     assert line in [str(line) for line in drawn(silent).renderables]
     silent.summary.pending = 0

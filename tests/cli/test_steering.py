@@ -154,7 +154,7 @@ def test_a_pause_says_what_was_paused_and_until_when(desk: Desk) -> None:
 def test_what_stays_fixed_is_said(desk: Desk) -> None:
     desk.do(lambda store: fill(store, "one"))
     desk("host", "rate", B, "1", "--per-host", "4")
-    assert "4 at once as was fixed before; --per-host 0 ends that" in desk("host", "rate", B, "auto")[1]
+    assert "4 at once, as fixed before; --per-host 0 ends that" in desk("host", "rate", B, "auto")[1]
     desk("host", "rate", B, "auto", "--per-host", "0")
     assert "at once" not in desk("host", "rate", B, "auto")[1]
 

@@ -95,7 +95,7 @@ def test_any_encoding_of_the_terminal(room: Path, encoding: str) -> None:
 )
 def test_words_that_are_no_text(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(words) == 2
-    assert "is no text in the encoding of this machine" in capsys.readouterr().err
+    assert "is not text in the encoding of this machine" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("target", ["", "a.example/" + "x" * 5000, "y" * 5000])

@@ -148,7 +148,7 @@ def test_what_is_told_of_files(web: Web, tmp_path: Path, capsys: pytest.CaptureF
         assert run([*words, *data]) == 0
         return capsys.readouterr().out
 
-    assert "asked for as a file of an item" in said("explain", f"{web.url}/0.png", "--crawl", "shop")
+    assert "requested as a file of an item" in said("explain", f"{web.url}/0.png", "--crawl", "shop")
     assert "1 kept" in said("status", "shop")
     assert {json.loads(line)["_kind"] for line in said("items", "shop", "--json").splitlines()} == {
         "maker",

@@ -107,7 +107,7 @@ def test_what_a_killed_one_left_is_told(fleet: Fleet, long: Path) -> None:
     until("its lease ran out", lambda: fleet.json("status", "c")["broken_off"] == [f"list {long}"])
     on = f"gossamer submit {long} --name c"
     assert fleet.json("status")[0]["go_on"] == fleet.json("status", "c")["go_on"] == on
-    assert f"not all in: list {long}; go on, with the options that it had: {on}" in fleet.run("status", "c")
+    assert f"not read to the end: list {long}; go on, with the same options: {on}" in fleet.run("status", "c")
 
 
 def test_the_summary_alone_goes_to_stdout(fleet: Fleet) -> None:

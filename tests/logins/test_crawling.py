@@ -233,7 +233,7 @@ async def test_what_nobody_is_shown_is_an_error_and_no_loop(tmp_path: Path) -> N
         found = (await command(tmp_path, "doctor", "--json")).summary["out"]
         levels = {one["what"]: one for one in found if one["what"].startswith("session")}
         assert (levels["session key"]["level"], levels["session"]["level"]) == ("warn", "ok")
-        assert "lie in the store as they are" in levels["session key"]["found"]
+        assert "stored without encryption" in levels["session key"]["found"]
 
 
 async def test_accounts_take_turns_each_through_its_own_browser(tmp_path: Path) -> None:

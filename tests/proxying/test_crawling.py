@@ -217,6 +217,6 @@ async def test_doctor_tries_them(tmp_path: Path) -> None:
     told = {one.what: (one.level, one.found, one.advice) for one in found}
     assert told["proxies"] == ("ok", "2: 2 datacenter; providers p0, p1", "")
     assert told["proxy lines"][0] == "warn"
-    assert told["proxies tried"][:2] == ("warn", "1 of 2 take connections")
+    assert told["proxies tried"][:2] == ("warn", "1 of 2 accept connections")
     assert "p1/127.0.8.2" in told["proxies tried"][2]
     assert SECRET not in str(found)

@@ -266,7 +266,7 @@ def test_of_one_key_the_last_line_counts(tmp_path: Path) -> None:
             ["--archive", "pages.warc.gz", "--site", "shop.py", "--old", "none.jsonl"],
             "there is no such output",
         ),
-        (["--archive", "pages.warc.gz", "--site", "shop.py", "-o", "x.warc.gz"], "keeps pages"),
+        (["--archive", "pages.warc.gz", "--site", "shop.py", "-o", "x.warc.gz"], "stores pages"),
         (["--archive", "pages.warc.gz", "--site", "shop.py", "--processes", "many"], "1 to 256"),
         (["--archive", "shop.py", "--site", "shop.py"], "only of a WARC"),
     ],

@@ -71,7 +71,7 @@ def test_a_crawl_a_check_and_a_try_name_the_line(tmp_path: Path, web: str) -> No
         f"{why} (2 pages, such as {web}/{err[0][-2]})"
     ]
     assert (
-        "gossamer: such pages are kept in .gossamer/shop/failed: gossamer check SITE.py --pages .gossamer/shop/failed"
+        "gossamer: these pages are stored in .gossamer/shop/failed: gossamer check SITE.py --pages .gossamer/shop/failed"
         in err
     )
     assert json.loads(err[-1])["errors"] == {"parse": 2}
@@ -198,7 +198,7 @@ def test_an_empty_field_says_what_to_do(tmp_path: Path, web: str) -> None:
     err = gossamer(tmp_path, "crawl", "shop.py", "-o", "out.jsonl", "--delay", "0")[2]
     assert "gossamer: shop: a: title: Expected `str`, got `null` (2 items)" in err
     assert (
-        "gossamer: `null`: nothing was found there: mend the selector, or annotate a field that may lack as `... | None`"
+        "gossamer: `null` means that nothing was found: repair the selector, or annotate an optional field as `... | None`"
         in err
     )
 
@@ -232,15 +232,15 @@ def test_an_export_names_the_files_it_wrote(tmp_path: Path, web: str) -> None:
 WORDS = [
     (
         ["http://a.example/"],
-        "gossamer: http://a.example/ is no command: to crawl it, gossamer crawl http://a.example/; see gossamer --help",
+        "gossamer: http://a.example/ is not a command: to crawl it, run gossamer crawl http://a.example/; see gossamer --help",
     ),
     (
         ["shop.py"],
-        "gossamer: shop.py is no command: to crawl it, gossamer crawl shop.py; see gossamer --help",
+        "gossamer: shop.py is not a command: to crawl it, run gossamer crawl shop.py; see gossamer --help",
     ),
     (
         ["--data", "x", "status"],
-        "gossamer: --data stands before a command: options follow it, as in gossamer crawl TARGET --data ...; see gossamer --help",
+        "gossamer: --data must follow a command, as in gossamer crawl TARGET --data ...; see gossamer --help",
     ),
     (["craw"], "gossamer: no command 'craw' (did you mean crawl?); see gossamer --help"),
 ]

@@ -1,33 +1,38 @@
-"""The command line: one file per group of commands, assembled by `commands`. It is thin, because the work is
-done in the packages below. Data goes to stdout, everything else to stderr. A command returns its exit code
-(docs/commands.md). Heavy modules are imported only when a command runs, so that `gossamer version` is
-quick."""
+"""The command line of gossamer. Each file holds one group of commands, and `commands` holds the command tree.
+The commands are thin, because the layers below do the work.
+
+Data goes to stdout and everything else to stderr. A command returns its exit code (docs/commands.md). Heavy
+modules are imported only when a command runs, so that `gossamer version` is quick.
+"""
 
 from __future__ import annotations
 
 
 def main() -> None:
-    """Runs the command `gossamer`."""
+    """Runs the `gossamer` command and exits with its exit code."""
     import contextlib
     import gc
     import sys
 
-    gc.disable()  # objects made by imports are not garbage; a crawl enables the collector again (`interpreter.settle_in`)
+    gc.disable()  # imported objects are not garbage; a crawl enables collection again (`interpreter.settle_in`)
 
     from gossamer.cli.printing import steady
 
     steady()
-    if sys.argv[1:] in (["version"], ["--version"]):  # scripts ask for it: quick, without the command tree
+    if sys.argv[1:] in (
+        ["version"],
+        ["--version"],
+    ):  # scripts ask for the version, so print it without the command tree
         from gossamer import __version__
 
         with contextlib.suppress(OSError):
             print(f"gossamer {__version__}", flush=True)
             return
-        sys.argv[1:] = ["version"]  # if it fails, the command tree reports why
+        sys.argv[1:] = ["version"]  # if printing fails, the command tree reports the error
     from gossamer.cli.commands import run
 
     try:
         code = run(sys.argv[1:])
     finally:
-        gc.freeze()  # otherwise the interpreter would look through everything in memory once more before it ends
+        gc.freeze()  # otherwise the interpreter would scan all objects of the crawl again at exit
     sys.exit(code)

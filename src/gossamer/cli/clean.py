@@ -1,4 +1,4 @@
-"""`gossamer clean`: removes what is old and no longer needed. The scheduler does the same every hour."""
+"""`gossamer clean`: removes old data that is no longer needed. The scheduler does the same every hour."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 OneCrawl = Annotated[str | None, Option("--crawl", metavar="CRAWL", help="Only this crawl (default: all).")]
 What = Annotated[list[str] | None, Option("--what", metavar="PART", help="Only this part; repeatable.")]
 Older = Annotated[
-    str | None, Option("--older", metavar="TIME", help="Of this age (12h, 30d), whatever the part.")
+    str | None, Option("--older", metavar="TIME", help="Use this age (12h, 30d) for every part.")
 ]
-DryRun = Annotated[bool, Option("--dry-run", help="Only say what would be removed.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Only show what would be removed.")]
 
 
 def clean(
@@ -30,8 +30,8 @@ def clean(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Remove what is old and of no use: ended crawls, their dead letters, leases, locks, logs. Never what may
-    still go on."""
+    """Remove old data that is no longer needed: ended crawls, their dead letters, leases, locks, logs. Data
+    of a crawl that may still continue is never removed."""
     import msgspec
 
     from gossamer.cli.printing import amount, put_json, put_table, remark
@@ -51,7 +51,9 @@ def clean(
         ("part", "would go" if dry_run else "gone", "size", ""), rows, right=("would go", "gone", "size")
     )
     if crawl is not None and not any(one.count for one in done):
-        remark(f"nothing of {crawl} was old enough, ended, and without a queue; see gossamer status {crawl}")
+        remark(
+            f"nothing of {crawl} can be removed: it must have ended, be old enough, and have no queue; see gossamer status {crawl}"
+        )
     return 0
 
 

@@ -1,4 +1,5 @@
-"""The command tree, and how errors end a command: one clear line on stderr and the right exit code."""
+"""The command tree, and the function that runs a command and turns errors into one line on stderr and an exit
+code."""
 
 from __future__ import annotations
 
@@ -81,23 +82,23 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "config": ("The settings: show, schema.", {"show": "config:show", "schema": "config:schema"}),
     "version": "config:version",
 }
-"""All commands, each with the function that runs it (`module:name` in this package). Only the module of the
-command that is called is imported."""
+"""Every command with the function that runs it, as `module:function` in this package. Only the module of the
+called command is imported. A group of commands is a pair of its help text and its own tree."""
 
 
 class CommandGroup(click.Group):
-    """A group of commands, each created when it is needed."""
+    """A group of commands. Each command is created only when it is looked up."""
 
     def __init__(self, name: str, about: str, tree: Mapping[str, str | tuple[str, dict[str, str]]]) -> None:
         super().__init__(name, help=about, no_args_is_help=True)
         self.tree = tree
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Returns the names in the order of the tree."""
+        """Returns the names of the commands, in the order of the tree."""
         return list(self.tree)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Returns the command of that name."""
+        """Returns the command or group with this name, or None."""
         found = self.tree.get(cmd_name)
         if found is None:
             return None
@@ -115,7 +116,7 @@ STOPPED, FORCED = 11, 13
 
 
 def run(words: list[str]) -> int:
-    """Runs one command and returns its exit code."""
+    """Runs one command and returns its exit code. `words` are the arguments of the program."""
     try:
         with app.make_context("gossamer", below_zero(texts(words))) as context:
             done = app.invoke(context)
@@ -134,7 +135,7 @@ def run(words: list[str]) -> int:
         return 2
     except click.ClickException as error:
         return say(usage(error), 2)
-    except Exception as error:  # noqa: BLE001 - the last door: nobody sees a traceback
+    except Exception as error:  # noqa: BLE001 - the last handler: users must not see a traceback
         if short := own_limit(error):
             said = str(short_of(short))
             return unless_printed(words, said, say(said, ResourceError.exit_code))
@@ -145,8 +146,8 @@ def run(words: list[str]) -> int:
 
 
 def unless_printed(words: list[str], reason: str, code: int) -> int:
-    """With `--json`, prints an object with the reason of the failure on stdout unless a result was printed
-    already. Returns the code."""
+    """With `--json`, prints a JSON object with the reason of the failure on stdout, unless an object was
+    printed already. Returns `code`."""
     from gossamer.cli import printing
     from gossamer.config.redaction import mask
 
@@ -161,34 +162,33 @@ def unless_printed(words: list[str], reason: str, code: int) -> int:
             printing.put_json(failed(name, reason))
         else:
             printing.put_json({"state": "failed", "reason": reason, "exit_code": code})
-    except (
-        OSError,
-        ImportError,
-    ):  # nobody reads stdout, or the disk is full; the exit code and the line on stderr say the same
+    except (OSError, ImportError):  # stdout is closed or the disk is full; stderr has the reason too
         return code
     return code
 
 
 def unheard() -> int:
-    """Ends the process quietly, because the reader of stdout has closed it."""
+    """Ends the output quietly after the reader of stdout closed the pipe. Returns exit code 0."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return 0
 
 
 def in_the_way(error: OSError) -> int:
-    """Reports an error of the machine, such as a full disk or missing permissions, and returns the exit code."""
+    """Reports a full disk or a file without access rights. Neither is a bug. Reports any other OSError as a
+    bug. Returns the exit code."""
     where = error.filename or "the standard output"
     if error.errno in FULL:
         return say(
             f"no space left for {where}: free some, then run the same command again", DiskFull.exit_code
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and error.filename:
-        return say(f"{where}: {error.strerror}: give yourself the right to use it, or choose another", 4)
+        return say(f"{where}: {error.strerror}: change its permissions, or choose another path", 4)
     return bug(error)
 
 
 def below_zero(words: list[str]) -> list[str]:
-    """Protects negative numbers, as in `priority CRAWL -2`, from being read as options."""
+    """Moves a negative number behind a `--`, so that `priority CRAWL -2` does not read the number as an
+    option."""
     number = next((word for word in words[2:] if re.fullmatch(r"-\d+", word)), None)
     if words[:1] != ["priority"] or number is None:
         return words
@@ -198,7 +198,7 @@ def below_zero(words: list[str]) -> list[str]:
 
 
 def say(line: str, code: int) -> int:
-    """Prints one line on stderr and returns the code."""
+    """Prints one line on stderr, with secrets masked. Returns `code`."""
     from gossamer.config.redaction import mask
 
     print(f"gossamer: {mask(' '.join(line.split()))}", file=sys.stderr)
@@ -206,7 +206,7 @@ def say(line: str, code: int) -> int:
 
 
 def usage(error: Any) -> str:
-    """Returns what is wrong with the command line, with the most similar valid words."""
+    """Returns the message for a usage error of click. It names the nearest valid option or command."""
     message = str(error.format_message()).rstrip(".")
     context = getattr(error, "ctx", None)
     command = getattr(context, "command", None)
@@ -218,11 +218,13 @@ def usage(error: Any) -> str:
             name for option in getattr(command, "params", ()) for name in option.opts if name.startswith("--")
         ]
         if path == "gossamer":
-            return f"{word} stands before a command: options follow it, as in gossamer crawl TARGET {word} ...; see gossamer --help"
+            return (
+                f"{word} must follow a command, as in gossamer crawl TARGET {word} ...; see gossamer --help"
+            )
         return f"{path} has no option {word}{nearest(word, known)}; see {path} --help"
     if "No such command" in message:
         if path == "gossamer" and (any(sign in word for sign in "./:") or Path(word).exists()):
-            return f"{word} is no command: to crawl it, gossamer crawl {word}; see gossamer --help"
+            return f"{word} is not a command: to crawl it, run gossamer crawl {word}; see gossamer --help"
         return f"no command {word!r}{nearest(word, getattr(command, 'tree', {}))}; see {path} --help"
     if missing := re.match(r"Missing argument '?(\S+?)(?:\.\.\.)?'?$", message):
         return f"no {missing[1].strip('[]')} given; see {path} --help"
@@ -230,7 +232,8 @@ def usage(error: Any) -> str:
 
 
 def bug(error: Exception) -> int:
-    """Reports an unexpected exception: the traceback goes to a file, and one line to the user."""
+    """Writes the traceback of an unexpected error to a file, and prints one line for the user. Returns exit
+    code 1."""
     import tempfile
     import traceback
 

@@ -1,4 +1,4 @@
-"""`gossamer config show`, `config schema`, and `version`."""
+"""The commands `gossamer config show`, `gossamer config schema` and `gossamer version`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 from gossamer.cli.options import Data, Json, Option, Setting, StoreUrl, read_settings
 
-Folder = Annotated[str, Option("--folder", metavar="DIR", help="Where gossamer.toml lies (default: here).")]
+Folder = Annotated[str, Option("--folder", metavar="DIR", help="Folder of gossamer.toml (default: here).")]
 
 
 def show(
@@ -29,7 +29,7 @@ def show(
 
 
 def plain(value: object) -> str:
-    """Returns a value in the form in which it would be written."""
+    """Formats the value of a setting for a table. None and an empty list become a dash."""
     if isinstance(value, list | tuple):
         return ", ".join(map(plain, value)) or "-"
     if isinstance(value, float) and value.is_integer():

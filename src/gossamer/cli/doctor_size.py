@@ -1,5 +1,5 @@
-"""`gossamer doctor --size`: what a crawl needs, computed from measured figures. docs/scale.md says where each
-was measured."""
+"""`gossamer doctor --size`: estimates the resources of a crawl from measured figures. docs/scale.md has the
+source of each figure."""
 
 from __future__ import annotations
 
@@ -19,82 +19,83 @@ if TYPE_CHECKING:
     from gossamer.config.settings import Settings
 
 WORKER_CPU = 0.85e-3
-"""CPU seconds of a worker per page, including link extraction and writing rows."""
+"""CPU seconds of a worker per page, including finding links, storing URLs and writing rows."""
 STORE_CPU = 0.16e-3
-"""CPU seconds of a store per page."""
+"""CPU seconds of the store per page."""
 SEEN = {"default": 4.7, "exact": 9.3, "bloom": 3.0}
-"""Bytes of the store's memory per known URL, just after the seen-set grew."""
+"""Bytes of store memory per known URL, just after the seen set grew, by kind of seen set."""
 PENDING = 64.0
-"""Bytes of the store's memory per waiting URL, without its path and its referrer's path."""
+"""Bytes of store memory per waiting URL, without its path and its referrer's path."""
 PATHS = 84.0
-"""Bytes of those two paths."""
+"""Bytes of store memory for the path and the referrer's path of a waiting URL."""
 HOST = 520.0
-"""Bytes per host: its state, the head of its queue, its place in the ready heap."""
+"""Bytes of store memory per host, for its state, the head of its queue and its entry in the ready heap."""
 COLD = 220.0
-"""Bytes on disk per URL in the cold store."""
+"""Bytes of disk per URL in the cold store."""
 HEADROOM = 2.0
-"""The memory of a store divided by the size of its data. The store needs room to rewrite its file while it
-works."""
+"""Ratio of the store's memory to its data. The store rewrites its file while it works and needs memory for
+that."""
 WORKER_MEMORY = 150 << 20
 MOST = 10**15
-"""The largest number that is accepted for hosts, URLs and other counts."""
+"""Maximum number of hosts, URLs, or other counted things that the options accept."""
 
 
 class PlannedLoad(NamedTuple):
-    """The crawl to be sized. Times in seconds."""
+    """The crawl whose resources are estimated. Times are in seconds."""
 
     hosts: int
     urls: int
     delay: float = 1.0
-    """Seconds between the starts of two requests to one host. 0: the next request begins when one ends."""
+    """Time between the starts of two requests to one host. With 0, a request starts when the previous one
+    ends."""
     per_host: int = 1
     seconds: float = 0.5
-    """Seconds that a response takes."""
+    """Time until a response has arrived."""
     concurrency: int = 64
     workers: int | None = None
-    """Number of worker processes, if it is given."""
+    """Number of worker processes. None means as many as are useful."""
     pending: int | None = None
-    """Number of URLs that wait at the same time. None: half of all."""
+    """Number of URLs that wait at the same time. None means half of all URLs."""
     within: float | None = None
-    """Seconds in which the crawl has to finish."""
+    """Time in which the crawl must be done, or None."""
     seen: str = "default"
     hot: int = 512
-    """URLs per host in the store's memory. 0: all."""
+    """Number of waiting URLs per host in the store's memory. 0 means all of them."""
 
 
 class Machine(NamedTuple):
-    """The resources of this machine."""
+    """The CPU cores and the memory (in bytes) of this machine."""
 
     cores: int
     memory: int
 
 
 class Size(NamedTuple):
-    """What the crawl needs. Rates in pages per second, sizes in bytes, times in seconds."""
+    """The estimated resources. Rates are in pages per second, sizes in bytes, times in seconds."""
 
     by_politeness: float
     by_worker: float
     """Rate of one worker process."""
     by_store: float
-    """Rate of one store."""
+    """Rate of one store server."""
     rate: float
     bound: str
-    """What limits the rate: politeness, workers or store."""
+    """The limit that determines `rate`: politeness, workers or store."""
     duration: float
     workers: int
-    """Worker processes needed for the rate that politeness allows, or to finish `within`."""
+    """Number of worker processes that keep up with politeness, or with `within`."""
     store_memory: int
     """Memory to give to the store, including headroom."""
     cold: int
-    """Bytes on disk."""
+    """Disk space for the cold store."""
     stores: int
-    """Number of store servers, none of which does more than its processor can."""
+    """Number of store servers. With this number, no server exceeds its CPU."""
     one_machine: bool
     why: str
 
 
 def size(load: PlannedLoad, machine: Machine) -> Size:
-    """Computes the size.
+    """Estimates the resources that a load needs on a machine.
 
     >>> size(PlannedLoad(hosts=10, urls=36_000, delay=1.0), Machine(2, 8 << 30)).duration
     3600.0
@@ -118,11 +119,11 @@ def size(load: PlannedLoad, machine: Machine) -> Size:
     need = memory + have * WORKER_MEMORY
     late = load.within is not None and load.urls / polite > load.within
     why = (
-        f"at this delay they take {span(load.urls / polite)} whatever there is: more hosts at once, or a shorter delay"
+        f"at this delay they take {span(load.urls / polite)} on any machine: crawl more hosts at once, or use a shorter delay"
         if late
-        else f"it wants {need / 2**30:.1f} GiB of memory, this machine has {machine.memory / 2**30:.1f}"
+        else f"it needs {need / 2**30:.1f} GiB of memory, this machine has {machine.memory / 2**30:.1f}"
         if need > machine.memory
-        else f"{wanted:.0f} pages/s want {cores:.1f} cores, this machine has {machine.cores}"
+        else f"{wanted:.0f} pages/s need {cores:.1f} cores, this machine has {machine.cores}"
         if cores > machine.cores
         else f"{cores:.2f} of {machine.cores} cores, {need / 2**30:.1f} of {machine.memory / 2**30:.1f} GiB"
     )
@@ -144,7 +145,7 @@ def size(load: PlannedLoad, machine: Machine) -> Size:
 
 
 def tell(settings: Settings, crawl: str | None, given: dict[str, Any], as_json: bool) -> int:
-    """Prints what the described crawl needs, and returns exit code 0."""
+    """Prints the resources that the described crawl needs. Returns exit code 0."""
     from gossamer.cli.printing import put_json, put_table
 
     like = asyncio.run(measured(settings, crawl)) if crawl is not None else {}
@@ -159,7 +160,8 @@ def tell(settings: Settings, crawl: str | None, given: dict[str, Any], as_json: 
 
 
 def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> PlannedLoad:
-    """Returns the load from measured values, overridden by the given ones. Raises UsageError."""
+    """Combines the measured figures of a crawl with the given options. The options take precedence. Raises
+    UsageError."""
     from gossamer.frontier.cold import HOT, parts
 
     values = {**like, **{name: value for name, value in given.items() if value is not None}}
@@ -176,14 +178,14 @@ def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> 
     if high := [name for name in ("hosts", "urls", "per_host", "workers") if (values.get(name) or 0) > MOST]:
         raise UsageError(f"--{high[0].replace('_', '-')} is at most {MOST}")
     if values.get("within") == 0:
-        raise UsageError("--within 0: nothing is done in no time: leave it out, or give a time such as 12h")
+        raise UsageError("--within 0 is not possible: leave it out, or give a time such as 12h")
     off = settings.cold == "off" or (settings.cold is None and settings.store is not None)
     hot = 0 if off else parts(settings.cold or "sqlite:")[1] if settings.cold else HOT
     return PlannedLoad(**{"concurrency": settings.concurrency, "seen": settings.seen, "hot": hot, **values})
 
 
 def lines(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
-    """Returns the lines of text output."""
+    """Returns the estimate as labeled rows of a table."""
     from gossamer.cli.printing import amount
 
     delay = f"{load.delay:g} s apart" if load.delay else f"answers in {load.seconds:g} s"
@@ -203,7 +205,8 @@ def lines(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
 
 
 async def measured(settings: Settings, crawl: str) -> dict[str, Any]:
-    """Returns the hosts, URLs, delay and response times that were measured in a crawl so far."""
+    """Returns the figures measured in a crawl so far: hosts, URLs, pending URLs, mean delay and mean response
+    time."""
     from gossamer.cli.options import opened
     from gossamer.frontier.stats import Census
 
@@ -223,7 +226,7 @@ async def measured(settings: Settings, crawl: str) -> dict[str, Any]:
 
 
 def _answers(path: Path) -> list[float]:
-    """Returns the seconds of the last requests in an attempts log."""
+    """Returns the durations of the last requests in an attempts log, in seconds."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - (1 << 18)))
@@ -232,13 +235,13 @@ def _answers(path: Path) -> list[float]:
         return []
     found = []
     for line in last:
-        with contextlib.suppress(msgspec.MsgspecError):  # the line may just be being written
+        with contextlib.suppress(msgspec.MsgspecError):  # this line may be incomplete while a crawl writes it
             found.append(msgspec.json.decode(line, type=MeasuredAttempt).seconds)
     return [seconds for seconds in found if seconds]
 
 
 class MeasuredAttempt(msgspec.Struct):
-    """The fields of an attempt that are needed here."""
+    """The fields of an attempt that the estimate needs."""
 
     seconds: float | None = None
 

@@ -1,5 +1,8 @@
-"""`gossamer explain URL`: the verdict of every filter with the rule that decided, where the URL is now, and
-what happened to it. Also why its host may not be requested yet."""
+"""`gossamer explain URL`: reports every gate's verdict on the URL with the rule that decided, where the URL
+is now, and its history.
+
+Gates are the checks that a URL passes before it is fetched, such as scope, robots.txt and the host's budget.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +26,17 @@ if TYPE_CHECKING:
     from gossamer.store.store import Store
 
 OPEN = ("pass", "wait", "unknown", "known", "duplicate")
-"""Verdicts that do not exclude a URL."""
+"""Verdicts that do not keep a URL out of the crawl."""
 
 PARKED = {
-    True: "over its host's page budget; taken back when more domains link to the host",
-    False: "its host had its bytes or its time; taken back by a run with a larger --host-bytes or --host-time",
+    True: "over its host's page budget; requeued when more domains link to the host",
+    False: "its host reached its byte or time limit; requeued by a run with a larger --host-bytes or --host-time",
 }
-"""Reasons for a parked URL, by whether its host is over a page budget."""
+"""Reasons why a URL is parked, keyed by whether its host exceeds a page budget."""
 
 
 class GateVerdict(NamedTuple):
-    """The verdict of one gate. `verdict`: pass, wait, a skip reason, or unknown. `rule`: what decided."""
+    """The verdict of one gate. `verdict` is one of `OPEN` or a skip reason. `rule` is the rule that decided."""
 
     gate: str
     verdict: str
@@ -43,7 +46,7 @@ class GateVerdict(NamedTuple):
 def conclusion(
     place: UrlState, gates: list[GateVerdict], attempts: list[dict[str, Any]], skipped: dict[str, int]
 ) -> tuple[str, str]:
-    """Returns where a URL is, in one or two words, and why."""
+    """Returns where the URL is, in one or two words, and the reason."""
     from gossamer.cli.printing import duration
 
     barred = next((gate for gate in gates if gate.verdict not in OPEN), None)
@@ -63,7 +66,10 @@ def conclusion(
     }
     if place.state in told:
         if place.state == "pending" and barred is not None:
-            return "pending", f"{told['pending']}; its turn will end it as {barred.verdict}: {barred.rule}"
+            return (
+                "pending",
+                f"{told['pending']}; when its turn comes, it is skipped ({barred.verdict}): {barred.rule}",
+            )
         return place.state, told[place.state] + (f"; {held}" if held else "")
     if place.state == "done":
         last = attempts[-1] if attempts else {}
@@ -73,35 +79,35 @@ def conclusion(
         if barred is not None:
             return f"done (skipped: {barred.verdict})", barred.rule
         if last:
-            return f"done (skipped: {last.get('error')})", f"its answer decided so: {_said(last)}"
-        return "done", "it was settled; the attempts log has no line of it any more"
-    if attempts:  # it was requested, but has no page
-        said = f"it was asked for as a file of an item, or before a --fresh: {_said(attempts[-1])}"
+            return f"done (skipped: {last.get('error')})", f"because of its response: {_said(last)}"
+        return "done", "it was settled; the attempts log has no line about it any more"
+    if attempts:  # requested, but never queued as a page
+        said = f"it was requested as a file of an item, or before a --fresh: {_said(attempts[-1])}"
         return f"no page ({attempts[-1].get('outcome')})", said
     if barred is not None:
         return f"skipped ({barred.verdict})", f"{barred.gate}: {barred.rule}"
     maybe = ", ".join(f"{word} {skipped[word]}" for word in ("nofollow", "depth", "trap") if word in skipped)
-    return "unknown", "no fetched page led to it" + (
-        f"; links skipped so far that it may be among: {maybe}" if maybe else ""
+    return "unknown", "no fetched page links to it" + (
+        f"; it may be among the links skipped so far: {maybe}" if maybe else ""
     )
 
 
 def _said(attempt: dict[str, Any]) -> str:
-    """Returns the status and error of a request."""
+    """Formats the status and the error of an attempt."""
     said = f"status {attempt['status']}" if attempt.get("status") else ""
     error = f"error {attempt['error']}" if attempt.get("error") else ""
     return ", ".join(filter(None, (said, error))) or "see the attempts"
 
 
 async def turn(store: Store, name: str, view: HostView) -> list[GateVerdict]:
-    """Returns whether the host's next request may start now, and what it waits for."""
+    """Returns the gates that decide whether the host's next request may start now."""
     from gossamer.state.lane_stats import heap
 
     return gates(view, await heap(store, name, view.host))
 
 
 def gates(view: HostView, waits: HeapLine | None) -> list[GateVerdict]:
-    """Does the same for values that were read already."""
+    """Computes the verdicts of `turn`. `waits` is the heap in which the host waits, or None."""
     from gossamer.cli.hosts import breaker
     from gossamer.cli.printing import duration
     from gossamer.politeness.breaker import Breaker
@@ -124,7 +130,8 @@ def gates(view: HostView, waits: HeapLine | None) -> list[GateVerdict]:
 
 
 def answered(attempts: list[dict[str, Any]]) -> list[GateVerdict]:
-    """Returns why the last response was refused. Only a response shows its content type."""
+    """Returns why the last response was skipped, or no verdict. The content type and the redirect target of a
+    URL are known only after its response."""
     from gossamer.collectors.http.transfer import ACCEPT
 
     last = attempts[-1] if attempts else {}
@@ -132,10 +139,14 @@ def answered(attempts: list[dict[str, Any]]) -> list[GateVerdict]:
         return []
     if last.get("error") == "content-type":
         return [
-            GateVerdict("content type", "content-type", f"its answer's is not one of {', '.join(ACCEPT)}")
+            GateVerdict(
+                "content type",
+                "content-type",
+                f"the content type of its response is not one of {', '.join(ACCEPT)}",
+            )
         ]
     if last.get("error") == "filter" and 300 <= (last.get("status") or 0) < 400:
-        return [GateVerdict("redirect", "filter", "its answer redirects to what is no http(s) URL")]
+        return [GateVerdict("redirect", "filter", "its response redirects to a URL that is not http(s)")]
     return []
 
 
@@ -145,7 +156,7 @@ Meant = Annotated[
     Option("--crawl", metavar="CRAWL", help="Its name (default: the last begun that met the host)."),
 ]
 Depth = Annotated[
-    int | None, Option("--depth", metavar="N", help="As if met so many links away from a seed.", least=0)
+    int | None, Option("--depth", metavar="N", help="Assume this distance from a seed, in links.", least=0)
 ]
 From = Annotated[
     str | None, Option("--from", metavar="URL", help="A page with a link to it, fetched to see it.")
@@ -167,7 +178,7 @@ def explain(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Every gate's verdict on a URL and the rule that decided; where it is now and what happened to it."""
+    """Show every check's verdict on a URL with the rule that decided, where the URL is now, and its history."""
     from gossamer.cli.printing import put_json, put_table
 
     told = asyncio.run(tell(read_settings(data, store, setting), crawl, url, depth, page))
@@ -196,13 +207,14 @@ def explain(
 async def tell(
     settings: Settings, crawl: str | None, text: str, depth: int | None, page: str | None = None
 ) -> dict[str, Any]:
-    """Returns all that is known about a URL, as plain values."""
+    """Returns everything that is known about a URL, as plain values. Raises UsageError if the text is not a
+    URL."""
     from gossamer import url as urls
     from gossamer.frontier.crawls import Crawls
 
     found = urls.parse(text.strip() if SCHEME.match(text.strip()) else f"https://{text.strip()}")
     if found is None:
-        raise UsageError(f"{text!r} is no URL; write it as https://example.com/page")
+        raise UsageError(f"{text!r} is not a URL; write it as https://example.com/page")
     async with opened(settings) as store:
         name = await _meant(store, crawl, found)
         if found.startswith(urls.WEB):
@@ -222,7 +234,8 @@ async def tell(
 
 
 async def _meant(store: Store, crawl: str | None, url: str) -> str:
-    """Returns the crawl that was named, otherwise the newest of those that know the URL's host."""
+    """Returns the name of the crawl to report on. It is the given crawl, otherwise the one that started last
+    among the crawls that met the URL's host."""
     from gossamer import url as urls
     from gossamer.frontier.stats import Census
 
@@ -236,7 +249,7 @@ async def _meant(store: Store, crawl: str | None, url: str) -> str:
 
 
 class Teller:
-    """Asks each gate of one crawl about a URL."""
+    """Collects the verdicts of one crawl's gates on a URL."""
 
     def __init__(self, store: Store, settings: Settings, name: str) -> None:
         from gossamer.frontier.stats import Census
@@ -247,7 +260,8 @@ class Teller:
         self._sites: list[LoadedSite] = []
 
     async def tell(self, typed: str, depth: int | None, page: str | None) -> dict[str, Any]:
-        """Returns the verdicts of the gates, the URL's place and its attempts."""
+        """Returns the verdicts of the gates, the place and the attempts of a URL. `depth` is its distance
+        from a seed. `page` is a page that links to the URL."""
         import msgspec
 
         from gossamer import url as urls
@@ -298,7 +312,7 @@ class Teller:
         }
 
     async def _filters(self, record: Record, url: str, depth: int | None) -> list[GateVerdict]:
-        """Returns the verdicts of the pure filters, in the order in which `add` applies them."""
+        """Returns the verdicts of the pure filters, which `add` applies to new URLs."""
         from gossamer.app.job import Job
         from gossamer.app.seeding import prepare
         from gossamer.app.wiring import scope
@@ -325,8 +339,7 @@ class Teller:
         return gates
 
     async def _link(self, page: str, key: str, canonical: Callable[[str], str]) -> list[GateVerdict]:
-        """Returns the verdict of the page that links to the URL: nofollow, for the link or for all links of
-        the page."""
+        """Fetches a page that links to the URL and checks whether the page or the link has nofollow."""
         from gossamer.app.dry_run import try_one
         from gossamer.app.job import Job
         from gossamer.parsing.html import directives
@@ -334,18 +347,18 @@ class Teller:
 
         trial = await try_one(Job(targets=[], settings=self.settings), page)
         if trial.page is None:
-            return [GateVerdict("link", "unknown", f"{page} did not come: {', '.join(trial.dead)}")]
+            return [GateVerdict("link", "unknown", f"{page} could not be fetched: {', '.join(trial.dead)}")]
         got = trial.page
         if "nofollow" in directives(*(value for name, value in got.headers if name == "x-robots-tag")):
-            return [GateVerdict("link", "nofollow", f"X-Robots-Tag of {got.url} says nofollow")]
+            return [GateVerdict("link", "nofollow", f"X-Robots-Tag of {got.url} has nofollow")]
         for link in links(got.body, got.url, got.content_type):
             if link.url.startswith("http") and canonical(link.url) == key:
-                rule = ("says nofollow" if link.nofollow else link.kind) + f" on {got.url}"
+                rule = ("has nofollow" if link.nofollow else link.kind) + f" on {got.url}"
                 return [GateVerdict("link", "nofollow" if link.nofollow else "pass", rule)]
         return [GateVerdict("link", "unknown", f"{got.url} has no link to it")]
 
     async def _address(self, url: str) -> GateVerdict:
-        """Returns the verdict of the egress guard on the host's addresses."""
+        """Returns the verdict that the egress guard would give on the host's addresses now."""
         from gossamer.egress.resolver import Refused, Resolver
         from gossamer.model.request import split
 
@@ -371,7 +384,7 @@ class Teller:
                 "seen before", "duplicate", f"met first as {first}; both have one canonical form"
             )
         return GateVerdict(
-            "seen before", "known", "it was taken in; further links to it are counted as duplicate"
+            "seen before", "known", "it was accepted; further links to it are counted as duplicate"
         )
 
     async def _budget(self, url: str, place: UrlState) -> GateVerdict:
@@ -404,7 +417,7 @@ class Teller:
         return GateVerdict("budget", "pass", f"{held.accepted} pages taken of {cap}")
 
     def _of_a_host(self) -> str:
-        """Returns the per-host limits as text."""
+        """Formats the byte and time limits per host."""
         from gossamer.cli.printing import amount, duration
 
         most, longest = self.settings.host_bytes, self.settings.host_time
@@ -413,7 +426,7 @@ class Teller:
         return ", ".join(said)
 
     async def _session(self, url: str) -> list[GateVerdict]:
-        """Returns the state of the log-in that the URL's site needs, if it needs one."""
+        """Returns the log-in state of the URL's site, if the site has a session."""
         from gossamer.cli.sessions import line, told
         from gossamer.model.request import split
         from gossamer.sites import host_rules
@@ -437,7 +450,8 @@ class Teller:
         return [GateVerdict("session", level, "; ".join(map(line, known)) or "nobody has logged in yet")]
 
     async def _robots(self, url: str, user_agent: str) -> GateVerdict:
-        """Returns the verdict of the stored robots.txt: the line that decides, with its number."""
+        """Returns the verdict of the robots.txt that the frontier stores. The rule is the line that decided,
+        with its number."""
         from gossamer.frontier.verbs import Frontier
         from gossamer.model.request import split
         from gossamer.politeness import robots_access
@@ -445,7 +459,7 @@ class Teller:
         from gossamer.store.keys import bucket_of
 
         if self.settings.ignore_robots:
-            return GateVerdict("robots.txt", "pass", "not asked: --ignore-robots")
+            return GateVerdict("robots.txt", "pass", "ignored: --ignore-robots")
         scheme, host, _ = split(url)
         if not host_rules.needs(self._sites, host).robots:
             return GateVerdict("robots.txt", "pass", f"not obeyed: {self._lawless(host)} says robots=False")
@@ -469,10 +483,10 @@ class Teller:
             )
         robots = robots_access.rules(kept)
         agent = (user_agent or self.settings.agent).partition("/")[0].strip()
-        line = robots.rule(agent, url) or f"no line speaks of it for {agent}"
+        line = robots.rule(agent, url) or f"no line matches it for {agent}"
         return GateVerdict("robots.txt", "pass" if robots.allows(agent, url) else "robots", line)
 
     def _lawless(self, host: str) -> str:
-        """The sites of a host that do not obey its robots.txt."""
+        """Formats the names of the sites on a host that ignore its robots.txt."""
         own = [one for one in self._sites if not one.site.robots and (one.default or one.site.claims(host))]
         return "site " + ", ".join(one.name for one in own)

@@ -1,4 +1,4 @@
-"""Reads the attempts log backwards, to find the last lines about a URL or a host."""
+"""Reads the attempts log backwards, to find the last attempts of one URL or host."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gossamer.config.settings import Settings
 
 MOST = 256 << 20
-"""The number of bytes at the end of the log that are searched."""
+"""Maximum number of bytes to search, from the end of the log."""
 STEP = 1 << 20
 MAX_LOG_LINES = 200_000
 
@@ -22,7 +22,7 @@ MAX_LOG_LINES = 200_000
 def last_attempts(
     settings: Settings, name: str, key: str, canonical: Callable[[str], str | None], limit: int
 ) -> list[dict[str, Any]]:
-    """Returns the last requests for the URL with this canonical form, the oldest first."""
+    """Returns the last `limit` attempts of the URL with canonical form `key`, oldest first."""
     from gossamer.config.redaction import mask
 
     found: list[dict[str, Any]] = []
@@ -44,8 +44,8 @@ def last_attempts(
 
 
 def last_blocks(settings: Settings, name: str, host: str, limit: int) -> list[dict[str, Any]]:
-    """Returns the last requests to a host in a crawl that met a block, the latest first. At most LINES lines
-    of the log are searched."""
+    """Returns the last `limit` attempts of a crawl that a host blocked, latest first. Only the last
+    `MAX_LOG_LINES` lines of the log are searched."""
     found: list[dict[str, Any]] = []
     sign, decode = f'"host":"{host}"'.encode(), msgspec.json.Decoder(dict[str, Any]).decode
     for line in islice(backwards(Path(settings.data) / name / "attempts.jsonl"), MAX_LOG_LINES):
@@ -58,7 +58,7 @@ def last_blocks(settings: Settings, name: str, host: str, limit: int) -> list[di
 
 
 def backwards(path: Path) -> Iterator[bytes]:
-    """Yields the lines of a file, the last one first. Yields nothing if there is no file."""
+    """Yields the lines of a file, last line first. Yields nothing if the file does not exist."""
     try:
         file = path.open("rb")
     except OSError:

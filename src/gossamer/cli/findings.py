@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 
 class Finding(NamedTuple):
-    """The result of one check. `level`: ok, warn (it works with limits), bad."""
+    """The result of one check. `level` is ok, warn (it works with limitations) or bad."""
 
     what: str
     level: str
     found: str
     advice: str = ""
     code: int = 4
-    """The exit code if the level is bad."""
+    """Exit code if the level is bad."""

@@ -1,4 +1,4 @@
-"""`gossamer weight`, and `workers list`, `drain` and `stop`: commands for a whole fleet."""
+"""`gossamer weight` and `gossamer workers list`, `drain` and `stop`: commands for the fleet as a whole."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Worker = Annotated[str, Argument(metavar="WORKER", help="Its name, or all.")]
 
 def weight(
     crawl: Crawl,
-    n: Annotated[int, Argument(metavar="N", help="Its share, against the other crawls' (1 to 1000).")],
+    n: Annotated[int, Argument(metavar="N", help="Its share, relative to other crawls (1 to 1000).")],
     store: StoreUrl = None,
     setting: Setting = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Change a crawl's share of the fleet while it runs."""
+    """Change a crawl's share of the fleet while the crawl runs."""
     if not 1 <= n <= 1000:
         raise UsageError(f"a weight lies between 1 and 1000, not {n}")
     return asyncio.run(_weight(read_settings(None, store, setting), crawl, n, as_json, quiet))
@@ -41,7 +41,7 @@ async def _weight(settings: Settings, name: str, n: int, as_json: bool, quiet: b
 
 
 def listed(store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
-    """The workers: where they run, what they serve, what they lack."""
+    """List the workers: where they run, what they serve, and the crawls on which they do not work."""
     return asyncio.run(_listed(read_settings(None, store, setting), as_json))
 
 
@@ -107,21 +107,21 @@ async def _listed(settings: Settings, as_json: bool) -> int:
         for (name, crawl, site), why in sorted(refused.items()):
             print(f"{name} does no work for {f'site {site} of ' if site else ''}{crawl}: {why}")
     else:
-        remark("no worker has come yet: start one with gossamer worker")
+        remark("no worker has started yet: start one with gossamer worker")
     if count:
         remark(of_malformed(count, newest))
     return 0
 
 
 def since(moment: float, now: float) -> str:
-    """Returns how long ago a time was, as text. `?` stands for the time of a record that could not be read."""
+    """Formats how long ago a time was. 0 becomes '-', because the record of the worker could not be read."""
     from gossamer.cli.printing import duration
 
     return duration(now - moment if moment else None)
 
 
 def told(merit: dict[str, Any]) -> str:
-    """Returns a worker's score as text, or `out: reason` if the worker takes no claims because of its score."""
+    """Formats a worker's score. `out: REASON` means that the worker stopped claiming because of its score."""
     if merit["out"]:
         return f"out: {merit['out']}"
     return "-" if merit["score"] is None else f"{merit['score']:.2f}"
@@ -134,7 +134,7 @@ def drain(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Let a worker end what it does, and begin nothing more; it stays until it is stopped."""
+    """Let a worker finish its claims and start nothing new. It stays until it is stopped."""
     return asyncio.run(_order(read_settings(None, store, setting), worker, "drain", as_json, quiet))
 
 
@@ -145,7 +145,7 @@ def stop(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Stop a worker gracefully: within 10 s, nothing left under lease."""
+    """Stop a worker gracefully within 10 s. It keeps no leases."""
     return asyncio.run(_order(read_settings(None, store, setting), worker, "stop", as_json, quiet))
 
 
@@ -155,5 +155,5 @@ async def _order(settings: Settings, name: str, what: str, as_json: bool, quiet:
 
     async with opened(settings) as store:
         told = await Crew(store).order(name, what)
-    tell(f"told to {what}: {', '.join(told)}", as_json, quiet, order=what, workers=told)
+    tell(f"ordered to {what}: {', '.join(told)}", as_json, quiet, order=what, workers=told)
     return 0

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def say(facts: dict[str, Any], said: str, as_json: bool) -> int:
-    """Prints what was changed, as text or as JSON. Returns the exit code."""
+    """Prints a change to a host, as JSON or as a line of text. Returns exit code 0."""
     from gossamer.cli.printing import put_json
 
     if as_json:

@@ -1,4 +1,4 @@
-"""`gossamer host`: shows the state of one host, and changes it while crawls run."""
+"""`gossamer host`: shows the state of one host, and changes how crawls treat it while they run."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ For = Annotated[
     str | None, Option("--for", metavar="TIME", help="Only for 90s, 5m, 2h (default: until resumed).")
 ]
 Delay = Annotated[
-    str, Argument(metavar="SECONDS", help="Seconds from start to start, or auto: learned as usual.")
+    str, Argument(metavar="SECONDS", help="Seconds between request starts, or auto: learned as usual.")
 ]
 AtOnce = Annotated[
-    int | None, Option("--per-host", metavar="N", help="Requests at once; 0: as the crawl has it.")
+    int | None, Option("--per-host", metavar="N", help="Concurrent requests; 0: the crawl's setting.")
 ]
 
 LAST = 3
-"""The number of last blocks that are shown of each crawl."""
+"""Number of recent blocks to show per crawl."""
 
 
 def show(
     host: Host, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
-    """The host's state, robots.txt, pace, and what each crawl holds of it."""
+    """Show the host's state, robots.txt and pace, and what each crawl has queued for it."""
     return asyncio.run(_show(read_settings(data, store, setting), authority(host), as_json))
 
 
@@ -54,7 +54,7 @@ def pause(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """No request to the host, in any crawl; what is under way ends."""
+    """Pause requests to the host in all crawls. Requests in flight finish."""
     from gossamer.config.value_parsers import span
     from gossamer.frontier.operator import FOR_EVER
 
@@ -73,7 +73,7 @@ def pause(
 def resume(
     host: Host, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
-    """End a pause."""
+    """End the pause of a host."""
     settings, name = read_settings(data, store, setting), authority(host)
     asyncio.run(_do(settings, name, "resume"))
     return say({"host": name, "paused": False}, "goes on", as_json)
@@ -88,7 +88,7 @@ def rate(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Fix the delay of a host, or of all that a site file names, in any crawl; a Crawl-delay stays the floor."""
+    """Fix the delay of a host, or of all hosts of a site file, in all crawls. Crawl-delay stays the minimum."""
     from gossamer.config.value_parsers import seconds
 
     try:
@@ -96,14 +96,14 @@ def rate(
     except ValueError as error:
         raise UsageError(f"{delay!r}: {error}, or auto") from None
     if per_host is not None and not 0 <= per_host <= 1000:
-        raise UsageError("--per-host lies between 0 and 1000")
+        raise UsageError("--per-host must be between 0 and 1000")
     settings, names = read_settings(data, store, setting), hosts_of(host)
     kept = asyncio.run(_rate(settings, names, fixed, per_host))
     said = "delay as learned" if fixed is None else f"{fixed:g} s from start to start"
     if per_host is not None:
         said += f", {per_host or 'as usual'} at once"
     elif kept is not None:
-        said += f", {kept} at once as was fixed before; --per-host 0 ends that"
+        said += f", {kept} at once, as fixed before; --per-host 0 ends that"
     return say({"host": ", ".join(names), "delay": fixed, "per_host": per_host}, said, as_json)
 
 
@@ -133,7 +133,7 @@ async def _show(settings: Settings, host: str, as_json: bool) -> int:
             }
         )
     else:
-        said = [("proxies", f"{cool} cool down here, {blocked} were blocked of late")] if blocked else []
+        said = [("proxies", f"{cool} cool down here, {blocked} were blocked recently")] if blocked else []
         put_table(
             (),
             [
@@ -148,8 +148,8 @@ async def _show(settings: Settings, host: str, as_json: bool) -> int:
 
 
 def blocks(settings: Settings, view: HostView) -> list[dict[str, Any]]:
-    """Returns the last blocks of a host from the attempts logs in the data folder, the latest of each crawl
-    first."""
+    """Returns the last blocks by the host from the attempts logs in the data folder. The blocks of each crawl
+    are sorted latest first."""
     from gossamer.cli.explain_history import last_blocks
 
     found = [line for held in view.crawls for line in last_blocks(settings, held.crawl, view.host, LAST)]
@@ -157,7 +157,7 @@ def blocks(settings: Settings, view: HostView) -> list[dict[str, Any]]:
 
 
 def lines(view: HostView) -> list[tuple[str, str]]:
-    """Returns what is known about a host as text lines."""
+    """Returns the state of a host as labeled rows of a table."""
     from gossamer.cli.printing import duration
 
     fixed = f" (fixed by hand: {duration(view.fixed_delay)})" if view.fixed_delay is not None else ""
@@ -187,7 +187,7 @@ def lines(view: HostView) -> list[tuple[str, str]]:
 
 
 def paused(left: float) -> str:
-    """Returns a host's pause as text."""
+    """Formats the pause of a host. `left` is in seconds."""
     from gossamer.cli.printing import duration
     from gossamer.frontier.operator import FOR_EVER
 
@@ -195,7 +195,7 @@ def paused(left: float) -> str:
 
 
 def spent(held: Queued) -> str:
-    """Returns how much of its per-host limits a crawl has used."""
+    """Formats the bytes and the time that a crawl spent on a host, if the crawl limits them."""
     from gossamer.cli.printing import amount, duration
 
     said = [f"{amount(held.bytes)} received"] if held.bytes else []
@@ -204,7 +204,7 @@ def spent(held: Queued) -> str:
 
 
 def breaker(view: HostView) -> str:
-    """Returns the state of the host's circuit breaker as text."""
+    """Formats the state of a host's circuit breaker."""
     from gossamer.cli.printing import duration
     from gossamer.politeness.breaker import Breaker
 
@@ -217,15 +217,15 @@ def breaker(view: HostView) -> str:
         "closed": "closed",
         "open": f"open, {left} left",
         "half-open": "half-open: one request at a time until one succeeds",
-        "given up": f"open: given up ({held.why}), its URLs end unasked; probed again in {left}",
+        "given up": f"open: given up ({held.why}), its URLs fail without a request; probed again in {left}",
     }[state]
     share = f"{held.share / 10:.0f} % of its visits fail" + (", a hard host" if held.hard else "")
     return "; ".join(filter(None, (told, row, share if held.share else "")))
 
 
 def plain(view: HostView) -> dict[str, Any]:
-    """Returns the state as plain values, with the breaker's state decoded. Times in seconds: `since` is in
-    the past, `until` in the future."""
+    """Converts a host's state to plain values for JSON. The breaker's state replaces its stored form. Times
+    are in seconds: `since` is time ago, `until` is time from now."""
     import msgspec
 
     from gossamer.politeness.breaker import Breaker
@@ -245,7 +245,7 @@ def plain(view: HostView) -> dict[str, Any]:
 
 
 def robots(known: dict[str, float]) -> str:
-    """Returns what is known about an origin's robots.txt as text."""
+    """Formats the state of robots.txt for one origin."""
     from gossamer.cli.printing import duration
     from gossamer.politeness.robots_access import CLOSED, OPEN
 
@@ -260,7 +260,8 @@ def robots(known: dict[str, float]) -> str:
 
 
 def lane(heap: str) -> str:
-    """Returns the lane and region of the workers that a host waits for, '' for the usual ones."""
+    """Formats the lane, the region and the difficulty of a host, if they are not the defaults. `heap` is the
+    name of the heap in which the host waits."""
     from gossamer.state.lane_stats import parts
 
     name, region, hard = parts(heap)
@@ -273,8 +274,8 @@ def lane(heap: str) -> str:
 async def _rate(
     settings: Settings, hosts: list[str], delay: float | None, per_host: int | None
 ) -> int | None:
-    """Fixes the delay of hosts and, if given, their concurrent requests. Returns the number of concurrent
-    requests that is now fixed for the first host that has one."""
+    """Fixes the delay of hosts and, if given, their number of concurrent requests. Returns the fixed number
+    of concurrent requests of the first host that has one."""
     from gossamer.frontier.operator import Steer
     from gossamer.frontier.stats import Census
 

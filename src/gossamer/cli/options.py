@@ -1,12 +1,11 @@
-"""Options and arguments of commands, as click parameters that are read from the signature of the command's
-function. Also the options that many commands share, and how they read settings and open the store.
+"""Parameters of commands: click's parameters are read from the signature of the function that runs a command.
 
     Data = Annotated[str | None, Option("--data", metavar="DIR", help="The data folder.")]
     def status(crawl: Crawl, data: Data = None, as_json: Json = False) -> int: ...
 
-A parameter is a flag (`bool`), takes a value (`str`, `int`), or may be repeated (`list[str]`, None if it is not
-given).
-"""
+A parameter is a flag (`bool`), takes a value (`str`, `int`), or may be repeated (`list[str]`, which is None if
+the option is not given). The module also has the parts that many commands share: common options, the settings
+read from them, and the opened store."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Option:
-    """An option: a word that begins with a dash."""
+    """An option of a command, such as `--data DIR`."""
 
     def __init__(
         self,
@@ -40,12 +39,12 @@ class Option:
         help: str = "",  # noqa: A002 - click's name
         least: int | None = None,
     ) -> None:
-        """`least`: the smallest number that is accepted."""
+        """`least` is the smallest accepted number."""
         self.flags, self.metavar, self.help, self.least = flags, metavar, help, least
 
 
 class Argument:
-    """An argument: a word that is identified by its position."""
+    """A positional argument of a command."""
 
     def __init__(self, *, metavar: str, help: str = "") -> None:  # noqa: A002
         self.metavar, self.help = metavar, help
@@ -56,8 +55,8 @@ _STARS = re.compile(r"(?:^|[:=\s])\*\*\*(?:$|[@&#;\s])")
 
 
 def shown_command(verb: str, words: list[str]) -> str:
-    """Returns a command that the user can repeat. `***` replaces its secrets, and a remark in the same line
-    says so."""
+    """Formats a command that the user may repeat. Secrets become `***`, and a note in the same line explains
+    the stars."""
     from gossamer.config.redaction import conceal, mask
 
     parts, before = [], ""
@@ -71,8 +70,8 @@ def shown_command(verb: str, words: list[str]) -> str:
 
 
 def typed(words: list[str]) -> None:
-    """Raises UsageError for a word that contains the `***` of a message, because the user must write the
-    secret there."""
+    """Raises UsageError if a word contains the `***` of a masked secret, because the user must write the
+    secret itself."""
     for word in words:
         if _STARS.search(word):
             raise UsageError(
@@ -81,7 +80,7 @@ def typed(words: list[str]) -> None:
 
 
 def command(name: str, call: Callable[..., int]) -> click.Command:
-    """Returns the command `name`. Its parameters come from the signature of `call`, and its help from the
+    """Builds the command `name`. Its parameters come from the signature of `call`, and its help from the
     docstring."""
     parameters = inspect.signature(call, eval_str=True).parameters.values()
     made = [_parameter(parameter) for parameter in parameters]
@@ -143,7 +142,7 @@ def read_settings(
     more: list[Given] | None = None,
     folder: str | Path = ".",
 ) -> Settings:
-    """Returns the settings in force for a command."""
+    """Returns the settings of a command. `pairs` are the texts of `-s`, and `folder` contains gossamer.toml."""
     from gossamer.config.settings import Given, load
 
     given = [parse_pair(pair) for pair in pairs or ()]
@@ -156,7 +155,7 @@ def read_settings(
 
 
 def parse_pair(text: str) -> Given:
-    """Parses `-s name=value`."""
+    """Parses one `NAME=VALUE` text of `-s`. Raises UsageError."""
     from gossamer.config.settings import Given
 
     name, equals, value = text.partition("=")
@@ -166,19 +165,19 @@ def parse_pair(text: str) -> Given:
 
 
 def authority(text: str) -> str:
-    """Returns the host of a URL, or a host as typed, in the form that the frontier uses."""
+    """Returns the host of a URL, or a host as typed, in the form that the frontier uses. Raises UsageError."""
     from gossamer import url
     from gossamer.model.request import split
 
     found = url.parse(text if "://" in text else f"http://{text}/")
     host = split(found)[1].rpartition("@")[2] if found and found.startswith(("http://", "https://")) else "*"
     if "*" in host:
-        raise UsageError(f"{text!r} is no host; write example.com or example.com:8080")
+        raise UsageError(f"{text!r} is not a host; write example.com or example.com:8080")
     return host
 
 
 def hosts_of(text: str) -> list[str]:
-    """Returns the hosts that a site file names, or the one host that was typed."""
+    """Returns the hosts of a site file, or the one host that was typed. Raises UsageError."""
     if not text.endswith(".py") or "://" in text:
         return [authority(text)]
     if not os.path.isfile(text):
@@ -192,13 +191,13 @@ def hosts_of(text: str) -> list[str]:
 
 
 def only_of(host: str | None) -> str | None:
-    """Returns the host of `--host`, or None."""
+    """Returns the host of `--host` in the form that the frontier uses, or None."""
     return None if host is None else authority(host)
 
 
 @contextlib.asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Store]:
-    """Opens the store of existing crawls."""
+    """Opens the store of existing crawls. Raises UsageError if no crawl was made in the data folder."""
     if settings.store is None and not (Path(settings.data) / "store").is_dir():
         raise UsageError(
             f"no crawl was made in {settings.data} yet: begin one with gossamer crawl URL, or name its --data DIR"
@@ -215,7 +214,7 @@ async def opened(settings: Settings) -> AsyncIterator[Store]:
 
 
 async def only(store: Store, name: str | None) -> str:
-    """Returns the named crawl, otherwise the only one that exists."""
+    """Returns the name of the given crawl, or of the only crawl in the store. Raises UsageError."""
     from gossamer.frontier.crawls import Crawls
 
     if name is not None:

@@ -1,6 +1,8 @@
-"""Standard input, output and error, whatever state the command was started with: closed, full, or with an
-encoding of few characters. Prints tables for users and JSON for programs. No control character of a
-crawled page reaches a terminal."""
+"""Output of the commands: tables for people, JSON for programs, and remarks on stderr. The standard streams
+are made usable even if they are closed, full, or in an encoding with few characters.
+
+Control characters of crawled pages never reach a terminal.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +20,20 @@ MODES = (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)
 
 
 def steady() -> None:
-    """Makes the three streams usable. Any text can be printed to a terminal of any encoding, and an error on
-    stderr never ends a crawl."""
+    """Makes the standard streams usable. Characters that the terminal cannot show are escaped. Write errors
+    on stderr are ignored, so that they never end a crawl."""
     opened()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    from gossamer.config.redaction import (
-        MaskedStderr,
-    )  # imported only here, so that `gossamer version` is quick
+    from gossamer.config.redaction import MaskedStderr  # imported late, so that `gossamer version` is quick
 
     if not isinstance(sys.stderr, MaskedStderr):
         sys.stderr = cast(TextIO, MaskedStderr(sys.stderr))
 
 
 def opened() -> None:
-    """Replaces closed streams by the null device. Otherwise the next opened file would get the stream's
-    descriptor."""
+    """Connects each closed standard stream to the null device. Otherwise the next file that is opened would
+    take the stream's descriptor."""
     for number, (name, mode) in enumerate(zip(("stdin", "stdout", "stderr"), MODES, strict=True)):
         try:
             os.fstat(number)
@@ -47,7 +47,7 @@ def opened() -> None:
 
 
 def put(number: int, mode: int = os.O_WRONLY) -> None:
-    """Opens the null device as this file descriptor."""
+    """Opens the null device under this file descriptor."""
     found = os.open(os.devnull, mode)
     if found != number:
         os.dup2(found, number)
@@ -56,17 +56,17 @@ def put(number: int, mode: int = os.O_WRONLY) -> None:
 
 
 def texts(words: list[str]) -> list[str]:
-    """Returns the words of a command unchanged. Raises UsageError if one is not valid text, because it could
-    not be stored in a record."""
+    """Returns the words of a command unchanged. Raises UsageError if one of them, or the current folder,
+    cannot be encoded, because no record could contain it."""
     here = ""
-    with contextlib.suppress(OSError):  # the current folder may be gone; whoever needs it reports that
+    with contextlib.suppress(OSError):  # the folder may be deleted; code that needs it reports that
         here = os.getcwd()
     for word in (*words, here):
         try:
             word.encode()
         except UnicodeEncodeError:
             raise UsageError(
-                f"{word[:200]!r} is no text in the encoding of this machine: name it otherwise, or set LC_ALL=C.UTF-8"
+                f"{word[:200]!r} is not text in the encoding of this machine: use another name, or set LC_ALL=C.UTF-8"
             ) from None
     return words
 
@@ -75,7 +75,7 @@ _BAD = dict.fromkeys((*range(32), *range(127, 160), 8206, 8207, *range(8234, 823
 
 
 def clean(value: object) -> str:
-    """Returns one line of text without control characters. None becomes a dash."""
+    """Formats a value as one line of text without secrets and control characters. None becomes a dash."""
     return "-" if value is None else conceal(str(value)).translate(_BAD)
 
 
@@ -83,29 +83,30 @@ _hushed = [False]
 
 
 def hush(quiet: bool) -> None:
-    """Turns off remarks for a command whose `--quiet` does nothing else."""
+    """Turns remarks off. Commands that use `--quiet` for nothing else call this."""
     _hushed[0] = quiet
 
 
 def remark(line: str, quiet: bool = False) -> None:
-    """Prints a remark for the user on stderr."""
+    """Prints a message for the user on stderr."""
     if not (quiet or _hushed[0]):
         print(f"gossamer: {clean(line)}", file=sys.stderr)
 
 
 printed = [False]
-"""Whether an object was printed on stdout."""
+"""Whether a JSON value was printed on stdout."""
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value with all structs converted to plain types."""
+    """Converts a struct to a dict. Returns other values unchanged."""
     import msgspec
 
     return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else value
 
 
 def tell(line: str, as_json: bool, quiet: bool = False, **facts: object) -> None:
-    """Reports what was done: a remark on stderr, or an object with the facts and the remark on stdout."""
+    """Reports a completed action. Prints a remark, or with `as_json` an object that contains the facts and
+    the remark."""
     if as_json:
         put_json({**facts, "said": line})
     else:
@@ -113,8 +114,8 @@ def tell(line: str, as_json: bool, quiet: bool = False, **facts: object) -> None
 
 
 def put_json(value: Any) -> None:
-    """Prints one line of JSON on stdout, with decimals as numbers. If stdout is not UTF-8, the line contains
-    only ASCII."""
+    """Prints a value as one line of JSON on stdout. Decimals become numbers. The line is ASCII if stdout is
+    not UTF-8."""
     import json
 
     from gossamer.config.redaction import concealed
@@ -134,8 +135,8 @@ def put_table(
     right: Sequence[str] = (),
     long: Sequence[str] = (),
 ) -> None:
-    """Prints a table on stdout. `right`: columns of numbers. `long`: columns whose cells get lines of their
-    own."""
+    """Prints a table on stdout. Columns in `right` are aligned right. Cells in the columns in `long` may have
+    several lines."""
     from rich.table import Table
     from rich.text import Text
 
@@ -159,22 +160,22 @@ def put_table(
 
 
 def console(stderr: bool = False) -> Any:
-    """Returns a rich console. For stdout it is as wide as the lines need."""
+    """Returns a rich console. On stdout it is wide enough for every table."""
     from rich.console import Console
 
     file = sys.stderr if stderr else sys.stdout
-    width = None if stderr else 10_000  # a terminal wraps long table lines better than rich does
+    width = None if stderr else 10_000  # a terminal wraps long lines of tables better than rich
     colours: Any = None if os.environ.get("NO_COLOR") else "auto"
     return Console(file=file, highlight=False, markup=False, emoji=False, width=width, color_system=colours)
 
 
 def dumb() -> bool:
-    """Returns whether stderr is not a terminal that can redraw lines."""
+    """Returns whether stderr cannot redraw lines, because it is not a terminal, or a dumb one."""
     return not sys.stderr.isatty() or os.environ.get("TERM") == "dumb"
 
 
 def duration(seconds: float | None) -> str:
-    """Returns seconds as readable text.
+    """Formats seconds for people.
 
     >>> duration(3700), duration(0.25), duration(None)
     ('1h 1m', '0.25s', '-')
@@ -191,7 +192,7 @@ def duration(seconds: float | None) -> str:
 
 
 def amount(size: float) -> str:
-    """Returns bytes as readable text.
+    """Formats a number of bytes for people.
 
     >>> amount(1536), amount(10)
     ('1.5 KiB', '10 B')
@@ -204,5 +205,5 @@ def amount(size: float) -> str:
 
 
 def named(counts: dict[str, int]) -> str:
-    """Returns counts such as `robots 3, depth 1`, the largest first."""
+    """Formats counts as `robots 3, depth 1`, largest first."""
     return ", ".join(f"{name} {n}" for name, n in sorted(counts.items(), key=lambda pair: -pair[1])) or "-"

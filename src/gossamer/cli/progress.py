@@ -1,4 +1,4 @@
-"""Progress on stderr: a live table on a terminal, a JSON line every 10 s on a pipe."""
+"""The progress of a crawl on stderr: a live table on a terminal, a JSON line every 10 s on a pipe."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOSTS = 5
 
 
 class Progress(Protocol):
-    """Shows the progress of a crawl. `seen`: whether anything was shown."""
+    """Shows the progress of a crawl. `seen` is whether any progress was shown."""
 
     seen: bool
 
@@ -28,7 +28,7 @@ class Progress(Protocol):
 
 
 def progress() -> Progress:
-    """Returns the display that suits stderr."""
+    """Returns the kind of progress display that suits stderr."""
     return Lines() if dumb() else LiveTable()
 
 
@@ -41,7 +41,7 @@ class Lines:
         self._told = False
 
     def show(self, live: Live) -> None:
-        """Prints a line if it is time for one."""
+        """Prints a line if 10 s have passed. Reports once why no page came yet."""
         self.seen = True
         if not self._told and (why := silence(live)):
             self._told = True
@@ -75,18 +75,18 @@ class Lines:
         print(msgspec.json.encode(line).decode(), file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Does nothing."""
+        """Does nothing, because the lines need no cleanup."""
 
 
 class LiveTable:
-    """A table of a few lines that redraws itself."""
+    """Shows a few lines on a terminal and redraws them."""
 
     def __init__(self) -> None:
         self.seen = False
         self._live: Any = None
 
     def show(self, live: Live) -> None:
-        """Redraws the table."""
+        """Redraws the lines."""
         from rich.live import Live as Redraw
 
         self.seen = True
@@ -96,14 +96,14 @@ class LiveTable:
         self._live.update(drawn(live), refresh=True)
 
     def close(self) -> None:
-        """Restores the terminal."""
+        """Stops redrawing and clears the lines."""
         if self._live is not None:
             self._live.stop()
             self._live = None
 
 
 def drawn(live: Live) -> Any:
-    """Returns the table for rich."""
+    """Returns the lines in a form that rich prints."""
     from rich.console import Group
     from rich.text import Text
 
@@ -127,23 +127,23 @@ def drawn(live: Live) -> Any:
 
 
 def silence(live: Live) -> str:
-    """Returns why there is no page yet. '' if there is one, or if the reason is not known."""
+    """Returns why no page came yet. Returns '' if a page came or the reason is unknown."""
     if live.silent is None or not live.summary.pending:
         return ""
     host, error = live.silent
     todo = RETRYABLE.get(error, "see gossamer status")
-    return f"no page yet: {clean(host)} gives {error}: {todo}; it is asked again after the waits of --retries, Ctrl-C keeps it for later"
+    return f"no page yet: {clean(host)} gives {error}: {todo}; it is retried after the waits of --retries, and Ctrl-C keeps it for later"
 
 
 def _aside(s: Summary) -> str:
-    """Returns the number of rejected items, and the quality of the worst site."""
+    """Formats the number of rejected items and the quality of the worst site."""
     words = f", {s.rejected} kept aside" if s.rejected else ""
     worst = min((one.quality for one in s.sites.values()), default=1.0)
     return words + (f", quality {share(worst)}" if worst < 1 else "")
 
 
 def _host(line: tuple[str, ...]) -> str:
-    """Returns a `stats.HostLine` as text."""
+    """Formats a `stats.HostLine` whose fields are texts."""
     host, state, waiting, in_flight, delay, after = line
     every = f", every {float(delay):.2g} s" if delay not in ("None", "0.0") else ""
     soon = f", next in {float(after):.1f} s" if float(after) else ""

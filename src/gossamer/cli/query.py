@@ -1,4 +1,4 @@
-"""`gossamer items`, `attempts` and `export`: show and write what a crawl found."""
+"""`gossamer items`, `attempts` and `export`: search the stored rows of a crawl and write them to files."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from gossamer.errors import UsageError
 if TYPE_CHECKING:
     from gossamer.config.settings import Settings
 
-HostFilter = Annotated[str | None, Option("--host", metavar="HOST", help="Of this host alone.")]
-Status = Annotated[str | None, Option("--status", metavar="N", help="With this HTTP status: 404, or 4xx.")]
+HostFilter = Annotated[str | None, Option("--host", metavar="HOST", help="Only of this host.")]
+Status = Annotated[
+    str | None, Option("--status", metavar="N", help="Only with this HTTP status: 404, or 4xx.")
+]
 Outcome = Annotated[
-    str | None, Option("--outcome", metavar="WORD", help="Attempts that ended so: done, retry, dead, ...")
+    str | None,
+    Option("--outcome", metavar="WORD", help="Only attempts with this outcome: done, retry, dead, ..."),
 ]
 Since = Annotated[str | None, Option("--since", metavar="TIME", help="Seen since: 2h ago, or a moment.")]
 Where = Annotated[
@@ -28,7 +31,7 @@ Where = Annotated[
         help='FIELD=VALUE; also != < <= > >= and ~ (contains); "VALUE": that text; repeatable.',
     ),
 ]
-Kind = Annotated[str | None, Option("--kind", metavar="KIND", help="Items of this kind alone.")]
+Kind = Annotated[str | None, Option("--kind", metavar="KIND", help="Only items of this kind.")]
 Limit = Annotated[
     int | None,
     Option("--limit", metavar="N", help="How many are shown (50, with --json all; 0: all).", least=0),
@@ -38,15 +41,15 @@ By = Annotated[
 ]
 What = Annotated[str, Option("--what", metavar="WHAT", help="items (default), attempts or pages.")]
 Name = Annotated[str, Argument(metavar="CRAWL", help="Its name; `gossamer status` lists them.")]
-File = Annotated[str, Argument(metavar="FILE", help="As after crawl's -o; it is written anew.")]
+File = Annotated[str, Argument(metavar="FILE", help="An output, as after crawl's -o; it is replaced.")]
 ConfirmGone = Annotated[
     bool,
     Option(
         "--confirm-gone",
-        help="Mark the items that the last run of a complete=True site did not meet as gone.",
+        help="Mark items as gone that the last run of a complete=True site did not see.",
     ),
 ]
-DryRun = Annotated[bool, Option("--dry-run", help="With --confirm-gone: only say how many.")]
+DryRun = Annotated[bool, Option("--dry-run", help="With --confirm-gone: only count them.")]
 FIRST = 50
 
 
@@ -63,7 +66,7 @@ def items(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """The items that a crawl kept. `--confirm-gone` marks those that its last run did not meet."""
+    """Show the stored items of a crawl. `--confirm-gone` marks items as gone that the last run did not see."""
     from gossamer.app.query.filters import all_of
     from gossamer.items.assets import told_of
 
@@ -118,13 +121,13 @@ def attempts(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """The requests that a crawl made, or what they were by provider, hour, host, reason, rung."""
+    """Show the requests of a crawl. `--by` sums them up by provider, hour, host, reason or rung."""
     from gossamer.app.query.filters import all_of
     from gossamer.app.query.reports import BY
     from gossamer.config.value_parsers import nearest
 
     if by is not None and by not in BY:
-        raise UsageError(f"--by {by}: there is {', '.join(BY)}{nearest(by, BY)}")
+        raise UsageError(f"--by {by}: use one of {', '.join(BY)}{nearest(by, BY)}")
     folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
     test = all_of(host=only_of(host), status=status, outcome=outcome, since=since, wheres=where or ())
     rows = some((row for row in kept(folder, "attempts") if test(row)), folder, "attempts", where)
@@ -160,7 +163,7 @@ def export(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Write what a crawl kept to a file of any format."""
+    """Write the stored rows of a crawl to a file of any format."""
     from gossamer.app.query.filters import all_of
     from gossamer.app.query.writing import inferred, write
     from gossamer.cli.printing import put_json
@@ -188,7 +191,7 @@ def export(
 
 
 def folder_of(data: Path, crawl: str | None) -> Path:
-    """Returns the folder of the crawl."""
+    """Returns the folder of the given crawl, or of the only crawl in the data folder. Raises UsageError."""
     if crawl is not None:
         if not (data / crawl).is_dir():
             raise UsageError(f"there is no crawl {crawl} in {data}; see gossamer status --data {data}")
@@ -203,18 +206,17 @@ def folder_of(data: Path, crawl: str | None) -> Path:
 
 
 def sources(folder: Path) -> list[str]:
-    """Returns the outputs of a crawl in the form of -o."""
+    """Returns the outputs of a crawl, in the notation of `-o`."""
     from gossamer.sites.manifest import NAME, noted
 
     return noted(folder).outputs if (folder / NAME).exists() else []
 
 
 def kept(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, Any]]:
-    """The rows of a crawl. The first of its outputs that can be read is taken, because all have the same
-    rows, otherwise the rows that the crawl keeps in its folder. `natural`: values have the types of the
-    output, not those of JSON."""
-    from gossamer.app.query.sources import kept_rows, natural_rows_of, rows_of, said
-    from gossamer.cli.printing import remark
+    """Yields the stored rows of a crawl. Of several outputs, the first readable one is used, because all
+    contain the same rows. With `natural`, values have the types of the output instead of JSON types.
+    Raises UsageError or ConfigError if no output can be read."""
+    from gossamer.app.query.sources import natural_rows_of, rows_of
     from gossamer.errors import ConfigError
     from gossamer.sinks.kept_rows import NAME, lacks
 
@@ -250,8 +252,8 @@ def kept(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, A
 def some(
     rows: Iterator[dict[str, Any]], folder: Path, what: str, wheres: list[str] | None
 ) -> Iterator[dict[str, Any]]:
-    """Returns the rows. Raises UsageError if a comparison does not suit the values of its field, or if there
-    are no rows because no row has the field."""
+    """Returns the rows. Raises UsageError if a `--where` test does not fit its field, or if there are no rows
+    because no row has the field."""
     from gossamer.app.query.filters import field_of, senseless
     from gossamer.config.value_parsers import nearest
 
@@ -278,8 +280,8 @@ def put(
     heads: tuple[str, ...],
     only: bool = False,
 ) -> None:
-    """Prints rows, one per line. A table has the fields of the first rows. `only`: prints only the fields in
-    `heads`."""
+    """Prints rows, one per line. A table has the columns `heads` and, unless `only` is set, all other fields
+    of the printed rows."""
     from gossamer.cli.printing import put_json, put_table, remark
 
     if as_json:
@@ -289,7 +291,7 @@ def put(
     limit = FIRST if limit is None else limit
     found = list(islice(rows, limit + 1) if limit else rows)
     if not found:
-        remark("nothing of that kind")
+        remark("nothing was found")
         return
     if limit and len(found) > limit:
         remark(f"the first {limit} are shown; --limit 0 shows all")
@@ -300,7 +302,7 @@ def put(
 
 
 def put_report(rows: Iterable[dict[str, Any]], by: str, as_json: bool) -> None:
-    """Prints a report about the attempts."""
+    """Prints the attempts summed up by `by`."""
     from gossamer.app.query.reports import report
     from gossamer.cli.printing import amount, named, put_json, put_table
 
@@ -329,7 +331,7 @@ def put_report(rows: Iterable[dict[str, Any]], by: str, as_json: bool) -> None:
 
 
 def short(value: Any) -> str | None:
-    """Returns a value for a table cell."""
+    """Formats a value for the cell of a table, with at most 80 characters."""
     import msgspec
 
     if value is None:

@@ -1,4 +1,4 @@
-"""`gossamer rate`: caps on the requests of all crawls together, changed while they run."""
+"""`gossamer rate`: caps the requests per second of all crawls together, while they run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ What = Annotated[
     str | None,
     Argument(metavar="[LANE|fleet]", help="The workers of a lane, or all; without: shows the caps."),
 ]
-Cap = Annotated[str | None, Argument(metavar="[N|none]", help="Most requests a second; none lifts the cap.")]
+Cap = Annotated[
+    str | None, Argument(metavar="[N|none]", help="Maximum requests per second; none removes the cap.")
+]
 
 
 def rate(
@@ -26,7 +28,7 @@ def rate(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Cap the requests a second of a lane, or of the whole fleet, from now on."""
+    """Cap the requests per second of a lane or of the whole fleet. Without arguments, show the caps."""
     from gossamer.config import value_parsers
 
     settings = read_settings(data, store, setting)
@@ -56,7 +58,7 @@ async def _show(settings: Settings, what: str | None, as_json: bool) -> int:
             right=("requests/s",),
         )
     else:
-        remark(f"there is no cap of {what}" if what else "there is no cap")
+        remark(f"{what} has no cap" if what else "there is no cap")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`gossamer reparse`: runs a site's functions over the pages that a crawl stored. Nothing is fetched."""
+"""`gossamer reparse`: runs a site's functions over the pages that a crawl stored, without fetching."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ Site = Annotated[
     list[str] | None, Option("--site", metavar="FILE", help="A site file instead of the crawl's; repeatable.")
 ]
 Out = Annotated[
-    list[str] | None, Option("-o", "--output", metavar="FILE", help="Where items go, too; repeatable.")
+    list[str] | None,
+    Option("-o", "--output", metavar="FILE", help="Another output for the items; repeatable."),
 ]
 Over = Annotated[
-    list[str] | None, Option("-O", "--overwrite", metavar="FILE", help="The same, written anew; repeatable.")
+    list[str] | None,
+    Option("-O", "--overwrite", metavar="FILE", help="The same, but replace the file; repeatable."),
 ]
 Old = Annotated[
     str | None,
@@ -37,12 +39,14 @@ Old = Annotated[
     ),
 ]
 Processes = Annotated[
-    str | None, Option("--processes", metavar="N", help="Processes, or auto: one a core (default).")
+    str | None, Option("--processes", metavar="N", help="Processes, or auto: one per core (default).")
 ]
 SiteArgument = Annotated[
     list[str] | None, Option("-a", "--argument", metavar="NAME=VALUE", help="A site's argument.")
 ]
-Fresh = Annotated[bool, Option("--fresh", help="Begin anew, also where a run was ended.")]
+Fresh = Annotated[
+    bool, Option("--fresh", help="Start from the beginning, even if an earlier run was interrupted.")
+]
 
 
 def reparse(
@@ -103,7 +107,7 @@ def made(
     data: str | None,
     setting: list[str] | None,
 ) -> ReparseRun:
-    """Returns the run that the options describe."""
+    """Builds the run from the options of the command. Raises UsageError."""
     from gossamer.app.reparse.runner import ReparseRun
     from gossamer.cli.crawl import arguments_of
     from gossamer.sites import load_all
@@ -136,8 +140,9 @@ def made(
 
 
 def former(old: str | None, known: Noted, folder: Path, sites: Sequence[LoadedSite]) -> Path | None:
-    """Returns the JSON lines of the items to compare with: those of `--old`, otherwise those of the crawl's
-    first readable output. Rows of other formats are copied into the folder of the run."""
+    """Returns the JSON Lines file with the items to compare with. They come from `--old`, otherwise from the
+    crawl's first readable output. Rows in other formats are converted to a file in `folder`. Returns None
+    if there are no items. Raises UsageError or ConfigError."""
     from gossamer.app.query.sources import retyped, rows_of
     from gossamer.app.sink_setup import item_columns
     from gossamer.errors import ConfigError
@@ -177,7 +182,8 @@ def former(old: str | None, known: Noted, folder: Path, sites: Sequence[LoadedSi
 
 
 def named(data: Path, crawl: str | None, archive: str | None) -> Path:
-    """Returns the folder of the crawl."""
+    """Returns the folder of the given crawl, of the given archive, or of the only crawl that stored pages.
+    Raises UsageError."""
     from gossamer.sites.manifest import NAME, noted
 
     if crawl is not None:
@@ -200,7 +206,8 @@ def named(data: Path, crawl: str | None, archive: str | None) -> Path:
 
 
 def there(archives: list[str], folder: Path) -> list[Path]:
-    """Returns where the pages of all runs are on this machine. Raises an error that names missing ones."""
+    """Returns the local paths of the stored pages of all runs. Warns about archives that no longer exist.
+    Raises UsageError if none exists."""
     import sys
 
     gone = [one for one in archives if "://" not in one and not Path(one.removeprefix("objects:")).exists()]
@@ -212,8 +219,8 @@ def there(archives: list[str], folder: Path) -> list[Path]:
 
 
 def local(archive: str, folder: Path) -> Path:
-    """Returns where the pages are on this machine. Pages in an object store are downloaded to the crawl's
-    folder."""
+    """Returns the local path of stored pages. Pages in an object store are downloaded to the crawl's folder.
+    Raises UsageError."""
     archive = archive.removeprefix("objects:")
     if "://" not in archive:
         if not Path(archive).exists():
@@ -233,8 +240,8 @@ def local(archive: str, folder: Path) -> Path:
 
 
 def refuse(spec: str, over: bool, data: Path, taken: list[str]) -> None:
-    """Raises an error if an output is a file that a crawl writes or that is compared with. Tables are
-    allowed, because they upsert by key."""
+    """Raises UsageError if an output must not be written, because a crawl writes the file or the run compares
+    with it. Databases are allowed, because they store items by key."""
     import os
 
     from gossamer.frontier.crawl_lock import spared
@@ -242,18 +249,18 @@ def refuse(spec: str, over: bool, data: Path, taken: list[str]) -> None:
 
     path, form = parse(spec)
     if form in ("warc", "objects"):
-        raise UsageError(f"-o {spec}: that keeps pages, and items are what is made here")
+        raise UsageError(f"-o {spec}: this output stores pages, but reparse makes items")
     if "://" in path or (form == "sqlite" and not over):
         return
     spared(data, path)
     if form != "sqlite" and os.path.realpath(path) in {os.path.realpath(parse(one).path) for one in taken}:
         raise UsageError(
-            f"-o {spec}: the crawl's own items are there: give another file (a database takes new items by their key)"
+            f"-o {spec}: it holds the crawl's own items: give another file (a database takes new items by their key)"
         )
 
 
 def count_of(text: str | None) -> int:
-    """Parses `--processes`."""
+    """Returns the number of processes of `--processes`. `auto` means one per CPU core. Raises UsageError."""
     import os
 
     if text in (None, "auto"):
@@ -264,7 +271,7 @@ def count_of(text: str | None) -> int:
 
 
 class ReparseProgress:
-    """Shows progress on stderr."""
+    """The progress of a reparse run on stderr."""
 
     def __init__(self, quiet: bool) -> None:
         from gossamer.cli.printing import dumb
@@ -272,7 +279,7 @@ class ReparseProgress:
         self._quiet, self._dumb, self._next = quiet, dumb(), 0.0
 
     def show(self, state: ReparseState, total: int) -> None:
-        """Shows the progress from time to time."""
+        """Prints the progress, every 0.2 s on a terminal and every 10 s on a pipe."""
         import json
         import sys
         import time
@@ -293,7 +300,7 @@ class ReparseProgress:
             print(json.dumps(line), file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Ends the line that redraws itself."""
+        """Ends the line that is redrawn."""
         import sys
 
         if self._next and not self._dumb and not self._quiet:
@@ -301,7 +308,7 @@ class ReparseProgress:
 
 
 def put(told: Told) -> None:
-    """Prints the result."""
+    """Prints the results of the run as a table."""
     from gossamer.cli.printing import named as pairs
     from gossamer.cli.printing import put_table
 

@@ -1,4 +1,4 @@
-"""Runs a crawl for the command line: signals, progress, and a reader of stdout that closes its end."""
+"""Runs a crawl for the command line: signals, progress, and messages after the run."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
 
 FORCED = 13
 ASIDE = 10
-"""The number of bad seed lines that are named individually."""
+"""Maximum number of bad seed lines that are reported individually."""
 LOOKED_AT, REASONS = 100_000, 5
-"""The number of rejected items that are searched for their reasons, and the number of reasons that are shown.
-"""
+"""Maximum number of rejected items that are read for their reasons, and of different reasons that are
+reported."""
 LAST = 2.0
-"""Seconds that a forced stop leaves for releasing locks and the store."""
+"""Seconds that a forced stop allows for the release of the locks and the store."""
 
 
 def aside(job: Job, crawl: str, since: float, quiet: bool) -> None:
-    """Reports seed lines that are not requests."""
+    """Reports the seed lines that this run rejected. `since` is the start of the run, in seconds since the
+    epoch."""
     path = Path(job.settings.data) / crawl / "rejected.jsonl"
     try:
         if path.stat().st_mtime < since:
@@ -49,15 +50,15 @@ def aside(job: Job, crawl: str, since: float, quiet: bool) -> None:
 def nothing(job: Job, crawl: str) -> int:
     """Reports why there was nothing to crawl. Returns the exit code."""
     if (bad := Path(job.settings.data) / crawl / "rejected.jsonl").exists():
-        remark(f"not one line of the targets is a request: {bad} says why")
+        remark(f"not one line of the targets is a request: {bad} has the reasons")
         return 2
-    remark(f"not one URL was found in the targets: gossamer attempts {crawl} shows what they answered")
+    remark(f"not one URL was found in the targets: gossamer attempts {crawl} shows their responses")
     return 0
 
 
 class Runner:
-    """One crawl in the foreground. The first SIGINT, SIGTERM or SIGHUP stops it gracefully, the second at
-    once."""
+    """Runs one crawl in the foreground. The first SIGINT, SIGTERM or SIGHUP stops it gracefully, and the
+    second at once."""
 
     def __init__(self, job: Job, *, quiet: bool, again: str, as_json: bool = False) -> None:
         self.job, self.quiet, self.again, self.as_json = job, quiet, again, as_json
@@ -67,7 +68,8 @@ class Runner:
         self._task: asyncio.Task[Summary] | None = None
 
     def run(self) -> tuple[Summary, bool]:
-        """Returns the summary, and whether a signal stopped the crawl. A second signal ends the process."""
+        """Returns the summary, and whether a signal stopped the crawl. Exits the process after a second
+        signal."""
         try:
             import uvloop
 
@@ -100,10 +102,10 @@ class Runner:
         self._stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # under nohup, SIGHUP is ignored
+            # nohup sets SIGHUP to ignore, because the terminal may close
             if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:
                 loop.add_signal_handler(name, self._signal)
-                # works even if a site's function blocks the event loop
+                # this handler also works while a site's function blocks the event loop
                 signal.signal(name, self._heard)
                 end_at_next(name)
         shown: Progress | None = None if self.quiet else progress()
@@ -118,12 +120,12 @@ class Runner:
                 shown.close()
         if shown is not None and not shown.seen and summary.state in ("finished", "cancelled"):
             remark(
-                f"{summary.crawl} is {summary.state} already, with {summary.pages} pages: --refresh visits them again, --fresh begins anew"
+                f"{summary.crawl} is {summary.state} already, with {summary.pages} pages: --refresh visits them again, --fresh starts over"
             )
         return summary
 
     def _unread(self, summary: Summary) -> None:
-        """Reports the pages that the site files could not parse, and how to retry without fetching them."""
+        """Reports the pages that the site files could not parse, and how to try again without fetching them."""
         if not summary.errors.get("parse"):
             return
         from gossamer.sites.failed_pages import TOLD, reasons
@@ -133,10 +135,10 @@ class Runner:
         for why, count, url in found[:TOLD]:
             remark(f"{why} ({count} page{'s' if count > 1 else ''}, such as {url})", self.quiet)
         if found:
-            remark(f"such pages are kept in {folder}: gossamer check SITE.py --pages {folder}", self.quiet)
+            remark(f"these pages are stored in {folder}: gossamer check SITE.py --pages {folder}", self.quiet)
 
     def _rejected(self, summary: Summary) -> None:
-        """Reports rejected items with the reasons."""
+        """Reports how many items were rejected, and why."""
         from collections import Counter
 
         if not summary.rejected:
@@ -151,7 +153,7 @@ class Runner:
             remark(f"{why} ({count} item{'s' if count > 1 else ''})", self.quiet)
         if any(why.endswith("got `null`") for why in told):
             remark(
-                "`null`: nothing was found there: mend the selector, or annotate a field that may lack as `... | None`",
+                "`null` means that nothing was found: repair the selector, or annotate an optional field as `... | None`",
                 self.quiet,
             )
         remark(
@@ -160,7 +162,7 @@ class Runner:
         )
 
     def _empty(self, summary: Summary) -> None:
-        """Reports sites whose pages were read and gave no items."""
+        """Reports the sites whose pages gave no items."""
         read = {name: one.pages for name, one in summary.sites.items() if one.pages and not one.items}
         if not read or summary.dropped or self.signals:
             return
@@ -175,12 +177,12 @@ class Runner:
                 )
 
     def _heard(self, number: int, *_: object) -> None:
-        """Handles a signal between two steps of the interpreter."""
+        """Handles a signal between two steps of the interpreter, even while the event loop is blocked."""
         from gossamer.app.interpreter import end_at_next
 
         end_at_next(number)
         self.signals += 1
-        # an alarm, because `re` runs Python's signal handlers while it blocks all threads
+        # an alarm works even while `re` blocks all threads, because `re` still runs Python's signal handlers
         if self.signals <= 2:
             signal.signal(signal.SIGALRM, self._alarmed)
             end_at_next(signal.SIGALRM)
@@ -192,19 +194,19 @@ class Runner:
         self._stuck(frame)
 
     def _stuck(self, frame: FrameType | None) -> None:
-        """Reports what blocks the event loop, which did not handle the first signal."""
+        """Reports the code that keeps the event loop from handling the first signal."""
         if self._met or frame is None:
             return
         code = frame.f_code
         remark(
-            f"{code.co_filename}:{frame.f_lineno} in {code.co_name} is still at work; once more stops at once, nothing is lost"
+            f"{code.co_filename}:{frame.f_lineno} in {code.co_name} is still at work; a second signal stops at once, and nothing is lost"
         )
 
     def _signal(self) -> None:
         """Handles a signal in the event loop."""
         self._met += 1
         if self._met == 1:
-            remark("stopping: what is under way ends within 10 s; once more to stop at once", self.quiet)
+            remark("stopping: visits in flight end within 10 s; a second signal stops at once", self.quiet)
             if self._stop is not None:
                 self._stop.set()
         elif self._task is not None:

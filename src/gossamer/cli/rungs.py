@@ -1,4 +1,5 @@
-"""`gossamer host rung`, and how the rungs of a host are shown."""
+"""`gossamer host rung`: fixes the rung that fetches a host's pages. `host show` formats the rungs with the
+functions here."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def rung(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Fix the rung by which a host's pages are got, in any crawl whose ladder has it."""
+    """Fix the rung that fetches a host's pages, in all crawls whose ladder includes it."""
     from gossamer.cli.host_answer import say
     from gossamer.config.value_parsers import RUNGS
 
@@ -46,7 +47,7 @@ def rung(
         raise UsageError(f"there is no rung {name!r}; give {', '.join(RUNGS)}, or auto")
     known = authority(host)
     asyncio.run(_fix(read_settings(data, store, setting), known, "" if name == "auto" else name))
-    said = "as learned, anew" if name == "auto" else f"by {name} alone"
+    said = "learned again" if name == "auto" else f"by {name} alone"
     return say({"host": known, "rung": None if name == "auto" else name}, said, as_json)
 
 
@@ -63,8 +64,8 @@ async def _fix(settings: Settings, host: str, name: str) -> None:
 
 
 async def learned(store: Store, host: str) -> dict[str, Any]:
-    """Returns what is known about a host's rungs: `fixed`, `rung`, `why`, and classes of paths that differ.
-    {} if nothing is known."""
+    """Returns the rungs of a host as `fixed`, `rung`, `why` (the last block) and `paths` (the path classes
+    whose rung differs). Returns {} if nothing is known."""
     from gossamer.politeness.ladder import RUNGS, Ladder
     from gossamer.state.learned_rungs import Learning
 
@@ -83,7 +84,7 @@ async def learned(store: Store, host: str) -> dict[str, Any]:
 
 
 def line(known: dict[str, Any]) -> list[tuple[str, str]]:
-    """Returns the same as text lines."""
+    """Formats the result of `learned` as one labeled row. Returns no row for {}."""
     if not known:
         return []
     said = [f"{known['rung']}" if not known["fixed"] else f"{known['fixed']} (fixed by hand)"]

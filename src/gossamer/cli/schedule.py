@@ -1,4 +1,4 @@
-"""`gossamer schedule`: schedules are added, listed, changed and removed while schedulers run."""
+"""`gossamer schedule`: adds, lists, changes and removes scheduled crawls while schedulers run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 async def rows_of(settings: Settings) -> tuple[list[dict[str, Any]], str | None]:
-    """Returns what `list` shows of each schedule, and which scheduler leads."""
+    """Returns the rows of `schedule list`, and the name of the leading scheduler or None."""
     from gossamer.frontier.stats import Census
     from gossamer.state.schedules import Schedules
 
@@ -77,7 +77,8 @@ async def _row(schedules: Schedules, entry: StoredSchedule | Unread, now: float)
 
 
 async def _outcome(schedules: Schedules, run: ScheduledRun) -> str:
-    """Returns how a run ended. If no scheduler watches the run, the state of its crawl is returned."""
+    """Returns the state in which a run ended. If no scheduler recorded the end, returns the state of the
+    run's crawl."""
     from gossamer.frontier.crawls import Crawls
 
     if run.ended is not None:
@@ -94,15 +95,15 @@ def utc(at: float | None) -> str | None:
 
 Name = Annotated[str, Argument(metavar="NAME", help="The schedule's; `gossamer schedule list` shows them.")]
 CLOCK: dict[str, tuple[str, str, str]] = {
-    "tz": ("--tz", "ZONE", "Time zone of the cron line, as Europe/Berlin (default UTC)."),
-    "jitter": ("--jitter", "TIME", "Begin up to so much later, by chance: 5m."),
-    "spread": ("--spread", "TIME", "A crawl for each target, begun evenly over so much time: 2h."),
+    "tz": ("--tz", "ZONE", "Time zone of the cron line, such as Europe/Berlin (default UTC)."),
+    "jitter": ("--jitter", "TIME", "Start later by a random time of up to this: 5m."),
+    "spread": ("--spread", "TIME", "One crawl per target, with starts spread evenly over this time: 2h."),
     "missed": (
         "--missed",
         "WHAT",
-        "Times that nobody was there for: run (one for all, default), skip, all or all:N.",
+        "Due times at which no scheduler ran: run (one run for all, default), skip, all or all:N.",
     ),
-    "overlap": ("--overlap", "WHAT", "Due while the last run still goes: skip (default) or queue."),
+    "overlap": ("--overlap", "WHAT", "When due while the last run is still open: skip (default) or queue."),
 }
 NOT_HERE = ("name", "fresh", "resume", "refresh", "known", "json", "quiet", "output", "overwrite")
 """Options of `crawl` that do not apply to a schedule or are read separately."""
@@ -112,7 +113,8 @@ OUTPUTS, KEPT = ("pages", "attempts", "graph"), ("files", "text", "links", "arch
 
 
 def signature() -> inspect.Signature:
-    """Returns the parameters: NAME, CRON, TARGET..., the options of the schedule, then crawl's options."""
+    """Returns the signature of `add`: NAME, CRON, TARGET..., the options of the clock, and the options of
+    `crawl`."""
     name, cron = Argument(metavar="NAME"), Argument(metavar="CRON")
     found = [
         _word("name", Annotated[str, name], inspect.Parameter.empty),
@@ -135,8 +137,8 @@ def _word(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 
 def add(**words: Any) -> int:
-    """Add a schedule, or change the one of that name: CRON is five fields ("30 4 * * mon-fri") or @daily and
-    the like."""
+    """Add a schedule, or change an existing one. CRON is five fields ("30 4 * * mon-fri") or a word such as
+    @daily."""
     from gossamer.cli.printing import remark, tell
     from gossamer.scheduler.jobs import check
 
@@ -156,7 +158,7 @@ def add(**words: Any) -> int:
 
 
 def for_a_fleet(task: ScheduledTask) -> None:
-    """Warns about outputs that only a scheduler with --here can write."""
+    """Reports the outputs of a task that a fleet cannot write. Only a scheduler with --here can write them."""
     from gossamer.app.job_payload import shareable
     from gossamer.cli.printing import remark
 
@@ -170,7 +172,7 @@ vars(add)["__signature__"] = signature()
 
 
 def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
-    """List schedules: when each is due next, its last run and what became of it."""
+    """List schedules with their next due time, their last run and its result."""
     from gossamer.cli.printing import put_json, put_table, remark
 
     settings = read_settings(data, store, setting)
@@ -203,7 +205,7 @@ def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, a
 def remove(
     name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
-    """Remove a schedule; a crawl that it began goes on."""
+    """Remove a schedule. A crawl that it started continues."""
     asyncio.run(_change(read_settings(data, store, setting), name, "drop"))
     return _said(name, "removed", as_json)
 
@@ -211,7 +213,7 @@ def remove(
 def pause(
     name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
-    """Nothing is due until it is resumed; a crawl that it began goes on."""
+    """Pause a schedule until it is resumed. A crawl that it started continues."""
     asyncio.run(_change(read_settings(data, store, setting), name, "pause"))
     return _said(name, "paused", as_json)
 
@@ -219,7 +221,7 @@ def pause(
 def resume(
     name: Name, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
-    """End a pause; the times that passed are not made up for."""
+    """End a pause. Runs that were due during the pause are skipped."""
     asyncio.run(_change(read_settings(data, store, setting), name, "resume"))
     return _said(name, "resumed", as_json)
 
@@ -242,14 +244,14 @@ def run(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Run it now, whatever the clock says: here, or on the fleet."""
+    """Run a schedule now, in this process or on the fleet."""
     from gossamer.cli.scheduler import run_now
 
     return run_now(read_settings(data, store, setting), name, as_json=as_json, quiet=quiet)
 
 
 def schedule_of(words: dict[str, Any]) -> Schedule:
-    """Returns the schedule that the options describe. Raises UsageError."""
+    """Builds the schedule from the options of the command. Raises UsageError."""
     from gossamer.config import value_parsers
     from gossamer.recrawl.due_times import MISSED, OVERLAP
     from gossamer.state.schedules import Schedule
@@ -285,8 +287,8 @@ def schedule_of(words: dict[str, Any]) -> Schedule:
 
 
 def task_of(words: dict[str, Any]) -> ScheduledTask:
-    """Returns the crawl of a schedule, with paths that are valid wherever the scheduler is started. Raises
-    UsageError, ConfigError."""
+    """Builds the task of a schedule from the options of the command. Paths become absolute, because the
+    scheduler may run in another folder. Raises UsageError or ConfigError."""
     from gossamer.cli.options import parse_pair
     from gossamer.sinks.files import place
     from gossamer.state.schedules import ScheduledTask
@@ -300,7 +302,7 @@ def task_of(words: dict[str, Any]) -> ScheduledTask:
         if words[name] not in (None, False, []):
             options[name] = words[name]
     for name in ("data", "store"):
-        options.pop(name, None)  # options of the scheduler
+        options.pop(name, None)  # the scheduler uses its own
     for name in PATHS:
         if name in options:
             options[name] = os.path.abspath(options[name])
@@ -333,7 +335,7 @@ def _path(spec: str) -> str:
 
 
 def _own(words: dict[str, Any]) -> list[str]:
-    """Returns the `-s` settings that say where the schedule itself is stored."""
+    """Returns the texts of `-s` that locate the store of the schedules."""
     return [pair for pair in words["setting"] or () if pair.partition("=")[0].strip() in ("data", "store")]
 
 
@@ -374,7 +376,7 @@ async def _change(settings: Settings, name: str, verb: str) -> None:
 
 
 def _moment(due: float | None, zone: str) -> str:
-    """Returns a due time in its time zone."""
+    """Formats a due time in a time zone."""
     from datetime import datetime
     from zoneinfo import ZoneInfo
 

@@ -1,4 +1,4 @@
-"""Opens the store that contains the schedules."""
+"""The store that contains the schedules."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 HAND = 30.0
-"""Seconds for which a scheduler does not touch a run that a user started by hand."""
+"""Seconds for which a scheduler leaves a run alone that a person started."""
 
 
 @asynccontextmanager
 async def kept(settings: Settings) -> AsyncIterator[Store]:
-    """Opens the store that contains the schedules. A new data folder gets a new store."""
+    """Opens the store that contains the schedules. Creates the store if it does not exist."""
     from gossamer.app.wiring import open_store
 
     store, embedded = await open_store(settings)

@@ -1,5 +1,4 @@
-"""`gossamer scheduler`: the process that starts crawls by the clock. Also `schedule run`, which starts one
-now."""
+"""`gossamer scheduler`: the process that starts scheduled crawls. The module also runs one schedule by hand."""
 
 from __future__ import annotations
 
@@ -24,15 +23,16 @@ if TYPE_CHECKING:
     from gossamer.state.schedules import Schedule, ScheduledRun
 
 AtOnce = Annotated[
-    int, Option("--at-once", metavar="N", help="Crawls at once in this process, without a fleet (default 4).")
+    int,
+    Option("--at-once", metavar="N", help="Concurrent crawls in this process, without a fleet (default 4)."),
 ]
 MOMENTS = ("due", "next")
-"""Fields of an event that are times."""
+"""Facts of an event that are times, in seconds since the epoch."""
 
 
 def scheduler(
     here: Annotated[
-        bool, Option("--here", help="Crawls run in this process, also with a shared store.")
+        bool, Option("--here", help="Run crawls in this process, even with a shared store.")
     ] = False,
     at_once: AtOnce = 4,
     data: Data = None,
@@ -41,11 +41,11 @@ def scheduler(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Begin the crawls of schedules by the clock, until it is stopped. Several may run: one leads, the others
-    stand by."""
+    """Start scheduled crawls when they are due, until stopped. If several schedulers run, one leads and the
+    others stand by."""
     settings = read_settings(data, store, setting)
     if not 1 <= at_once <= 100:
-        raise UsageError("--at-once lies between 1 and 100")
+        raise UsageError("--at-once must be between 1 and 100")
     return asyncio.run(_run(settings, here, at_once, teller(as_json, quiet)))
 
 
@@ -74,7 +74,7 @@ async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., 
 
 
 def launcher(settings: Settings, here: bool = False) -> Callable[[Job], Awaitable[str]] | None:
-    """Returns the function that puts a crawl onto the fleet. None if crawls run in this process."""
+    """Returns the function that submits a crawl to the fleet, or None if crawls run in this process."""
     if settings.store is None or here:
         return None
     from gossamer.app.submit import submit
@@ -83,14 +83,15 @@ def launcher(settings: Settings, here: bool = False) -> Callable[[Job], Awaitabl
 
 
 def judge(gates: list[str], summary: Summary) -> list[str]:
-    """Returns the gates of `--fail-on` that are not met."""
+    """Returns the gates of `--fail-on` that a summary does not meet."""
     from gossamer.app import gate_setup
 
     return gate_setup.unmet(gate_setup.gates(gates, ()), summary)
 
 
 def stopping(say: Callable[..., None]) -> asyncio.Event:
-    """Returns an event that the first SIGINT or SIGTERM sets. The second signal ends the process at once."""
+    """Returns an event that the first SIGINT or SIGTERM sets. The process exits with code 13 at the second
+    signal, or 12 s after the first."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def heard() -> None:
@@ -108,7 +109,7 @@ def stopping(say: Callable[..., None]) -> asyncio.Event:
 
 
 def teller(as_json: bool, quiet: bool) -> Callable[..., None]:
-    """Returns a function that prints events, one line each: text on stderr, or JSON on stdout."""
+    """Returns a function that prints an event in one line, as text on stderr or as JSON on stdout."""
 
     def say(event: str, **facts: Any) -> None:
         from gossamer.cli.dead import moment
@@ -133,8 +134,8 @@ def teller(as_json: bool, quiet: bool) -> Callable[..., None]:
 
 
 def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int:
-    """Runs a schedule now: in the foreground like `gossamer crawl`, or on the fleet. Returns crawl's exit
-    code."""
+    """Runs a schedule now, in the foreground like `gossamer crawl`, or submits it to the fleet. Returns the
+    exit code of `crawl`."""
     from gossamer.cli.crawl import finish
     from gossamer.cli.run import Runner
     from gossamer.cli.submit import Submission
@@ -152,7 +153,7 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
         runner = Runner(job, quiet=quiet, again=f"gossamer schedule run {schedule.name}")
         summary, stopped = runner.run()
     except GossamerError as error:
-        with contextlib.suppress(StoreError):  # whoever looks at the run next reports why
+        with contextlib.suppress(StoreError):  # the next process that reads the run reports the error
             asyncio.run(_close(settings, name, run, "failed", str(error)))
         raise
     code = finish(summary, stopped, job, words)
@@ -164,8 +165,8 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
 
 
 async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
-    """Records the run, so that no other run starts at the same time. A stopped run of the same kind is
-    resumed."""
+    """Records a run, so that no other run of the schedule starts beside it. If a run by hand was stopped,
+    returns that run, so that it continues. Raises UsageError if another run is open."""
     from gossamer.cli.schedule_store import HAND, kept
     from gossamer.frontier.stats import Census
     from gossamer.scheduler.jobs import by_hand

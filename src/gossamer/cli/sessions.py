@@ -1,4 +1,5 @@
-"""`gossamer sessions`: lists and forgets log-ins. Also how `doctor`, `host show` and `explain` show them."""
+"""`gossamer sessions`: lists log-ins at sites, and forgets them. `doctor`, `host show` and `explain` format
+log-ins with the functions here."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ Account = Annotated[str | None, Argument(metavar="ACCOUNT", help="One of its acc
 
 
 def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
-    """Who is logged in: site, account, since when, when it was used last, what is in the way."""
+    """List log-ins with site, account, time of the log-in, last use and problems."""
     from gossamer.cli.printing import duration, put_json, put_table
 
     found = asyncio.run(_all(read_settings(data, store, setting)))
@@ -50,7 +51,7 @@ def forget(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Forget who is logged in at a site: the next request logs in anew, refused credentials are tried again."""
+    """Forget the log-ins at a site. The next request logs in again, and refused credentials are tried again."""
     from gossamer.cli.printing import put_json
 
     known = asyncio.run(_forget(read_settings(data, store, setting), site, account))
@@ -68,7 +69,7 @@ def forget(
 
 
 async def told(store: Store, host: str | None = None) -> list[Session]:
-    """Returns the state of all accounts, or of those for the sites that a host belongs to."""
+    """Returns the sessions of all accounts, or of the accounts at the sites that a host belongs to."""
     from gossamer.model.site import Site as Known
     from gossamer.state.logins import Logins
 
@@ -80,7 +81,7 @@ async def told(store: Store, host: str | None = None) -> list[Session]:
 
 
 def line(one: Session) -> str:
-    """Returns an account's state in a few words."""
+    """Formats a session in a few words."""
     from gossamer.cli.printing import duration
 
     since = f" {duration(one.since)} ago" if one.since is not None else ""
@@ -89,7 +90,7 @@ def line(one: Session) -> str:
 
 
 async def findings(settings: Settings, store: Store) -> list[Finding]:
-    """Returns the findings of `doctor`: the session key, and the accounts of each site."""
+    """Returns the findings of `doctor` about the session key and about each site's accounts."""
     from gossamer.app.login_setup import seal_of
     from gossamer.cli.findings import Finding
     from gossamer.state.logins import Logins
@@ -107,8 +108,8 @@ async def findings(settings: Settings, store: Store) -> list[Finding]:
             Finding(
                 "session key",
                 "warn",
-                "cookies of those who are logged in lie in the store as they are",
-                "seal them with -s 'session_key=${env:NAME}'",
+                "session cookies are stored without encryption",
+                "encrypt them with -s 'session_key=${env:NAME}'",
             )
         )
     for one in known:

@@ -7,7 +7,7 @@ from typing import Annotated
 from gossamer.cli.options import Argument, Json, Option, Setting
 from gossamer.errors import UsageError
 
-Name = Annotated[str, Argument(metavar="NAME", help="Of the site and its file: letters, digits, _.")]
+Name = Annotated[str, Argument(metavar="NAME", help="Name of the site and its file: letters, digits, _.")]
 Url = Annotated[str, Argument(metavar="URL", help="A page to begin with.")]
 Which = Annotated[str, Argument(metavar="[SITE]", help="A site file, or a folder of them (default: here).")]
 Pages = Annotated[

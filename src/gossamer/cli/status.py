@@ -1,4 +1,4 @@
-"""`gossamer status`: all crawls of a store, or one of them in detail."""
+"""`gossamer status`: one line for each crawl of a store, or the details of one crawl."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def status(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Counts, rates, hosts and errors; without CRAWL a line for each crawl."""
+    """Show counts, rates, hosts and errors of a crawl. Without CRAWL, show one line per crawl."""
     return asyncio.run(_status(read_settings(data, store, setting), crawl, as_json))
 
 
@@ -67,7 +67,8 @@ async def _status(settings: Settings, name: str | None, as_json: bool) -> int:
 
 
 async def malformed(store: Store) -> str:
-    """Returns a line about malformed messages that the fleet's workers removed, '' if there were none."""
+    """Returns a message about the malformed messages that the fleet's workers rejected, or '' if there are
+    none."""
     from gossamer.state.malformed_messages import MalformedMessages, told
 
     messages = MalformedMessages(store)
@@ -76,19 +77,20 @@ async def malformed(store: Store) -> str:
 
 
 async def seen(census: Census, settings: Settings, name: str) -> Summary:
-    """Returns the summary, corrected if the store does not know yet that the crawl's process died."""
+    """Returns the summary of a crawl. Changes its state to stopped if the store still lists a process that
+    died."""
     from gossamer.frontier.crawl_lock import living
 
     summary = await census.summary(name)
     record = await census.crawls.need(name)
     if summary.state in ("running", "paused", "stopping", "cancelling") and not living(record, settings.data):
-        summary.state, summary.reason = "stopped", "its process died; the same command goes on"
+        summary.state, summary.reason = "stopped", "its process died; the same command continues it"
     return summary
 
 
 async def broken_off(census: Census, name: str) -> dict[str, Any]:
-    """Returns `broken_off`, the lists and other producers of a crawl that no process reads to the end, and
-    `go_on`, the command that continues them (None if there are none)."""
+    """Returns two values. `broken_off` lists the producers, such as seed lists, that were not read to their
+    end and have no reader now. `go_on` is the command that continues them, or None."""
     from gossamer.cli.steering import command
     from gossamer.frontier import producer_positions
 
@@ -99,8 +101,10 @@ async def broken_off(census: Census, name: str) -> dict[str, Any]:
 
 
 def told(cut: dict[str, Any]) -> str:
-    """Returns the same as text."""
-    return f"not all in: {', '.join(cut['broken_off'])}; go on, with the options that it had: {cut['go_on']}"
+    """Formats the result of `broken_off`."""
+    return (
+        f"not read to the end: {', '.join(cut['broken_off'])}; go on, with the same options: {cut['go_on']}"
+    )
 
 
 def _row(s: Summary) -> tuple[object, ...]:
@@ -147,7 +151,7 @@ async def _one(census: Census, settings: Settings, name: str, as_json: bool) -> 
             }
         )
         return 0
-    doubt = f"about {lost:.2g} new URLs were taken for known ones; --seen exact takes none so"
+    doubt = f"about {lost:.2g} new URLs were taken for known ones; --seen exact avoids this"
     more = [("seen-set", doubt)] if lost >= 0.01 else []
     more += [("lists", told(cut))] if cut["broken_off"] else []
     more += [("no work by", f"{worker}: {why}") for worker, why in refused.items()]
@@ -169,7 +173,7 @@ async def _one(census: Census, settings: Settings, name: str, as_json: bool) -> 
 
 
 def served(line: HeapLine) -> str:
-    """Returns how many workers serve hosts of a lane and region, as text."""
+    """Formats the number of workers that serve the hosts of a lane and region."""
     if line.workers is None:
         return "its own"
     region = f" --region {line.region}" if line.region else ""
@@ -191,7 +195,7 @@ def _plain(summary: Summary) -> dict[str, Any]:
 
 
 async def stranded(store: Store) -> list[Finding]:
-    """Returns the findings of `doctor` about hosts whose lane or region has no workers."""
+    """Returns the findings of `doctor` about hosts that wait although no worker serves them."""
     from gossamer.cli.findings import Finding
     from gossamer.frontier.crawls import Crawls
     from gossamer.state.lane_stats import heaps

@@ -1,4 +1,5 @@
-"""`gossamer pause`, `resume`, `stop` and `cancel` for a crawl, and `priority` for its waiting URLs."""
+"""`gossamer pause`, `resume`, `stop` and `cancel` control a crawl, and `gossamer priority` reorders its
+waiting URLs."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from gossamer.frontier.crawls import Crawls, Record
 
 WAIT = 15.0
-"""Seconds for which stop and cancel wait until the crawl's process has ended the crawl."""
+"""Seconds that stop and cancel wait for the crawl's process to end the crawl."""
 QUEUE = {"cancelled": "its queue is dropped", "finished": "nothing was left in its queue"}
 
 
@@ -41,7 +42,7 @@ def pause(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Hold a crawl still: nothing new is fetched, all is kept."""
+    """Pause a crawl. Nothing new is fetched, and everything is kept."""
     return asyncio.run(_steer("pause", crawl, read_settings(data, store, setting), as_json, quiet))
 
 
@@ -53,7 +54,7 @@ def resume(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Let a paused crawl go on."""
+    """Continue a paused crawl."""
     return asyncio.run(_steer("resume", crawl, read_settings(data, store, setting), as_json, quiet))
 
 
@@ -77,7 +78,7 @@ def cancel(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """End a crawl and drop its queue; what was fetched stays."""
+    """End a crawl and drop its queue. Fetched pages stay."""
     return asyncio.run(_steer("cancel", crawl, read_settings(data, store, setting), as_json, quiet))
 
 
@@ -88,7 +89,7 @@ def priority(
         str | None, Option("--host", metavar="HOST", help="Only URLs of this host, or of a site file's.")
     ] = None,
     match: Annotated[
-        str | None, Option("--match", metavar="REGEX", help="Only URLs with this in them.")
+        str | None, Option("--match", metavar="REGEX", help="Only URLs that contain a match of this.")
     ] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Only count them.")] = False,
     data: Data = None,
@@ -96,7 +97,7 @@ def priority(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Change the priority of URLs that wait, while the crawl runs or not."""
+    """Change the priority of waiting URLs, whether the crawl runs or not."""
     settings = read_settings(data, store, setting)
     hosts = [None] if host is None else [*hosts_of(host)]
     try:
@@ -104,7 +105,7 @@ def priority(
     except re.error as error:
         raise UsageError(f"--match {match!r} is no regular expression: {error}") from None
     if not -1_000_000 <= n <= 1_000_000:
-        raise UsageError(f"a priority lies between -1000000 and 1000000, not {n}")
+        raise UsageError(f"a priority must be between -1000000 and 1000000, not {n}")
     return asyncio.run(_priority(settings, crawl, n, hosts, pattern, dry_run, as_json))
 
 
@@ -163,8 +164,8 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
 
 
 async def _served(crawls: Crawls, record: Record) -> bool:
-    """Returns whether a live worker would end the crawl. A draining or stopping worker takes no new crawl,
-    but ends its current one, which is waited for."""
+    """Returns whether some worker would end the crawl. A worker that drains or stops starts nothing new but
+    finishes its claims, so this function waits for these claims, at most 15 s."""
     from gossamer.frontier.stats import Census
     from gossamer.state.workers import Crew
 
@@ -219,7 +220,7 @@ async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
 async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
     if lives and await _turned(crawls, record, "cancelling", "by gossamer cancel"):
         return await _ended(crawls, record) or await _cancel(crawls, await crawls.need(record.name), False)
-    if lives:  # the process made progress meanwhile, or ended the crawl
+    if lives:  # another process changed the state; the crawl may have ended
         from gossamer.frontier.crawls import ENDED
 
         now = await crawls.need(record.name)
@@ -230,21 +231,23 @@ async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
     from gossamer.frontier.producer_positions import fed_now
 
     await crawls.set(record.name, "cancelled", "by gossamer cancel")
-    while await fed_now(crawls.store, record.name):  # noqa: ASYNC110 - a `submit` that adds to it sees the state and stops
+    while await fed_now(crawls.store, record.name):  # noqa: ASYNC110 - a `submit` that adds URLs sees the state and stops
         await asyncio.sleep(0.2)
     dropped = await drop_queue(crawls.store, record.name)
     return f"cancelled; {dropped} URLs that waited are dropped, what was fetched stays", 0
 
 
 async def _turned(crawls: Crawls, record: Record, state: str, reason: str = "") -> bool:
-    """Changes the state, unless another process changed it meanwhile. An ended crawl stays ended."""
+    """Changes the state of a crawl, unless another process changed it first. Therefore an ended crawl stays
+    ended. Returns whether the state was changed."""
     from gossamer.state.fleet_crawls import Tasks
 
     return await Tasks(crawls.store).turn(record.name, record.state, state, reason)
 
 
 async def _ended(crawls: Crawls, record: Record) -> tuple[str, int] | None:
-    """Waits until the crawl's process has ended the crawl. Returns None if no process is left that would."""
+    """Waits until the crawl's process has ended the crawl. Returns the message and the exit code, or None if
+    no worker is left that would end it."""
     from gossamer.frontier.crawls import ENDED
 
     for n in range(int(WAIT * 10)):
@@ -263,8 +266,8 @@ def _now(record: Record) -> str:
 
 
 def command(record: Record) -> str:
-    """Returns the command that resumes a crawl. It has the crawl's scope and outputs, but not its pace and
-    limits."""
+    """Returns the command that continues a crawl. It contains the crawl's bounds, which must not change, and
+    its outputs. It does not contain pace and limits."""
     from gossamer.frontier.crawls import BOUNDS, Spec
 
     usual, spec = Spec([]), record.spec
@@ -284,8 +287,7 @@ def command(record: Record) -> str:
 
 
 def _outputs(record: Record) -> list[str]:
-    """Returns the outputs that were named on the command line. Those of site files are named by the site
-    files."""
+    """Returns the outputs that the command line named, without the outputs of the site files."""
     from gossamer.errors import GossamerError
     from gossamer.sites import load_all
 

@@ -1,5 +1,5 @@
-"""`gossamer submit`: prints the crawl's name as soon as it is on the fleet. After a signal, one line says how
-much was submitted."""
+"""`gossamer submit`: submits a crawl to the fleet. It prints the name as soon as workers may start the crawl.
+After a signal, it reports in one line how much was added."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 STOPPED, FORCED = 11, 13
 PATIENCE = 5.0
-"""Seconds for which the store is asked for the summary of an interrupted submit."""
+"""Seconds for which the command waits for the summary after a signal."""
 
 
 def submit(**words: Any) -> int:
-    """Put a crawl on the fleet and print its name; with --wait, end as it ends."""
+    """Submit a crawl to the fleet and print its name. With --wait, wait for its end and exit as crawl does."""
     job = crawling.job_of(words, shared=True)
     crawling.warn(job.settings, words["quiet"])
     job = crawling.of_sites(job, words)
@@ -45,21 +45,23 @@ vars(submit)["__signature__"] = _signature()
 
 
 class Submission:
-    """One `submit`. The first SIGINT, SIGTERM or SIGHUP ends it gracefully, the second at once."""
+    """Runs one `submit` command. The first SIGINT, SIGTERM or SIGHUP ends it gracefully, and the second at
+    once."""
 
     def __init__(self, job: Job, words: dict[str, Any], again: str) -> None:
-        """`words`: the options, at least quiet, json and wait. `again`: the command that resumes it."""
+        """`words` contains at least quiet, json and wait. `again` is the command that continues the
+        submission."""
         self.job, self.words, self._again = job, words, again
         self.quiet, self.json, self.waits = words["quiet"], words["json"], words["wait"]
         self.name = ""
-        """The crawl's name, once workers may start it."""
+        """The crawl's name. Empty until workers may start the crawl."""
         self.given = False
-        """Whether all targets were submitted."""
+        """Whether all seeds of the crawl were added."""
         self._signals, self._last, self._began = 0, list[str](), time.time()
         self._were: dict[signal.Signals, Any] = {}
 
     def run(self) -> int:
-        """Runs to its end, and returns the exit code."""
+        """Runs the command to its end. Returns the exit code."""
         try:
             return asyncio.run(self._run())
         finally:
@@ -96,15 +98,15 @@ class Submission:
         return 0
 
     def _begun(self, name: str) -> None:
-        """Prints the crawl's name at once. A long list, or watched sitemaps, may keep this command busy for
-        hours or without end."""
+        """Prints the crawl's name at once, because a long list or watched sitemaps may keep this command busy
+        for hours or forever."""
         from gossamer.cli.printing import remark
 
         self.name = name
-        if self.waits or self.json:  # only the summary goes to stdout
+        if self.waits or self.json:  # stdout is for the summary only
             remark(f"{name} is on the fleet; see it with: gossamer top {name}", self.quiet)
             return
-        with contextlib.suppress(OSError):  # nobody reads stdout; the list is submitted all the same
+        with contextlib.suppress(OSError):  # if stdout is closed, the list is still added
             print(name, flush=True)
 
     def _say(self, line: str) -> None:
@@ -126,12 +128,12 @@ class Submission:
             loop.call_soon_threadsafe(task.cancel)
 
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            # the command runs under nohup
+            # nohup sets SIGHUP to ignore, because the terminal may close
             if name != signal.SIGHUP or signal.getsignal(name) != signal.SIG_IGN:
                 self._were[name] = signal.signal(name, heard)
 
     async def _cut_off(self) -> int:
-        """Reports how much was submitted, and the command that continues it."""
+        """Reports how much was added so far, and the command that continues. Returns the exit code."""
         from gossamer.app.submit import seen
         from gossamer.cli.printing import put_json, remark
 
@@ -139,7 +141,7 @@ class Submission:
             remark(f"stopped waiting; {self.name} goes on on the fleet. Wait again with: {self._again}")
         elif self.name:
             added = "; ".join(self._last) or "nothing of its lists was added yet"
-            remark(f"stopped; {added}; {self.name} is on the fleet with that. Go on with: {self._again}")
+            remark(f"stopped; {added}; {self.name} stays on the fleet. Go on with: {self._again}")
         else:
             remark(f"stopped before the crawl began; nothing is lost. Go on with: {self._again}")
         if self.json and self.name:

@@ -1,4 +1,4 @@
-"""A crawl's summary as a small text table, whose parts add up to the number of found URLs."""
+"""Formats the summary of a crawl as a small table whose parts add up to the URLs that were found."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gossamer.model.summary import Summary
 
 SITES, LOW = 10, 4
-"""The number of sites that are shown, and of fields for each."""
+"""Maximum number of sites shown, and of fields shown for each site."""
 RETRYABLE = {
     "dns": "check the host's name and this machine's network",
     "connect": "see whether the server is up",
@@ -25,11 +25,11 @@ RETRYABLE = {
     "proxy": "see gossamer doctor, or give other proxies",
     "robots-unreachable": "see whether the server is up and its robots.txt can be read",
 }
-"""Errors for which a later retry may help, and what to do."""
+"""Errors that may disappear if the crawl is tried again later, with advice."""
 
 
 def lines(summary: Summary) -> list[tuple[str, str]]:
-    """Returns the lines (name, value) in the order of the sum."""
+    """Returns the labels and values of the summary. `found` is the sum of the rows marked with = and +."""
     s = summary
     state = s.state + (f": {s.reason}" if s.reason else "")
     items = (
@@ -67,7 +67,7 @@ def lines(summary: Summary) -> list[tuple[str, str]]:
 
 
 def duplicates(found: dict[str, int]) -> str:
-    """Returns a text about duplicate pages.
+    """Formats the counts of pages that duplicate another page.
 
     >>> duplicates({"exact": 2, "near": 1, "unkept": 7})
     '2 pages say the same as another, 1 nearly; 7 more were not kept to compare with (raise ?most= of --duplicates)'
@@ -80,8 +80,8 @@ def duplicates(found: dict[str, int]) -> str:
 
 
 def site_line(one: Quality) -> str:
-    """Returns a site's quality score, the fields that are missing most, and what is worse than in earlier
-    runs."""
+    """Formats the results of a site: its quality score, the fields missing most often, and values lower than
+    in earlier runs."""
     low = sorted((share, field) for field, share in one.coverage.items() if share < 1)[:LOW]
     fell = sorted(((by, name) for name, by in one.drift.items() if by >= 0.01), reverse=True)[:LOW]
     words = [f"quality {share(one.quality)}"]
@@ -93,7 +93,7 @@ def site_line(one: Quality) -> str:
 
 
 def share(n: float) -> str:
-    """Returns a share as a percentage. 100 % is only shown if nothing is missing.
+    """Formats a share as a percentage. It is rounded down, so that 100 % means all.
 
     >>> share(0.9996), share(0.5)
     ('99.9%', '50%')
@@ -102,7 +102,7 @@ def share(n: float) -> str:
 
 
 def put_summary(summary: Summary, quiet: bool) -> None:
-    """Prints the summary on stderr: a table on a terminal, one JSON line on a pipe."""
+    """Prints the summary on stderr, as a table on a terminal and as one JSON line on a pipe."""
     if quiet:
         return
     if dumb():

@@ -1,4 +1,5 @@
-"""`gossamer top`: crawls, workers and the busiest hosts, live. On a pipe it prints one JSON line per update."""
+"""`gossamer top`: a live view of crawls, workers and the busiest hosts. On a pipe, it prints a JSON line
+every 10 s."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ async def _top(settings: Settings, name: str | None, once: bool, as_json: bool) 
 
 
 class Looks:
-    """Reads the crawls and workers of a store again and again."""
+    """Takes snapshots of the crawls and workers in a store."""
 
     def __init__(self, store: Store, name: str | None) -> None:
         self._store, self._name = store, name
@@ -65,7 +66,8 @@ class Looks:
     async def waited(
         self, look: Callable[[], Awaitable[Any]], show: Callable[[Any], None], once: bool
     ) -> bool:
-        """Reads and shows one update. Returns False while the store is away, which is reported once."""
+        """Takes a snapshot and shows it. If the store does not answer, reports that once, waits a second and
+        returns False. With `once`, raises the error instead."""
         from gossamer.cli.printing import remark
         from gossamer.errors import Away
 
@@ -108,7 +110,7 @@ class Looks:
         return found, await Crew(self._store).all(), hosts
 
     async def plain(self) -> dict[str, Any]:
-        """Returns one update as plain values."""
+        """Returns a snapshot as plain values."""
         import msgspec
 
         crawls, workers, hosts = await self._see()
@@ -119,7 +121,7 @@ class Looks:
         }
 
     async def drawn(self) -> Any:
-        """Returns one update as tables."""
+        """Returns a snapshot as tables."""
         from rich.console import Group
         from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""`gossamer try URL` and `gossamer shell URL`: one page through all steps of a crawl, in a temporary store."""
+"""`gossamer try URL` and `gossamer shell URL`: fetch and read one page in a temporary store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ SiteArgument = Annotated[
     list[str] | None, Option("-a", "--argument", metavar="NAME=VALUE", help="A site's argument.")
 ]
 Ladder = Annotated[
-    str | None, Option("--ladder", metavar="RUNGS", help="How it is got: plain, impersonated, browser, ...")
+    str | None,
+    Option("--ladder", metavar="RUNGS", help="How the page is fetched: plain, impersonated, browser, ..."),
 ]
 LINKS = 20
 
@@ -36,7 +37,7 @@ def try_(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """One page through the whole road: robots.txt, fetching, reading; nothing is kept."""
+    """Fetch and read one page, including its robots.txt, and print the result. Nothing is stored."""
     from gossamer.cli.printing import put_json
 
     trial = run(url, site, header, argument, setting, ladder)
@@ -55,7 +56,7 @@ def shell(
     ladder: Ladder = None,
     setting: Setting = None,
 ) -> int:
-    """The same, then a Python prompt with `page`."""
+    """Fetch and read one page as `try` does, then open a Python prompt with `page`."""
     import importlib
     import importlib.util
 
@@ -92,7 +93,7 @@ def run(
     setting: list[str] | None,
     ladder: str | None = None,
 ) -> Trial:
-    """Tries one URL."""
+    """Fetches and reads one URL and returns the result."""
     from pathlib import Path
 
     from gossamer.app.dry_run import try_one
@@ -116,7 +117,7 @@ def run(
 
 
 def told(trial: Trial) -> dict[str, Any]:
-    """Returns the result as plain values."""
+    """Converts a trial to plain values."""
     import msgspec
 
     summary = trial.summary
@@ -135,7 +136,7 @@ def told(trial: Trial) -> dict[str, Any]:
 
 
 def show(trial: Trial) -> None:
-    """Prints the result as text."""
+    """Prints a trial as tables."""
     import msgspec
 
     from gossamer.cli.printing import named, put_table
@@ -172,8 +173,8 @@ def show(trial: Trial) -> None:
 
 
 def code(trial: Trial) -> int:
-    """Returns the exit code: 9 if there is no page and a later try could help, 4 if the site file cannot
-    parse it."""
+    """Returns the exit code of a trial. It is 9 if no page came and a later try may help, 4 if the site file
+    cannot read the page, and 0 otherwise. Prints the reason."""
     from gossamer.cli.printing import remark
     from gossamer.cli.summaries import RETRYABLE
 

@@ -1,4 +1,4 @@
-"""`gossamer worker`: a worker of the fleet, which is a Celery worker with our settings."""
+"""`gossamer worker`: a worker of the fleet. It is a Celery worker with gossamer's settings."""
 
 from __future__ import annotations
 
@@ -20,20 +20,24 @@ if TYPE_CHECKING:
 
 def worker(
     lane: Annotated[
-        list[str] | None, Option("--lane", metavar="LANE", help="What it serves (default http); repeatable.")
+        list[str] | None,
+        Option("--lane", metavar="LANE", help="A lane that it serves (default http); repeatable."),
     ] = None,
     processes: Annotated[
-        str, Option("--processes", metavar="N", help="Processes, or auto: one a core (default).")
+        str, Option("--processes", metavar="N", help="Processes, or auto: one per core (default).")
     ] = "auto",
     name: Annotated[
-        str | None, Option("-n", "--name", metavar="NAME", help="Its name, as w1 or w1@%h (default: made).")
+        str | None,
+        Option("-n", "--name", metavar="NAME", help="Its name, such as w1 or w1@%h (default: generated)."),
     ] = None,
     region: Annotated[
         str | None,
-        Option("--region", metavar="REGION", help="Where it is: it serves what asks for that, too."),
+        Option(
+            "--region", metavar="REGION", help="Where it is; it also serves hosts that require this region."
+        ),
     ] = None,
     sites: Annotated[
-        str | None, Option("--sites", metavar="DIR", help="Where its site files lie (default: here).")
+        str | None, Option("--sites", metavar="DIR", help="Folder of its site files (default: here).")
     ] = None,
     broker: Annotated[
         list[str] | None,
@@ -43,11 +47,11 @@ def worker(
     data: Data = None,
     setting: Setting = None,
 ) -> int:
-    """Crawl what was submitted to the fleet, until told to stop (SIGTERM, Ctrl-C, `gossamer workers stop`)."""
+    """Crawl what was submitted to the fleet, until stopped (SIGTERM, Ctrl-C, `gossamer workers stop`)."""
     from gossamer.config.settings import Given, load
 
     try:
-        import celery  # noqa: F401 - only whether it is there
+        import celery  # noqa: F401 - checks that it is installed
     except ImportError:
         raise ConfigError(f"a worker needs Celery: {install('fleet')}") from None
     given = [("sites", sites), ("broker", broker), ("region", region)]
@@ -68,7 +72,7 @@ def worker(
     ):
         what, _, text = pair.partition("=")
         os.environ[f"GOSSAMER_{what.strip().upper().replace('-', '_')}"] = text
-    load()  # the environment now has the same values
+    load()  # raises if the same settings from the environment are invalid
     return _run(settings, lanes, os.cpu_count() or 1 if processes == "auto" else int(processes), name)
 
 
@@ -101,12 +105,12 @@ def _run(settings: Settings, lanes: list[str], processes: int, name: str | None)
     host = platform.node()
     wanted = (name or f"{lanes[0]}@%h").replace("%h", host).replace("%n", host.partition(".")[0])
     wanted = wanted if "@" in wanted else f"{wanted}@{host}"
-    asyncio.run(_reached(settings))  # before the broker, which may be the same server
+    asyncio.run(_reached(settings))  # before the broker, because both may be the same server
     brokers.check(settings.broker or (settings.store or "",), lanes)
     free, bearing.token = asyncio.run(bearing.bear(settings, wanted, fixed=False))
     if free != wanted:
         remark(f"the name {wanted} is taken: this worker is called {free}")
-    # of being root, and of defaults that it changes one day
+    # Celery warns about running as root and about future changes of its defaults
     warnings.filterwarnings("ignore", module="celery")
     pool = ["-P", "prefork", "-c", str(processes)]
     quiet = ["--without-gossip", "--without-mingle", "-l", os.environ.get("GOSSAMER_LOG", "INFO")]

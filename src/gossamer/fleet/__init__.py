@@ -1,5 +1,15 @@
-"""The fleet: Celery keeps worker processes alive and gives them slices of crawling. The frontier decides what
-is crawled. No module here decides how a URL is crawled."""
+"""The fleet: Celery keeps worker processes alive and gives them slices of crawling. The frontier decides
+which URLs are crawled.
+
+`brokers` parses broker URLs and checks brokers, and `rabbitmq_tls` connects to RabbitMQ over TLS. `child`
+runs slices in a worker's process, on the crawls in `active_crawls`. `fair_share` divides the process among
+crawls, and `load` limits its claims. `site_versions` compares the site files of a machine with the fleet's.
+`heartbeat` and `finalize` close outputs and end crawls. `keeper` fills the slots and updates the worker's
+record. `intake` checks messages before Celery reads them, `broker_cleanup` removes leftovers of dead workers,
+and `app` is the Celery application.
+
+The crawling itself is not in this package. A slice runs the same `app.wiring.Bench` as `gossamer crawl`.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +20,8 @@ __all__ = ["app"]
 
 
 def __getattr__(name: str) -> Any:
-    """Lets `celery -A gossamer.fleet worker` find the application. Nothing else imports Celery."""
+    """Imports the Celery application when it is first used. `celery -A gossamer.fleet worker` finds it here,
+    and every other import of this package works without Celery."""
     if name == "app":
         from gossamer.fleet.app import app
 

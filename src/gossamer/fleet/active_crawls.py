@@ -1,4 +1,5 @@
-"""The crawls that one process of a worker works on, all on one event loop, each with a share by its weight."""
+"""The crawls that one process of a worker works on. They share one event loop, and each gets capacity by its
+weight."""
 
 from __future__ import annotations
 
@@ -30,25 +31,26 @@ from gossamer.store.store import Store
 log = logging.getLogger("gossamer.worker")
 
 LOOK = 1.0
-"""Seconds between checks for new crawls."""
+"""Seconds between two reads of the list of crawls."""
 DRAIN = 12.0
-"""Seconds for which an ended crawl may still settle its open claims here."""
+"""Seconds in which this process must settle its claims of a crawl that ended."""
 AGAIN = 10.0
-"""Seconds for which this process does not retry a crawl that it could not work on."""
+"""Seconds after which this process retries a crawl that it could not work on."""
 
 
 class Me(NamedTuple):
-    """The worker and the process."""
+    """The worker that this process belongs to."""
 
     name: str
     settings: Settings
     stopping: Callable[[], bool]
-    """Returns whether the worker was told to stop or drain. Cheap to call."""
+    """Returns whether the worker was ordered to stop or drain. The call is cheap."""
     lanes: tuple[str, ...] = ("http",)
 
 
 class At:
-    """A crawl that this process works on."""
+    """A crawl that this process works on. `lacks` contains the sites whose files are missing here, with the
+    reasons."""
 
     def __init__(self, bench: Bench, task: FleetCrawl, sign: Sign, lacks: dict[str, str]) -> None:
         self.sign, self.lacks = sign, lacks
@@ -57,7 +59,7 @@ class At:
 
 
 class Works:
-    """The crawls that this process works on. Between slices, only caches and connections remain."""
+    """The crawls that this process works on. Only caches and connections remain between slices."""
 
     def __init__(self, me: Me, store: Store, halt: asyncio.Event) -> None:
         self.me, self._own = me, secrets.token_hex(6)
@@ -74,7 +76,7 @@ class Works:
         self._shy: dict[str, float] = {}
 
     async def look(self) -> None:
-        """Joins crawls that run, leaves those that ended, and helps to end those that are to end."""
+        """Joins running crawls, leaves ended crawls, and helps to end crawls that are stopping or cancelling."""
         await self._store.check_same()
         tasks = {task.name: task for task in await self._tasks.tasks()}
         for name in self._at.keys() - tasks.keys():
@@ -92,10 +94,10 @@ class Works:
                 await self._ending.look(task, self._setup)
 
     async def _join(self, task: FleetCrawl) -> None:
-        """Joins a crawl, unless this process already works on it or cannot."""
+        """Starts work on a crawl, unless this process already works on it or cannot."""
         at, now = self._at.get(task.name), time.monotonic()
         if at is not None:
-            self._fair.share(task.name, task.weight)  # the weight may change in the middle of a slice
+            self._fair.share(task.name, task.weight)  # the weight may change during a slice
             await self._versions.serve(task, at.bench, self.me.lanes, self.me.settings.region or "")
         if self._shy.get(task.name, 0) > now or (
             at is not None and at.work is not None and not at.work.done()
@@ -153,7 +155,7 @@ class Works:
         return job_payload.unpack(raw, self.me.settings, self._store.url, segment, self._seal)
 
     async def _ended(self, task: FleetCrawl, at: At) -> None:
-        """Handles a crawl whose work ended within a slice."""
+        """Handles a crawl whose work ended by itself during a slice."""
         assert at.work is not None
         work, at.work = at.work, None
         try:
@@ -174,7 +176,7 @@ class Works:
             self._shy[task.name] = time.monotonic() + AGAIN
             return
         if at.revision != task.revision:
-            return  # it was submitted again with other limits
+            return  # the crawl was submitted again, and its limits may differ
         if outcome in OUTCOMES:
             await self._tasks.turn(task.name, "running", "ending", OUTCOMES[outcome], ends_as="limited")
         elif outcome == "finished" and await all_given(self._store, task.name):
@@ -183,12 +185,12 @@ class Works:
             self._shy[task.name] = time.monotonic() + LOOK  # its seeds are still being added
 
     async def _refuse(self, name: str, why: str) -> None:
-        """Does no work for a crawl for a while, and reports why."""
+        """Does no work for a crawl for a while, and records the reason."""
         await self._lacking.say(name, {"": why})
         self._shy[name] = time.monotonic() + AGAIN
 
     async def _leave(self, name: str) -> None:
-        """Leaves a crawl and closes its part of the outputs."""
+        """Leaves a crawl, and closes this process's part of its outputs."""
         at = self._at.pop(name)
         self._fair.drop(name)
         if at.work is not None:
@@ -204,7 +206,7 @@ class Works:
         await at.sign.end()
 
     async def _drop(self, name: str) -> None:
-        """Drops a crawl whose cached state is not trustworthy. Nothing is committed."""
+        """Drops a crawl without committing anything, because its local state may be wrong."""
         at = self._at.pop(name)
         self._fair.drop(name)
         if at.work is not None:
@@ -213,9 +215,12 @@ class Works:
         await at.bench.close()
 
     async def rest(self, broken: bool) -> None:
-        """Ends a slice: started visits finish, and unstarted claims are returned. After an unexpected error
-        or an outage (`broken`: the store may have lost its last second) the cached state of a crawl is not
-        trustworthy, so the crawl is dropped."""
+        """Ends a slice. Visits in flight finish, and claims that were not started are returned.
+
+        A crawl is dropped after an unexpected error. All crawls are dropped if the store did not answer
+        (`broken`), because it may have come back without its last second of writes, and then the local state
+        is wrong.
+        """
         self._lacking.slice()
         for name, at in list(self._at.items()):
             work, at.work = at.work, None
@@ -226,17 +231,18 @@ class Works:
                 await self._drop(name)
 
     async def beat(self) -> None:
-        """Sends the heartbeats with which this process keeps its parts of the outputs."""
+        """Renews the heartbeat for each crawl, so that no other process closes this process's parts of the
+        outputs."""
         for at in list(self._at.values()):
             await at.sign.give()
 
     async def close(self, *, forget: bool = False) -> None:
-        """Leaves all crawls, or drops them (`forget`) so that their leases expire."""
+        """Leaves all crawls. With `forget`, drops them instead, so that their leases expire."""
         for name in list(self._at):
             with contextlib.suppress(GossamerError):
                 await (self._drop(name) if forget else self._leave(name))
 
 
 async def all_given(store: Store, crawl: str) -> bool:
-    """Returns whether all seeds are submitted, including those of long lists."""
+    """Returns whether all seeds of a crawl were added, including those in long lists."""
     return (await Crawls(store).need(crawl)).seeded and not await unread(store, crawl)

@@ -1,9 +1,9 @@
-"""The Celery application, started by `gossamer worker` or by
+"""The Celery application of the fleet. `gossamer worker` starts it, and so does plain Celery with
 `celery -A gossamer.fleet worker -Q http -n w1@%h`.
 
-A message names a slot. The process that receives it crawls for one slice (60 s). Messages are acknowledged
-early, results are not stored, and no task has a soft time limit, because leases and the keeper recover the work
-of a process that dies. A hard limit ends a slice that hangs.
+A message names a slot. The process that takes the slot crawls for one slice (60 s). Messages are acknowledged
+early, results are not stored, and there is no soft time limit, because leases and the keeper recover from
+every process that dies. A hard time limit ends a slice that hangs.
 """
 
 from __future__ import annotations
@@ -43,24 +43,25 @@ from gossamer.state.workers import Crew, WorkerRecord, bear
 log = logging.getLogger("gossamer.worker")
 
 HANG = 60.0
-"""Seconds after the end of a slice after which its process is killed."""
+"""Seconds that a slice may last beyond its time before its process is killed."""
 MEANT = 1.0
-"""Seconds after a stop began from which on a SIGTERM to a child is meant for the child."""
+"""Seconds after the start of a stop. A SIGTERM that reaches a child later than this ends the child."""
 
 WITHIN = 8.0
-"""Seconds in which all parts of a worker end after a stop began."""
+"""Seconds after the start of a stop in which all parts of the worker must end."""
 QUIET = 4.0
-"""Seconds without a slice after which a Celery worker that was told to stop has lost its broker."""
+"""Seconds without a slice, during a stop, after which Celery is considered to have lost its broker."""
 
 _stopping = mmap.mmap(-1, 1 + 256)
-"""Memory shared by the main process and its children: the order that the worker got, then one byte per child
-that says whether it is at work."""
+"""Memory shared by the main process and its children. The first byte is the worker's order. Each other byte
+belongs to one child and is 1 while the child runs a slice."""
 DRAIN, STOP = 1, 2
-"""The values of the order."""
+"""Orders in the first byte."""
 
 
 def settings() -> Settings:
-    """Returns the settings of this process, read once. Raises ConfigError if a fleet cannot run with them."""
+    """Returns the settings of this process, which are read once. Raises ConfigError if a fleet cannot run
+    with them."""
     if _Now.settings is None:
         found = load()
         if found.store is None:
@@ -71,15 +72,15 @@ def settings() -> Settings:
     return _Now.settings
 
 
-class bearing:  # noqa: N801 - reads as a word
-    """The name of this worker, which no other live worker has."""
+class bearing:  # noqa: N801 - reads as a function
+    """The name of this worker, which no other living worker has."""
 
     token: str | None = None
-    """The token that proves the name's ownership, if the name was chosen before Celery started."""
+    """The token that renews the name, if the name was taken before Celery started."""
 
     @staticmethod
     async def bear(own: Settings, name: str, *, fixed: bool) -> tuple[str, str]:
-        """See `state.workers.bear`."""
+        """Takes a name. See `state.workers.bear`."""
         store = await open_url(own.store or "", embedded=False)
         try:
             return await bear(Crew(store), name, fixed=fixed)
@@ -88,7 +89,7 @@ class bearing:  # noqa: N801 - reads as a word
 
 
 class _Now:
-    """The state of this process, filled in while Celery starts."""
+    """The state of this process, filled while Celery starts the process."""
 
     settings: Settings | None = None
     keeper: WorkerKeeper | None = None
@@ -96,14 +97,14 @@ class _Now:
     runner: asyncio.Runner | None = None
     name = ""
     code = 1
-    """The exit code of the process. 0 once it is known that it was asked to end."""
+    """Exit code of the process. It becomes 0 if the process was asked to end."""
     told = 0.0
-    """When this child first saw that the worker is to stop."""
+    """The monotonic time when this process first saw the order to stop, or 0."""
     lanes: tuple[str, ...] = ("http",)
 
 
 def configuration() -> dict[str, Any]:
-    """Returns Celery's settings, made from ours."""
+    """Returns Celery's settings, derived from gossamer's settings."""
     own = settings()
     urls, options = all_of(own.broker or (own.store or "",))
     slices = max(1, min(own.recycle_slices, int(own.recycle_time / own.slice)))
@@ -160,9 +161,7 @@ app = _made()
 @app.task(name=TASK, ignore_result=True)
 def slice_(_version: int, lane: str, slot: int, ticket: str) -> None:
     """Runs a slice in this process. `intake` has checked the message."""
-    signal.signal(
-        signal.SIGTERM, _terminated
-    )  # only here, because billiard sets its own handler after the process was created
+    signal.signal(signal.SIGTERM, _terminated)  # not earlier, because billiard installs its own handler
     assert _Now.child is not None
     assert _Now.runner is not None
     try:
@@ -174,18 +173,18 @@ def slice_(_version: int, lane: str, slot: int, ticket: str) -> None:
     if after is not None:
         try:
             send(lane, slot, after)
-        except Exception as error:  # noqa: BLE001 - each transport has errors of its own; a keeper sends it soon
+        except Exception as error:  # noqa: BLE001 - transports have errors of their own; a keeper resends it
             log.warning("the broker does not take the message for slot %s:%d: %s", lane, slot, error)
 
 
 def _place() -> int:
-    """Returns the index of this child's byte."""
+    """Returns the index of this child's byte in `_stopping`."""
     return 1 + int(getattr(current_process(), "index", 0)) % 256
 
 
 @contextlib.contextmanager
 def _at_work() -> Iterator[None]:
-    """Marks this child as being at work for the main process."""
+    """Shows the main process, for the time of the block, that this child runs a slice."""
     _stopping[_place()] = 1
     try:
         yield
@@ -194,13 +193,14 @@ def _at_work() -> Iterator[None]:
 
 
 def send(lane: str, slot: int, ticket: str) -> None:
-    """Sends the message of a slot."""
+    """Sends the message for a slot."""
     app.send_task(TASK, (VERSION, lane, slot, ticket), queue=lane, retry=False)
 
 
 @signals.celeryd_after_setup.connect
 def _set_up(sender: str, instance: Any, **_: Any) -> None:
-    """Runs in the main process before it forks. Claims the worker's name, or ends the process."""
+    """Prepares the main process before it forks. Takes the worker's name and creates its keeper, or exits if
+    that fails."""
     if instance.app is not app:
         return
     try:
@@ -242,14 +242,13 @@ def _shutting_down(**_: Any) -> None:
 
 
 def _left(least: float) -> float:
-    """Returns the seconds that are left of a stop. Returns `least` if there is no stop, and for its last
-    part."""
+    """Returns the seconds that remain for a stop. Returns `least` if fewer remain or no stop has begun."""
     return max(least, _Now.told + WITHIN - time.monotonic()) if _Now.told else least
 
 
 def _without_broker() -> None:
-    """Ends the process if Celery does not: Celery waits without end for a broker that accepts requests and
-    does not answer. No message matters any more."""
+    """Ends the process if Celery does not end. Celery waits forever for a broker that accepts data but does
+    not answer. No message is needed any more."""
     quiet = 0.0
     while quiet < min(QUIET, _left(1.5)):
         time.sleep(0.1)
@@ -281,10 +280,10 @@ def _shut_down(sender: Any = None, **_: Any) -> None:
 
 
 def _unasked(error: BaseException | None) -> tuple[str, int]:
-    """Returns why a worker ended although nobody asked it to, and its exit code."""
+    """Returns why a worker ended although nobody asked it to end, and its exit code."""
     if error is None:
         return "see its log; start it again", 1
-    if isinstance(error, SystemExit):  # it has reported the reason
+    if isinstance(error, SystemExit):  # its message was already printed
         return "see the line before", error.code if isinstance(error.code, int) else 1
     said = f"{type(error).__name__}: {mask(' '.join(str(error).split()))[:200]}"
     if isinstance(error, GossamerError):
@@ -297,21 +296,21 @@ def _unasked(error: BaseException | None) -> tuple[str, int]:
 
 
 def exit_code() -> int:
-    """Returns the exit code of this process after Celery returned. 0 only if it was asked to end."""
+    """Returns the exit code to use after Celery returned. It is 0 only if the process was asked to end."""
     return _Now.code
 
 
 def _told() -> bool:
-    """Returns whether the worker was told to stop or drain. Children call this."""
+    """Returns whether the worker was ordered to stop or drain. Children call this."""
     if _stopping[0] == STOP:
         _Now.told = _Now.told or time.monotonic()
     return bool(_stopping[0])
 
 
 def _terminated(*_: object) -> None:
-    """Handles SIGTERM in a child. Supervisors such as systemd signal all processes of a worker at once, and a
-    child gets its orders from the main process. A later signal is obeyed, because then the main process
-    was told to end at once."""
+    """Handles SIGTERM in a child. Supervisors such as systemd send SIGTERM to all processes of a worker at
+    once, but a child gets its orders from the main process and ignores the signal. If SIGTERM comes more
+    than a second after the order to stop, the main process was told to end at once, and the child ends."""
     if _Now.told and time.monotonic() - _Now.told > MEANT:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
@@ -319,7 +318,7 @@ def _terminated(*_: object) -> None:
 
 @signals.worker_process_init.connect
 def _child(**_: Any) -> None:
-    """Initializes a child after the fork: it has its own loop and its own connections."""
+    """Prepares a child after the fork. It gets its own event loop and its own connections."""
     import uvloop
 
     from gossamer.app.interpreter import settle_in
@@ -341,7 +340,7 @@ def _child_ends(**_: Any) -> None:
 
 
 def _drain() -> None:
-    """Starts no more slices here. Running ones end normally."""
+    """Takes no more slices. Running slices finish."""
     _stopping[0] = DRAIN
     for lane in _Now.keeper.me.lanes if _Now.keeper is not None else ():
         app.control.cancel_consumer(lane, destination=[_Now.name])
@@ -353,7 +352,7 @@ def _stop() -> None:
 
 
 def _weigh() -> int:
-    """Returns the memory of this process and its children in bytes."""
+    """Returns the memory of this process and its children, in bytes."""
     total = memory()
     with contextlib.suppress(OSError):
         for task in os.listdir(f"/proc/{os.getpid()}/task"):

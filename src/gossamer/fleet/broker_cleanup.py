@@ -1,10 +1,10 @@
-"""Removes what dead workers leave in a broker: messages of slots that no longer exist, mailboxes,
-unacknowledged messages, queues.
+"""Removes what dead workers leave in a broker: outdated slot messages, mailboxes, unacknowledged messages and
+empty queues.
 
-A broker may be shared, so only what is certainly ours and certainly useless is removed. A message is useless if
-its ticket is not the one that its slot waits for. A mailbox is useless if the store has a record of its worker,
-and no heartbeat of it for the given age. RabbitMQ removes mailboxes and requeues unacknowledged messages itself.
-Redis does not.
+A broker may be shared, so only objects that are certainly gossamer's and certainly useless are removed. A
+message is useless if its ticket is not the one that its slot waits for. A mailbox is useless if the store has
+a record of its worker, and the last heartbeat is older than the given age. RabbitMQ removes mailboxes and
+requeues unacknowledged messages of dead workers itself. Redis does not.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from gossamer.state.workers import GONE, WORKERS, WorkerRecord
 
 TASK = "gossamer.slice"
 MOST = 1000
-"""The maximum number of messages of a lane that are inspected at once."""
+"""Maximum number of messages of a lane that are inspected in one run."""
 _BINDING, _MAILBOX, _APART = "_kombu.binding.", ".celery.pidbox", b"\x06\x16"
 
 
 class HeldMessage(NamedTuple):
-    """A message that was inspected. `away` removes it, and `back` requeues it."""
+    """A message that was inspected. `away` removes it, and `back` returns it to its queue."""
 
     slot: tuple[str, int, str] | None
-    """Lane, number and ticket. None for a message that is not ours."""
+    """Lane, slot number and ticket, or None if the message is not a slot message of this version."""
     size: int
     away: Callable[[], object]
     back: Callable[[], object]
 
 
 async def queues(scene: Scene, age: float) -> Removed:
-    """Removes or counts leftovers. A broker that does not answer is skipped, unless only this part was asked
-    for."""
+    """Removes or counts the leftovers in the fleet's broker. `age` is in seconds. If the broker does not
+    answer, nothing is removed. If only this part was requested, raises StoreError or ConfigError instead."""
     try:
         kombu = brokers.library()
-    except ImportError:  # this machine belongs to no fleet
+    except ImportError:  # this machine does not belong to a fleet
         return Removed()
     try:
         where = broker(scene.settings)
@@ -86,7 +86,8 @@ PART = CleanupKind("what dead workers left in the broker", DAY, queues)
 
 
 def broker(settings: Settings) -> tuple[str, dict[str, Any]] | None:
-    """Returns the fleet's brokers in kombu's form. None without a fleet. Raises ConfigError."""
+    """Returns the fleet's brokers as kombu's URL and transport options, or None without a fleet. Raises
+    ConfigError."""
     given = settings.broker or ((settings.store,) if settings.store else ())
     if not given:
         return None
@@ -95,7 +96,8 @@ def broker(settings: Settings) -> tuple[str, dict[str, Any]] | None:
 
 
 async def _messages(scene: Scene, connection: Any, lanes: set[str]) -> Removed:
-    """Removes messages with an expired ticket: unacknowledged ones of dead workers, then those of each lane."""
+    """Removes or counts messages with outdated tickets, first unacknowledged messages and then those of each
+    lane."""
     found = Removed()
     for look in (
         partial(_unacked, connection),
@@ -114,7 +116,7 @@ def _all(look: Callable[[], Iterator[HeldMessage]]) -> list[HeldMessage]:
 
 
 def _queued(connection: Any, lane: str) -> Iterator[HeldMessage]:
-    """Yields the messages of a lane, which are taken out for the time being."""
+    """Yields the messages of a lane. They are taken out of the queue until `away` or `back` is called."""
     channel = connection.channel()
     try:
         channel.queue_declare(lane, passive=True)
@@ -131,7 +133,7 @@ def _queued(connection: Any, lane: str) -> Iterator[HeldMessage]:
 
 
 def _unacked(connection: Any) -> Iterator[HeldMessage]:
-    """Yields unacknowledged messages, if the broker does not requeue them itself."""
+    """Yields unacknowledged messages, if the broker is Redis. RabbitMQ requeues them itself."""
     if (client := _redis(connection)) is None:
         return
     for tag, raw in client.hscan_iter("unacked"):
@@ -142,7 +144,7 @@ def _unacked(connection: Any) -> Iterator[HeldMessage]:
 
 
 def _leave() -> None:
-    """Leaves the message unacknowledged."""
+    """Leaves a message unacknowledged."""
 
 
 def _let_go(client: Any, tag: bytes) -> None:
@@ -153,8 +155,8 @@ def _let_go(client: Any, tag: bytes) -> None:
 
 
 def _rest(connection: Any, gone: set[str], lanes: set[str], dry: bool) -> Removed:
-    """Removes mailboxes of workers that are gone, marks of messages that no longer exist, and empty queues of
-    lanes that no worker serves."""
+    """Removes or counts the mailboxes of dead workers, index entries without a message, and empty queues of
+    lanes without workers."""
     client = _redis(connection)
     if client is None:
         return sum((_lane(connection, lane, dry) for lane in lanes), Removed())
@@ -182,7 +184,8 @@ def _rest(connection: Any, gone: set[str], lanes: set[str], dry: bool) -> Remove
 
 
 def _lane(connection: Any, lane: str, dry: bool) -> Removed:
-    """Deletes the queue of a lane on RabbitMQ, which itself checks that the queue is empty and unused."""
+    """Removes or counts the queue of a lane in RabbitMQ, if it is empty. RabbitMQ itself ensures that the
+    queue is empty and unused."""
     channel = connection.channel()
     try:
         state = channel.queue_declare(lane, passive=True)
@@ -196,12 +199,13 @@ def _lane(connection: Any, lane: str, dry: bool) -> Removed:
 
 
 def _redis(connection: Any) -> Any:
-    """Returns kombu's client if the broker speaks the Redis protocol, otherwise None."""
+    """Returns kombu's client if the broker uses the Redis protocol, otherwise None."""
     return connection.default_channel.client if connection.transport.driver_type == "redis" else None
 
 
 def _slot(headers: dict[str, Any], body: Any) -> tuple[str, int, str] | None:
-    """Returns the slot of one of our messages. None for other messages and other versions. Raises ValueError."""
+    """Returns the slot of a message as lane, number and ticket. Returns None for messages of other programs
+    and other versions. Raises ValueError if the body is not JSON."""
     if headers.get("task") != TASK:
         return None
     words = json.loads(body)[0]

@@ -1,5 +1,5 @@
-"""Parses broker URLs (docs/stores.md) into what kombu needs. Checks whether brokers answer, whether they
-allow the commands that Celery uses, and whether they keep messages."""
+"""Broker URLs (docs/stores.md): converts them for kombu, and checks that brokers answer, grant the rights
+that Celery needs, and keep messages when they are full."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from gossamer.store import address
 
 OTHER = "Celery cannot use a cluster as its broker: give it a server of its own, Sentinel (redis+sentinel://) or RabbitMQ (amqp://)"
 TLS = "gossamer_tls"
-"""The transport option `{host:port: options}` for brokers behind `amqps://`."""
+"""Key of a transport option. Its value is `{host:port: options}` for the brokers with `amqps://` URLs."""
 _AMQP = ("heartbeat", "login_method")
-"""Parameters of RabbitMQ URLs that kombu reads itself."""
+"""URL parameters that kombu accepts for RabbitMQ."""
 _SENTINEL = ("master_name", "sentinel_kwargs")
 
 
 class Called(NamedTuple):
-    """A broker in kombu's form."""
+    """A broker in kombu's terms."""
 
     urls: tuple[str, ...]
-    """More than one URL only for the Sentinels of one service."""
+    """Several URLs are the Sentinels of one service."""
     options: dict[str, Any]
-    """Transport options."""
+    """Transport options of kombu."""
 
 
 def called(url: str) -> Called:
-    """Returns a broker in kombu's form. Raises ConfigError for an invalid URL.
+    """Converts the URL of one broker for kombu. Raises ConfigError if the URL cannot be a broker.
 
     >>> called("valkey://broker:6379/1").urls
     ('redis://broker:6379/1',)
@@ -51,8 +51,7 @@ def called(url: str) -> Called:
 
 
 def all_of(brokers: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """Returns the URLs of all brokers and their transport options for Celery. Celery tries the next broker
-    when one fails."""
+    """Converts a list of brokers for Celery, which tries the next one when one fails. Raises ConfigError."""
     urls, options = list[str](), dict[str, Any]()
     for broker in brokers:
         one = called(broker)
@@ -86,7 +85,7 @@ def _redis(found: address.Address) -> Called:
 
 
 def _tls(found: address.Address) -> dict[str, str]:
-    """Returns the TLS parameters of a URL in kombu's form. Without `ssl_cert_reqs`, kombu would accept any
+    """Returns the TLS parameters of a URL for kombu. Without `ssl_cert_reqs`, kombu would accept any
     certificate."""
     given = {
         name: value
@@ -130,7 +129,7 @@ def _rabbit(url: str, scheme: str) -> Called:
         )
     place = (
         parts._replace(scheme=scheme, query=own).geturl().replace(";", "%3B")
-    )  # kombu splits lists at this character
+    )  # kombu splits lists at semicolons
     if scheme == "amqp":
         return Called((place,), {})
     options = {name: value for name, value in found.options().items() if name.startswith("ssl_")}
@@ -150,22 +149,22 @@ _CLUSTER = (
 
 
 def library() -> Any:
-    """Returns kombu, which is installed with Celery, as an untyped module. Raises ImportError."""
+    """Returns the kombu module, which is installed with Celery and has no types. Raises ImportError."""
     kombu = importlib.import_module("kombu")
     importlib.import_module("gossamer.fleet.rabbitmq_tls")
     return kombu
 
 
 def check(brokers: Sequence[str], lanes: Sequence[str]) -> None:
-    """Raises StoreError if no broker can be used for these lanes, with the brokers that were tried."""
+    """Raises StoreError, which names all brokers, if none can be used for these lanes."""
     said = [tried(one, lanes) for one in brokers]
     if all(said):
         raise StoreError(f"no broker can be used; tried {'; '.join(said)}")
 
 
 def tried(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
-    """Returns why a broker cannot be used for these lanes, in one line that names the broker. Returns '' if
-    it can be used."""
+    """Returns why a broker cannot be used for these lanes, in one line with its URL. Returns '' if it can be
+    used."""
     kombu = library()
     (places, options), said = all_of([broker]), ""
     for place in places:
@@ -174,12 +173,12 @@ def tried(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
             connection = kombu.Connection(place, transport_options=options, connect_timeout=seconds)
             connection.ensure_connection(max_retries=1, interval_start=0.2, timeout=seconds)
             for lane in lanes:
-                # as Celery does
+                # Celery declares the same queue
                 kombu.Queue(lane, kombu.Exchange(lane), lane)(connection.default_channel).declare()
             if place.startswith(("redis", "sentinel")):
                 _allowed(connection.default_channel, lanes)
             return ""
-        except Exception as error:  # noqa: BLE001 - each transport has errors of its own
+        except Exception as error:  # noqa: BLE001 - transports have errors of their own
             said = f"{mask(broker)}: {plain(error)}"
         finally:
             if connection is not None:
@@ -188,8 +187,8 @@ def tried(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
 
 
 def evicts(broker: str, seconds: float = 5.0) -> str:
-    """Returns the eviction policy of a Redis broker that may drop messages. Returns '' if it drops none, does
-    not say, or is not Redis."""
+    """Returns the policy by which a full Redis evicts messages. Returns '' if it evicts none, is not Redis,
+    or does not report its policy."""
     kombu = library()
     places, options = all_of([broker])
     for place in places:
@@ -205,14 +204,15 @@ def evicts(broker: str, seconds: float = 5.0) -> str:
 
 
 def _allowed(channel: Any, lanes: Sequence[str]) -> None:
-    """Raises an error if the Redis user may not use the commands and channels of kombu. Changes nothing."""
+    """Raises an error if the Redis user lacks a right that kombu needs. Tries writes that change nothing, and
+    subscribes to the channels."""
     client = channel.client
     for lane in lanes:
         client.lrem(lane, 0, "")
     client.hdel(channel.unacked_key, "")
     client.zrem(channel.unacked_index_key, "")
     client.srem(channel.keyprefix_queue % "celery.pidbox", "")
-    client.delete(f"doctor.{MAILBOX}", f"doctor.{MAILBOX}\x06\x163")  # the second is the queue of a priority
+    client.delete(f"doctor.{MAILBOX}", f"doctor.{MAILBOX}\x06\x163")  # the second key has a priority
     with contextlib.closing(client.pubsub()) as listening:
         listening.psubscribe(f"{channel.keyprefix_fanout}{MAILBOX}")
         listening.subscribe(
@@ -223,11 +223,11 @@ def _allowed(channel: Any, lanes: Sequence[str]) -> None:
 
 
 def plain(error: BaseException) -> str:
-    """Returns a transport error as one line without secrets."""
+    """Formats an error of a transport in one line, without secrets."""
     cause = error.__cause__ or error
     text = _OBJECT.sub("", mask(" ".join(str(cause).split())))[:200] or type(cause).__name__
     if any(word in text for word in _CLUSTER):
         return f"it is a node of a Cluster: {OTHER}"
-    if text.startswith("No master found"):  # redis-py does not report why
+    if text.startswith("No master found"):  # redis-py does not report the reason
         return f"{text} by its Sentinels: are they up, and are service, sentinel_user and sentinel_password right?"
     return f"{text}: see docs/fleet.md for the rights it needs" if "no permissions" in text.lower() else text

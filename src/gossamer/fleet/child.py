@@ -1,5 +1,5 @@
-"""A process of a worker. It runs slices one after another on one event loop, with connections that it keeps
-between them."""
+"""A process of a worker. It runs one slice after another, and keeps its event loop and its connections
+between slices."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from gossamer.state.slots import BEAT, Slots
 from gossamer.store.store import Store
 
 PATIENCE = 40.0
-"""Seconds for which a slice waits for a store that is away. Must be less than its time limit."""
+"""Seconds for which a slice waits for a store that does not answer. It is less than the time a slice may
+hang."""
 TICK = 0.5
-"""Seconds between checks whether the worker was told to stop."""
+"""Seconds between checks whether the worker was ordered to stop."""
 AWAY, STOP = 6.0, 7.8
-"""Seconds that a slice has to end after the worker was told to stop, with the store away and without. Claims
-that are open after that are visited again."""
+"""Seconds in which a slice must end after an order to stop. `AWAY` applies if the store does not answer, and
+`STOP` if it does. Claims that the slice still holds then are visited again."""
 LAST = 0.3
-"""Seconds for a last write to a store that may be away."""
+"""Seconds allowed for the last calls to a store that may not answer."""
 log = logging.getLogger("gossamer.worker")
 
 
@@ -37,8 +38,8 @@ class SliceProcess:
         self._away = self._cut = False
 
     async def slice(self, lane: str, slot: int, ticket: str) -> str | None:
-        """Crawls for the length of a slice. Returns a ticket for the next slice of this slot. Returns None if
-        there is none, or if another process has the slot."""
+        """Crawls for one slice. Returns a ticket for the next slice of this slot. Returns None if there is no
+        next slice or the slot could not be taken."""
         self._halt.clear()
         self._cut = False
         work, told = asyncio.create_task(self._slice(lane, slot, ticket)), asyncio.create_task(self._told())
@@ -51,7 +52,7 @@ class SliceProcess:
         if work.done():
             return work.result()
         log.warning(
-            "slot %s:%d: the store is away, or slow: what is under way is left to be visited again",
+            "slot %s:%d: the store does not answer, or is slow: claims in flight are visited again later",
             lane,
             slot,
         )
@@ -63,9 +64,9 @@ class SliceProcess:
         return None
 
     async def _told(self) -> None:
-        """Waits until the worker is told to stop. Then notifies everything in this process, including calls
-        that wait for the store."""
-        while not self.me.stopping():  # noqa: ASYNC110 - another process says so
+        """Waits until the worker is ordered to stop, and then ends the slice. This also works while a call
+        waits for the store."""
+        while not self.me.stopping():  # noqa: ASYNC110 - the order comes from another process
             await asyncio.sleep(TICK / 2)
         self._halt.set()
 
@@ -104,7 +105,8 @@ class SliceProcess:
                 await self._forget()
 
     async def _forget(self) -> None:
-        """Drops what belongs to a store that was replaced. The next slice opens the new store."""
+        """Closes the store and everything that uses it, because it is no longer the same store. The next
+        slice opens it again."""
         works, store, self._works, self._store = self._works, self._store, None, None
         if works is not None:
             await works.close(forget=True)
@@ -123,7 +125,7 @@ class SliceProcess:
             works.load.late(time.monotonic() - asked - TICK)
 
     async def _beat(self, slots: Slots, lane: str, slot: int, token: str) -> None:
-        """Sends heartbeats. The slice ends if another process took the slot."""
+        """Renews the slot. Ends the slice if another process took the slot or the store does not answer."""
         self._away = False
         while True:
             await asyncio.sleep(BEAT)
@@ -144,7 +146,7 @@ class SliceProcess:
         return self._store, self._works
 
     async def close(self) -> None:
-        """Closes all connections."""
+        """Leaves all crawls and closes the store."""
         if self._works is not None:
             await self._works.close()
         if self._store is not None:

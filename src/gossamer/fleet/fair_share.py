@@ -1,10 +1,10 @@
-"""Divides the claims of one process among its crawls: by weight, and so that no capacity is idle (stride
+"""Divides the capacity of one process among crawls by weight, without leaving capacity idle (stride
 scheduling).
 
 Each crawl has a pass that grows by 1 / weight for each claim. While several crawls want more claims than they
-get, the one that is ahead waits for the others. A crawl that was offered claims and took none wants no more,
-so no other crawl waits for it. A crawl that took some asks again at once, because one call does not ask all
-buckets.
+get, the crawl with the highest pass waits for the others. A crawl that was offered capacity and claimed
+nothing needs no more, so no crawl waits for it. A crawl that claimed something will ask again at once,
+because not all buckets are asked at the same time.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import time
 from collections.abc import Callable
 
 HUNGRY = 0.5
-"""Seconds for which a crawl is believed to want more claims than it got."""
+"""Seconds for which a crawl is assumed to want more capacity than it got."""
 
 
 class Fair:
-    """Divides the `most()` claims of a process among its crawls."""
+    """The capacity of a process. `most()` returns the maximum number of claims of all crawls together."""
 
     def __init__(self, most: Callable[[], int], clock: Callable[[], float] = time.monotonic) -> None:
         self.most, self._clock = most, clock
         self._shares: dict[str, Share] = {}
 
     def share(self, name: str, weight: int) -> Share:
-        """Returns the share of a crawl."""
+        """Returns the share of a crawl, with its weight updated."""
         if name not in self._shares:
             self._shares[name] = Share(self)
         share = self._shares[name]
@@ -32,48 +32,48 @@ class Fair:
         return share
 
     def drop(self, name: str) -> None:
-        """Removes a crawl that ended."""
+        """Removes the share of a crawl."""
         self._shares.pop(name, None)
 
     def ask(self, share: Share) -> int:
         """Returns how many claims a share may make now."""
         most, now = self.most(), self._clock()
-        # fewer claims do not justify a call; a crawl of weight 1 may be this much ahead
+        # a smaller number of claims is not worth a call; a crawl of weight 1 may be ahead by this many claims
         quantum = max(1, most // 10)
         free = most - sum(one.busy for one in self._shares.values())
         others = [one.passed for one in self._shares.values() if one is not share and one.hungry_until > now]
         if others:
-            # an idle crawl does not collect claims for later
+            # a crawl that was idle cannot catch up on what it missed
             share.passed = max(share.passed, min(others) - quantum)
             free = min(free, round((min(others) - share.passed + quantum) * share.weight))
         if free < quantum:
             share.hungry_until = now + HUNGRY
             return 0
-        return free  # whether the crawl wants them shows when it takes some
+        return free  # `took` shows whether the crawl wanted them
 
     def took(self, share: Share, claims: int) -> None:
-        """Records how many of the offered claims a share made."""
+        """Records how many claims a share made after an offer."""
         share.busy += claims
         share.passed += claims / share.weight
         share.hungry_until = self._clock() + HUNGRY if claims else 0.0
 
 
 class Share:
-    """One crawl's part of a process's claims. Implements the claim allowance of `worker.loop`."""
+    """The share of one crawl. It implements `worker.capacity.Room`."""
 
     def __init__(self, fair: Fair) -> None:
         self.passed, self.weight, self.busy, self.hungry_until = 0.0, 1, 0, 0.0
         self._fair = fair
 
     def ask(self, busy: int) -> int:
-        """See the protocol in `worker.loop`."""
+        """See `worker.capacity.Room`."""
         self.busy = busy
         return self._fair.ask(self)
 
     def took(self, claims: int) -> None:
-        """See the protocol in `worker.loop`."""
+        """See `worker.capacity.Room`."""
         self._fair.took(self, claims)
 
     def rests(self, busy: int) -> None:
-        """See the protocol in `worker.loop`."""
+        """See `worker.capacity.Room`."""
         self.busy, self.hungry_until = busy, 0.0

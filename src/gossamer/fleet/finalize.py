@@ -1,5 +1,5 @@
-"""Ends a crawl of the fleet. When no claim is open any more, one process closes all parts of the outputs and
-sets the state."""
+"""Ends the crawls of a fleet. When no claims are in flight, one process closes all parts of the outputs and
+then sets the final state."""
 
 from __future__ import annotations
 
@@ -35,31 +35,30 @@ log = logging.getLogger("gossamer.worker")
 
 ENDS = {"stopping": "stopped", "cancelling": "cancelled"}
 SWEEP = 5.0
-"""Seconds between sweeps for claims whose worker died."""
+"""Seconds between searches for claims with expired leases."""
 SetupOf = Callable[[FleetCrawl, str], Awaitable[Setup]]
-"""Returns the setup of a crawl for the process that writes this segment."""
+"""Returns the setup of a crawl for the process with this segment."""
 
 
 class Ending:
-    """Ends crawls of the fleet. Any process may do so, one at a time."""
+    """Ends crawls of the fleet. Any process may do this, but only one at a time."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._tasks, self._census = store, Tasks(store), Census(store)
         self._swept = dict[str, float]()
 
     async def look(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Advances the end of a crawl by one step if it is due."""
+        """Advances a crawl that is stopping, cancelling or ending by one step, if it is ready."""
         if task.state in ENDS:
             if await self._census.in_flight(task.name):
                 await self._sweep(task, setup_of)
                 return
             if task.state == "cancelling":
                 if await fed_now(self._store, task.name):
-                    # a `submit` that adds to the crawl sees the state within a second and stops, or its lease
-                    # expires
+                    # a `submit` that adds URLs sees the state within a second and stops, or its lease expires
                     return
                 await drop_queue(self._store, task.name)
-            _, reason = await Crawls(self._store).state(task.name)  # the reason may be that of a gate
+            _, reason = await Crawls(self._store).state(task.name)  # a gate may have set it
             await self._tasks.turn(task.name, task.state, "ending", reason, ends_as=ENDS[task.state])
         elif task.state == "ending":
             async with Slots(self._store).lead(f"end {task.name}") as mine:
@@ -71,20 +70,20 @@ class Ending:
                     await self._tasks.turn(task.name, "ending", ends_as, reason)
 
     async def _sweep(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Requeues claims whose lease expired. All workers of the crawl may be dead, and none starts on a
-        crawl that is ending."""
+        """Requeues claims with expired leases. All workers of the crawl may be dead, and no worker starts a
+        crawl that is to end."""
         if time.monotonic() - self._swept.get(task.name, float("-inf")) < SWEEP:
             return
         self._swept[task.name] = time.monotonic()
         try:
             how = policy((await setup_of(task, "")).job.settings)
-        except ConfigError:  # this machine does not have the key
+        except ConfigError:  # this machine lacks the key to unpack the job
             how = Policy()
         await Frontier(self._store, task.name, how).everywhere.sweep()
 
     async def _conclude(self, task: FleetCrawl, setup_of: SetupOf) -> None:
-        """Concludes a crawl that visited everything: stores the coverage of its sites, and marks items that
-        no longer exist as deleted."""
+        """Finishes a crawl that visited all of its URLs. Stores the quality of its sites for later runs, and
+        marks stored items as gone that the sites no longer have."""
         try:
             setup = await setup_of(task, "")
             sites = site_files.load_all(setup.job.targets, setup.job.args, ())
@@ -102,20 +101,22 @@ class Ending:
                     await asyncio.to_thread(table.close)
             await ended(setup, self._store, replace(await self._census.summary(task.name), state="finished"))
         except GossamerError as error:
-            log.warning("crawl %s: what it did not meet any more could not be marked: %s", task.name, error)
+            log.warning(
+                "crawl %s: items that it did not find any more could not be marked: %s", task.name, error
+            )
 
     async def _sealed(self, task: FleetCrawl, setup_of: SetupOf) -> bool:
-        """Returns whether all parts of the outputs are closed. Each process closes its own. Those of dead
-        processes are closed here."""
+        """Returns whether all parts of the outputs are closed. Each process closes its own parts, and this
+        function closes those of dead processes."""
         left = await self._segments(task.name)
         crew = Crew(self._store)
         for segment in left:
             if not await crew.name(f"{task.name}/{segment}", "seal"):
-                return False  # its process is alive and will close it
+                return False  # its process is alive and will close the part
         for segment in left:
             try:
                 await self._seal(await setup_of(task, segment))
-            except SinkAway as error:  # rows that wait for an output are sent before the crawl ends
+            except SinkAway as error:  # rows wait for a sink, and must be sent before the crawl ends
                 log.warning("crawl %s: %s", task.name, error)
                 return False
             except GossamerError as error:
@@ -136,7 +137,7 @@ class Ending:
             parts.release()
 
     async def _segments(self, name: str) -> set[str]:
-        """Returns the segments, which name the processes that wrote parts of a crawl's outputs."""
+        """Returns the segments, which are the ids of the processes that wrote parts of a crawl's outputs."""
         pipe = self._store.client.pipeline(transaction=False)
         for bucket in range(self._store.buckets):
             pipe.hkeys(f"{tag(bucket)}{name}:f")

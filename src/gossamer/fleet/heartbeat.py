@@ -1,5 +1,5 @@
-"""The heartbeat of a process for one crawl. While it lasts, no other process closes the process's part of the
-outputs."""
+"""The heartbeat of a process for one crawl. While it is renewed, no other process closes this process's part
+of the outputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Sign:
         return mine
 
     async def ours(self) -> None:
-        """Raises InUse if other processes may close the part, because this process was suspended for longer
+        """Raises InUse if another process may have closed the part, because this process paused for longer
         than its heartbeat lasts."""
         silent = time.monotonic() - self._given
         if silent < GONE / 2:

@@ -1,9 +1,9 @@
-"""Checks each message of the broker before Celery reads it. A malformed message is acknowledged, counted, and
-stored for inspection.
+"""Checks each message of the broker before Celery reads it. A malformed message is acknowledged, counted and
+kept in the store.
 
-A message only names a slot, and losing one costs seconds, because the keeper sends another. So every message
-that is not exactly a slot message is refused here. Some malformed messages would end the worker in Celery's
-own code.
+A message only names a slot, and losing one costs seconds, because the keeper sends another. Therefore every
+message that is not exactly a slot message is refused here. Some malformed messages would make Celery end the
+worker.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _json: Any = importlib.import_module("kombu.utils.json")
 log = logging.getLogger("gossamer.worker")
 
 VERSION = 1
-"""The version of the message format."""
+"""Version of the message format."""
 TASK = "gossamer.slice"
 MAX_BODY_BYTES = 64 << 10
-"""The largest body in bytes that is read. A slot message has 200 bytes."""
+"""Maximum size of a body that is read, in bytes. A slot message has 200 bytes."""
 SHOWN_CHARS = 200
-"""The number of characters of a malformed body that are kept."""
+"""Number of characters of a malformed body that are kept."""
 REPEAT_S = 60.0
 """Seconds until the same fault is logged again."""
 _NEVER = ("eta", "expires")
-"""Headers with which Celery would delay a message."""
+"""Headers that make Celery delay or discard a message."""
 
 
 class Malformed(NamedTuple):
@@ -48,20 +48,20 @@ class Malformed(NamedTuple):
     queue: str
     reason: str
     body: str
-    """The first characters of its body, with secrets masked."""
+    """The first characters of the body, with secrets masked."""
     size: int
-    """The size of its body in bytes."""
+    """Size of the body in bytes."""
 
 
 class RefusedMessages:
-    """Logs refused messages and passes them to `keep`. The same fault is logged at most once per minute."""
+    """Logs refused messages and passes them to `keep`. The same fault is logged at most once a minute."""
 
     def __init__(self) -> None:
         self.keep: Callable[[Malformed], None] = lambda _: None
         self._logged: dict[str, tuple[float, int]] = {}
 
     def add(self, queue: object, reason: str, body: object) -> None:
-        """Refuses a message."""
+        """Logs a refused message and passes it to `keep`."""
         raw = body if isinstance(body, bytes) else str(body).encode("utf-8", "replace")
         shown = mask(raw[: 4 * SHOWN_CHARS].decode("utf-8", "replace"))[:SHOWN_CHARS]
         one = Malformed(time.time(), str(queue)[:100], mask(reason)[:SHOWN_CHARS], shown, len(raw))
@@ -101,12 +101,12 @@ def _compressed(*_: object) -> bytes:
 
 
 over_redis.loads = _loads
-for _kind in list(compression.encoders()):  # a small message could expand to gigabytes
+for _kind in list(compression.encoders()):  # otherwise a small message could expand to gigabytes
     compression.register(_compressed, _compressed, _kind, aliases=[])
 
 
 class _Checked:
-    """Mixin for kombu's Redis transports that refuses items that are not kombu envelopes."""
+    """A Redis transport that refuses list items that are not envelopes of kombu."""
 
     def _deliver(self, message: Any, queue: str) -> None:
         if fault := envelope_fault(message):
@@ -121,8 +121,8 @@ class _Checked:
 
 class _QoS(over_redis.QoS):  # type: ignore[misc] # kombu is untyped
     def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:
-        """Like kombu's method, but an entry that is not a message is refused. kombu would read it again and
-        again."""
+        """Restores a message as kombu does. Refuses an entry that is not a message, which kombu would find
+        again and again."""
         with self.channel.conn_or_acquire(client) as connection:
             raw = connection.hget(self.unacked_key, tag)
             found: Any = [] if raw is None else _loads(raw.decode("utf-8", "replace"))
@@ -151,13 +151,13 @@ class _SentinelChannel(over_redis.SentinelChannel):  # type: ignore[misc] # komb
 
 
 class Transport(_Checked, over_redis.Transport):  # type: ignore[misc] # kombu is untyped
-    """kombu's Redis transport with these checks."""
+    """kombu's Redis transport, with checks of each message."""
 
     Channel = _Channel
 
 
 class SentinelTransport(_Checked, over_redis.SentinelTransport):  # type: ignore[misc] # kombu is untyped
-    """kombu's Redis Sentinel transport with these checks."""
+    """kombu's Redis Sentinel transport, with checks of each message."""
 
     Channel = _SentinelChannel
 
@@ -168,7 +168,7 @@ TRANSPORT_ALIASES["sentinel"] = f"{__name__}:SentinelTransport"
 
 
 def envelope_fault(message: Any) -> str:
-    """Returns why an item of a Redis list is not a kombu envelope, or ''.
+    """Returns why an item of a Redis list is not an envelope of kombu, or '' if it is one.
 
     >>> envelope_fault([]), envelope_fault({"body": ""})
     ('it is not a JSON object', 'it has no properties')
@@ -207,7 +207,8 @@ def envelope_fault(message: Any) -> str:
 
 
 def slot_fault(message: Any) -> str:
-    """Returns why a message is not a slot message, or ''. Removes all headers except the needed ones."""
+    """Returns why a message is not a slot message, or '' if it is one. Replaces the headers of a slot message
+    by only those that Celery needs."""
     headers, body = message.headers, message.body
     if not isinstance(headers, dict) or not isinstance(headers.get("task"), str):
         return "it names no task"
@@ -261,7 +262,7 @@ def slot_fault(message: Any) -> str:
 
 
 def _limits(found: Any) -> bool:
-    """Returns whether a value is a time limit as Celery sends it: two numbers or nulls. The limit is not
+    """Returns whether a time limit has Celery's form, which is two numbers or nulls. The limit itself is not
     used, because the task has its own."""
     if found is None:
         return True
@@ -273,10 +274,10 @@ def _limits(found: Any) -> bool:
 
 
 class Consumer(consumer.Consumer):  # type: ignore[misc] # Celery is untyped
-    """Celery's consumer, which gets only messages that pass `slot_fault`."""
+    """Celery's consumer, restricted to messages without a `slot_fault`."""
 
     def create_task_handler(self, *args: Any, **options: Any) -> Callable[[Any], None]:
-        """Returns the function that is called with each message."""
+        """Returns the function that handles each message."""
         handle = super().create_task_handler(*args, **options)
         passing = (*self.connection_errors, *self.connection.channel_errors)
 
@@ -288,7 +289,7 @@ class Consumer(consumer.Consumer):  # type: ignore[misc] # Celery is untyped
                     return
                 except passing:
                     raise
-                except Exception as error:  # noqa: BLE001 - a message never ends its worker
+                except Exception as error:  # noqa: BLE001 - a message must never end its worker
                     fault = f"Celery cannot read it: {type(error).__name__}: {error}"
             self._refuse(message, fault)
 

@@ -1,9 +1,9 @@
-"""The keeper: a thread beside Celery in each worker's main process. It sends heartbeats, obeys orders, and
-keeps the fleet's slots filled.
+"""The keeper runs beside Celery in each worker's main process. It sends heartbeats, obeys orders, and keeps
+the fleet's slots filled.
 
-Liveness comes from here, not from redelivered messages: the keeper that leads checks every two seconds which
-slots no process has, and sends a message for each. All times are those of the store's clock. No message
-carries a time.
+Liveness does not depend on redelivered messages. The keeper that has the lead checks every two seconds which
+slots are free, and sends a message for each. All times come from the store's clock, and no message contains a
+time.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ log = logging.getLogger("gossamer.worker")
 BEAT, RECONCILE = 2.0, 2.0
 """Seconds between heartbeats, and between checks of the slots."""
 REMIND = 60.0
-"""Seconds until the same problem is reported again."""
+"""Seconds after which the same error is logged again."""
 ORDER = 1.0
 
 Send = Callable[[str, int, str], None]
-"""Sends the message of a slot (lane, slot, ticket). Raises an error if the broker does not accept it."""
+"""Sends the message for a slot (lane, slot, ticket). Raises an error if the broker does not take it."""
 
 
 class WorkerKeeper:
-    """The keeper of one worker, in a thread of its own."""
+    """The keeper of one worker. It runs in its own thread."""
 
     def __init__(
         self,
@@ -51,8 +51,8 @@ class WorkerKeeper:
         drain: Callable[[], None],
         stop: Callable[[], None],
     ) -> None:
-        """`me`: this worker. `token`: proves that this process owns the worker's name. `weigh`: returns its
-        memory in bytes. `drain`, `stop`: drain and stop the worker."""
+        """`me` is the worker's record, and `token` renews the worker's name. `weigh` returns the worker's
+        memory in bytes. `drain` and `stop` carry out the orders."""
         self.me = me
         self._url, self._token, self._send = store, token, send
         self._weigh, self._drain, self._stop = weigh, drain, stop
@@ -66,21 +66,21 @@ class WorkerKeeper:
         self._thread.start()
 
     def keep_aside(self, message: dict[str, Any]) -> None:
-        """Queues a malformed message, which is written to the store soon."""
+        """Counts a malformed message, which is written to the store soon."""
         self.me.malformed += 1
         self._malformed.append({**message, "worker": self.me.name})
 
     def end(self, seconds: float) -> None:
-        """Removes the worker's record from the store, if that succeeds within so many seconds."""
+        """Ends the keeper and deletes the worker's record, if that is possible within this many seconds."""
         self._over.set()
         if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed
+            with contextlib.suppress(RuntimeError):  # the event loop is closed
                 self._loop.call_soon_threadsafe(self._woken.set)
         if self._thread.ident is not None:  # otherwise the worker ended before it was ready
             self._thread.join(seconds)
 
     async def _rest(self, seconds: float) -> None:
-        """Sleeps, at most until the end."""
+        """Sleeps for this many seconds, or until the keeper ends."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._woken.wait(), seconds)
 
@@ -90,10 +90,10 @@ class WorkerKeeper:
             try:
                 await asyncio.create_task(
                     self._until_it_breaks()
-                )  # a task of its own, because a cancelled task group leaves its task half cancelled
+                )  # its own task, because a group leaves its task half cancelled
             except* GossamerError as errors:
                 said = str(errors.exceptions[0])
-                if said != told or time.monotonic() > silent:  # once per second would be too often
+                if said != told or time.monotonic() > silent:  # once a second would be too often
                     log.warning("%s; trying again", said)
                     told, silent = said, time.monotonic() + REMIND
                 await self._rest(1)
@@ -129,7 +129,8 @@ class WorkerKeeper:
         await crew.unname(self.me.name, self._token)
 
     async def _write_malformed(self, store: Store) -> None:
-        """Writes malformed messages to the store. After an outage they are written at the next check."""
+        """Writes the malformed messages that came since the last call. If the store does not answer, they
+        stay queued."""
         found = list(self._malformed)
         if found:
             await MalformedMessages(store).add(found)

@@ -1,4 +1,4 @@
-"""kombu's transport for RabbitMQ over TLS, with a check of the certificate and its name, as for a store."""
+"""RabbitMQ over TLS: kombu's transport with checks of the broker's certificate and host name, as for a store."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from gossamer.fleet.brokers import TLS
 
 
 class TlsTransport(pyamqp.SSLTransport):
-    """A transport in which each broker of a list has its own options and its own host name."""
+    """A transport in which each broker of a list has its own TLS options and host name."""
 
     def establish_connection(self) -> Any:
-        """Connects."""
+        """Connects to the broker."""
         client: Any = self.client
         host = client.hostname or "localhost"
         given = (

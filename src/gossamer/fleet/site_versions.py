@@ -1,9 +1,10 @@
-"""Which version of each site file the fleet runs, and what a worker does not serve because it lacks a file.
+"""Versions of site files in a fleet. A worker that lacks a site's file, or has another version of it, leaves
+the site's hosts to workers that have the fleet's version. The reasons are recorded in the store and in the
+log.
 
-A worker without a site file, or with another version, leaves the site's hosts to workers that have it, and
-reports that in the store and in the log. Site files are never sent over the network. If a file is edited on a
-machine that ran the fleet's version until now, the edit becomes the fleet's next version. A machine that never
-had the version in force only reports the difference.
+Site files are never sent to other machines. If a file is edited on a machine that ran the fleet's version
+until now, the edit becomes the fleet's next version. A machine that never had the fleet's version only
+reports that.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ log = logging.getLogger("gossamer.worker")
 
 
 class Lacking:
-    """What one process of a worker knows about site files that it lacks."""
+    """The crawls and sites that one process of a worker does no work for, with the reasons."""
 
     def __init__(self, store: Store, worker: str, versions: Versions) -> None:
         self._refusals, self._worker, self._versions = Refusals(store), worker, versions
@@ -40,12 +41,12 @@ class Lacking:
 
     @property
     def crawls(self) -> set[str]:
-        """Returns the crawls for which site files are lacking."""
+        """The crawls for which this process does no work, or lacks a site."""
         return set(self._of)
 
     async def say(self, crawl: str, lacks: dict[str, str]) -> None:
-        """Records which sites of a crawl this process does not serve, and why. The site '' stands for the
-        whole crawl. Logs what is new, about sites once per slice."""
+        """Records for which sites of a crawl this process does no work, and why, by site ('' is the whole
+        crawl). Logs new reasons, and those of single sites at most once per slice."""
         known = self._of.pop(crawl, {})
         for site in sorted(known.keys() | lacks.keys()):
             if known.get(site) != lacks.get(site):
@@ -61,12 +62,12 @@ class Lacking:
             log.warning("crawl %s: this worker does no work for some of its sites: %s", crawl, each)
 
     def slice(self) -> None:
-        """Starts another slice."""
+        """Starts a new slice, in which reasons may be logged again."""
         self._logged.clear()
 
     async def leaves(self, task: FleetCrawl, setup_of: Callable[[FleetCrawl, str], Awaitable[Setup]]) -> bool:
-        """Returns whether other workers must end a crawl, because site files are lacking here and they have
-        all."""
+        """Returns whether another worker must end the crawl, because this machine lacks something of it and
+        another worker lacks nothing."""
         if task.name not in self._of:
             try:
                 await self.say(task.name, self._versions.lacks(task, await setup_of(task, "")))
@@ -85,9 +86,9 @@ class Versions:
         self._sites = str(Path(settings.sites).resolve())
 
     async def check(self, task: FleetCrawl, setup: Setup) -> dict[str, str]:
-        """Returns the sites of a crawl whose files this machine lacks, with reasons, and adds them to the
-        setup. An edit on this machine becomes the fleet's version. Raises ConfigError if this machine can
-        serve none of the sites."""
+        """Returns the sites of a crawl that this machine lacks, with the reasons. Stores them in `setup`,
+        too. Files that were edited here become the fleet's versions. Raises ConfigError if this machine
+        cannot serve the crawl."""
         if not task.sites:
             return {}
         force = task.sites
@@ -105,12 +106,13 @@ class Versions:
         return lacks
 
     def lacks(self, task: FleetCrawl, setup: Setup) -> dict[str, str]:
-        """Returns the sites of a crawl whose files this machine lacks, with reasons. Raises ConfigError for
-        unreadable files."""
+        """Returns the sites of a crawl that this machine lacks, with the reasons. Raises ConfigError if files
+        cannot be read."""
         return self._look(task.name, task.sites, setup)[2] if task.sites else {}
 
     def same(self, task: FleetCrawl, bench: Bench, lacks: dict[str, str]) -> bool:
-        """Returns whether the files are unchanged since a bench was made, here and in the fleet."""
+        """Returns whether the site files have not changed since `bench` was made, neither here nor in the
+        fleet."""
         return (
             bench.setup.sites == task.sites
             and all(site_files.version(site.path) == site.version for site in bench.sites)
@@ -118,7 +120,7 @@ class Versions:
         )
 
     async def serve(self, task: FleetCrawl, bench: Bench, lanes: Sequence[str], region: str) -> None:
-        """Also claims hosts that other workers set apart, if all files of their sites are here."""
+        """Claims hosts that other workers set apart, too, if all files of their sites are here."""
         lacks = bench.setup.lacks or {}
         groups = [group for group in task.apart if not any(site in lacks for site in group.split("+"))]
         served = heaps([*lanes, *(f"{lane}+{group}" for group in groups for lane in lanes)], region)
@@ -130,8 +132,8 @@ class Versions:
     def _look(
         self, crawl: str, force: dict[str, str], setup: Setup
     ) -> tuple[dict[str, str], list[Edit], dict[str, str]]:
-        """Compares with the versions in force. Returns the files that are the same here, the edits, and the
-        lacking ones with reasons."""
+        """Compares the site files here with the fleet's versions. Returns the unchanged versions, the edits,
+        and the sites that are lacking with the reasons."""
         faults: list[str] = []
         found = {one.name: one for one in site_files.load_all(setup.job.targets, setup.job.args, (), faults)}
         ours, edits, lacks, ran = dict[str, str](), list[Edit](), dict[str, str](), self._ran(crawl)
@@ -152,7 +154,8 @@ class Versions:
         return ours, edits, lacks
 
     async def _reaches(self, crawl: str, force: dict[str, str]) -> dict[str, Reach] | None:
-        """Returns the host patterns of sites in these versions. None if they are not known for all of them."""
+        """Returns the reach (hosts and needed workers) of sites in these versions, or None if the reach of
+        any of them is unknown."""
         found: dict[str, Reach] = {}
         for (name, version), raw in zip(
             force.items(), await self._tasks.reaches(crawl, list(force)), strict=True
@@ -163,7 +166,8 @@ class Versions:
         return found
 
     def _ran(self, crawl: str) -> dict[str, str]:
-        """Returns the versions that this machine last ran for a crawl, from this folder."""
+        """Returns the versions that this machine last ran for a crawl with site files from this folder, by
+        site."""
         try:
             found: dict[str, str] = json.loads((self._data / crawl / "sites.json").read_text()).get(
                 self._sites, {}
