@@ -50,6 +50,7 @@ HELP = {
     "seen": "How seen URLs are stored: default, exact, bloom.",
     "duplicates": "Mark pages with the same text: off (default), exact, near.",
     "cache": "Folder of stored pages: fetched once, then replayed.",
+    "keep": "Maximum size of the items and page records kept in --data (10G), or off.",
 }
 METAVARS = {
     "store": "URL",

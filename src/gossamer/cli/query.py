@@ -214,9 +214,10 @@ def sources(folder: Path) -> list[str]:
 
 def kept(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, Any]]:
     """Yields the stored rows of a crawl. Of several outputs, the first readable one is used, because all
-    contain the same rows. With `natural`, values have the types of the output instead of JSON types.
-    Raises UsageError or ConfigError if no output can be read."""
-    from gossamer.app.query.sources import natural_rows_of, rows_of
+    contain the same rows, otherwise the rows that the crawl keeps in its folder. With `natural`, values have
+    the types of the output instead of JSON types. Raises UsageError or ConfigError if nothing can be read."""
+    from gossamer.app.query.sources import kept_rows, natural_rows_of, rows_of, said
+    from gossamer.cli.printing import remark
     from gossamer.errors import ConfigError
     from gossamer.sinks.kept_rows import NAME, lacks
 
