@@ -29,7 +29,7 @@ from e2e.runs import job
 from gossamer import url as urls
 from gossamer.app.runner import begin, end
 from gossamer.app.seeding import prepare, seed
-from gossamer.app.wiring import Bench
+from gossamer.app.wiring import CrawlWorker
 from gossamer.store.store import FOR_EVER, Store, connect
 from gossamer.store.store_check import reach
 from servers.cluster import cluster
@@ -61,7 +61,7 @@ async def work(
     record, _ = await begin(setup, store, setup.job)
     await seed(setup, store, given, record)
     stop = asyncio.Event()
-    bench = Bench(setup, store, "w", stop)
+    bench = CrawlWorker(setup, store, "w", stop)
     before, store_before = own_cpu(), await cpu_of(store)
     outcome = await bench.run()
     spent, store_spent = own_cpu() - before, await cpu_of(store) - store_before
@@ -71,7 +71,7 @@ async def work(
     if idle:
         frontier = bench.frontier
         await frontier.store.client.zadd("{b:000}c:r:http", {"later.example": 4e12})
-        bench = Bench(setup, store, "w", stop)
+        bench = CrawlWorker(setup, store, "w", stop)
         before, store_before = own_cpu(), await cpu_of(store)
         asyncio.get_running_loop().call_later(idle, stop.set)
         await bench.run()

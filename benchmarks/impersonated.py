@@ -50,13 +50,13 @@ async def cost(kind: str, port: int, pages: int, hosts: int) -> float:
     from gossamer.collectors.http.collector import HttpCollector
     from gossamer.collectors.impersonated import ImpersonatedCollector
     from gossamer.egress.resolver import Resolver
-    from gossamer.identity.plain import Plain
+    from gossamer.identity.plain import PlainIdentity
     from gossamer.identity.sessions import Sessions
     from gossamer.model.page import Page
     from gossamer.model.request import Request
 
     resolver = Resolver(["127.0.0.0/8"], lookup=here)
-    identity: Any = Plain({}, {}, [], str)
+    identity: Any = PlainIdentity({}, {}, [], str)
     collector: Any = HttpCollector(resolver, user_agent="bench/1", verify=False)
     if kind != "plain":
         collector, identity = (

@@ -25,17 +25,17 @@ from alike import opened, server
 from msgspec import Meta
 
 from gossamer import Item, Site
-from gossamer.frontier.quality import Lately
+from gossamer.frontier.quality import RecentPages
 from gossamer.items import clean, deduplicate
 from gossamer.items.gates import Window, counted, parse
 from gossamer.model.item import plain
 from gossamer.model.page import Page
-from gossamer.model.quality import Counting, SitePart
+from gossamer.model.quality import SiteCounts, SitePart
 from gossamer.model.visit import Row
-from gossamer.parsing.view import View
+from gossamer.parsing.view import PageView
 from gossamer.sinks.columns import item_columns
 from gossamer.sinks.sqlite import Sqlite
-from gossamer.sites.item_builder import Making
+from gossamer.sites.item_builder import ItemBuilder
 from gossamer.sites.loading import LoadedSite
 from gossamer.sites.page_functions import PageResult
 
@@ -75,11 +75,11 @@ def timed(work: Callable[[], Any], items: int) -> float:
     return best / items * 1e6
 
 
-def making(*steps: Any) -> Making:
-    return Making(LoadedSite(Site("s", steps=steps), Path("s.py"), "v", {}, False))
+def making(*steps: Any) -> ItemBuilder:
+    return ItemBuilder(LoadedSite(Site("s", steps=steps), Path("s.py"), "v", {}, False))
 
 
-def rows(items: list[Book], seen: str, make: Making, view: View) -> list[Row]:
+def rows(items: list[Book], seen: str, make: ItemBuilder, view: PageView) -> list[Row]:
     found = []
     for item in items:
         (made,) = make.make(PageResult(items=[item]), view)
@@ -100,9 +100,9 @@ def pipeline(count: int) -> dict[str, float]:
     """Steps, counts and gates."""
     items = [book(n) for n in range(count)]
     parsed = [PageResult(items=[item]) for item in items]
-    view = View(Page("https://a.example/", 200, [], b"", time.time(), 0.0, 0))
+    view = PageView(Page("https://a.example/", 200, [], b"", time.time(), 0.0, 0))
 
-    def made(maker: Making) -> list[Any]:
+    def made(maker: ItemBuilder) -> list[Any]:
         return [maker.make(one, view) for one in parsed]
 
     out = {"as it was": timed(lambda: [{**plain(item), "_key": item.upc} for item in items], count)}
@@ -113,7 +113,7 @@ def pipeline(count: int) -> dict[str, float]:
     }.items():
         out[name] = timed(partial(made, making(*steps)), count)
     fields = plain(items[0])
-    counting = Counting("s")
+    counting = SiteCounts("s")
 
     def counts_of() -> None:
         for _ in range(count):
@@ -127,13 +127,13 @@ def pipeline(count: int) -> dict[str, float]:
 
 async def gates(count: int, processes: int) -> float:
     """A page, where so many processes tell each other through a real Valkey what they saw."""
-    counting, counts = Counting("s"), {"pages": 1, "succeeded": 1}
+    counting, counts = SiteCounts("s"), {"pages": 1, "succeeded": 1}
     counting.page(counts, read=True)
     counting.item(counts, "book", plain(book(1)), good=True)
     gate = parse("pause if coverage.price<0.9 or quality<0.9")
     with server() as url:
         store = await opened(url, 1)
-        them = [(str(n), Lately(store, "c"), Window({"": [gate]}, {})) for n in range(processes)]
+        them = [(str(n), RecentPages(store, "c"), Window({"": [gate]}, {})) for n in range(processes)]
         done, start = 0, time.process_time()
         while done < count:
             for name, lately, window in them:
@@ -149,7 +149,7 @@ async def gates(count: int, processes: int) -> float:
 
 def sqlite(count: int, folder: Path) -> dict[str, float]:
     """Upsert and history."""
-    view = View(Page("https://a.example/", 200, [], b"", time.time(), 0.0, 0))
+    view = PageView(Page("https://a.example/", 200, [], b"", time.time(), 0.0, 0))
     sink, maker, out = Sqlite(str(folder / "out.sqlite"), item_columns([Book])), making(), {}
     sink.prepare()
     items = [book(n) for n in range(count)]

@@ -28,7 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from gossamer.model.proxy import KINDS, Proxy, Wanted
-from gossamer.proxies.proxy_choice import Pool
+from gossamer.proxies.proxy_choice import ProxyPool
 from proxying.light import Light, Target, lights, target
 from proxying.real import free_port, microsocks, squid, tinyproxy
 
@@ -200,7 +200,7 @@ def choices(n: int = 10_000, times: int = 20_000) -> bool:
     fine, now = True, 1_800_000_000_000
     for dead, blocked in ((0.0, 0.0), (0.3, 0.0), (0.9, 0.0), (0.3, 0.9)):
         rng = random.Random(1)
-        pool = Pool(proxies, draw=rng)
+        pool = ProxyPool(proxies, draw=rng)
         for place in range(n):
             for _ in range(3 if (bad := rng.random() < dead) else 1):
                 pool.book.saw(place, "e.com", now, fault=bad, seconds=rng.random())

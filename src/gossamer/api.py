@@ -105,12 +105,12 @@ class Crawl:
                 return
 
     async def _crawl(self, job: Job) -> None:
-        from gossamer.app.runner import Taps, crawl
+        from gossamer.app.runner import ExtraReceivers, crawl
 
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         if self._left:
             self._stop.set()
-        self.summary = await crawl(job, stop=self._stop, taps=Taps(tables=[self]))
+        self.summary = await crawl(job, stop=self._stop, taps=ExtraReceivers(tables=[self]))
 
     def target(self) -> str:
         """Returns the name of this output. `Crawl` is its own sink."""
@@ -181,11 +181,11 @@ def job_of(targets: Sequence[str], options: dict[str, Any], folder: str = ".") -
     """Returns a job made of keyword options. `folder` is the folder in which gossamer.toml is looked for.
     Raises UsageError for an unknown option, with the most similar valid name."""
     from gossamer.app.job import Job
-    from gossamer.config.settings import Given, load
+    from gossamer.config.settings import GivenSetting, load
 
     own = {f for f in Job.__struct_fields__ if f not in ("targets", "settings", "outputs")}
     given = [
-        Given(f"--{name}", name, os.fspath(value) if isinstance(value, os.PathLike) else value)
+        GivenSetting(f"--{name}", name, os.fspath(value) if isinstance(value, os.PathLike) else value)
         for name, value in options.items()
         if name not in own and value is not None
     ]

@@ -18,7 +18,7 @@ from gossamer.collectors.archive.answers import key
 from gossamer.collectors.archive.object_archive import ObjectArchive as KeptObjects
 from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, SinkAway, SinkError, UsageError
-from gossamer.sinks.object_archive import Archived
+from gossamer.sinks.object_archive import ObjectStoreArchive
 from gossamer.sinks.object_store import ObjectFolder, said
 from sinks.made import Store, crawl
 from sinks.test_warc import raw
@@ -39,8 +39,10 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     server.kill()
 
 
-def sink(url: str, path: Path, plain: bool, **options: object) -> Archived:
-    return Archived(url, str(path), plain=plain, **{"owner": f"{path.name}@1", "most": 8000, **options})
+def sink(url: str, path: Path, plain: bool, **options: object) -> ObjectStoreArchive:
+    return ObjectStoreArchive(
+        url, str(path), plain=plain, **{"owner": f"{path.name}@1", "most": 8000, **options}
+    )
 
 
 def fetched(url: str, path: Path) -> Path:
@@ -124,7 +126,7 @@ def test_what_is_wrong_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "joe")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-of-joe")
     with pytest.raises(SinkAway, match="s3://bucket/p does not take pages: ") as told:
-        Archived("s3://bucket/p?endpoint=http://127.0.0.1:1", str(tmp_path)).prepare()
+        ObjectStoreArchive("s3://bucket/p?endpoint=http://127.0.0.1:1", str(tmp_path)).prepare()
     assert "\n" not in str(told.value)
     assert "secret" not in str(told.value)
     monkeypatch.setitem(__import__("sys").modules, "opendal", None)
@@ -138,10 +140,10 @@ def test_wrong_credentials_and_no_bucket_are_told(
     if not store.url.startswith("s3:"):
         return
     with pytest.raises(SinkError, match="NoSuchBucket"):
-        Archived(store.url.replace("bucket", "nobody"), str(tmp_path)).prepare()
+        ObjectStoreArchive(store.url.replace("bucket", "nobody"), str(tmp_path)).prepare()
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
     with pytest.raises(SinkError, match="PermissionDenied"):
-        Archived(store.url, str(tmp_path)).prepare()
+        ObjectStoreArchive(store.url, str(tmp_path)).prepare()
 
 
 def test_without_credentials_it_says_what_to_set() -> None:

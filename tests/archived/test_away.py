@@ -18,7 +18,7 @@ from e2e.runs import begin, command, job
 from gossamer.app.job import JobOutput
 from gossamer.errors import SinkAway
 from gossamer.sinks import object_store
-from gossamer.sinks.object_archive import Archived
+from gossamer.sinks.object_archive import ObjectStoreArchive
 from servers.processes import free_port
 from web import preset, serve
 
@@ -101,4 +101,4 @@ def test_one_that_never_answers_is_away(tmp_path: Path, monkeypatch: pytest.Monk
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         url = f"s3://bucket/p?endpoint=http://127.0.0.1:{deaf.getsockname()[1]}"
         with pytest.raises(SinkAway, match="timeout"):
-            Archived(url, str(tmp_path)).prepare()
+            ObjectStoreArchive(url, str(tmp_path)).prepare()

@@ -14,7 +14,7 @@ from browsing.conftest import Make, Stage, page
 from browsing.test_ladder import APP, ROWS, SHELL, crawl
 from gossamer.cli.commands import run
 from gossamer.collectors.browser.collector import BrowserCollector
-from gossamer.collectors.browser.fingerprint import Worn
+from gossamer.collectors.browser.fingerprint import BrowserFingerprint
 from gossamer.identity.browsers import BROWSERS, drivable, identity, named
 from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Page
@@ -51,9 +51,9 @@ document.body.insertAdjacentHTML('beforeend', '<p id=seen>' + JSON.stringify(fou
 def wearing(make: Make, **more: Any) -> BrowserCollector:
     """A browser that wears identities."""
 
-    def worn(name: str) -> Worn:
+    def worn(name: str) -> BrowserFingerprint:
         one = BROWSERS[name]
-        return Worn(one.agent, one.language, one.hints)
+        return BrowserFingerprint(one.agent, one.language, one.hints)
 
     return make(agent=None, worn=worn, looks=lambda _: Render("#seen"), **more)
 

@@ -11,11 +11,11 @@ import pytest
 from cleaning.made import DAY, Bed
 from gossamer.errors import InUse, UsageError
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.frontier.operator import Steer
-from gossamer.frontier.stats import Census
+from gossamer.frontier.operator import OperatorCommands
+from gossamer.frontier.stats import CrawlStatistics
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.state.schedules import Schedule, ScheduledRun, ScheduledTask, Schedules
-from gossamer.state.workers import Crew, Refusals, WorkerRecord
+from gossamer.state.workers import Refusals, WorkerRecord, WorkerRecords
 from gossamer.store.keys import known
 
 
@@ -145,17 +145,17 @@ async def test_dead_letters_by_age_and_only_of_what_has_ended(bed: Bed) -> None:
     assert (await bed.clean(what=["dead"], older=5 * DAY, dry=True))["dead"].count == 5
     assert (await bed.clean(what=["dead"], older=5 * DAY))["dead"].count == 5
     assert await bed.dump("lives") == before
-    summary = await Census(bed.store).summary("done")
+    summary = await CrawlStatistics(bed.store).summary("done")
     assert (summary.dead, summary.failed, summary.adds_up()) == (0, 5, True)
     assert (await bed.clean(what=["dead"], older=0, crawl="lives"))["dead"].count == 5  # asked for by name
-    assert (await Census(bed.store).summary("lives")).dead == 0
+    assert (await CrawlStatistics(bed.store).summary("lives")).dead == 0
 
 
 async def test_requeued_letters_keep_their_crawl(bed: Bed) -> None:
     await _with_letters(bed, "c")
     await bed.date("c")
     bed.moved.move(40 * DAY)
-    assert await Steer(bed.store).letters("c", "requeue") == 5
+    assert await OperatorCommands(bed.store).letters("c", "requeue") == 5
     before = await bed.dump("c")
     await bed.clean()
     assert await bed.dump("c") == before
@@ -169,12 +169,12 @@ async def test_leases_of_ended_crawls_return(bed: Bed) -> None:
     ]
     assert claims
     assert (await bed.clean(what=["leases"]))["leases"].count == 0  # it may be alive
-    open_ = (await Census(bed.store).summary("c")).pending
+    open_ = (await CrawlStatistics(bed.store).summary("c")).pending
     bed.moved.move(60)
     assert (await bed.clean(what=["leases"], dry=True))["leases"].count == len(claims)
     assert (await bed.clean(what=["leases"]))["leases"].count == len(claims)
-    assert await Census(bed.store).in_flight("c") == 0
-    assert (await Census(bed.store).summary("c")).pending == open_
+    assert await CrawlStatistics(bed.store).in_flight("c") == 0
+    assert (await CrawlStatistics(bed.store).summary("c")).pending == open_
     assert (await bed.crawl("c")).pages == 17
 
 
@@ -186,7 +186,7 @@ async def test_leases_of_a_living_crawl_stay(bed: Bed) -> None:
     ]
     bed.moved.move(60)
     assert (await bed.clean())["leases"].count == 0
-    assert await Census(bed.store).in_flight("c") == len(claims)
+    assert await CrawlStatistics(bed.store).in_flight("c") == len(claims)
 
 
 async def test_hosts_that_nobody_asks_for(bed: Bed) -> None:
@@ -223,7 +223,7 @@ async def test_what_a_late_worker_left_of_a_crawl_that_is_gone(bed: Bed) -> None
 
 
 async def test_records_of_workers_that_are_gone(bed: Bed) -> None:
-    crew = Crew(bed.store)
+    crew = WorkerRecords(bed.store)
     for name in ("old@a", "new@a"):
         if name == "new@a":
             bed.moved.move(1.5 * DAY)

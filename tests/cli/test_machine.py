@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cli.test_verbs import A, B, Desk, desk, fill, state
-from gossamer.state.workers import WORKERS, Crew, WorkerRecord
+from gossamer.state.workers import WORKERS, WorkerRecord, WorkerRecords
 from gossamer.store.store import Store
 
 __all__ = ["desk"]
@@ -74,7 +74,7 @@ def test_schedules(desk: Desk) -> None:
 
 def test_workers_are_told(desk: Desk) -> None:
     worker = WorkerRecord(name="w@here", host="here", pid=1, lanes=["http"], processes=1, version="1")
-    desk.do(lambda store: Crew(store).beat(worker))
+    desk.do(lambda store: WorkerRecords(store).beat(worker))
     assert act(desk, "workers", "drain", "w") == {"order": "drain", "workers": ["w@here"]}
     assert act(desk, "workers", "stop", "all") == {"order": "stop", "workers": ["w@here"]}
 

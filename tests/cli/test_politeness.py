@@ -17,7 +17,7 @@ from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Settle
-from gossamer.state.fleet_crawls import Tasks
+from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.store.keys import bucket_of
 from gossamer.store.store import BUCKETS_SERVER, Store, connect
 
@@ -127,7 +127,7 @@ def test_hosts_that_wait_for_nobody_are_told(desk: Desk) -> None:
         None,
         False,
     )
-    desk.do(lambda store: Tasks(store).submit("c", b"{}"))
+    desk.do(lambda store: FleetCrawls(store).submit("c", b"{}"))
     (line,) = desk.json("status", "c")["lanes"]
     assert (line["workers"], line["stranded"]) == (0, True)
     _, out, _ = desk("status", "c")

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from gossamer.config import value_parsers
-from gossamer.config.settings import ABOUT, Given, Settings, load, schema, shown
+from gossamer.config.settings import ABOUT, GivenSetting, Settings, load, schema, shown
 from gossamer.errors import ConfigError, UsageError
 
 
@@ -74,7 +74,7 @@ def test_what_is_no_size(text: object) -> None:
 
 
 def read(name: str, value: object) -> object:
-    return getattr(load([Given("-s", name, value)], environ={}), name)
+    return getattr(load([GivenSetting("-s", name, value)], environ={}), name)
 
 
 @pytest.mark.parametrize(
@@ -128,10 +128,10 @@ def test_values(name: str, value: object, wanted: object) -> None:
 )
 def test_bad_values_name_the_setting_and_what_is_right(name: str, value: object, hint: str) -> None:
     with pytest.raises(ConfigError, match=name) as caught:
-        load([Given("GOSSAMER_X", name, value)], environ={})
+        load([GivenSetting("GOSSAMER_X", name, value)], environ={})
     assert hint in str(caught.value)
     with pytest.raises(UsageError):
-        load([Given("--x", name, value)], environ={})
+        load([GivenSetting("--x", name, value)], environ={})
 
 
 def test_the_later_source_wins(tmp_path: Path) -> None:
@@ -144,7 +144,11 @@ def test_the_later_source_wins(tmp_path: Path) -> None:
         "HOME": "x",
     }
     found = load(
-        [Given("-s rate", "rate", "3"), Given("-s x", "per_host", "3"), Given("--per-host", "per_host", "4")],
+        [
+            GivenSetting("-s rate", "rate", "3"),
+            GivenSetting("-s x", "per_host", "3"),
+            GivenSetting("--per-host", "per_host", "4"),
+        ],
         folder=tmp_path,
         environ=env,
     )
@@ -161,7 +165,7 @@ def test_an_unknown_name_is_an_error_that_names_its_source_and_the_nearest(
     elif where == "environment":
         env = {"GOSSAMER_DEALY": "1"}
     else:
-        given = [Given("-s dealy", "dealy", "1")]
+        given = [GivenSetting("-s dealy", "dealy", "1")]
     with pytest.raises(ConfigError) as caught:
         load(given, folder=tmp_path, environ=env)
     assert "did you mean delay?" in str(caught.value)
@@ -172,7 +176,7 @@ def test_an_unknown_name_is_an_error_that_names_its_source_and_the_nearest(
 
 def test_an_unknown_name_with_none_near_says_where_all_are() -> None:
     with pytest.raises(ConfigError, match="no setting 'qqq': gossamer config schema names all"):
-        load([Given("-s qqq", "qqq", "1")], environ={})
+        load([GivenSetting("-s qqq", "qqq", "1")], environ={})
 
 
 def test_a_file_that_is_no_toml(tmp_path: Path) -> None:
@@ -191,11 +195,12 @@ def test_secrets_come_by_reference_and_are_masked(tmp_path: Path) -> None:
     assert "a%2Fb" not in json.dumps(shown(found))
     (tmp_path / "secret").write_text("rediss://x:y@z:1\n")
     assert (
-        load([Given("-s", "store", f"${{file:{tmp_path}/secret}}")], environ={}).store == "rediss://x:y@z:1"
+        load([GivenSetting("-s", "store", f"${{file:{tmp_path}/secret}}")], environ={}).store
+        == "rediss://x:y@z:1"
     )
     for value in ("${env:NOT_THERE}", "${file:/no/such}"):
         with pytest.raises(ConfigError, match=r"NOT_THERE|/no/such"):
-            load([Given("-s", "store", value)], environ={})
+            load([GivenSetting("-s", "store", value)], environ={})
 
 
 @pytest.mark.parametrize(
@@ -214,20 +219,20 @@ def test_a_secret_in_the_file_itself_is_refused_and_not_shown(tmp_path: Path, ur
 
 
 def test_a_reference_inside_a_secret_is_not_followed() -> None:
-    found = load([Given("-s", "contact", "${env:A}")], environ={"A": "${env:B}", "B": "no"})
+    found = load([GivenSetting("-s", "contact", "${env:A}")], environ={"A": "${env:B}", "B": "no"})
     assert found.contact == "${env:B}"
 
 
 def test_the_user_agent_names_us_and_a_contact() -> None:
     assert load(environ={}).agent.startswith("gossamer/0")
     assert "(+https://" in load(environ={}).agent
-    assert "(+me@example.com)" in load([Given("-s", "contact", "me@example.com")], environ={}).agent
-    assert load([Given("-s", "user_agent", "mine/1")], environ={}).agent == "mine/1"
+    assert "(+me@example.com)" in load([GivenSetting("-s", "contact", "me@example.com")], environ={}).agent
+    assert load([GivenSetting("-s", "user_agent", "mine/1")], environ={}).agent == "mine/1"
 
 
 def test_a_page_cap_that_was_given_is_flat() -> None:
     assert load(environ={}).page_cap == 10_000
-    assert load([Given("-s", "host_pages", 10_000)], environ={}).page_cap == -10_000
+    assert load([GivenSetting("-s", "host_pages", 10_000)], environ={}).page_cap == -10_000
 
 
 def test_settings_are_few_frozen_described_and_survive_json() -> None:
@@ -237,7 +242,11 @@ def test_settings_are_few_frozen_described_and_survive_json() -> None:
     with pytest.raises(AttributeError):
         Settings().depth = 3  # type: ignore[misc] # frozen is what is tested
     full = load(
-        [Given("-s", "delay", "1-2"), Given("-s", "processes", "auto"), Given("-s", "include", "a")],
+        [
+            GivenSetting("-s", "delay", "1-2"),
+            GivenSetting("-s", "processes", "auto"),
+            GivenSetting("-s", "include", "a"),
+        ],
         environ={},
     )
     assert msgspec.json.decode(msgspec.json.encode(full), type=Settings) == full

@@ -13,8 +13,8 @@ from gossamer.cli import steering
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.visit import Settle
-from gossamer.state.fleet_crawls import Tasks
-from gossamer.state.workers import Crew, WorkerRecord
+from gossamer.state.fleet_crawls import FleetCrawls
+from gossamer.state.workers import WorkerRecord, WorkerRecords
 from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
 
@@ -40,7 +40,7 @@ def test_a_crawl_that_ends_while_a_verb_looks_at_it_stays_ended(desk: Desk, verb
 def test_a_crawl_of_a_fleet_without_workers_is_stopped_and_named_as_it_was_submitted(desk: Desk) -> None:
     async def submitted(store: Store) -> None:
         await fill(store, "one")
-        await Tasks(store).submit("one", b"{}")
+        await FleetCrawls(store).submit("one", b"{}")
 
     desk.do(submitted)
     _, _, err = desk("stop", "one")
@@ -66,8 +66,8 @@ def worker(state: str, lane: str = "http") -> WorkerRecord:
 def test_workers_that_begin_nothing_more_end_no_crawl(desk: Desk, verb: str, ends: str, doing: str) -> None:
     async def submitted(store: Store) -> None:
         await fill(store, "one")
-        await Tasks(store).submit("one", b"{}")
-        await Crew(store).beat(worker(doing))
+        await FleetCrawls(store).submit("one", b"{}")
+        await WorkerRecords(store).beat(worker(doing))
 
     desk.do(submitted)
     said = desk.json(verb, "one")
@@ -84,8 +84,8 @@ def test_workers_that_were_told_so_just_now_end_no_crawl_either(
 
     async def told(store: Store) -> tuple[str, int]:
         await fill(store, "one")
-        await Tasks(store).submit("one", b"{}")
-        crew, crawls = Crew(store), Crawls(store)
+        await FleetCrawls(store).submit("one", b"{}")
+        crew, crawls = WorkerRecords(store), Crawls(store)
         await crew.beat(worker("running"))
         seen = await crawls.need("one")
         if not when:
@@ -107,8 +107,8 @@ def test_what_a_draining_worker_is_at_is_waited_for(desk: Desk, monkeypatch: pyt
 
     async def at_work(store: Store) -> tuple[bool, bool]:
         await fill(store, "one")
-        await Tasks(store).submit("one", b"{}")
-        crew, crawls = Crew(store), Crawls(store)
+        await FleetCrawls(store).submit("one", b"{}")
+        crew, crawls = WorkerRecords(store), Crawls(store)
         await crew.beat(worker("running"))
         lives = await steering._served(crawls, await crawls.need("one"))
         await crew.beat(worker("draining"))
@@ -162,6 +162,6 @@ def test_what_stays_fixed_is_said(desk: Desk) -> None:
 def test_a_cap_of_a_lane_that_nobody_serves_is_told(desk: Desk) -> None:
     desk.do(lambda store: fill(store, "one"))
     assert desk("rate", "slow", "5")[2] == "", "a crawl of one process serves all lanes"
-    desk.do(lambda store: Crew(store).beat(worker("running", "slow")))
+    desk.do(lambda store: WorkerRecords(store).beat(worker("running", "slow")))
     assert desk("rate", "slow", "5")[2] == ""
     assert desk("rate", "slwo", "5")[2] == "gossamer: no worker serves the lane slwo now; there are: slow\n"

@@ -15,7 +15,7 @@ import uvloop
 
 from collectors.loopback import LOOPBACK, Asked, answer, bad, collecting, get, good, names_of, saying, serving
 from gossamer.collectors.http.collector import HttpCollector
-from gossamer.collectors.http.transfer import Bounds, Transfer
+from gossamer.collectors.http.transfer import BodyLimits, Transfer
 from gossamer.egress.resolver import Resolver
 from gossamer.model.request import Request
 
@@ -118,7 +118,7 @@ async def test_rebinding_is_refused_also_where_a_connection_is_kept() -> None:
 
 
 def test_the_second_lock_refuses_other_addresses() -> None:
-    transfer = Transfer(Bounds(1000))
+    transfer = Transfer(BodyLimits(1000))
     transfer.dial("127.0.0.1")
     kind = (socket.AF_INET, socket.SOCK_STREAM, 6)
     for place in (("127.0.0.2", 80), ("10.0.0.1", 80), ("::1", 80)):

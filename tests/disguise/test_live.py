@@ -22,12 +22,12 @@ import pytest
 from disguise.conftest import guise
 from disguise.recorder import Recorder, Seen
 from gossamer.collectors.impersonated import ImpersonatedCollector
-from gossamer.identity.account import Member
+from gossamer.identity.account import AccountIdentity
 from gossamer.identity.browsers import BROWSERS
 from gossamer.identity.headers import dress
 from gossamer.model.page import Page
 from gossamer.model.request import Request
-from gossamer.parsing.view import View
+from gossamer.parsing.view import PageView
 
 CHROMIUM = shutil.which("chromium")
 SCRIPT = b"<script>fetch('/api', {headers: {accept: 'application/json'}}).then(() => { location.href = '/next' })</script>"
@@ -130,8 +130,8 @@ async def test_a_form_of_ours_is_sent_as_chromium_sends_it(
         theirs = told(recorder, "/sent")
         recorder.seen.clear()
         page = Page(recorder.url(), 200, [("content-type", "text/html")], FORM, 0.0, 0.0, len(FORM))
-        request = View(page).form("form").fill()
-        member = Member(
+        request = PageView(page).form("form").fill()
+        member = AccountIdentity(
             "ann", "club/ann/1", BROWSERS["chrome150"], lambda one: one.headers or {}, lambda host: host
         )
         member.jar.take(recorder.url(), b"id=1")

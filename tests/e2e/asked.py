@@ -17,7 +17,7 @@ from typing import Any
 
 from gossamer.app.job import Job, JobOutput
 from gossamer.app.query.writing import inferred, write
-from gossamer.app.runner import Taps, crawl
+from gossamer.app.runner import ExtraReceivers, crawl
 from gossamer.cli.query import kept
 from gossamer.config.settings import Settings
 from gossamer.model.summary import Summary
@@ -135,7 +135,9 @@ class Asker:
     async def run(self, outputs: tuple[str, ...], **given: Any) -> Summary:
         self.told = []
         self.shop.stop = asyncio.Event()
-        return await crawl(self.job(outputs, **given), stop=self.shop.stop, taps=Taps(warn=self.told.append))
+        return await crawl(
+            self.job(outputs, **given), stop=self.shop.stop, taps=ExtraReceivers(warn=self.told.append)
+        )
 
     def rows(self) -> Counter[tuple[int, str]]:
         """The rows that the crawl keeps."""

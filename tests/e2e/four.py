@@ -17,7 +17,7 @@ import pycurl
 
 from e2e.runs import job
 from gossamer.app.seeding import prepare, seed
-from gossamer.app.wiring import Bench, open_url
+from gossamer.app.wiring import CrawlWorker, open_url
 from gossamer.frontier.crawls import Crawls
 from gossamer.model.request import Request
 
@@ -111,7 +111,7 @@ def serving(folder: Path, port: int, easy: int = 12, hard: int = 4) -> Iterator[
 class Crew(NamedTuple):
     """The workers by name, and what they said."""
 
-    benches: dict[str, Bench]
+    benches: dict[str, CrawlWorker]
     said: list[tuple[str, str]]
 
 
@@ -137,7 +137,9 @@ async def working(
     record = await Crawls(opened[0]).begin(setup.crawl, setup.spec, [])
     stop, crew = asyncio.Event(), Crew({}, [])
     for name, mine in zip(names, opened, strict=True):
-        crew.benches[name] = _worker(Bench(setup, mine, name, stop), name, crew.said, scored, turn, probe)
+        crew.benches[name] = _worker(
+            CrawlWorker(setup, mine, name, stop), name, crew.said, scored, turn, probe
+        )
     await seed(setup, opened[0], given, record)
     works = [asyncio.create_task(bench.run()) for bench in crew.benches.values()]
     try:
@@ -151,8 +153,8 @@ async def working(
 
 
 def _worker(
-    bench: Bench, name: str, said: list[tuple[str, str]], scored: bool, turn: float, probe: float
-) -> Bench:
+    bench: CrawlWorker, name: str, said: list[tuple[str, str]], scored: bool, turn: float, probe: float
+) -> CrawlWorker:
     bench.merit._turn, bench.merit._probe = turn, probe
     bench.merit._tell = lambda line: said.append((name, line))
     any_request = Request("http://a.example/")
@@ -186,7 +188,7 @@ def slowed(collector: Any) -> None:
     collector.collect = later
 
 
-def unplug(bench: Bench) -> None:
+def unplug(bench: CrawlWorker) -> None:
     """No name server answers."""
 
     async def nobody(host: str, port: int) -> list[str]:
@@ -195,7 +197,7 @@ def unplug(bench: Bench) -> None:
     bench.resolver._lookup = nobody
 
 
-def plug(bench: Bench) -> None:
+def plug(bench: CrawlWorker) -> None:
     """The network is back."""
     bench.resolver._lookup = bench.resolver._getaddrinfo
     bench.resolver._known.clear()

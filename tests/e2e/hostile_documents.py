@@ -20,8 +20,8 @@ from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim
 from gossamer.url.scope import Scope
-from gossamer.worker.link_intake import Taker
-from gossamer.worker.page_frames import Order
+from gossamer.worker.link_intake import LinkIntake
+from gossamer.worker.page_frames import ProcessSettings
 from gossamer.worker.page_reader import PageReader
 from gossamer.worker.reader import Reader
 
@@ -237,7 +237,7 @@ class Feeder:
     """Reads documents. `held`: the longest CPU time for which the loop was held, and by which document."""
 
     def __init__(self) -> None:
-        taker = Taker(
+        taker = LinkIntake(
             Scope.of([URL], "any"),
             seed=7,
             remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF),
@@ -248,7 +248,9 @@ class Feeder:
         )
         self.reader = Reader([], taker, urls.key, pages=True, text=True, links=True)
         self.reader.apart = PageReader(
-            lambda: Order([], [], {}, list(sys.path), (), True, True, True, "off", "", "", [], True, None)
+            lambda: ProcessSettings(
+                [], [], {}, list(sys.path), (), True, True, True, "off", "", "", [], True, None
+            )
         )
         self.start, self.largest, self.held, self.turn = resident(), 0, (0.0, -1), -1
         self.apart, self.errors, self.long = Counter[str](), Counter[str](), 0

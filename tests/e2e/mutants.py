@@ -26,7 +26,7 @@ import zstandard
 from gossamer import url as urls
 from gossamer.collectors.http import transfer
 from gossamer.collectors.http.decoding import BadCoding, TooLarge, decode
-from gossamer.identity.plain import Plain
+from gossamer.identity.plain import PlainIdentity
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim
@@ -34,7 +34,7 @@ from gossamer.parsing.sitemaps import entries
 from gossamer.politeness import robots_access
 from gossamer.url.scope import Scope
 from gossamer.worker.decide import retry_after, where
-from gossamer.worker.link_intake import Taker
+from gossamer.worker.link_intake import LinkIntake
 from gossamer.worker.reader import Reader
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -256,10 +256,10 @@ class Eater:
     """The parts that read, as one worker has them; `claim` is the page's own."""
 
     def __init__(self) -> None:
-        self.identity = Plain({}, {}, [], urls.registered_domain)
+        self.identity = PlainIdentity({}, {}, [], urls.registered_domain)
         # as what ended a process is read again
         self.claim = Claim(1, 0, "www.example.com", Request(URL), crashes=2)
-        taker = Taker(
+        taker = LinkIntake(
             Scope.of([URL], "any"),
             seed=7,
             remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF),

@@ -20,7 +20,7 @@ from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import crawl
 from gossamer.app.wiring import open_url
 from gossamer.config.settings import Settings
-from gossamer.frontier.stats import Census
+from gossamer.frontier.stats import CrawlStatistics
 from gossamer.model.summary import Summary
 from web import Plan
 from web.judge import Stall
@@ -62,8 +62,8 @@ async def _look(url: str, name: str, work: asyncio.Task[Any], *, embedded: bool)
         store = await open_url(url, embedded=embedded)
         try:
             while not work.done():
-                if name in await Census(store).crawls.names():
-                    looked.append(await Census(store).summary(name))
+                if name in await CrawlStatistics(store).crawls.names():
+                    looked.append(await CrawlStatistics(store).summary(name))
                 await asyncio.sleep(0.02)
         finally:
             await store.close()

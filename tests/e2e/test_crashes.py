@@ -11,7 +11,7 @@ import pytest
 
 from e2e.runs import begin, command, job, rows
 from gossamer import url as urls
-from gossamer.worker.crash_marker import Reading, last_read
+from gossamer.worker.crash_marker import CrashMarker, last_read
 from web import Plan, graph, preset, serve
 
 DEATHS, PAGES = 3, 30
@@ -69,11 +69,11 @@ def test_a_page_that_kills_each_run(tmp_path: Path) -> None:
 
 
 def test_a_kill_between_pages_blames_none(tmp_path: Path) -> None:
-    own = Reading(tmp_path)
+    own = CrashMarker(tmp_path)
     own.begins(3, 1 << 40)
     own.ends()
     assert last_read(tmp_path) == []
-    own = Reading(tmp_path)
+    own = CrashMarker(tmp_path)
     own.begins(3, 1 << 40)
     assert (last_read(tmp_path), last_read(tmp_path)) == ([(3, 1 << 40)], [])
 

@@ -16,8 +16,8 @@ from e2e.runs import begin, children_of, command, job, kill, socket_of
 from gossamer.app.wiring import open_url
 from gossamer.cli.commands import run
 from gossamer.frontier.crawls import ENDED, Spec
-from gossamer.frontier.operator import Steer
-from gossamer.frontier.stats import Census
+from gossamer.frontier.operator import OperatorCommands
+from gossamer.frontier.stats import CrawlStatistics
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.summary import Summary
@@ -38,7 +38,7 @@ def wrong(s: Summary | dict[str, Any]) -> str | None:
     return f"found {n['found']}: {parts}"
 
 
-async def over(census: Census) -> bool:
+async def over(census: CrawlStatistics) -> bool:
     """Whether the crawl has ended, and its store may be gone any moment."""
     record = await census.crawls.get("c")
     return record is not None and record.state in ENDED
@@ -48,7 +48,7 @@ async def sampled(store_url: str, shared: bool, door: subprocess.Popen[str]) -> 
     """Summaries every few milliseconds; meanwhile a worker is killed, dead letters are requeued and dropped,
     the crawl is stopped."""
     store = await open_url(store_url, embedded=not shared)
-    census, steer, samples = Census(store), Steer(store), list[Summary]()
+    census, steer, samples = CrawlStatistics(store), OperatorCommands(store), list[Summary]()
     killed, steered, stopping = 0, 0, False
     try:
         while door.poll() is None and not await over(census):
@@ -110,8 +110,8 @@ def test_a_sitemap_that_dies_and_lives_again(valkey_url: str) -> None:
         store = await open_url(valkey_url, embedded=False)
         frontier, census, steer = (
             Frontier(store, "c", Policy(delay=0, obey_robots=False)),
-            Census(store),
-            Steer(store),
+            CrawlStatistics(store),
+            OperatorCommands(store),
         )
         await census.crawls.begin("c", Spec(["sitemap:https://a.example/s.xml"]), [])
         host, entry = pack(Request("https://a.example/s.xml", use="@sitemap"))

@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.model.item import plain
 from gossamer.model.page import Page
-from gossamer.parsing.view import View
+from gossamer.parsing.view import PageView
 from gossamer.sites import load
 from gossamer.sites.page_functions import PageResult, run
 
@@ -20,7 +20,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 def read(name: str, url: str, body: str) -> PageResult:
     (site,) = load(EXAMPLES / f"{name}.py")
     kind = [("content-type", "text/html; charset=utf-8")]
-    parsed = run(site, View(Page(url, 200, kind, body.encode(), 0.0, 0.0, len(body))))
+    parsed = run(site, PageView(Page(url, 200, kind, body.encode(), 0.0, 0.0, len(body))))
     assert parsed.error is None, parsed.detail
     return parsed
 

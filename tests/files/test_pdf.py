@@ -18,7 +18,7 @@ from files.serving import Web, pdf, serving
 from gossamer.app.runner import crawl
 from gossamer.model.page import Page
 from gossamer.parsing.pdf import text
-from gossamer.parsing.view import View
+from gossamer.parsing.view import PageView
 
 BOOK = pdf("The first page", "The second page")
 READER = """
@@ -49,7 +49,7 @@ def test_the_text_of_a_pdf() -> None:
     assert text(b"\n\n" + BOOK) == "The first page\n\nThe second page"
     assert text(BOOK, pages=1) == "The first page"
     assert (
-        View(Page("https://a.example/x.pdf", 200, [], BOOK, 0.0, 0.0, 1)).text
+        PageView(Page("https://a.example/x.pdf", 200, [], BOOK, 0.0, 0.0, 1)).text
         == "The first page\n\nThe second page"
     )
     assert [text(body) for body in (b"", b"%PDF-", b"<p>%PDF", b"%PDF-1.7\n" + bytes(5000))] == [""] * 4

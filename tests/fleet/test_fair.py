@@ -4,7 +4,7 @@ server. The benchmark does that longer."""
 from __future__ import annotations
 
 from fleet.crews import Fleet, until
-from gossamer.fleet.fair_share import Fair, Share
+from gossamer.fleet.fair_share import CrawlShare, FairShares
 from web import Web, preset, serve
 
 ROOM = 8
@@ -56,7 +56,7 @@ class Crawl:
     """A crawl's share, and its visits: each takes ten steps of the clock. Claims take one step, as the store
     is asked."""
 
-    def __init__(self, share: Share, wants: int = 1000) -> None:
+    def __init__(self, share: CrawlShare, wants: int = 1000) -> None:
         self.share, self.wants, self.made, self.asked, self.under_way = share, wants, 0, 0, list[float]()
 
     def step(self, now: float) -> None:
@@ -72,7 +72,7 @@ class Crawl:
 def shared(wants: tuple[int, int], room: int = 20) -> tuple[int, int]:
     """What two crawls with weights 1 and 3 make of a process in 100 s when they want at most so many at once."""
     now = 0.0
-    fair = Fair(lambda: room, lambda: now)
+    fair = FairShares(lambda: room, lambda: now)
     light, heavy = (
         Crawl(fair.share(name, weight), most) for name, weight, most in zip("lh", (1, 3), wants, strict=True)
     )
@@ -94,7 +94,7 @@ def test_room_goes_by_weight_and_none_is_idle() -> None:
 
 def test_a_crawl_that_rests_holds_nobody_back() -> None:
     now = 0.0
-    fair = Fair(lambda: 20, lambda: now)
+    fair = FairShares(lambda: 20, lambda: now)
     paused, other = fair.share("p", 1), Crawl(fair.share("o", 1))
     while now < 10:
         now += 0.01

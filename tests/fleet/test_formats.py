@@ -17,7 +17,7 @@ from gossamer.app import job_payload
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError
 from gossamer.fleet.app import TASK
-from gossamer.identity.encryption import Seal
+from gossamer.identity.encryption import Encryption
 from gossamer.politeness import scores
 from gossamer.store.store import _mismatch
 from web import Web, preset, serve
@@ -84,7 +84,7 @@ def test_a_worker_meets_what_a_newer_one_wrote(fleet: Fleet, server: Server, web
 def test_a_job_that_cannot_be_read() -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         job_payload.unpack(
-            b'{"version": 1, "setup": {"job": 3}}', Settings(), "valkey://h", "x", lambda: Seal(None, 1)
+            b'{"version": 1, "setup": {"job": 3}}', Settings(), "valkey://h", "x", lambda: Encryption(None, 1)
         )
 
 

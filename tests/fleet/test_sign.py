@@ -7,9 +7,9 @@ import pytest
 from fleet.crews import Server
 from gossamer.errors import InUse
 from gossamer.fleet import heartbeat as signs
-from gossamer.fleet.heartbeat import Sign
+from gossamer.fleet.heartbeat import Heartbeat
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.state.workers import GONE, Crew
+from gossamer.state.workers import GONE, WorkerRecords
 from gossamer.store.store import connect
 
 
@@ -20,7 +20,7 @@ async def test_a_part_is_ours_while_signs_are_given(server: Server, monkeypatch:
     try:
         await store.open(64, "test")
         await Crawls(store).begin("c", Spec([]), [])
-        crew, sign = Crew(store), Sign(store, "c", "part")
+        crew, sign = WorkerRecords(store), Heartbeat(store, "c", "part")
         assert await sign.give()
         assert not await crew.name("c/part", "seal"), "nobody closes it while it lives"
         await Crawls(store).set("c", "ending")

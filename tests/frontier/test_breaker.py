@@ -8,9 +8,9 @@ import random
 import pytest
 
 from frontier.made import A, Beds, paths
-from gossamer.frontier.operator import Steer
+from gossamer.frontier.operator import OperatorCommands
 from gossamer.model.visit import Settle
-from gossamer.politeness.breaker import Breaker, Trouble
+from gossamer.politeness.breaker import Breaker, HostTrouble
 from gossamer.store.store import Store
 
 QUICK = {"faults": 3, "open_first": 30, "open_longest": 200}
@@ -82,7 +82,7 @@ async def test_an_open_breaker_lets_nobody_through_and_then_one_at_a_time(bed: B
     assert 0 < got.next_at - got.now <= 36_000
     await b.later(40_000)
     (probe,) = await b.claim()
-    assert Trouble.of(probe.trouble).failing > 0
+    assert HostTrouble.of(probe.trouble).failing > 0
     assert (await b.claim(), await other.claim()) == ([], []), "one probe at a time"
     await b.end(probe, "r", since=0, health="f", reason="connect", wait=0)
     assert await b.claim() == []
@@ -119,7 +119,7 @@ async def test_a_host_that_is_given_up_ends_its_urls_unasked(bed: Beds, store: S
         await b.end(probe, "x", health="d", reason="connect", delay=0)
     assert (await kept(store)).why == "connect"
     gate = await b.claim()
-    assert {(claim.kind, Trouble.of(claim.trouble).given_up) for claim in gate} == {("gate", "connect")}
+    assert {(claim.kind, HostTrouble.of(claim.trouble).given_up) for claim in gate} == {("gate", "connect")}
     assert len(gate) == 16
     for claim in gate:
         await b.end(claim, "x", since=-1, reason="connect")
@@ -132,9 +132,9 @@ async def test_an_operator_closes_it(bed: Beds, store: Store) -> None:
     await b.add(*(f"{A}/{i}" for i in range(9)))
     await fail(b, 3)
     assert await b.claim() == []
-    await Steer(store).pause("a.example", 0.0)
+    await OperatorCommands(store).pause("a.example", 0.0)
     assert (await kept(store)).state(0) == "open", "a pause leaves it"
-    await Steer(store).resume("a.example")
+    await OperatorCommands(store).resume("a.example")
     assert len(paths(await b.claim())) == 6
     assert await kept(store) == Breaker()
 

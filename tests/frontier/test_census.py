@@ -9,8 +9,8 @@ import pytest
 
 from gossamer import url as urls
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.frontier.operator import Steer
-from gossamer.frontier.stats import Census
+from gossamer.frontier.operator import OperatorCommands
+from gossamer.frontier.stats import CrawlStatistics
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds, Claim, Settle
@@ -64,15 +64,15 @@ async def settle(
     await frontier.settle(claim.bucket, [Settle(claim.token, action, **more)], counts or {}, {})  # type: ignore[arg-type] # fields by name
 
 
-async def where(census: Census, url: str, name: str = "c") -> str:
+async def where(census: CrawlStatistics, url: str, name: str = "c") -> str:
     mark = urls.fingerprint(urls.canonical(url) or "", census.store.seed)
     return (await census.locate(name, url, mark, urls.canonical)).state
 
 
 async def test_the_summary_adds_up_at_every_moment(store: Store) -> None:
-    frontier, census = await begun(store), Census(store)
+    frontier, census = await begun(store), CrawlStatistics(store)
     # another's: what took long to count is remembered for a while
-    assert (await Census(store).summary("c")).found == 0
+    assert (await CrawlStatistics(store).summary("c")).found == 0
     pages = [f"http://{host}/{n}" for host in (A, B, "c.test", "d.test") for n in range(5)]
     await frontier.add(adds(frontier, *pages))
     await frontier.add(adds(frontier, *pages[:7]))
@@ -109,7 +109,7 @@ async def test_the_summary_adds_up_at_every_moment(store: Store) -> None:
 
 
 async def test_sitemaps_are_no_pending_pages(store: Store) -> None:
-    frontier, census = await begun(store), Census(store)
+    frontier, census = await begun(store), CrawlStatistics(store)
     await frontier.add(adds(frontier, f"http://{A}/sitemap.xml", flags="oi"))
     summary = await census.summary("c")
     assert (summary.found, summary.pending) == (0, 0)
@@ -118,7 +118,7 @@ async def test_sitemaps_are_no_pending_pages(store: Store) -> None:
 @pytest.mark.parametrize("seen", ["default", "exact", "bloom"])
 async def test_where_a_url_is(store: Store, seen: str) -> None:
     policy = Policy(delay=0, obey_robots=False, per_host=100, sets=4, seen=seen, host_pages=-1)
-    frontier, census = await begun(store, policy=policy), Census(store)
+    frontier, census = await begun(store, policy=policy), CrawlStatistics(store)
     one, two, three, four, five = (f"https://{A}/{n}?b=1&a={n}" for n in range(5))
     assert await where(census, one) == "unknown"
     await frontier.add(adds(frontier, one, two, three, Request(four, priority=-1), Request(five, priority=7)))
@@ -152,7 +152,10 @@ async def test_where_a_url_is(store: Store, seen: str) -> None:
 
 
 async def test_a_seen_set_of_many_generations_is_asked_whole(store: Store) -> None:
-    frontier, census = await begun(store, policy=Policy(delay=0, obey_robots=False, sets=1)), Census(store)
+    frontier, census = (
+        await begun(store, policy=Policy(delay=0, obey_robots=False, sets=1)),
+        CrawlStatistics(store),
+    )
     for first in range(0, 3000, 100):
         await frontier.add(adds(frontier, *(f"http://{A}/{n}" for n in range(first, first + 100))))
     states = {await where(census, f"http://{A}/{n}") for n in range(0, 3000, 499)}
@@ -161,15 +164,15 @@ async def test_a_seen_set_of_many_generations_is_asked_whole(store: Store) -> No
 
 
 async def test_hosts_and_one_host(store: Store) -> None:
-    frontier, census, steer = await begun(store), Census(store), Steer(store)
+    frontier, census, steer = await begun(store), CrawlStatistics(store), OperatorCommands(store)
     await frontier.add(
         adds(frontier, *(f"http://{A}/{n}" for n in range(5)), Request(f"http://{B}/", priority=3))
     )
-    lines = await Census(store).hosts("c")
+    lines = await CrawlStatistics(store).hosts("c")
     assert [(line.host, line.waiting, line.state) for line in lines] == [(A, 5, "ready"), (B, 1, "ready")]
-    assert [line.host for line in await Census(store).hosts("c", 1, "host")] == [A]
+    assert [line.host for line in await CrawlStatistics(store).hosts("c", 1, "host")] == [A]
     await steer.pause(A)
-    assert (await Census(store).hosts("c"))[0].state == "paused"
+    assert (await CrawlStatistics(store).hosts("c"))[0].state == "paused"
     assert {claim.host for claim in await claims(frontier)} == {B}
     view = await census.host(A)
     assert view.paused > 1e6
@@ -186,7 +189,7 @@ async def test_hosts_and_one_host(store: Store) -> None:
 
 
 async def test_dead_letters_are_listed_filtered_requeued_and_dropped(store: Store) -> None:
-    frontier, census, steer = await begun(store), Census(store), Steer(store)
+    frontier, census, steer = await begun(store), CrawlStatistics(store), OperatorCommands(store)
     await frontier.add(
         adds(frontier, *(f"http://{A}/{n}" for n in range(7)), *(f"http://{B}/{n}" for n in range(3)))
     )
@@ -214,24 +217,24 @@ async def test_dead_letters_are_listed_filtered_requeued_and_dropped(store: Stor
 
 
 async def test_priorities_change_while_a_crawl_runs(store: Store) -> None:
-    frontier, steer = await begun(store), Steer(store)
+    frontier, steer = await begun(store), OperatorCommands(store)
     pages = [f"http://{A}/{kind}/{n}" for n in range(1500) for kind in ("new", "old")]
     await frontier.add(adds(frontier, *pages, f"http://{B}/new/"))
     assert await steer.priority("c", 5, match=re.compile("/new/"), dry_run=True) == 1501
     assert await steer.priority("c", 5, match=re.compile("/new/")) == 1501
-    assert (await Census(store).host(A)).crawls[0].levels == {5: 1500, 0: 1500}
+    assert (await CrawlStatistics(store).host(A)).crawls[0].levels == {5: 1500, 0: 1500}
     assert await steer.priority("c", -3, host=A, match=re.compile("/old/1$")) == 1
     assert await steer.priority("c", 5, match=re.compile("/new/")) == 0
     order = [claim.request.url for claim in await claims(frontier, 6) if claim.host == A]
     assert all("/new/" in url for url in order[:5])
-    assert (await Census(store).summary("c")).pending == 3001
+    assert (await CrawlStatistics(store).summary("c")).pending == 3001
 
 
 async def test_one_crawl_does_not_see_another(store: Store) -> None:
     ours, other = await begun(store, "c"), await begun(store, "c.d")
     await ours.add(adds(ours, f"http://{A}/1"))
     await other.add(adds(other, f"http://{A}/2", f"http://{B}/"))
-    census = Census(store)
+    census = CrawlStatistics(store)
     assert [(await census.summary(name)).hosts for name in ("c", "c.d")] == [1, 2]
     assert [line.host for line in await census.hosts("c")] == [A]
     assert [held.crawl for held in (await census.host(A)).crawls] == ["c", "c.d"]

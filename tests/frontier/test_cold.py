@@ -17,8 +17,8 @@ from gossamer.errors import ConfigError
 from gossamer.frontier.cold import Cold, ColdFiles, ColdServer, Spiller, bound
 from gossamer.frontier.crawls import Spec, drop_queue, forget
 from gossamer.frontier.locate import Locator
-from gossamer.frontier.operator import Steer
-from gossamer.frontier.stats import Census
+from gossamer.frontier.operator import OperatorCommands
+from gossamer.frontier.stats import CrawlStatistics
 from gossamer.store.store import Store, connect
 
 HOT = 4
@@ -221,7 +221,7 @@ async def test_explain_finds_a_cold_url(
     place = await placed(store, cold, one, "20")
     assert (place.state, place.level, place.position) == ("cold", 0, 20)
     assert (await placed(store, cold, one, "2")).state == "pending"
-    view = await Census(store).host("a.example")
+    view = await CrawlStatistics(store).host("a.example")
     assert view.crawls == []  # no crawl record was made
     assert (
         await Locator(store, "c", Spec([A]), str).locate(f"{A}/20", hash((f"{A}/20", "s")) & (2**64 - 1))
@@ -231,7 +231,7 @@ async def test_explain_finds_a_cold_url(
 async def test_priorities_of_cold_urls_change(bed: Beds, store: Store, spiller: Spiller) -> None:
     one = bed(per_host=1)
     await one.add(*(f"{A}/{kind}{n}" for n in range(30) for kind in ("x", "y")))
-    steer = Steer(store, spiller)
+    steer = OperatorCommands(store, spiller)
     pattern = re.compile("/y")
     assert await steer.priority("c", 9, host="a.example", match=pattern, dry_run=True) == 30
     assert await steer.priority("c", 9, host="a.example", match=re.compile("/z")) == 0

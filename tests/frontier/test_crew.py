@@ -7,8 +7,8 @@ import pytest
 
 from gossamer.errors import InUse
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.state.fleet_crawls import Tasks
-from gossamer.state.workers import Crew, WorkerRecord, bear
+from gossamer.state.fleet_crawls import FleetCrawls
+from gossamer.state.workers import WorkerRecord, WorkerRecords, bear
 from gossamer.store.store import Store
 
 NAME = "w@here"
@@ -19,7 +19,7 @@ def worker(**fields: str) -> WorkerRecord:
 
 
 async def test_who_is_to_stop_is_not_told_to_drain_instead(store: Store) -> None:
-    crew = Crew(store)
+    crew = WorkerRecords(store)
     await crew.beat(worker())
     assert await crew.order("w", "stop") == await crew.order("all", "drain") == [NAME]
     assert await crew.ordered(NAME) == "stop"
@@ -32,7 +32,7 @@ async def test_who_is_to_stop_is_not_told_to_drain_instead(store: Store) -> None
 
 async def test_an_order_ends_with_the_worker_that_it_was_for(store: Store) -> None:
     """Killed while it drained, and started again under its name."""
-    crew = Crew(store)
+    crew = WorkerRecords(store)
     name, token = await bear(crew, NAME, fixed=True)
     await crew.beat(worker())
     await crew.order(name, "drain")
@@ -43,7 +43,7 @@ async def test_an_order_ends_with_the_worker_that_it_was_for(store: Store) -> No
 
 @pytest.mark.parametrize("state", ["stopping", "stopped", "cancelling", "cancelled", "ending"])
 async def test_what_somebody_ended_is_not_begun_by_who_was_submitting_it(store: Store, state: str) -> None:
-    crawls, tasks = Crawls(store), Tasks(store)
+    crawls, tasks = Crawls(store), FleetCrawls(store)
     await crawls.begin("c", Spec(["https://a.example/"]), [], state="paused")
     await crawls.set("c", state)
     with pytest.raises(InUse, match=f"it is {state}"):
@@ -57,7 +57,7 @@ async def test_what_somebody_ended_is_not_begun_by_who_was_submitting_it(store: 
 async def test_a_crawl_whose_queue_is_being_dropped_is_not_taken_up(store: Store) -> None:
     crawls, spec = Crawls(store), Spec(["https://a.example/"])
     await crawls.begin("c", spec, [])
-    await Tasks(store).submit("c", b"{}")
+    await FleetCrawls(store).submit("c", b"{}")
     await crawls.set("c", "cancelling")
     with pytest.raises(InUse, match="is being cancelled"):
         await crawls.begin("c", spec, [], state="paused")

@@ -16,7 +16,7 @@ from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds, Claim, Commit, Settle
 from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store, connect
-from gossamer.worker.claim_poller import LOOK, QUIET, Asking
+from gossamer.worker.claim_poller import LOOK, QUIET, ClaimPoller
 
 HOSTS = [f"h{n}.site{n}.example" for n in range(40)]
 
@@ -200,7 +200,7 @@ async def test_a_limit_is_exact_over_all_buckets_at_once(store: Store, limit: in
 
 async def test_a_worker_asks_where_something_is_due_and_sees_what_others_add(store: Store) -> None:
     frontier = frontier_of(store)
-    asking = Asking(frontier, store.buckets)
+    asking = ClaimPoller(frontier, store.buckets)
     assert await asking.claims(100) == []
     assert not asking.waiting
     used = store.used
@@ -221,7 +221,7 @@ async def test_a_worker_asks_where_something_is_due_and_sees_what_others_add(sto
 
 async def test_what_a_worker_has_settled_it_sees_at_once(store: Store) -> None:
     frontier = frontier_of(store, per_host=1)
-    asking = Asking(frontier, store.buckets)
+    asking = ClaimPoller(frontier, store.buckets)
     await frontier.add(links(frontier, "1", "2"))
     first = [claim for one in await asking.claims(1) for claim in one.claims]
     await frontier.settle_all(commits(first))
@@ -239,7 +239,7 @@ async def test_each_worker_goes_round_in_an_order_of_its_own(store: Store) -> No
     await frontier.add(links(frontier, "1"))
     seen = set()
     for _ in range(6):
-        asking = Asking(frontier, store.buckets)
+        asking = ClaimPoller(frontier, store.buckets)
         claims = [claim for one in await asking.claims(4) for claim in one.claims]
         seen.add(claims[0].bucket)
         await frontier.settle_all([Commit(c.bucket, [Settle(c.token, "b")], {}, {}) for c in claims])

@@ -7,7 +7,7 @@ import itertools
 import random
 from importlib import resources
 
-from gossamer.state.host_groups import Groups
+from gossamer.state.host_groups import HostGroups
 from gossamer.store.keys import group
 from gossamer.store.store import Store
 
@@ -18,7 +18,7 @@ async def test_turns_are_a_delay_apart_whoever_asks(store: Store) -> None:
     starts: list[float] = []
     out = most = 0
 
-    async def client(groups: Groups, rng: random.Random) -> None:
+    async def client(groups: HostGroups, rng: random.Random) -> None:
         nonlocal out, most
         done = 0
         while done < 4:
@@ -36,7 +36,7 @@ async def test_turns_are_a_delay_apart_whoever_asks(store: Store) -> None:
             done += 1
             await groups.leave(NAME, token, asyncio.get_running_loop().time() - began, 0.02)
 
-    await asyncio.gather(*(client(Groups(store, 1, 5), random.Random(n)) for n in range(8)))
+    await asyncio.gather(*(client(HostGroups(store, 1, 5), random.Random(n)) for n in range(8)))
     assert (len(starts), most) == (32, 1)
     assert min(b - a for a, b in itertools.pairwise(sorted(starts))) >= 19, (
         "whole milliseconds on either side"
@@ -44,7 +44,7 @@ async def test_turns_are_a_delay_apart_whoever_asks(store: Store) -> None:
 
 
 async def test_waiters_are_told_times_apart(store: Store) -> None:
-    groups = Groups(store, 1, 5)
+    groups = HostGroups(store, 1, 5)
     assert (await groups.enter(NAME, 0.5))[1] == 0
     waits = [(await groups.enter(NAME, 0.5))[1] for _ in range(5)]
     assert min(b - a for a, b in itertools.pairwise(waits)) > 0.45
@@ -53,7 +53,7 @@ async def test_waiters_are_told_times_apart(store: Store) -> None:
 
 
 async def test_several_at_once(store: Store) -> None:
-    groups = Groups(store, 2, 5)
+    groups = HostGroups(store, 2, 5)
     turns = [await groups.enter(NAME, 0.0) for _ in range(3)]
     assert [wait == 0 for _, wait in turns] == [True, True, False]
     await groups.leave(NAME, turns[0][0], 0.1, 0.0)
@@ -61,8 +61,8 @@ async def test_several_at_once(store: Store) -> None:
 
 
 async def test_a_dead_workers_turn_is_over_by_itself(store: Store) -> None:
-    token, _ = await Groups(store, 1, 30).enter(NAME, 0.0)
-    other = Groups(store, 1, 5)
+    token, _ = await HostGroups(store, 1, 30).enter(NAME, 0.0)
+    other = HostGroups(store, 1, 5)
     assert (await other.enter(NAME, 0.0))[1] > 0
     await store.client.hincrby(group(NAME), f"t{token}", -30_000)
     assert (await other.enter(NAME, 0.0))[1] == 0
@@ -70,7 +70,7 @@ async def test_a_dead_workers_turn_is_over_by_itself(store: Store) -> None:
 
 
 async def test_the_next_start_counts_from_the_real_one(store: Store) -> None:
-    groups = Groups(store, 1, 5)
+    groups = HostGroups(store, 1, 5)
     token, _ = await groups.enter(NAME, 10.0)
     await groups.leave(NAME, token, 20.0, 50.0)
     wait = (await groups.enter(NAME, 50.0))[1]
@@ -83,7 +83,7 @@ async def test_the_next_start_counts_from_the_real_one(store: Store) -> None:
 
 
 async def test_who_asks_again_as_the_reply_was_lost_has_the_same_turn(store: Store) -> None:
-    groups = Groups(store, 1, 5)
+    groups = HostGroups(store, 1, 5)
     token, _ = await groups.enter(NAME, 10.0)
     script = (resources.files("gossamer.frontier") / "lua" / "enter.lua").read_text()
     assert await store.once("EVAL", script, 1, group(NAME), token, 1, 10_000, 5_000) == 0

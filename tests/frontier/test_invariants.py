@@ -14,7 +14,7 @@ import pytest
 
 from gossamer import url as urls
 from gossamer.errors import Stale
-from gossamer.frontier.operator import Steer
+from gossamer.frontier.operator import OperatorCommands
 from gossamer.frontier.summary import counts
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack, unpack
@@ -136,7 +136,7 @@ class Fleet:
             await self.client(crawl).sweep(bucket)
 
     async def steer(self, crawl: str) -> None:
-        steer, host = Steer(self.store), self.rng.choice(HOSTS)
+        steer, host = OperatorCommands(self.store), self.rng.choice(HOSTS)
         match self.rng.randrange(4):
             case 0:
                 await steer.pause(host, 0.02)
@@ -150,7 +150,7 @@ class Fleet:
     async def letters(self, crawl: str) -> None:
         verb = self.rng.choice(("requeue", "requeue", "drop"))
         if verb == "requeue":
-            await Steer(self.store).letters(crawl, verb, host=self.rng.choice(HOSTS))
+            await OperatorCommands(self.store).letters(crawl, verb, host=self.rng.choice(HOSTS))
 
     async def now(self) -> int:
         seconds, micros = await self.store.client.time()
@@ -243,11 +243,11 @@ async def test_whatever_the_clients_do(stores: Any, seed: int) -> None:
         if turn % 10 == 0:
             await audit(fleet)
     for host in HOSTS:
-        await Steer(fleet.store).resume(host)
+        await OperatorCommands(fleet.store).resume(host)
     for _ in range(2000):  # all that is left is done
         for crawl in CRAWLS:
             await fleet.sweep(crawl)
-            await Steer(fleet.store).letters(crawl, "requeue")
+            await OperatorCommands(fleet.store).letters(crawl, "requeue")
             await fleet.claim(crawl)
         while fleet.held:
             await fleet.end("one", "d")
@@ -300,7 +300,7 @@ async def test_limits_hold_with_many_clients_at_once(stores: Any, buckets: int) 
     while pages < 60:
         await asyncio.sleep(0.05)
         await fleet.sweep("one")
-        await Steer(fleet.store).letters("one", "requeue")
+        await OperatorCommands(fleet.store).letters("one", "requeue")
         for bucket in range(buckets):
             for claim in (await fleet.clients["one"][0].claim(bucket, 50)).claims:
                 await fleet.clients["one"][0].settle(

@@ -8,10 +8,10 @@ from frontier.made import A, Beds, paths
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds
-from gossamer.politeness.breaker import Trouble
-from gossamer.state.fleet_crawls import Edit, Tasks
+from gossamer.politeness.breaker import HostTrouble
+from gossamer.state.fleet_crawls import Edit, FleetCrawls
 from gossamer.state.lane_stats import heap, heaps
-from gossamer.state.workers import Crew, Refusals, WorkerRecord
+from gossamer.state.workers import Refusals, WorkerRecord, WorkerRecords
 from gossamer.store.store import Store
 
 B = "https://b.example"
@@ -89,7 +89,7 @@ async def test_hosts_are_left_to_better_workers_for_a_while(bed: Beds) -> None:
     assert [c.host for c in await other.claim()] == ["a.example"]
     await best.later(140_000)
     (first, *_) = await other.claim()
-    assert (first.host, Trouble.of(first.trouble).hard) == ("b.example", True)
+    assert (first.host, HostTrouble.of(first.trouble).hard) == ("b.example", True)
 
 
 async def test_a_host_waits_for_the_region_of_its_next_request(bed: Beds, store: Store) -> None:
@@ -148,13 +148,13 @@ async def test_what_waits_for_nobody_is_seen(bed: Beds, store: Store) -> None:
     await add(b, "https://c.example/1")
     (own, eu) = await heaps(store, "c")
     assert (own.workers, eu.workers, eu.region, eu.ready, eu.stranded) == (None, None, "eu", 2, False)
-    await Tasks(store).submit("c", b"{}")
+    await FleetCrawls(store).submit("c", b"{}")
     worker = WorkerRecord(name="w@h", host="h", pid=1, lanes=["http"], processes=1, version="1")
-    await Crew(store).beat(worker)
+    await WorkerRecords(store).beat(worker)
     (own, eu) = await heaps(store, "c")
     assert (own.workers, own.stranded, eu.workers, eu.stranded) == (1, False, 0, True)
     worker.region = "eu"
-    await Crew(store).beat(worker)
+    await WorkerRecords(store).beat(worker)
     where = await heap(store, "c", "a.example")
     assert where is not None
     assert (where.region, where.workers, where.stranded) == ("eu", 1, False)
@@ -207,7 +207,7 @@ async def test_a_host_is_set_apart_for_those_that_have_its_sites(bed: Beds, stor
 
 
 async def test_who_serves_what_is_set_apart(bed: Beds, store: Store) -> None:
-    b, crew, refusals, tasks = bed(), Crew(store), Refusals(store), Tasks(store)
+    b, crew, refusals, tasks = bed(), WorkerRecords(store), Refusals(store), FleetCrawls(store)
     await Crawls(store).begin("c", Spec([A]), [], {"news": "1", "shop": "1"})
     await add(b, f"{A}/1")
     (one,) = await b.claim(1)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gossamer.frontier import held_claims
-from gossamer.frontier.held_claims import Ledger
+from gossamer.frontier.held_claims import HeldClaims
 
 OTHER = """
 import sys, types; from pathlib import Path; from gossamer.frontier.held_claims import Ledger
@@ -30,7 +30,7 @@ def claims(*names: tuple[int, int]) -> Any:
     return [SimpleNamespace(bucket=bucket, token=token) for bucket, token in names]
 
 
-def dead(book: Ledger) -> dict[int, list[int]]:
+def dead(book: HeldClaims) -> dict[int, list[int]]:
     with book.of_dead() as found:
         return found
 
@@ -47,7 +47,7 @@ def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_only_the_dead_are_read(tmp_path: Path, other: subprocess.Popen[str]) -> None:
-    mine = Ledger(tmp_path, "mine")
+    mine = HeldClaims(tmp_path, "mine")
     mine.open()
     mine.note(claims((1, 2)), ())
     assert dead(mine) == {}
@@ -61,11 +61,11 @@ def test_only_the_dead_are_read(tmp_path: Path, other: subprocess.Popen[str]) ->
 
 
 def test_what_failed_is_told_again(tmp_path: Path) -> None:
-    gone = Ledger(tmp_path, "gone")
+    gone = HeldClaims(tmp_path, "gone")
     gone.open()
     gone.note(claims((1, 2)), ())
     gone.close()
-    mine = Ledger(tmp_path, "mine")
+    mine = HeldClaims(tmp_path, "mine")
 
     def fails() -> None:
         with mine.of_dead():
@@ -77,17 +77,17 @@ def test_what_failed_is_told_again(tmp_path: Path) -> None:
 
 
 def test_another_start_of_the_machine_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = Ledger(tmp_path, "gone")
+    gone = HeldClaims(tmp_path, "gone")
     gone.open()
     gone.note(claims((1, 2)), ())
     gone.close()
     monkeypatch.setattr(held_claims, "_boot", lambda: "other")
-    assert dead(Ledger(tmp_path, "mine")) == {}
+    assert dead(HeldClaims(tmp_path, "mine")) == {}
 
 
 def test_it_stays_small_and_ends_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held_claims, "FULL", 10)
-    book = Ledger(tmp_path, "mine")
+    book = HeldClaims(tmp_path, "mine")
     book.open()
     for token in range(25):
         book.note(claims((1, token)), [(1, token)])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from gossamer.frontier.crawls import forget
-from gossamer.frontier.quality import Lately, Runs
+from gossamer.frontier.quality import GoodRuns, RecentPages
 from gossamer.items.gates import GateFailure, Window, counted, parse
 from gossamer.model.quality import KEPT, GoodRun, SitePart
 from gossamer.store import keys
@@ -14,7 +14,7 @@ from gossamer.store.store import Store
 
 
 async def test_the_last_good_runs_of_a_site(store: Store) -> None:
-    runs = Runs(store)
+    runs = GoodRuns(store)
     for n in (*range(KEPT + 2), KEPT + 1):
         await runs.keep(
             "shop", GoodRun("c", f"2026-01-{n + 1:02}T00:00:00Z", 20, 1.0, 0.5, {"book.price": 0.9})
@@ -27,10 +27,10 @@ async def test_the_last_good_runs_of_a_site(store: Store) -> None:
 
 
 class Process:
-    """One of a crawl's, as `judging.Judge` is."""
+    """One of a crawl's, as `judging.RunJudge` is."""
 
     def __init__(self, store: Store, name: str) -> None:
-        self.name, self.lately = name, Lately(store, "c")
+        self.name, self.lately = name, RecentPages(store, "c")
         self.window = Window({"shop": [parse("pause if coverage.price<0.9")]}, {})
         self.pages, self.counts = 0, dict[str, int]()
 
@@ -63,7 +63,7 @@ async def test_whatever_their_number_processes_see_together_what_changed_within_
         trip.reason.startswith("gate 'pause if coverage.price<0.9' over the last 1")
         for trip in tripped.values()
     )
-    late = Lately(store, "c")
+    late = RecentPages(store, "c")
     await late.begin()  # what was before it came is not its
     assert len(await late.share(SitePart("late", 1, {}))) == 1
     assert [await late.first("g"), await all_of[0].lately.first("g")] == [True, False]

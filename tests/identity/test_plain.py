@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gossamer import url as urls
-from gossamer.identity.plain import Plain
+from gossamer.identity.plain import PlainIdentity
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 
@@ -14,11 +14,11 @@ SEED = "https://e.com/x"
 
 def plain(
     headers: dict[str, str], credentials: dict[str, tuple[str, str]] | None = None, seed: str = SEED
-) -> Plain:
-    return Plain(headers, credentials or {}, [seed], urls.registered_domain)
+) -> PlainIdentity:
+    return PlainIdentity(headers, credentials or {}, [seed], urls.registered_domain)
 
 
-def taking(identity: Plain, *cookies: str) -> Plain:
+def taking(identity: PlainIdentity, *cookies: str) -> PlainIdentity:
     headers = [("set-cookie", cookie) for cookie in cookies]
     identity.took(Page("https://e.com/", 200, headers, b"", 1.0, 0.1, 0))
     return identity

@@ -6,19 +6,19 @@ import random
 from collections import Counter
 
 from gossamer.model.proxy import Proxy, Wanted
-from gossamer.proxies.proxy_choice import Pool
-from gossamer.proxies.proxy_health import HOST, PROXY, ProxyReport, Standing
+from gossamer.proxies.proxy_choice import ProxyPool
+from gossamer.proxies.proxy_health import HOST, PROXY, ProxyHealth, ProxyReport
 
 ANY, NOW = Wanted(), 1_800_000_000_000
 MINUTE = 60_000
 
 
-def pool(n: int = 4, **more: object) -> Pool:
+def pool(n: int = 4, **more: object) -> ProxyPool:
     proxies = [Proxy("http", f"10.0.{i >> 8}.{i & 255}", 3128, provider=f"p{i % 2}") for i in range(n)]
-    return Pool(proxies, draw=random.Random(7), **more)  # type: ignore[arg-type] # the test's own options
+    return ProxyPool(proxies, draw=random.Random(7), **more)  # type: ignore[arg-type] # the test's own options
 
 
-def drawn(one: Pool, times: int = 400, domain: str = "e.com", now: int = NOW) -> Counter[int | None]:
+def drawn(one: ProxyPool, times: int = 400, domain: str = "e.com", now: int = NOW) -> Counter[int | None]:
     return Counter(one.choose(ANY, domain, now) for _ in range(times))
 
 
@@ -52,7 +52,7 @@ def test_the_better_one_is_taken_more_often_but_not_always() -> None:
 
 
 def test_what_was_seen_long_ago_counts_less() -> None:
-    good, bad = Standing(), Standing()
+    good, bad = ProxyHealth(), ProxyHealth()
     good.felt(ProxyReport(20, 0, 2.0), NOW, PROXY)
     bad.felt(ProxyReport(10, 10, 1.0, 1), NOW, PROXY)
     assert good.score(NOW) > 2 * bad.score(NOW)
@@ -105,16 +105,16 @@ def test_most_of_a_large_pool_may_be_out() -> None:
 
 
 def test_what_others_saw_counts_with_what_they_have_not_heard_of() -> None:
-    one, theirs = pool(2), Standing()
+    one, theirs = pool(2), ProxyHealth()
     one.book.saw(0, "e.com", NOW, fault=True)
     theirs.felt(ProxyReport(0, 2, 0.0, 2), NOW, PROXY)
-    one.book.heard({one.book.ids[0]: theirs, "gone:1": Standing()}, NOW)
+    one.book.heard({one.book.ids[0]: theirs, "gone:1": ProxyHealth()}, NOW)
     assert one.book.out(0, NOW)
-    assert Standing.of(theirs.text).until == theirs.until > NOW
+    assert ProxyHealth.of(theirs.text).until == theirs.until > NOW
 
 
 def test_each_time_it_is_out_for_twice_as_long() -> None:
-    one, now = Standing(), NOW
+    one, now = ProxyHealth(), NOW
     lengths = []
     for _ in range(9):
         one.felt(ProxyReport(0, 1, 0.0, 1), now, HOST)

@@ -13,9 +13,9 @@ from gossamer import url as urls
 from gossamer.blocks.site_rules import seen_by
 from gossamer.config.redaction import Secret
 from gossamer.errors import ConfigError
-from gossamer.identity.account import Member
+from gossamer.identity.account import AccountIdentity
 from gossamer.identity.browsers import identity
-from gossamer.identity.encryption import Seal
+from gossamer.identity.encryption import Encryption
 from gossamer.model.browser_profile import Guise
 from gossamer.model.login import Login
 from gossamer.model.page import Failure, Page
@@ -23,7 +23,7 @@ from gossamer.model.request import Request
 from gossamer.model.verdict import Drop
 from gossamer.model.visit import Attempt, Claim
 from gossamer.worker.ladder import Rung
-from gossamer.worker.login_flow import Entered, Entering, Walk, Who, lost, refused
+from gossamer.worker.login_flow import LoginAttempt, LoginResult, LoginRunner, PacedRequests, lost, refused
 from gossamer.worker.robots_gate import RobotsGate
 
 URL = "https://club.example/login"
@@ -69,14 +69,14 @@ async def enter(
     *pages: Page | Failure,
     shut: Drop | None = None,
     domains: tuple[str, ...] = ("club.example",),
-) -> tuple[Entered | Failure, Pages, list[Attempt]]:
+) -> tuple[LoginResult | Failure, Pages, list[Attempt]]:
     (account,) = login.revealed({"PW": "s3cret+word"})
     collector, told = Pages(*pages), list[Attempt]()
-    member = Member("ann", "club/ann/1", None, lambda request: request.headers or {}, str)
-    who = Who("club", login, account, Rung("plain", collector, member), domains)
+    member = AccountIdentity("ann", "club/ann/1", None, lambda request: request.headers or {}, str)
+    who = LoginAttempt("club", login, account, Rung("plain", collector, member), domains)
     claim = Claim(1, 0, "club.example", Request("https://club.example/p"))
-    entering = Entering("c", "w", Open(shut), urls.parse, lambda host: host.removeprefix("www."))
-    return await entering.enter(claim, who, Walk(claim), told), collector, told
+    entering = LoginRunner("c", "w", Open(shut), urls.parse, lambda host: host.removeprefix("www."))
+    return await entering.enter(claim, who, PacedRequests(claim), told), collector, told
 
 
 async def test_a_form_is_sent_with_all_that_is_in_it_and_redirects_are_followed() -> None:
@@ -86,7 +86,7 @@ async def test_a_form_is_sent_with_all_that_is_in_it_and_redirects_are_followed(
         page("https://club.example/in", status=302, location="/home"),
         page("https://club.example/home", "<a class=out>"),
     )
-    assert done == Entered("", {}, "https://club.example/home")
+    assert done == LoginResult("", {}, "https://club.example/home")
     assert [(one.method, one.url, one.body) for one, _ in pages.asked] == [
         ("GET", URL, None),
         ("POST", "https://club.example/in", "t=T&user=ann&password=s3cret%2Bword"),
@@ -129,7 +129,7 @@ def by_get(account: Any) -> Generator[Any, Any, Any]:
 
 async def test_a_secret_in_a_url_is_in_no_attempt_and_goes_nowhere_else() -> None:
     done, _, told = await enter(Login(by_get, FIELDS), page("https://club.example/in", "hello"))
-    assert done == Entered("", {}, "")
+    assert done == LoginResult("", {}, "")
     assert [one.url for one in told] == ["https://club.example/in?q=***"]
     with pytest.raises(ConfigError, match="not one of the site's hosts"):
         await enter(Login(by_get, FIELDS), page("https://club.example/in"), domains=("other.example",))
@@ -201,18 +201,18 @@ def test_what_tells_that_one_is_in() -> None:
 
 
 def test_what_is_sealed_opens_with_its_key_alone() -> None:
-    member = Member("ann", "club/ann/1", identity(["chrome"], "x"), lambda _: {}, lambda host: host)
+    member = AccountIdentity("ann", "club/ann/1", identity(["chrome"], "x"), lambda _: {}, lambda host: host)
     member.headers = {"X-Token": "CANARY"}
     member.took(Page(P, 200, [("set-cookie", "sid=CANARY; Max-Age=99")], b"", 0.0, 0.0, 0))
-    seal, other = Seal(Secret("key"), 7), Seal(Secret("key"), 8)
+    seal, other = Encryption(Secret("key"), 7), Encryption(Secret("key"), 8)
     kept = seal.close(member.state(), "club/ann")
     assert b"CANARY" not in kept
-    again = Member("ann", "club/ann/1", member.browser, lambda _: {}, lambda host: host)
-    again.load(Seal(Secret("key"), 7).open(kept, "club/ann"))
+    again = AccountIdentity("ann", "club/ann/1", member.browser, lambda _: {}, lambda host: host)
+    again.load(Encryption(Secret("key"), 7).open(kept, "club/ann"))
     assert again.lend(Request(P)) == member.lend(Request(P))
     assert member.lend(Request(P)).headers["Cookie"] == "sid=CANARY"
-    for wrong, name in ((other, "club/ann"), (seal, "club/bob"), (Seal(None, 7), "club/ann")):
+    for wrong, name in ((other, "club/ann"), (seal, "club/bob"), (Encryption(None, 7), "club/ann")):
         with pytest.raises(ConfigError, match="sealed"):
             wrong.open(kept, name)
-    assert b"CANARY" in Seal(None, 7).close(member.state(), "club/ann")
+    assert b"CANARY" in Encryption(None, 7).close(member.state(), "club/ann")
     assert seal.told(FIELDS) != seal.told({**FIELDS, "user": "bob"})

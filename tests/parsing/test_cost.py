@@ -13,7 +13,7 @@ from gossamer.model.page import Page
 from gossamer.parsing import embedded, html, limits, links, pagedates, products, structured, tables, text
 from gossamer.parsing.base_url import Base
 from gossamer.parsing.limits import TooComplex, is_costly
-from gossamer.parsing.view import View
+from gossamer.parsing.view import PageView
 
 URL = "https://www.example.com/a/b"
 EXPLODES = b"".join(b"<b class=c%d><p>" % n for n in range(20_000))
@@ -76,7 +76,7 @@ def test_a_page_with_a_long_base_and_many_links() -> None:
         + b"<a href=/y>y</a>"
     )
     page = Page(URL, 200, [("content-type", "text/html")], body, 0.0, 0.0, len(body))
-    view = View(page)
+    view = PageView(page)
     assert [one.url for one in view.follow("a")] == ["https://www.example.com/y"]
     assert len(view.too_long) == 50_000
     assert [one.url for one in links.links(body, URL)] == ["https://www.example.com/y"]
@@ -91,14 +91,14 @@ def test_a_page_with_a_long_base_and_many_links() -> None:
         lambda page: page.form(),
     ],
 )
-def test_a_view_of_a_page_that_explodes_is_refused(ask: Callable[[View], Any]) -> None:
+def test_a_view_of_a_page_that_explodes_is_refused(ask: Callable[[PageView], Any]) -> None:
     """Log-ins, `check`, `new` and `shell` parse pages themselves."""
     assert limits.may_explode(EXPLODES)
     page = Page(URL, 200, [("content-type", "text/html")], EXPLODES, 0.0, 0.0, len(EXPLODES))
     with pytest.raises(TooComplex, match="too complex"):
-        ask(View(page))
+        ask(PageView(page))
     small = Page(URL, 200, [("content-type", "text/html")], b"<p>good", 0.0, 0.0, 7)
-    assert View(small).css("p::text").get() == "good"
+    assert PageView(small).css("p::text").get() == "good"
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ from __future__ import annotations
 import pytest
 
 from gossamer.model.page import Page
-from gossamer.parsing.view import View
+from gossamer.parsing.view import PageView
 
 URL = "https://shop.example/a/login?next=/x#top"
 
 
-def page(body: str, charset: str = "utf-8", url: str = URL) -> View:
+def page(body: str, charset: str = "utf-8", url: str = URL) -> PageView:
     kind = [("content-type", f"text/html; charset={charset}")]
-    return View(Page(url, 200, kind, body.encode(charset), 0.0, 0.0, 0))
+    return PageView(Page(url, 200, kind, body.encode(charset), 0.0, 0.0, 0))
 
 
 @pytest.mark.parametrize(

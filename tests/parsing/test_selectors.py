@@ -9,7 +9,7 @@ import pytest
 
 from gossamer.model.page import Page
 from gossamer.parsing.selectors import Selection, split
-from gossamer.parsing.view import View
+from gossamer.parsing.view import PageView
 
 HTML = b"""<!doctype html><html lang=en><title>T</title><body>
 <h1 class="big  bold" id=top>One <b>two</b> three</h1>
@@ -19,8 +19,8 @@ HTML = b"""<!doctype html><html lang=en><title>T</title><body>
 
 
 @pytest.fixture(scope="module")
-def page() -> View:
-    return View(
+def page() -> PageView:
+    return PageView(
         Page(
             "https://example.com/",
             200,
@@ -73,7 +73,7 @@ CSS: list[tuple[str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("query", "want"), CSS)
-def test_css(page: View, query: str, want: list[str]) -> None:
+def test_css(page: PageView, query: str, want: list[str]) -> None:
     assert page.css(query).getall() == want
     assert page.css(query).get() == (want[0] if want else None)
     assert page.css(query).get("else") == (want[0] if want else "else")
@@ -103,11 +103,11 @@ XPATH: list[tuple[str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("query", "want"), XPATH)
-def test_xpath(page: View, query: str, want: list[str]) -> None:
+def test_xpath(page: PageView, query: str, want: list[str]) -> None:
     assert page.xpath(query).getall() == want
 
 
-def test_selections_nest(page: View) -> None:
+def test_selections_nest(page: PageView) -> None:
     rows = [
         (li.attrib["data-n"], li.css("a::text").get(), li.xpath("./a/@href").get("-"))
         for li in page.css("li")
@@ -124,7 +124,7 @@ def test_selections_nest(page: View) -> None:
     assert page.css("a::text")[0].attrib == {}
 
 
-def test_an_element_is_found_in_itself(page: View) -> None:
+def test_an_element_is_found_in_itself(page: PageView) -> None:
     assert [a.css("a::attr(href)").get() for a in page.css("a")] == ["/a", "/b"]
     assert [li.css("::attr(href)").get() for li in page.css("li")] == ["/a", "/b", None]
     assert page.css("ul").css("ul > li").getall() == page.css("li").getall()
@@ -145,25 +145,25 @@ NESTED = b"<div>1<div>2<div>3</div>4</div>5<p>6<i>7</i></p>8</div><div>9</div>"
     ],
 )
 def test_texts_of_nested_elements_come_once_and_in_the_pages_order(query: str, want: str) -> None:
-    view = View(Page("https://example.com/", 200, [("content-type", "text/html")], NESTED, 0.0, 0.0, 0))
+    view = PageView(Page("https://example.com/", 200, [("content-type", "text/html")], NESTED, 0.0, 0.0, 0))
     assert "".join(view.css(query).getall()) == want
 
 
 def test_deep_pages_are_asked_in_time() -> None:
     body = b"<div>x" * 20000 + b"<i>y</i>" * 20000
-    view = View(Page("https://example.com/", 200, [("content-type", "text/html")], body, 0.0, 0.0, 0))
+    view = PageView(Page("https://example.com/", 200, [("content-type", "text/html")], body, 0.0, 0.0, 0))
     for query in ("div::text", "div ::text", "div *::text"):
         assert 20000 <= len(view.css(query)) <= 40000
 
 
-def test_variables_of_xpath(page: View) -> None:
+def test_variables_of_xpath(page: PageView) -> None:
     assert page.xpath("//li[@data-n=$n]/a/text()", n="2").getall() == ["B"]
     assert page.css("ul").xpath("./li[@data-n>$n]/@data-n", n=1).getall() == ["2", "3"]
     with pytest.raises(ValueError, match="XPath"):
         page.xpath("//li[@data-n=$n]")
 
 
-def test_marks_of_contains_are_gone_again(page: View) -> None:
+def test_marks_of_contains_are_gone_again(page: PageView) -> None:
     before = page.css("body").get()
     with pytest.raises(ValueError, match="CSS selector"):
         page.css("li:contains('A'):nope")
@@ -173,11 +173,11 @@ def test_marks_of_contains_are_gone_again(page: View) -> None:
 
 def test_a_hard_space_is_a_space_for_regular_expressions() -> None:
     body = b"<p>1&nbsp;299&nbsp;kr</p>"
-    view = View(Page("https://example.com/", 200, [("content-type", "text/html")], body, 0.0, 0.0, 0))
+    view = PageView(Page("https://example.com/", 200, [("content-type", "text/html")], body, 0.0, 0.0, 0))
     assert view.css("p").re(r"[\d\s]+\d") == ["1\u00a0299"]
 
 
-def test_slices_and_ends(page: View) -> None:
+def test_slices_and_ends(page: PageView) -> None:
     found = page.css("li")
     assert isinstance(found[1:], Selection)
     assert found[1:].css("a::text").getall() == ["B"]
@@ -189,7 +189,7 @@ def test_slices_and_ends(page: View) -> None:
     assert "Selection of 3" in repr(found)
 
 
-def test_regular_expressions(page: View) -> None:
+def test_regular_expressions(page: PageView) -> None:
     assert page.css("p::text").re(r"id=(\d)") == ["7", "8"]
     assert page.css("p::text").re(r"id=\d") == ["id=7", "id=8"]
     assert page.css("p::text").re(r"(i)(d)=7") == ["i", "d"]
@@ -201,7 +201,7 @@ def test_regular_expressions(page: View) -> None:
     assert page.css("li")[0].re_first(r"[\d.]+<") == "1.50<"  # of an element: its HTML
 
 
-def test_prices_below_an_element(page: View) -> None:
+def test_prices_below_an_element(page: PageView) -> None:
     assert page.css("li")[0].price("i") == page.price("li i") == Decimal("1.50")
     assert page.css("li")[1].price("i") is None
 
@@ -223,14 +223,14 @@ BAD_CSS = [
 
 
 @pytest.mark.parametrize("query", BAD_CSS)
-def test_a_bad_css_selector_is_a_value_error_that_names_it(page: View, query: str) -> None:
+def test_a_bad_css_selector_is_a_value_error_that_names_it(page: PageView, query: str) -> None:
     with pytest.raises(ValueError) as caught:
         page.css(query)
     assert "CSS selector" in str(caught.value)
 
 
 @pytest.mark.parametrize("query", ["//p[", "//x:y", "", "//a[@href=]", "nope(1)", "]"])
-def test_a_bad_xpath_is_a_value_error_that_names_it(page: View, query: str) -> None:
+def test_a_bad_xpath_is_a_value_error_that_names_it(page: PageView, query: str) -> None:
     with pytest.raises(ValueError, match="XPath"):
         page.xpath(query)
 
@@ -252,7 +252,7 @@ def test_lists_are_split_at_their_own_commas(query: str, parts: list[str]) -> No
 
 @pytest.mark.parametrize("body", [b"", b"\x00\xff\xfe", b"<" * 1000, b"<p>" * 2000, b"{}"])
 def test_any_bytes_can_be_asked(body: bytes) -> None:
-    view = View(Page("https://example.com/", 200, [("content-type", "text/html")], body, 0.0, 0.0, 0))
+    view = PageView(Page("https://example.com/", 200, [("content-type", "text/html")], body, 0.0, 0.0, 0))
     answers: list[Any] = [
         view.css("p ::text").getall(),
         view.xpath("//a/@href").getall(),

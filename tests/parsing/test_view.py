@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.model.page import Page
 from gossamer.model.request import Request
-from gossamer.parsing.view import CARRY, View
+from gossamer.parsing.view import CARRY, PageView
 
 URL = "https://example.com/shop/list.html?x=1"
 DATA = {
@@ -21,10 +21,10 @@ DATA = {
 
 def view(
     body: str | bytes, kind: str = "text/html; charset=utf-8", request: Request | None = None, **headers: str
-) -> View:
+) -> PageView:
     body = body.encode() if isinstance(body, str) else body
     given = [("content-type", kind), *((name.replace("_", "-"), value) for name, value in headers.items())]
-    return View(Page(URL, 200, given, body, 0.0, 0.0, len(body)), request=request)
+    return PageView(Page(URL, 200, given, body, 0.0, 0.0, len(body)), request=request)
 
 
 @pytest.mark.parametrize(

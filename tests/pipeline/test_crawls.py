@@ -20,7 +20,7 @@ from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import Live, crawl
 from gossamer.app.wiring import open_store
 from gossamer.frontier.crawls import Crawls
-from gossamer.frontier.quality import Runs
+from gossamer.frontier.quality import GoodRuns
 from gossamer.model.summary import Summary
 from pipeline.shop import Shop
 from servers.processes import until
@@ -196,7 +196,7 @@ async def test_runs_are_remembered_and_what_fell_below_them_is_told(tmp_path: Pa
     shop.priceless = 0
     await crawl(job(tmp_path, fresh=True))
     store, embedded = await open_store(job(tmp_path).settings)
-    runs = (await Runs(store).load(["shop"]))["shop"]
+    runs = (await GoodRuns(store).load(["shop"]))["shop"]
     await store.close()
     if embedded is not None:
         embedded.leave()

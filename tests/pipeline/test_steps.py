@@ -16,8 +16,8 @@ from gossamer.items import Unwanted, clean, deduplicate, validate
 from gossamer.items.schema import schema
 from gossamer.items.steps import Fields, ready
 from gossamer.model.page import Page
-from gossamer.parsing.view import View
-from gossamer.sites.item_builder import Made, Making, aside
+from gossamer.parsing.view import PageView
+from gossamer.sites.item_builder import BuiltItem, ItemBuilder, aside
 from gossamer.sites.loading import LoadedSite
 from gossamer.sites.page_functions import run
 
@@ -28,17 +28,17 @@ class Pot(Item, key="sku", ignore="views"):
     views: int = 0
 
 
-def view(url: str = "https://a.example/1") -> View:
-    return View(Page(url, 200, [("content-type", "text/html")], b"<h1>T</h1>", 1e9, 0.0, 0))
+def view(url: str = "https://a.example/1") -> PageView:
+    return PageView(Page(url, 200, [("content-type", "text/html")], b"<h1>T</h1>", 1e9, 0.0, 0))
 
 
 def making(*steps: Any, item: type | None = None, give: Any = None) -> Any:
     site = Site("s", steps=steps)
     site.page(item=item, name="f")(lambda page: give)
     loaded = LoadedSite(site, Path(__file__), "v", {}, False)
-    maker = Making(loaded)
+    maker = ItemBuilder(loaded)
 
-    def make(url: str = "https://a.example/1") -> list[Made]:
+    def make(url: str = "https://a.example/1") -> list[BuiltItem]:
         page = view(url)
         parsed = run(loaded, page)
         assert parsed.error is None, parsed.detail

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.politeness.scores import HOSTS, LAST, Means, Streak, WorkerScore, among_best, score, waits
+from gossamer.politeness.scores import (
+    HOSTS,
+    LAST,
+    LastVisits,
+    MovingMeans,
+    WorkerScore,
+    among_best,
+    score,
+    waits,
+)
 
 NOW = 1000.0
 
@@ -17,10 +26,10 @@ def record(
     hard: tuple[int, float, float] | None = None,
     **given: object,
 ) -> WorkerScore:
-    fields = {"at": NOW, "easy": Means(100, success, latency)} | given
+    fields = {"at": NOW, "easy": MovingMeans(100, success, latency)} | given
     made = WorkerScore(name, **fields)  # type: ignore[arg-type] # fields by name
     if hard:
-        made.hard = Means(*hard)
+        made.hard = MovingMeans(*hard)
     return made
 
 
@@ -86,7 +95,7 @@ def test_who_never_tried_is_not_taken_for_the_best() -> None:
 
 
 def test_means_move() -> None:
-    means = Means()
+    means = MovingMeans()
     for good in (True, False, True, True):
         means.saw(good, 0.2)
     assert (means.success, means.latency) == (0.75, pytest.approx(0.2))
@@ -96,8 +105,8 @@ def test_means_move() -> None:
     assert means.latency == pytest.approx(0.2), "what failed took no time that tells something"
 
 
-def failing(n: int, hosts: int, *failed: str, answered: int = 0) -> Streak:
-    streak = Streak()
+def failing(n: int, hosts: int, *failed: str, answered: int = 0) -> LastVisits:
+    streak = LastVisits()
     for h in range(answered):
         streak.saw(f"h{h}", "")
     for i in range(n):
@@ -124,7 +133,7 @@ GOOD, BAD = record("b", good_at=NOW - 1), record("b", good_at=NOW - 60)
         (failing(LAST, HOSTS, "connect", answered=HOSTS), [record("b", at=NOW - 60)], True),
     ],
 )
-def test_when_a_worker_takes_itself_out(streak: Streak, others: list[WorkerScore], goes: bool) -> None:
+def test_when_a_worker_takes_itself_out(streak: LastVisits, others: list[WorkerScore], goes: bool) -> None:
     assert bool(streak.out(others, NOW)) is goes
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from e2e.runs import job, rows
 from gossamer.app.producers import sql
-from gossamer.app.producers.sql import Query
+from gossamer.app.producers.sql import SqlUrls
 from gossamer.app.targets import read
 from gossamer.collectors.archive.collector import archive_collector
 from gossamer.config.optional_deps import install
@@ -95,7 +95,7 @@ async def test_a_query_goes_on_behind_the_last_row(tmp_path: Path, shop: str) ->
     text = f"sql:{shop} SELECT id AS after, url FROM page WHERE id > :after AND id <= 7000 ORDER BY id"
     one = job([text], tmp_path)
     assert (await fed(one))["added"] == 7000
-    more = Query(text[4:].replace("7000", "9000"))
+    more = SqlUrls(text[4:].replace("7000", "9000"))
     try:
         await more.open(archive_collector("."))
         found = [batch async for batch in more.batches({"after": 7000})]
@@ -113,7 +113,7 @@ async def test_rows_that_share_a_value_are_not_lost_between_two_batches(
     query = f"{shop} SELECT nullif(id / 5, 30) AS after, url FROM page WHERE id / 5 > :after AND id < 160 ORDER BY id"
 
     async def read_from(position: Any) -> list[tuple[set[str], Any]]:
-        one = Query(query)
+        one = SqlUrls(query)
         try:
             await one.open(archive_collector("."))
             return [
@@ -160,7 +160,7 @@ async def test_the_value_behind_which_it_goes_on_may_be_of_any_type(
         )
 
     async def read_from(position: Any, where: str) -> list[Any]:
-        one = Query(f"{postgres} SELECT k AS after, url FROM typed WHERE {where} ORDER BY k")
+        one = SqlUrls(f"{postgres} SELECT k AS after, url FROM typed WHERE {where} ORDER BY k")
         try:
             await one.open(archive_collector("."))
             return [batch async for batch in one.batches(position)]

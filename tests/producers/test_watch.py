@@ -16,8 +16,8 @@ import pytest
 
 from e2e.runs import job
 from gossamer.app import seeding
-from gossamer.app.producers.watched_feeds import Watched
-from gossamer.app.runner import Taps, crawl
+from gossamer.app.producers.watched_feeds import WatchedFeed
+from gossamer.app.runner import ExtraReceivers, crawl
 from gossamer.errors import UsageError
 from gossamer.model.page import Page
 
@@ -173,7 +173,7 @@ async def test_whoever_crawls_hears_of_it_once_while_it_lasts(tmp_path: Path, sh
     Shop.documents["/map.xml"] = sitemap(shop, {"/p1": "2026-01-01"})
     stop, heard = asyncio.Event(), list[str]()
     one = job([f"sitemap:{shop}/map.xml", f"feed:{shop}/feed"], tmp_path, watch=0.1)
-    running = asyncio.create_task(crawl(one, stop=stop, taps=Taps(warn=heard.append)))
+    running = asyncio.create_task(crawl(one, stop=stop, taps=ExtraReceivers(warn=heard.append)))
     await until(lambda: Shop.asked.count(("/feed", 404)) > 4 and pages(), "some turns")
     stop.set()
     await running
@@ -216,7 +216,7 @@ class Answers:
 )
 async def test_what_cannot_be_read_is_said(status: int | None, said: str) -> None:
     url = "https://a.example/feed"
-    watched = Watched(url, 60)
+    watched = WatchedFeed(url, 60)
     await watched.open(Answers(None if status is None else Page(url, status, [], b"", 0.0, 0.0, 0)))  # type: ignore[arg-type] # only what is asked of it
     batch = await anext(aiter(watched.batches(None)))
     assert batch.trouble == (said and f"{url} {said}")

@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from fleet.crews import Fleet, Server
-from gossamer.proxies.proxy_health import Standing
+from gossamer.proxies.proxy_health import ProxyHealth
 from gossamer.store.keys import PROXIES
 from proxying.real import free_port, microsocks
 from web import preset, serve
@@ -46,7 +46,8 @@ def test_workers_share_what_they_saw_and_none_goes_directly(
         assert fleet.ended(name)["succeeded"] > 100
         with redis.Redis.from_url(server.url(0).replace("valkey:", "redis:")) as client:
             kept = {
-                key.decode(): Standing.of(text.decode()) for key, text in client.hgetall(PROXIES[0]).items()
+                key.decode(): ProxyHealth.of(text.decode())
+                for key, text in client.hgetall(PROXIES[0]).items()
             }
         assert sum(one.until > 0 for one in kept.values()) == 6
         path.write_text(f"socks5h://127.0.7.3:{port}\n127.0.7.4:{port}\n")

@@ -69,7 +69,7 @@ def test_a_stored_page_too_deep_for_the_parser_ends_one_process_at_most(
 def test_what_kills_a_process_between_pages_blames_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def make(note: working.Note) -> Any:
+    def make(note: working.BatchPosition) -> Any:
         def read(keys: Any) -> working.ParsedBatch:
             if keys[0] == "hit" and not (tmp_path / "hit").exists():
                 (tmp_path / "hit").touch()

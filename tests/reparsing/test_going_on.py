@@ -28,7 +28,7 @@ def test_a_run_that_ended_while_it_wrote_goes_on_with_its_outputs_and_with_the_s
     def ended(self: runner.ReparseRun, sink: Any, rows: Any) -> None:
         raise KeyboardInterrupt
 
-    def again(**arguments: str) -> runner.Told:
+    def again(**arguments: str) -> runner.ReparseResult:
         outputs = [("made.jsonl", False)]
         return runner.ReparseRun(
             place / "run", [place / "pages.warc.gz"], load_all(["shop.py"], arguments), outputs=outputs

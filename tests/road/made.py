@@ -19,9 +19,9 @@ from gossamer.store.store import Store
 from gossamer.url.scope import Scope
 from gossamer.worker.committer import Committer, company
 from gossamer.worker.ladder import NoIdentity, Rung, Rungs
-from gossamer.worker.link_intake import Taken, Taker
+from gossamer.worker.link_intake import LinkIntake, TakenLinks
 from gossamer.worker.loop import Worker
-from gossamer.worker.min_depth import DEEP, Nearer
+from gossamer.worker.min_depth import DEEP, MinDepthVisits
 from gossamer.worker.outputs import Outputs
 from gossamer.worker.reader import Reader
 from gossamer.worker.robots_gate import RobotsGate
@@ -119,7 +119,7 @@ class Road:
         } | policy
         self.frontier = Frontier(store, "c", Policy(**given))
         own = {urls.host(seed) for seed in seeds}
-        self.taker = Taker(
+        self.taker = LinkIntake(
             Scope.of(list(seeds), "host", depth=depth),
             seed=store.seed,
             remainder=self.frontier.remainder,
@@ -156,7 +156,7 @@ class Road:
             fixed=fixed,
             anchor=self._nothing,
             anchored=self._nothing,
-            nearer=Nearer(self.frontier, self.taker, at_hand) if depth < DEEP else None,
+            nearer=MinDepthVisits(self.frontier, self.taker, at_hand) if depth < DEEP else None,
         )
         self.path = folder / output
         files: Any = [open_output(str(self.path), {"page": []}, owner="c")]
@@ -184,7 +184,7 @@ class Road:
         """No seed is redirected here."""
 
     async def add(self, *found: str | Request, flags: str = "") -> None:
-        taken = Taken()
+        taken = TakenLinks()
         for one in found:
             self.taker.request(one if isinstance(one, Request) else Request(one), taken, flags=flags)
         await self.frontier.add(taken.adds)

@@ -15,7 +15,7 @@ from gossamer.model.visit import Adds, Claim
 from gossamer.state.rates import Caps, Rates
 from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store, connect
-from gossamer.worker.claim_poller import Asking
+from gossamer.worker.claim_poller import ClaimPoller
 
 BUCKETS = 4
 HOSTS = [f"h{n}.example" for n in range(12)]
@@ -43,7 +43,7 @@ async def add(one: Frontier, lane: str, hosts: list[str]) -> None:
     await one.add(adds)
 
 
-async def asked(asking: Asking, want: int = 100) -> list[Claim]:
+async def asked(asking: ClaimPoller, want: int = 100) -> list[Claim]:
     return [claim for one in await asking.claims(want) for claim in one.claims]
 
 
@@ -59,7 +59,7 @@ async def test_buckets_are_asked_for_the_heaps_that_are_served(
     await add(one, "slow", HOSTS[4:8])
     await add(one, "slow@eu", HOSTS[8:])
     assert set(await one.everywhere.due()) == {bucket_of(host, BUCKETS) for host in served}
-    assert sorted(claim.host for claim in await asked(Asking(one, BUCKETS))) == sorted(served)
+    assert sorted(claim.host for claim in await asked(ClaimPoller(one, BUCKETS))) == sorted(served)
 
 
 async def test_hosts_that_are_left_to_better_workers_are_due_later(wide: Store) -> None:
@@ -67,14 +67,14 @@ async def test_hosts_that_are_left_to_better_workers_are_due_later(wide: Store) 
     await add(one, "http", HOSTS)
     one.waits = (60_000, 0)
     assert all(50 < wait <= 60 for wait in (await one.everywhere.due()).values())
-    assert await asked(Asking(one, BUCKETS)) == []
+    assert await asked(ClaimPoller(one, BUCKETS)) == []
     one.waits = (0, 60_000)
-    assert len(await asked(Asking(one, BUCKETS))) == len(HOSTS)
+    assert len(await asked(ClaimPoller(one, BUCKETS))) == len(HOSTS)
 
 
 async def test_caps_bound_what_is_asked_for(wide: Store) -> None:
     one, rates = frontier(wide, "http"), Rates(wide)
-    asking = Asking(one, BUCKETS, Caps(wide, ("http",)))
+    asking = ClaimPoller(one, BUCKETS, Caps(wide, ("http",)))
     await add(one, "http", HOSTS)
     await rates.set("http", 2.0)
     assert len(await asked(asking)) == 1
@@ -86,7 +86,7 @@ async def test_caps_bound_what_is_asked_for(wide: Store) -> None:
 
 async def test_what_was_not_claimed_goes_back_to_the_cap(wide: Store) -> None:
     one, rates = frontier(wide, "http"), Rates(wide)
-    asking = Asking(one, BUCKETS, Caps(wide, ("http",)))
+    asking = ClaimPoller(one, BUCKETS, Caps(wide, ("http",)))
     await add(one, "http", HOSTS[:2])
     await rates.set("http", 50.0)
     assert len(await asked(asking)) == 2

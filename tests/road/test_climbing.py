@@ -9,7 +9,7 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim
 from gossamer.politeness.ladder import Ladder
-from gossamer.state.learned_rungs import Learning
+from gossamer.state.learned_rungs import LearnedRungs
 from gossamer.store.store import Store
 from gossamer.worker.ladder import Climbing, told
 
@@ -55,7 +55,7 @@ def test_what_climbs(status: int, body: bytes, kind: str) -> None:
 
 
 async def test_a_visit_climbs_and_all_learn(store: Store) -> None:
-    climbing = Climbing(Learning(store), lambda request: RUNGS)
+    climbing = Climbing(LearnedRungs(store), lambda request: RUNGS)
     climb = await climbing.begin(Request(URL), "a.example")
     assert climb is not None
     page = answer(403, CHALLENGE)
@@ -63,13 +63,13 @@ async def test_a_visit_climbs_and_all_learn(store: Store) -> None:
     assert climb.request.rung == "impersonated"
     assert not climb.higher(answer(200, WORDS), None, 0.0)
     await climbing.end(climb, CLAIM, answer(200, WORDS))
-    other = await Climbing(Learning(store), lambda request: RUNGS).begin(Request(URL), "a.example")
+    other = await Climbing(LearnedRungs(store), lambda request: RUNGS).begin(Request(URL), "a.example")
     assert other is not None
     assert (other.began, other.probes) == ("impersonated", False)
 
 
 async def test_what_does_not_climb(store: Store) -> None:
-    climbing = Climbing(Learning(store), lambda request: RUNGS)
+    climbing = Climbing(LearnedRungs(store), lambda request: RUNGS)
     climb = await climbing.begin(Request(URL), "a.example")
     assert climb is not None
     assert not climb.higher(Failure("timeout", "x", 0.0, 1.0), None, 0.0), "an error"
@@ -77,19 +77,19 @@ async def test_what_does_not_climb(store: Store) -> None:
         "who is told when to come again"
     )
     await climbing.end(climb, CLAIM, Failure("timeout", "x", 0.0, 1.0))
-    assert await Learning(store).known("a.example") == "", "an error teaches nothing"
-    alone = Climbing(Learning(store), lambda request: ("plain",))
+    assert await LearnedRungs(store).known("a.example") == "", "an error teaches nothing"
+    alone = Climbing(LearnedRungs(store), lambda request: ("plain",))
     assert await alone.begin(Request(URL), "a.example") is None
 
 
 async def test_a_fixed_rung_and_what_cannot_be_read(store: Store) -> None:
-    learning = Learning(store)
+    learning = LearnedRungs(store)
     await learning.learn("a.example", lambda text: Ladder(fixed="browser").text())
-    climb = await Climbing(Learning(store), lambda request: RUNGS).begin(Request(URL), "a.example")
+    climb = await Climbing(LearnedRungs(store), lambda request: RUNGS).begin(Request(URL), "a.example")
     assert climb is not None
     assert climb.request.rung == "browser"
     assert not climb.higher(answer(403, CHALLENGE), block(403, HTML, CHALLENGE, URL), 0.0)
     await learning.learn("a.example", lambda text: '{"host": "of another version"}')
-    climb = await Climbing(Learning(store), lambda request: RUNGS).begin(Request(URL), "a.example")
+    climb = await Climbing(LearnedRungs(store), lambda request: RUNGS).begin(Request(URL), "a.example")
     assert climb is not None
     assert climb.began == "plain"

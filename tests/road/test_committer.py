@@ -234,7 +234,7 @@ async def test_rows_are_on_the_disk_before_their_claims_are_settled(
 async def test_a_busy_worker_gathers(road: Make) -> None:
     """What waits is committed together while the worker has all it can do, without delay when it has not."""
     table = road(Net())
-    table.committer.company = committing.Company(60.0, 5, 256)
+    table.committer.company = committing.GatherLimits(60.0, 5, 256)
     visits = await claimed(table, *URLS)
     committer, batches = table.committer, list[int]()
     committer.on_settled = lambda batch: batches.append(len(batch))
@@ -263,7 +263,7 @@ def test_where_hosts_allow_many_at_once_more_is_gathered() -> None:
 async def test_when_much_waits_no_more_is_claimed(road: Make) -> None:
     net = Net({SEED: links(*(f"/{k}" for k in range(60)))})
     table = road(net, tables=(slow := Table(wait=0.6),), concurrency=4)
-    table.committer.company = committing.Company(0.4, 5, 5)
+    table.committer.company = committing.GatherLimits(0.4, 5, 5)
     await table.add(SEED)
     running = asyncio.create_task(table.run())
     await until(lambda: len(net.asked) >= 5)

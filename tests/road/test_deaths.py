@@ -6,7 +6,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from gossamer.frontier.held_claims import Ledger
+from gossamer.frontier.held_claims import HeldClaims
 from road.made import SEED, Make, Net, links
 from road.test_worker import URLS, rows
 
@@ -14,7 +14,7 @@ from road.test_worker import URLS, rows
 async def test_what_a_dead_process_of_this_machine_held_is_visited_at_once(
     road: Make, tmp_path: Path
 ) -> None:
-    gone, mine = Ledger(tmp_path, "gone"), Ledger(tmp_path, "mine")
+    gone, mine = HeldClaims(tmp_path, "gone"), HeldClaims(tmp_path, "mine")
     table = road(Net({SEED: links(*URLS)}), ledger=mine, lease=3_600_000)
     await table.add(SEED)
     gone.open()

@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 
 from gossamer import url as urls
-from gossamer.identity.plain import Plain
+from gossamer.identity.plain import PlainIdentity
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.verdict import Done, Retry
 from gossamer.model.visit import Claim
-from gossamer.parsing.view import View
+from gossamer.parsing.view import PageView
 from gossamer.politeness.ladder import Ladder, Learned
 from gossamer.sites.captcha_hook import solver
 from gossamer.sites.loading import load
-from gossamer.state.learned_rungs import Learning
+from gossamer.state.learned_rungs import LearnedRungs
 from gossamer.store.store import Store
 from gossamer.worker.fetching import Fetched, Fetching
 from gossamer.worker.ladder import Climbing, NoIdentity, Rung
 from gossamer.worker.reader import Reader
-from gossamer.worker.robots_gate import Treatment
+from gossamer.worker.robots_gate import HostTreatment
 from road.made import Make, Net, Road
 
 URL = "https://a.example/shop/1"
@@ -74,7 +74,7 @@ def visit(store: Store, road: Make, tmp_path: Path) -> Visit:
         table: Road = road(Net())
         sites = load(tmp_path / "site.py")
         reader = Reader(sites, table.taker, urls.key, pages=True, text=False, links=False)
-        plain = Plain({}, {}, [], urls.registered_domain)
+        plain = PlainIdentity({}, {}, [], urls.registered_domain)
         nets = {name: made if isinstance(made, Net) else Net({url: made}) for name, made in answers.items()}
         made = {
             name: Rung(name, net, plain if isinstance(net, Keyed) else NoIdentity())
@@ -83,10 +83,10 @@ def visit(store: Store, road: Make, tmp_path: Path) -> Visit:
         kept: list[str] = []
         fetching = Fetching(
             lambda request: made[request.rung or "plain"],
-            lambda _: Treatment(retries, None),
+            lambda _: HostTreatment(retries, None),
             parse=urls.parse,
             same=lambda *_: False,
-            climbing=Climbing(Learning(store), lambda _: rungs, patience) if len(rungs) > 1 else None,
+            climbing=Climbing(LearnedRungs(store), lambda _: rungs, patience) if len(rungs) > 1 else None,
             lacks=reader.lacks,
             solve=solver(sites, lambda page, request, why: kept.append(why), 5.0),
         )
@@ -102,7 +102,7 @@ def visit(store: Store, road: Make, tmp_path: Path) -> Visit:
 
 
 async def known(store: Store) -> Learned:
-    return Ladder.of(await Learning(store).known("a.example")).host
+    return Ladder.of(await LearnedRungs(store).known("a.example")).host
 
 
 async def test_a_page_without_what_it_must_have_climbs_as_a_block(visit: Visit, store: Store) -> None:
@@ -112,7 +112,7 @@ async def test_a_page_without_what_it_must_have_climbs_as_a_block(visit: Visit, 
     assert got.wire == len(DECOY), "what was climbed past counts"
     assert [(one.rung, one.block) for one in got.passed] == [("plain", "generic missing (must_have: main)")]
     assert (await known(store)).rung == 1
-    assert "missing (must_have: main)" in Ladder.of(await Learning(store).known("a.example")).why
+    assert "missing (must_have: main)" in Ladder.of(await LearnedRungs(store).known("a.example")).why
 
 
 async def test_what_no_rung_has_is_soon_climbed_for_rarely(visit: Visit, store: Store) -> None:
@@ -183,7 +183,7 @@ async def test_a_hook_that_fails_or_has_nothing_leaves_it_to_the_ladder(visit: V
         assert got.attempts[0] == ("plain", "climbed", "blocked")
         assert [one for one in got.attempts[1:] if one in said or "TypeError" in one] == got.attempts[1:]
         assert len(got.attempts) == 1 + len(said)
-        await Learning(store).learn("a.example", lambda _: "")
+        await LearnedRungs(store).learn("a.example", lambda _: "")
 
 
 async def test_a_page_looked_at_is_parsed_once(
@@ -204,4 +204,4 @@ async def test_a_page_looked_at_is_parsed_once(
     assert await reader.lacks(claim, page) == ""
     assert reader.read(claim, page, None).error is None
     assert len(parses) == 1
-    assert View(page).block is None
+    assert PageView(page).block is None

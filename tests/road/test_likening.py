@@ -16,7 +16,7 @@ from gossamer.model.visit import Claim, PageRecord, Row, Settle, Visit
 from gossamer.parsing import html
 from gossamer.state.near_duplicate_index import NearDuplicateIndex
 from gossamer.store.store import Store
-from gossamer.worker.near_duplicates import Likening, mark
+from gossamer.worker.near_duplicates import DuplicateMarker, mark
 from gossamer.worker.records import page_record, page_row
 from road.variants import KINDS, WORDS, sibling, text_of, translated
 
@@ -53,7 +53,7 @@ def visit(*rows: Row) -> Visit:
 
 async def marked(store: Store, *rows: Row) -> list[PageRecord]:
     visits = [visit(one) for one in rows]
-    await Likening(NearDuplicateIndex(store, "c")).mark(visits)
+    await DuplicateMarker(NearDuplicateIndex(store, "c")).mark(visits)
     return [one.data for one in rows if isinstance(one.data, PageRecord)]
 
 
@@ -135,7 +135,7 @@ async def test_copies_are_counted_and_items_wanted_once_are_dropped(store: Store
         visit(row("http://a.example/4", STORY)),
         visit(row("http://a.example/5", STORY)),
     ]
-    await Likening(NearDuplicateIndex(store, "c", most=2)).mark(visits)
+    await DuplicateMarker(NearDuplicateIndex(store, "c", most=2)).mark(visits)
     assert [len(one.rows) for one in visits] == [1, 0, 1, 1, 1]
     assert (visits[1].counts["items"], visits[1].counts["dropped"]) == (0, 1)
     first, third = visits[0].rows[0].data, visits[2].rows[0].data
@@ -145,5 +145,5 @@ async def test_copies_are_counted_and_items_wanted_once_are_dropped(store: Store
     assert (third["_copy"], third["_likeness"]) == ("exact", 1.0)
     assert visits[4].counts["dup:exact"] == 1
     full = visit(row("http://a.example/6", "<p>Something else altogether"))
-    await Likening(NearDuplicateIndex(store, "c", most=2)).mark([full])
+    await DuplicateMarker(NearDuplicateIndex(store, "c", most=2)).mark([full])
     assert full.counts["dup:unkept"] == 1

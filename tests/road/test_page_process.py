@@ -21,8 +21,8 @@ from gossamer.model.visit import Claim
 from gossamer.parsing import limits
 from gossamer.sites import load, sources
 from gossamer.url.scope import Scope
-from gossamer.worker.link_intake import Read, Taker
-from gossamer.worker.page_frames import Order
+from gossamer.worker.link_intake import LinkIntake, ReadResult
+from gossamer.worker.page_frames import ProcessSettings
 from gossamer.worker.page_reader import PageReader
 from gossamer.worker.reader import Reader
 from gossamer.worker.records import edges
@@ -63,7 +63,7 @@ def book(page):
 
 
 def reader(folder: Path | None = None, **given: Any) -> Reader:
-    taker = Taker(
+    taker = LinkIntake(
         Scope.of([URL], "any"),
         seed=7,
         remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF),
@@ -84,8 +84,8 @@ def reader(folder: Path | None = None, **given: Any) -> Reader:
     return made
 
 
-def order(one: Reader) -> Order:
-    return Order(
+def order(one: Reader) -> ProcessSettings:
+    return ProcessSettings(
         sources(one.sites),
         [site.name for site in one.sites],
         {},
@@ -125,7 +125,7 @@ def claim(use: str | None = None) -> Claim:
     return Claim(5, 0, "www.example.com", Request(URL, 2, use=use))
 
 
-def plain(one: Read, read: Reader, seen: Page) -> Any:
+def plain(one: ReadResult, read: Reader, seen: Page) -> Any:
     rows = [
         (row.kind, row.key, msgspec.json.encode(row.data), repr(row.data), row.run, row.sketch, row.once)
         for row in one.rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gossamer.worker.capacity import GIVE_UP_S, HOLD_S, Alone, Limiter
+from gossamer.worker.capacity import GIVE_UP_S, HOLD_S, Limiter, SoleCrawlAllowance
 
 
 class Clock:
@@ -69,7 +69,7 @@ def test_what_is_only_measured_never_gives_up() -> None:
 
 def test_its_room_is_a_quarter_more() -> None:
     limiter, _, _ = made()
-    room = Alone(limiter)
+    room = SoleCrawlAllowance(limiter)
     assert room.ask(0) == 80
     limiter.short("open files")
     assert (room.ask(0), room.ask(38)) == (40, 0)

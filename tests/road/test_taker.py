@@ -11,14 +11,14 @@ from gossamer.model.request import Request, unpack
 from gossamer.model.visit import Claim
 from gossamer.store.store import Store
 from gossamer.url.scope import Scope
-from gossamer.worker.link_intake import Taken, Taker
+from gossamer.worker.link_intake import LinkIntake, TakenLinks
 from road.made import SEED, Make, Net, links
 
 CLAIM = Claim(1, 0, "a.example", Request(SEED, depth=3, priority=7))
 
 
-def taker(room: int = 50_000, cap: int = 5000, mode: str = "host", depth: int = 50) -> Taker:
-    return Taker(
+def taker(room: int = 50_000, cap: int = 5000, mode: str = "host", depth: int = 50) -> LinkIntake:
+    return LinkIntake(
         Scope.of([SEED], mode, depth=depth),
         seed=5,
         remainder=lambda mark: (mark >> 32, mark & 0xFFFFFFFF),
@@ -30,7 +30,7 @@ def taker(room: int = 50_000, cap: int = 5000, mode: str = "host", depth: int = 
     )
 
 
-def found(taken: Taken) -> list[Request]:
+def found(taken: TakenLinks) -> list[Request]:
     return [
         unpack(group[1], flat[k + 2], group[2])
         for group, flat in taken.adds.items()
@@ -38,7 +38,7 @@ def found(taken: Taken) -> list[Request]:
     ]
 
 
-def take(one: Taker, *hrefs: str, page: str = SEED, base: str = "") -> Taken:
+def take(one: LinkIntake, *hrefs: str, page: str = SEED, base: str = "") -> TakenLinks:
     return one.take(page, base or page, list(hrefs), CLAIM)
 
 
@@ -187,7 +187,7 @@ def test_only_domains_in_good_standing_vouch() -> None:
 
 
 def test_methods_and_bodies_are_requests_of_their_own() -> None:
-    taken, one = Taken(), taker()
+    taken, one = TakenLinks(), taker()
     for request in (
         Request(SEED),
         Request(SEED, method="POST", body="a"),

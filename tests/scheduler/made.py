@@ -15,7 +15,7 @@ from gossamer.cli.scheduler import judge
 from gossamer.config.settings import Settings
 from gossamer.scheduler import loop
 from gossamer.scheduler.jobs import check
-from gossamer.scheduler.runs import Here
+from gossamer.scheduler.runs import LocalCrawler
 from gossamer.state.schedules import Schedule, ScheduledRun, ScheduledTask, Schedules
 from gossamer.store.store import Store
 
@@ -57,7 +57,7 @@ class Bed:
             self.settings,
             store,
             None,
-            Here(store, stop, at_once),
+            LocalCrawler(store, stop, at_once),
             say=lambda event, **facts: self.events.append((event, facts)),
             judge=judge,
             stop=stop,

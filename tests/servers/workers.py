@@ -13,7 +13,7 @@ import msgspec
 from gossamer.app.job import Job
 from gossamer.app.runner import begin, end
 from gossamer.app.seeding import prepare, seed
-from gossamer.app.wiring import Bench, open_url
+from gossamer.app.wiring import CrawlWorker, open_url
 from gossamer.frontier.summary import summary
 from gossamer.model.summary import Summary
 from gossamer.store.store import FOR_EVER
@@ -52,7 +52,7 @@ class Workers:
             mine.job.outputs[j] = msgspec.structs.replace(output, spec=f"{output.spec}.{n}.jsonl")
         (Path(mine.job.settings.data) / mine.crawl).mkdir(parents=True, exist_ok=True)
         store = await open_url(self.url, embedded=False, patience=FOR_EVER)
-        bench = Bench(mine, store, f"w{n}", self.stop)
+        bench = CrawlWorker(mine, store, f"w{n}", self.stop)
         try:
             outcome = await bench.run()
             if outcome != "stopped":

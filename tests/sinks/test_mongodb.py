@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.sinks.mongodb import Unholdable, decimals, document, exact, extra, written
+from gossamer.sinks.mongodb import UnrepresentableValue, decimals, document, exact, extra, written
 from sinks.made import loose
 
 pymongo = pytest.importorskip("pymongo")
@@ -68,5 +68,5 @@ def test_decimals_are_decimal128_and_34_digits_at_most() -> None:
     found = document(exact, loose(1, price=value), None)["price"]
     assert (found, found.to_decimal()) == (Decimal128(str(value)), value)
     assert BSON.encode({"price": found}).decode() == {"price": Decimal128(str(value))}
-    with pytest.raises(Unholdable, match="34 digits"):
+    with pytest.raises(UnrepresentableValue, match="34 digits"):
         exact(Decimal("1." + "1" * 40))

@@ -12,7 +12,7 @@ from gossamer.errors import UsageError
 from gossamer.model.interfaces import FileOutput
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import item_columns, page_columns
-from gossamer.sinks.registry import Own, open_all
+from gossamer.sinks.registry import SiteOutput, open_all
 from sinks.made import Book, page
 
 PAGES = page_columns()
@@ -103,8 +103,8 @@ def test_two_names_of_one_file_are_one(tmp_path: Path, link: str) -> None:
 def test_items_of_some_sites_go_to_their_own_file(tmp_path: Path) -> None:
     other = Row("book", "2", {**ITEM.data, "_site": "t", "_key": "2"})
     own = [
-        Own(f"{tmp_path}/own.csv", frozenset({"s"}), item_columns([Book])),
-        Own(f"{tmp_path}/t.sqlite", frozenset({"t"}), {}),
+        SiteOutput(f"{tmp_path}/own.csv", frozenset({"s"}), item_columns([Book])),
+        SiteOutput(f"{tmp_path}/t.sqlite", frozenset({"t"}), {}),
     ]
     files, (table,) = open_all(
         [(f"{tmp_path}/all.jsonl", False)], item_columns([Book]), None, {"page": PAGES}, "o", own
@@ -128,5 +128,5 @@ def test_items_of_some_sites_go_to_their_own_file(tmp_path: Path) -> None:
             None,
             {},
             "o",
-            [Own(f"{tmp_path}/own.jsonl", frozenset({"s"}), {})],
+            [SiteOutput(f"{tmp_path}/own.jsonl", frozenset({"s"}), {})],
         )

@@ -13,7 +13,7 @@ from gossamer.errors import ConfigError, UsageError
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.sites.check import check, saved
-from gossamer.sites.failed_pages import LARGEST, Failed, reasons
+from gossamer.sites.failed_pages import LARGEST, FailedPages, reasons
 from gossamer.sites.loading import load
 from gossamer.sites.new import new
 
@@ -96,7 +96,7 @@ def test_a_function_that_fails_is_named_with_its_line(tmp_path: Path) -> None:
 
 def test_pages_that_a_crawl_kept_are_read_again(tmp_path: Path) -> None:
     file, kept = shop(tmp_path), tmp_path / "failed"
-    failed = Failed(kept)
+    failed = FailedPages(kept)
     for n in (1, 2):
         failed.keep(
             page(url=f"https://a.example/{n}"),
@@ -192,7 +192,7 @@ def test_bad_names(tmp_path: Path, name: str) -> None:
 
 def test_failed_pages_are_kept_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gossamer.sites.failed_pages.MOST", 3)
-    failed = Failed(tmp_path / "failed")
+    failed = FailedPages(tmp_path / "failed")
     for n in (0, 0, 1, 2, 3, 4):
         failed.keep(
             page(url=f"https://a.example/../{n}"),
@@ -214,7 +214,7 @@ def test_failed_pages_are_kept_bounded(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_folder_that_cannot_be_made_stops_no_crawl(tmp_path: Path) -> None:
     (tmp_path / "failed").write_text("a file")
-    Failed(tmp_path / "failed").keep(page(), Request("https://a.example/"), "why")
+    FailedPages(tmp_path / "failed").keep(page(), Request("https://a.example/"), "why")
 
 
 @pytest.mark.parametrize(

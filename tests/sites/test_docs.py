@@ -12,7 +12,7 @@ from gossamer.model.item import Item, plain
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.site import KNOWN
-from gossamer.parsing.view import View
+from gossamer.parsing.view import PageView
 from gossamer.sites import load
 from gossamer.sites.page_functions import run
 
@@ -35,7 +35,7 @@ def test_every_word_of_a_page_is_one() -> None:
     table = TEXT.partition("| of the page |")[2].partition("\n\n")[0]
     for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE):
         for word in re.findall(r"`(\w+)[(`]", cell):
-            assert hasattr(View, word), word
+            assert hasattr(PageView, word), word
 
 
 PAGES = [
@@ -103,7 +103,7 @@ def test_its_site_files(
     (tmp_path / name).write_text(FILES[name])
     (site,) = load(tmp_path / name)
     page = Page(url, 200, [("content-type", "text/html; charset=utf-8")], body.encode(), 0.0, 0.0, len(body))
-    parsed = run(site, View(page, request=request_))
+    parsed = run(site, PageView(page, request=request_))
     assert parsed.detail == ""
     assert [plain(item) if isinstance(item, Item) else item for item in parsed.items] == items
     assert [request.url for request in parsed.requests] == links
@@ -115,14 +115,14 @@ def test_the_spider_that_became_a_site_file(tmp_path: Path) -> None:
     (site,) = load(tmp_path / "shop.py")
     kind = [("content-type", "text/html")]
     body = b"<article><h3><a href=/books/1>a</a></h3></article><li class=next><a href='?page=2'>n</a>"
-    parsed = run(site, View(Page("https://shop.example/books", 200, kind, body, 0.0, 0.0, len(body))))
+    parsed = run(site, PageView(Page("https://shop.example/books", 200, kind, body, 0.0, 0.0, len(body))))
     assert [(one.url, one.use, one.carry) for one in parsed.requests] == [
         ("https://shop.example/books/1", "book", {"shelf": "new"}),
         ("https://shop.example/books?page=2", None, None),
     ]
     body = b"<h1>Tea</h1><table><td>7</td></table><p class=price_color>9.50</p>"
     page = Page("https://shop.example/books/1", 200, kind, body, 0.0, 0.0, len(body))
-    (book,) = run(site, View(page, request=parsed.requests[0])).items
+    (book,) = run(site, PageView(page, request=parsed.requests[0])).items
     assert plain(book) == {"upc": "7", "title": "Tea", "shelf": "new", "price": 9.5}
     fields = Fields(plain(book), "book", None)
     assert through(ready(site.site.steps), fields, page).dropped == ""

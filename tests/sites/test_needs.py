@@ -8,7 +8,7 @@ from typing import Any
 from gossamer import Site
 from gossamer.app.wiring import treatment
 from gossamer.config.settings import Settings
-from gossamer.identity.plain import Plain
+from gossamer.identity.plain import PlainIdentity
 from gossamer.model.request import Request
 from gossamer.model.site import Pace
 from gossamer.politeness.pace import Delay
@@ -81,7 +81,7 @@ def test_treatment_of_a_host() -> None:
 
 
 def test_headers_meet_whatever_their_case() -> None:
-    plain = Plain(
+    plain = PlainIdentity(
         {"Accept": "crawl"}, {}, [], lambda host: host, lambda host: {"ACCEPT": "site", "X-Site": "1"}
     )
     assert plain.headers(Request("https://a.example/")) == {"X-Site": "1", "Accept": "crawl"}

@@ -16,9 +16,9 @@ from gossamer import Item, Site
 from gossamer.errors import ConfigError
 from gossamer.model.login import Login
 from gossamer.model.page import Page
-from gossamer.parsing.view import View
+from gossamer.parsing.view import PageView
 from gossamer.sites import LoadedSite, load
-from gossamer.sites.item_builder import Making
+from gossamer.sites.item_builder import ItemBuilder
 from gossamer.sites.page_functions import PageResult, gather, run
 from logins.test_entering import enter
 from logins.test_entering import page as answer
@@ -55,8 +55,10 @@ def site(**more: Any) -> LoadedSite:
     return LoadedSite(Site("s", **more), Path(__file__), "v", {}, False)
 
 
-def view() -> View:
-    return View(Page("https://a.example/", 200, [("content-type", "text/html")], b"<p>x</p>", 0.0, 0.0, 0))
+def view() -> PageView:
+    return PageView(
+        Page("https://a.example/", 200, [("content-type", "text/html")], b"<p>x</p>", 0.0, 0.0, 0)
+    )
 
 
 def raising(kind: type[BaseException]) -> Callable[..., Any]:
@@ -74,13 +76,13 @@ def test_page_functions_follow_and_steps(kind: type[BaseException]) -> None:
     assert parsed.error == "parse"
     assert f"in raises: {kind.__name__}: so" in parsed.detail
     assert kind.__name__ in (gather(one, raising(kind), view())[1] or "")
-    (made,) = Making(site(steps=[raising(kind)])).make(PageResult(items=[Mug(name="a")]), view())
+    (made,) = ItemBuilder(site(steps=[raising(kind)])).make(PageResult(items=[Mug(name="a")]), view())
     assert made.faults[0].reason == f"step raises: {kind.__name__}: so"
 
 
 @pytest.mark.parametrize("kind", RAISED)
 def test_values_that_raise_and_errors_that_do_not_say_why(kind: type[BaseException]) -> None:
-    (made,) = Making(site()).make(PageResult(items=[{"name": Hostile(kind)}]), view())
+    (made,) = ItemBuilder(site()).make(PageResult(items=[{"name": Hostile(kind)}]), view())
     assert made.faults
     assert made.fields["name"] == "<Hostile>"
 
@@ -159,7 +161,7 @@ def test_ctrl_c_is_for_who_called(own: bool) -> None:
         with pytest.raises(KeyboardInterrupt):
             run(one, view())
         with pytest.raises(KeyboardInterrupt):
-            Making(site(steps=[lambda item, page: list(pressed_within())])).make(
+            ItemBuilder(site(steps=[lambda item, page: list(pressed_within())])).make(
                 PageResult(items=[Mug(name="a")]), view()
             )
     finally:

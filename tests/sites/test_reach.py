@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from gossamer.sites import host_rules, load_all
-from gossamer.sites.remote_sites import Reach, group, owners, reach_of, stand_ins
+from gossamer.sites.remote_sites import SiteReach, group, owners, reach_of, stand_ins
 
 FILES = {
     "all.py": "from gossamer import Site\ndefault = Site('all')",
@@ -35,7 +35,7 @@ def test_hosts_are_the_same_sites_without_their_files(
         (tmp_path / name).write_text(text)
     there = load_all([str(tmp_path)])
     known = msgspec.json.encode({one.name: reach_of(one) for one in there})
-    reaches = msgspec.json.decode(known, type=dict[str, Reach])
+    reaches = msgspec.json.decode(known, type=dict[str, SiteReach])
     faults: list[str] = []
     (tmp_path / "broken.py").write_text("import nothing_at_all")
     here = load_all([str(tmp_path)], {"tea": "green"}, lacks, faults)

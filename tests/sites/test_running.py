@@ -12,7 +12,7 @@ import pytest
 
 from gossamer import Item, Request, Site
 from gossamer.model.page import Page
-from gossamer.parsing.view import View
+from gossamer.parsing.view import PageView
 from gossamer.sites import LoadedSite, load
 from gossamer.sites.page_functions import MOST, PageResult, gather, run
 
@@ -23,11 +23,13 @@ class Book(Item, key="n"):
     n: int
 
 
-def view(body: str = "<h1>T</h1><a href=/x>x</a>", request: Request | None = None) -> View:
-    return View(Page(URL, 200, [("content-type", "text/html")], body.encode(), 0.0, 0.0, 0), request=request)
+def view(body: str = "<h1>T</h1><a href=/x>x</a>", request: Request | None = None) -> PageView:
+    return PageView(
+        Page(URL, 200, [("content-type", "text/html")], body.encode(), 0.0, 0.0, 0), request=request
+    )
 
 
-def applied(function: Callable[[Any], Any], page: View | None = None, **site: Any) -> PageResult:
+def applied(function: Callable[[Any], Any], page: PageView | None = None, **site: Any) -> PageResult:
     one = Site("s", **site)
     one.page(name="f")(function)
     return run(LoadedSite(one, Path(__file__), "v", {}, False), page or view())

@@ -19,8 +19,8 @@ from gossamer.app import job_payload
 from gossamer.app.job import Job
 from gossamer.app.seeding import prepare
 from gossamer.collectors.unlocker.providers import lent
-from gossamer.config.settings import Given, load, shown
-from gossamer.identity.encryption import Seal
+from gossamer.config.settings import GivenSetting, load, shown
+from gossamer.identity.encryption import Encryption
 from unlockers.providers import KEY, Stub, Target, problem
 
 SRC = Path(__file__).parents[2] / "src"
@@ -269,12 +269,14 @@ async def test_bad_settings_end_with_one_line(tmp_path: Path, words: list[str], 
 def test_where_a_key_is_does_not_travel_and_no_key_is_shown(tmp_path: Path) -> None:
     env = {"GOSSAMER_UNLOCKER_KEY": KEY, "GOSSAMER_UNLOCKER": "zenrows?render=true"}
     settings = load(
-        [Given("-s", "data", str(tmp_path)), Given("-s", "credits_daily", "50")], folder=tmp_path, environ=env
+        [GivenSetting("-s", "data", str(tmp_path)), GivenSetting("-s", "credits_daily", "50")],
+        folder=tmp_path,
+        environ=env,
     )
     assert settings.unlocker_key == "${env:GOSSAMER_UNLOCKER_KEY}"
     assert KEY not in repr(shown(settings))
     setup, _ = prepare(Job(targets=["http://e.example/"], settings=settings))
-    kept = job_payload.pack(setup, Seal(None, 1))
+    kept = job_payload.pack(setup, Encryption(None, 1))
     assert b"UNLOCKER_KEY" not in kept
     mine = load(
         folder=tmp_path,
@@ -284,7 +286,7 @@ def test_where_a_key_is_does_not_travel_and_no_key_is_shown(tmp_path: Path) -> N
             "GOSSAMER_CREDITS_DAILY": "20",
         },
     )
-    theirs = job_payload.unpack(kept, mine, "redis://s", "seg", lambda: Seal(None, 1)).job.settings
+    theirs = job_payload.unpack(kept, mine, "redis://s", "seg", lambda: Encryption(None, 1)).job.settings
     assert (theirs.unlocker, theirs.unlocker_key) == (
         "zenrows?at_once=9&render=true",
         "${env:GOSSAMER_UNLOCKER_KEY}",

@@ -19,21 +19,21 @@ from gossamer.config.value_parsers import nearest
 from gossamer.errors import UsageError
 from gossamer.frontier.crawl_lock import held
 from gossamer.frontier.crawls import Crawls
-from gossamer.frontier.stats import Census
+from gossamer.frontier.stats import CrawlStatistics
 from gossamer.state import cleanup
-from gossamer.state.cleanup import Broom, Removed
+from gossamer.state.cleanup import Cleaner, Removed
 from gossamer.store import keys, orphan_servers
 from gossamer.store.store import Store
 
 HOUR, DAY = 3600.0, 86_400.0
 
 
-class Scene(NamedTuple):
+class CleanupScene(NamedTuple):
     """The store and folders on which a part works."""
 
     settings: Settings
     store: Store
-    broom: Broom
+    broom: Cleaner
     crawl: str | None
     asked: bool = False
     """Whether the user named the parts."""
@@ -45,7 +45,7 @@ class CleanupKind(NamedTuple):
 
     what: str
     age: float
-    clean: Callable[[Scene, float], Awaitable[Removed]]
+    clean: Callable[[CleanupScene, float], Awaitable[Removed]]
 
 
 class Cleaned(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class Cleaned(msgspec.Struct, frozen=True):
     bytes: int
 
 
-def _locks(scene: Scene, known: set[str]) -> Iterator[Path]:
+def _locks(scene: CleanupScene, known: set[str]) -> Iterator[Path]:
     """Yields locks of crawls that the store does not know."""
     data = Path(scene.settings.data)
     for path in [path for name in ("lock", "output*.lock", "held-*") for path in data.glob(f"*/{name}")]:
@@ -65,7 +65,7 @@ def _locks(scene: Scene, known: set[str]) -> Iterator[Path]:
             yield path
 
 
-async def _stale_locks(scene: Scene, age: float) -> Removed:
+async def _stale_locks(scene: CleanupScene, age: float) -> Removed:
     known = set(await Crawls(scene.store).names())
 
     def work() -> Removed:
@@ -74,7 +74,7 @@ async def _stale_locks(scene: Scene, age: float) -> Removed:
     return await asyncio.to_thread(work)
 
 
-async def _logs(scene: Scene, age: float) -> Removed:
+async def _logs(scene: CleanupScene, age: float) -> Removed:
     def work() -> Removed:
         data = Path(scene.settings.data)
         return _remove([*data.glob("*/surprises.log"), *data.glob("gossamer-error-*.txt")], scene, age)
@@ -82,7 +82,7 @@ async def _logs(scene: Scene, age: float) -> Removed:
     return await asyncio.to_thread(work)
 
 
-async def _cache(scene: Scene, age: float) -> Removed:
+async def _cache(scene: CleanupScene, age: float) -> Removed:
     if scene.settings.cache is None:
         return Removed()
     entry = re.compile(r"[0-9a-f]{2}/(?:[0-9a-f]{46}|new-\d+-\d+)")
@@ -96,7 +96,7 @@ async def _cache(scene: Scene, age: float) -> Removed:
     return await asyncio.to_thread(entries)
 
 
-async def _stores(scene: Scene, age: float) -> Removed:
+async def _stores(scene: CleanupScene, age: float) -> Removed:
     def work() -> Removed:
         found = list(orphan_servers.orphans(age))
         for one in found if not scene.broom.dry else ():
@@ -161,7 +161,9 @@ async def clean(
         raise UsageError(
             f"--what {foreign[0]} is of no one crawl; with --crawl it is {' or '.join(OF_A_CRAWL)}"
         )
-    scene = Scene(settings, store, Broom(store, await Census(store).now(), dry=dry), crawl, what is not None)
+    scene = CleanupScene(
+        settings, store, Cleaner(store, await CrawlStatistics(store).now(), dry=dry), crawl, what is not None
+    )
     done = []
     for name in wanted:
         part = parts[name]
@@ -213,7 +215,7 @@ def _is_held(path: Path) -> bool:
     return False
 
 
-def _remove(paths: list[Path], scene: Scene, age: float) -> Removed:
+def _remove(paths: list[Path], scene: CleanupScene, age: float) -> Removed:
     """Removes files of that age, and folders that become empty."""
     count, size = 0, 0
     for path in paths:

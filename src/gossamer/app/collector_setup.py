@@ -21,11 +21,11 @@ from gossamer.collectors.unlocker.collector import UnlockerCollector
 from gossamer.config.resources import room_for_visits
 from gossamer.config.settings import Settings
 from gossamer.config.value_parsers import RUNGS
-from gossamer.egress.resolver import Resolver, Single
+from gossamer.egress.resolver import Resolver, SingleAddressResolver
 from gossamer.errors import ConfigError
-from gossamer.identity.browser_identity import Driven
+from gossamer.identity.browser_identity import BrowserIdentity
 from gossamer.identity.browsers import BROWSERS, drivable, named
-from gossamer.identity.plain import Plain
+from gossamer.identity.plain import PlainIdentity
 from gossamer.identity.sessions import Sessions
 from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.interfaces import Collector, Given
@@ -34,7 +34,7 @@ from gossamer.model.request import FILE, Request, split
 from gossamer.politeness.robots_access import MOST as ROBOTS_SIZE
 from gossamer.sinks.formats import whole
 from gossamer.sites import host_rules
-from gossamer.worker.ladder import Bare, LendsIdentity, LendsProxies, NoIdentity, Rung
+from gossamer.worker.ladder import LendsIdentity, LendsProxies, NoIdentity, Rung, UserHeadersIdentity
 
 PLAIN, IMPERSONATED, BROWSER, UNLOCKER = RUNGS
 
@@ -45,7 +45,7 @@ class Lender(LendsProxies, Protocol):
     def country(self, url: str) -> str: ...
 
 
-class Dialling:
+class CollectorSetup:
     """The rungs of a crawl: `pages(request)`, `robots(request)`. `guard`: the resolver; `seed`: a secret of
     the store.
 
@@ -61,7 +61,7 @@ class Dialling:
         self,
         setup: Setup,
         sites: Sequence[Any],
-        guard: Resolver | Single,
+        guard: Resolver | SingleAddressResolver,
         seed: int,
         unlocker: Callable[[Callable[[str], str]], UnlockerCollector] | None = None,
         proxies: Lender | None = None,
@@ -72,7 +72,7 @@ class Dialling:
         needs = lru_cache(10_000)(partial(host_rules.needs, sites))
         self._needs, self._sites, self._proxies = needs, sites, proxies
         of_host = (lambda host: needs(host).headers) if any(one.site.headers for one in sites) else None
-        self._plain = Plain(
+        self._plain = PlainIdentity(
             setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host
         )
         self._seed, self._keep = f"{seed} {setup.crawl}", whole([one.spec for one in setup.job.outputs])
@@ -187,9 +187,9 @@ class Dialling:
                 made = Missing(str(error))
             identity: LendsIdentity = NoIdentity() if robots else self._plain
             if name == UNLOCKER:
-                identity = Bare(self._plain.given)
+                identity = UserHeadersIdentity(self._plain.given)
             elif name == BROWSER and self.disguised:
-                identity = Driven(self._rung(IMPERSONATED, False).identity, self._plain.given)
+                identity = BrowserIdentity(self._rung(IMPERSONATED, False).identity, self._plain.given)
             elif name == IMPERSONATED:
                 given = None if robots else self._plain.given
                 identity = sessions(
@@ -284,7 +284,7 @@ def sessions(
 
 def chromium(
     settings: Settings,
-    guard: Resolver | Single,
+    guard: Resolver | SingleAddressResolver,
     needs: Callable[[str], host_rules.HostNeeds],
     disguised: bool,
     folder: Path | None = None,
@@ -292,11 +292,11 @@ def chromium(
 ) -> Collector:
     """The collector of the browser rung: with the own user agent, unless `disguised`."""
     from gossamer.collectors.browser.collector import BrowserCollector
-    from gossamer.collectors.browser.fingerprint import Worn
+    from gossamer.collectors.browser.fingerprint import BrowserFingerprint
 
-    def worn(name: str) -> Worn:
+    def worn(name: str) -> BrowserFingerprint:
         one = BROWSERS[name]
-        return Worn(one.agent, one.language, one.hints)
+        return BrowserFingerprint(one.agent, one.language, one.hints)
 
     return BrowserCollector(
         guard,
@@ -325,7 +325,7 @@ def checked(where: str, names: Iterable[str]) -> None:
 
 def collector(
     settings: Settings,
-    resolver: Resolver | Single,
+    resolver: Resolver | SingleAddressResolver,
     archive: str | None,
     given: Given | None = None,
     *,

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from gossamer.app.job import Job
-from gossamer.app.runner import Taps, crawl
+from gossamer.app.runner import ExtraReceivers, crawl
 from gossamer.model.page import Page
 from gossamer.model.summary import Summary
 from gossamer.model.visit import Claim, Row
@@ -77,7 +77,7 @@ async def try_one(job: Job, url: str) -> Trial:
         once = msgspec.structs.replace(
             job, settings=settings, outputs=[], name="try", text=True, links=True, fresh=False, sitemaps=False
         )
-        taps = Taps(tables=[kept], page=tap, only=url)
+        taps = ExtraReceivers(tables=[kept], page=tap, only=url)
         summary = await crawl(once, taps=taps)
         log = Path(folder) / "try" / "attempts.jsonl"
         attempts = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []

@@ -20,7 +20,7 @@ from gossamer import sites as site_files
 from gossamer.app.job import Job, Setup
 from gossamer.errors import GossamerError
 from gossamer.frontier.crawls import Crawls, Spec, clock
-from gossamer.frontier.quality import HeldRows, Lately, Runs
+from gossamer.frontier.quality import GoodRuns, HeldRows, RecentPages
 from gossamer.frontier.summary import counts, summary
 from gossamer.items.gates import GateFailure, QualityGate, Window, counted, parse
 from gossamer.model.absence import CompleteSite, Usual, doubt, judge, too_many, usual
@@ -31,7 +31,7 @@ from gossamer.model.summary import Summary
 from gossamer.model.visit import Row, Visit
 from gossamer.sinks.jsonl import encode
 from gossamer.sites.loading import LoadedSite, version
-from gossamer.state.fleet_crawls import Tasks
+from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.store.keys import tag
 from gossamer.store.store import Store
 from gossamer.worker.records import moment
@@ -43,7 +43,7 @@ LOOK = 1.0
 """Seconds after which a process tells of the pages that it saw, however few."""
 
 
-class Judge:
+class RunJudge:
     """Looks at the last pages of the crawl, those of all processes. `hold` is called when nothing more is to
     begin, before the store knows of it."""
 
@@ -51,7 +51,7 @@ class Judge:
         self._setup, self._sites, self._store = setup, sites, store
         self._gates = gates(setup.job.gates, sites)
         self._window = Window(self._gates, {})
-        self._lately = Lately(store, setup.crawl)
+        self._lately = RecentPages(store, setup.crawl)
         self._me, self._pages, self._counts = secrets.token_hex(4), 0, dict[str, int]()
         self._news = asyncio.Event()
         self._pending: GateFailure | None = None
@@ -67,7 +67,7 @@ class Judge:
 
     async def open(self) -> None:
         """Read what the sites gave in their last good runs. Raises StoreError."""
-        runs = await Runs(self._store).load([site.name for site in self._sites]) if self._gates else {}
+        runs = await GoodRuns(self._store).load([site.name for site in self._sites]) if self._gates else {}
         self._window = Window(self._gates, runs)
         if self._window:
             await self._lately.begin()
@@ -118,7 +118,7 @@ class Judge:
         crawl, trip = self._setup.crawl, self._pending
         if trip is None:
             return
-        first = await Tasks(self._store).turn(crawl, "running", STATES[trip.gate.action], trip.reason)
+        first = await FleetCrawls(self._store).turn(crawl, "running", STATES[trip.gate.action], trip.reason)
         self._pending = None
         if first:
             go_on = (
@@ -178,14 +178,14 @@ async def ended(setup: Setup, store: Store, of: Summary) -> None:
     if not unmet(known, of):
         for name, one in of.sites.items():
             if one.items and not one.held:
-                await Runs(store).keep(name, run_of(of.crawl, of.started_at, one))
+                await GoodRuns(store).keep(name, run_of(of.crawl, of.started_at, one))
 
 
 async def mended(setup: Setup, store: Store) -> None:
     """Site files were changed while the crawl was paused: its record says with which versions it goes on."""
     sites = site_files.load_all(setup.job.targets, setup.job.args)
     setup.sites = {site.name: site.version for site in sites}
-    await Tasks(store).versions(setup.crawl, setup.sites)
+    await FleetCrawls(store).versions(setup.crawl, setup.sites)
 
 
 async def expected(store: Store, sites: Sequence[LoadedSite]) -> Usual:
@@ -196,7 +196,7 @@ async def expected(store: Store, sites: Sequence[LoadedSite]) -> Usual:
         for items in site.items.values()
         for item in items
     }
-    return usual(await Runs(store).load([site.name for site in sites]), keys)
+    return usual(await GoodRuns(store).load([site.name for site in sites]), keys)
 
 
 Each = Callable[[Callable[[HistorySink], None]], Awaitable[None]]
@@ -308,7 +308,7 @@ async def seen_whole(setup: Setup, store: Store, sites: Sequence[LoadedSite]) ->
         return []
     found, n = await summary(store, setup.crawl, 0), await counts(store, setup.crawl)
     known, now = gates(setup.job.gates, sites), moment(await clock(store))
-    runs = await Runs(store).load([site.name for site in sites])
+    runs = await GoodRuns(store).load([site.name for site in sites])
     return [
         CompleteSite(
             *(site.name, setup.owner, now, site.site.complete),

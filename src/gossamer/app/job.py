@@ -10,7 +10,7 @@ import msgspec
 from gossamer.config.redaction import register, register_header, register_in, register_pair, secretive
 from gossamer.config.settings import Settings
 from gossamer.frontier.crawls import Spec
-from gossamer.sites.remote_sites import Reach
+from gossamer.sites.remote_sites import SiteReach
 
 
 class JobOutput(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class Setup(msgspec.Struct, kw_only=True):
     """By origin."""
     sites: dict[str, str] = {}
     """Names and versions of the site files."""
-    lacks: dict[str, Reach] | None = None
+    lacks: dict[str, SiteReach] | None = None
     """For a fleet's worker: the sites whose files it lacks in these versions. None: it has all."""
     alone: bool = True
     segment: str = ""

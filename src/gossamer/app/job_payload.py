@@ -18,7 +18,7 @@ from gossamer.config.redaction import mask
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, UsageError
 from gossamer.frontier.crawls import Spec
-from gossamer.identity.encryption import Seal
+from gossamer.identity.encryption import Encryption
 from gossamer.sinks.formats import FORMATS, WHOLE, parse
 from gossamer.sinks.sink_url import AWAY, bare_secret, journals, kind_of, place
 
@@ -41,7 +41,7 @@ class Stored(msgspec.Struct):
     """The headers and passwords that the user typed, encrypted if there is a key."""
 
 
-def pack(setup: Setup, seal: Seal) -> bytes:
+def pack(setup: Setup, seal: Encryption) -> bytes:
     """Encodes a setup for the store. It contains neither the address and passwords of the store nor the place
     of a key. It contains what the crawl needs; headers and passwords are sealed if there is a key."""
     lists = tuple(str(Path(path).expanduser().absolute()) for path in setup.job.settings.proxies)
@@ -59,7 +59,7 @@ def pack(setup: Setup, seal: Seal) -> bytes:
     return msgspec.json.encode(Stored(VERSION, made, uses, sealed))
 
 
-def unpack(raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[[], Seal]) -> Setup:
+def unpack(raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[[], Encryption]) -> Setup:
     """Decodes the setup for one process of a worker with settings of its own. Raises ConfigError if an
     incompatible version wrote it or another key sealed it."""
     setup = _opened(_read(raw), seal)
@@ -98,7 +98,7 @@ def unpack(raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[
     return msgspec.structs.replace(setup, job=job, store=store, segment=segment)
 
 
-def _opened(stored: Stored, seal: Callable[[], Seal]) -> Setup:
+def _opened(stored: Stored, seal: Callable[[], Encryption]) -> Setup:
     """Returns the setup with its sealed parts decrypted."""
     setup = stored.setup
     if stored.sealed:

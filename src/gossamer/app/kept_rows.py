@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gossamer.app.job import Setup
 from gossamer.app.preflight import specs
-from gossamer.app.wiring import Bench, policy
+from gossamer.app.wiring import CrawlWorker, policy
 from gossamer.config.redaction import mask
 from gossamer.errors import GossamerError
 from gossamer.frontier.crawl_lock import held
@@ -46,7 +46,7 @@ async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[
         return
     folder = Path(setup.job.settings.data) / setup.crawl
     setup.owner = f"{setup.crawl}@{record.started_at}"
-    bench = Bench(setup, store, "filler", asyncio.Event())
+    bench = CrawlWorker(setup, store, "filler", asyncio.Event())
     try:
         await bench.outputs.open()
         await bench.outputs.finish()

@@ -19,10 +19,10 @@ from gossamer.blocks.site_rules import Blocks
 from gossamer.config.secret_refs import secret
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError
-from gossamer.identity.account import Member
-from gossamer.identity.browser_identity import BrowserMember
+from gossamer.identity.account import AccountIdentity
+from gossamer.identity.browser_identity import BrowserAccount
 from gossamer.identity.browsers import BROWSERS, drivable, identity, named
-from gossamer.identity.encryption import PLAIN, Seal
+from gossamer.identity.encryption import PLAIN, Encryption
 from gossamer.model.interfaces import Given
 from gossamer.model.login import Account, Login
 from gossamer.model.page import Failure
@@ -31,10 +31,10 @@ from gossamer.proxies.proxy_rotation import Proxies, StickyProxy
 from gossamer.sites import host_rules
 from gossamer.state.logins import KnownAccount, Logins
 from gossamer.store.store import Store
-from gossamer.worker.ladder import Rung, Ways
-from gossamer.worker.login_flow import Entering
-from gossamer.worker.login_session import Members, Seat, cookies
-from gossamer.worker.robots_gate import RobotsGate, Treatment
+from gossamer.worker.ladder import CrawlRungs, Rung
+from gossamer.worker.login_flow import LoginRunner
+from gossamer.worker.login_session import LoggedInFetcher, Seat, cookies
+from gossamer.worker.robots_gate import HostTreatment, RobotsGate
 
 IMPERSONATED, BROWSER = "impersonated", "browser"
 TRIES = 5
@@ -46,7 +46,7 @@ class Holding(msgspec.Struct):
     """An account as this worker knows it. `bound`: the proxy that it goes through; `stale`: the store is to
     hear of it."""
 
-    member: Member
+    member: AccountIdentity
     version: int
     revision: int
     bound: str = ""
@@ -67,19 +67,19 @@ class SiteAccounts:
         rungs: tuple[str, ...],
         logins: Logins,
         proxies: Proxies | None,
-        made: Callable[[str, str], Member],
-        lent: Callable[[Rung, Member, Any], Rung],
+        made: Callable[[str, str], AccountIdentity],
+        lent: Callable[[Rung, AccountIdentity, Any], Rung],
     ) -> None:
         self.site, self.login, self.hosts, self.rungs = site, login, hosts, rungs
         names = [host.removeprefix("*.") for host in hosts] + ([split(login.url)[1]] if login.url else [])
         self.domains = frozenset(map(urls.registered_domain, names))
         self._logins, self._proxies, self._made, self._lent = logins, proxies, made, lent
-        self._seal = Seal(None, 0)
+        self._seal = Encryption(None, 0)
         self._accounts: dict[str, Account] = {}
         self._told: dict[str, str] = {}
         self._holdings: dict[str, Holding] = {}
 
-    async def open(self, seal: Seal) -> None:
+    async def open(self, seal: Encryption) -> None:
         """Put the secrets in, look whether what is kept can be opened. Raises ConfigError."""
         self._seal = seal
         try:
@@ -232,16 +232,16 @@ class SiteAccounts:
         held.member.load(state)
         return held
 
-    def _state(self, member: Member, bound: str, proof: str, name: str) -> bytes:
+    def _state(self, member: AccountIdentity, bound: str, proof: str, name: str) -> bytes:
         state: Mapping[str, Any] = {"rung": self.rungs[0], "proxy": bound, "proof": proof, **member.state()}
         return self._seal.close(state, f"{self.site}/{name}")
 
 
-class Clubs:
+class LoginSetup:
     """The accounts of all sites of a crawl: nobody before `open`."""
 
     def __init__(
-        self, setup: Setup, sites: Sequence[Any], store: Store, ways: Ways, proxies: Proxies | None
+        self, setup: Setup, sites: Sequence[Any], store: Store, ways: CrawlRungs, proxies: Proxies | None
     ) -> None:
         settings, domain = setup.job.settings, lru_cache(10_000)(urls.registered_domain)
         self._rung, rungs, given = ways.pages, ways.held, ways.given
@@ -261,9 +261,9 @@ class Clubs:
                 version: str,
                 name: str = name,
                 browsers: Sequence[str] = browsers if as_one else (),
-            ) -> Member:
+            ) -> AccountIdentity:
                 browser = identity(browsers, f"{store.seed} {name} {account}") if browsers else None
-                return Member(account, f"{name}/{account}/{version}", browser, given, domain)
+                return AccountIdentity(account, f"{name}/{account}/{version}", browser, given, domain)
 
             self._clubs[name] = SiteAccounts(
                 name,
@@ -282,16 +282,16 @@ class Clubs:
         return self._of(host)
 
     def members(
-        self, worker: str, gate: RobotsGate, treat: Callable[[str], Treatment] | None
-    ) -> Members | None:
+        self, worker: str, gate: RobotsGate, treat: Callable[[str], HostTreatment] | None
+    ) -> LoggedInFetcher | None:
         """What gets their pages, None where no site has any."""
         if not self._clubs:
             return None
-        entering = Entering(self._crawl, worker, gate, urls.parse, urls.registered_domain)
+        entering = LoginRunner(self._crawl, worker, gate, urls.parse, urls.registered_domain)
         blocks: Callable[[str], Blocks] = (
             (lambda host: True) if treat is None else (lambda host: treat(host).blocks)
         )
-        return Members(self._crawl, worker, self.of, entering, blocks, urls.parse, self._rung)
+        return LoggedInFetcher(self._crawl, worker, self.of, entering, blocks, urls.parse, self._rung)
 
     async def open(self) -> None:
         """As of each, once. Raises ConfigError for a secret or a key that is missing."""
@@ -304,22 +304,22 @@ class Clubs:
         return bool(self._clubs)
 
 
-def seal_of(settings: Settings, store: Store) -> Seal:
+def seal_of(settings: Settings, store: Store) -> Encryption:
     """What seals log-ins. Raises ConfigError for a key that is missing, or its package."""
     key = None if settings.session_key is None else secret("session_key", settings.session_key)
-    return Seal(key, store.seed)
+    return Encryption(key, store.seed)
 
 
-def _lent(given: Given, rung: Rung, member: Member, held: Any) -> Rung:
+def _lent(given: Given, rung: Rung, member: AccountIdentity, held: Any) -> Rung:
     return rung._replace(
-        identity=BrowserMember(member, given) if rung.name == BROWSER else member, proxies=held
+        identity=BrowserAccount(member, given) if rung.name == BROWSER else member, proxies=held
     )
 
 
-def _member(seat: Seat) -> Member:
+def _member(seat: Seat) -> AccountIdentity:
     found = seat.rung.identity
-    member = found.member if isinstance(found, BrowserMember) else found
-    assert isinstance(member, Member)
+    member = found.member if isinstance(found, BrowserAccount) else found
+    assert isinstance(member, AccountIdentity)
     return member
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gossamer.app.job import Job, Setup
-from gossamer.app.wiring import Bench
+from gossamer.app.wiring import CrawlWorker
 from gossamer.errors import SinkError, UsageError
 from gossamer.frontier.crawl_lock import being_written, living, writing
 from gossamer.frontier.crawls import Crawls
@@ -29,7 +29,7 @@ async def rehearse(setup: Setup, store: Store) -> None:
         spare(path, setup.job.targets)
     await alone(setup, store)
     if setup.job.fresh:
-        await Bench(setup, store, "door", asyncio.Event()).close()
+        await CrawlWorker(setup, store, "door", asyncio.Event()).close()
 
 
 def places(job: Job) -> Iterator[tuple[str, bool]]:

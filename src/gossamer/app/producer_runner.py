@@ -24,9 +24,9 @@ import msgspec
 
 from gossamer import url as urls
 from gossamer.app.job import Setup
-from gossamer.app.producers.source import Source, UrlBatch
+from gossamer.app.producers.source import UrlBatch, UrlProducer
 from gossamer.app.targets import Rejected
-from gossamer.app.wiring import Bench
+from gossamer.app.wiring import CrawlWorker
 from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.redaction import mask
 from gossamer.errors import CrawlEnded, GossamerError, StoreChanged, StoreError, of_data
@@ -38,7 +38,7 @@ from gossamer.frontier.summary import counts
 from gossamer.store import keys
 from gossamer.store.store import Store
 from gossamer.store.store_check import fullest
-from gossamer.worker.link_intake import Taken
+from gossamer.worker.link_intake import TakenLinks
 
 HIGH = 20_000_000
 """Pending URLs of a crawl above which producers wait."""
@@ -70,7 +70,9 @@ def silent(_: str) -> None:
 class Feeder:
     """Adds what one producer gives."""
 
-    def __init__(self, bench: Bench, source: Source, say: Say, again: bool, warn: Say = silent) -> None:
+    def __init__(
+        self, bench: CrawlWorker, source: UrlProducer, say: Say, again: bool, warn: Say = silent
+    ) -> None:
         self.bench, self.source, self._say, self._again, self._warn = bench, source, say, again, warn
         """`again`: what comes may have been added before; then what is known is no duplicate found."""
         self._store, self._crawl = bench.store, bench.setup.crawl
@@ -106,7 +108,7 @@ class Feeder:
         """Put a batch into the frontier."""
         if batch.rejected:
             keep_aside(self.bench.folder, batch.rejected, "ab", again=self._again)
-        taken, priority = Taken(), self.bench.setup.job.priority
+        taken, priority = TakenLinks(), self.bench.setup.job.priority
         flags = "ors" if self._again else "os"
         beside = "*" if self.bench.scope.mode == "page" else self.source.beside
         editions = batch.editions or itertools.repeat("")
@@ -184,7 +186,7 @@ class Feeder:
 
 @contextlib.asynccontextmanager
 async def feeding(
-    setup: Setup, store: Store, sources: Sequence[Source], say: Say = silent, warn: Say = silent
+    setup: Setup, store: Store, sources: Sequence[UrlProducer], say: Say = silent, warn: Say = silent
 ) -> AsyncIterator[asyncio.Task[None] | None]:
     """Within it producers add their URLs, under a lease that keeps the crawl from ending; gives their task.
 
@@ -193,7 +195,7 @@ async def feeding(
     if not sources:
         yield None
         return
-    bench = Bench(setup, store, "producer", asyncio.Event())
+    bench = CrawlWorker(setup, store, "producer", asyncio.Event())
     name = f"{os.uname().nodename}:{os.getpid()}:{secrets.token_hex(4)}"
     try:
         for source in sources:
@@ -210,7 +212,7 @@ async def feeding(
 async def feed(
     setup: Setup,
     store: Store,
-    sources: Sequence[Source],
+    sources: Sequence[UrlProducer],
     say: Say = silent,
     begun: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
@@ -220,7 +222,7 @@ async def feed(
         if begun is not None:
             await begun()
         if work is not None:
-            bench = Bench(setup, store, "spiller", asyncio.Event())
+            bench = CrawlWorker(setup, store, "spiller", asyncio.Event())
             ended = asyncio.create_task(_ended(store, setup.crawl))
             try:
                 async with spilling(store, setup.crawl, bench.cold, bench.hot):
@@ -254,7 +256,7 @@ async def _ended(store: Store, crawl: str) -> GossamerError:
         return CrawlEnded(line, ENDS_WITH.get(state, 11))
 
 
-async def _leased(bench: Bench, sources: Sequence[Source], say: Say, warn: Say, name: str) -> None:
+async def _leased(bench: CrawlWorker, sources: Sequence[UrlProducer], say: Say, warn: Say, name: str) -> None:
     """All producers to their ends, under a lease that is let go of then."""
     store, crawl = bench.store, bench.setup.crawl
     tasks = [asyncio.create_task(_renewed(store, crawl, name))]

@@ -16,18 +16,18 @@ from gossamer.collectors.http.collector import HttpCollector
 from gossamer.collectors.probe import reach
 from gossamer.config.settings import Settings
 from gossamer.config.value_parsers import nearest
-from gossamer.egress.resolver import Resolver, Single
+from gossamer.egress.resolver import Resolver, SingleAddressResolver
 from gossamer.errors import ConfigError, NoProxyLeft
 from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Page
 from gossamer.model.proxy import Proxy, Wanted
 from gossamer.model.request import Request
-from gossamer.proxies.proxy_checks import Upkeep
-from gossamer.proxies.proxy_choice import Pool
+from gossamer.proxies.proxy_checks import ProxyUpkeep
+from gossamer.proxies.proxy_choice import ProxyPool
 from gossamer.proxies.proxy_lists import read
 from gossamer.proxies.proxy_rotation import Proxies
 from gossamer.sites import host_rules
-from gossamer.state.proxy_stats import Proving
+from gossamer.state.proxy_stats import ProxyStatistics
 from gossamer.store.store import Store
 
 PATIENCE = 10.0
@@ -63,7 +63,11 @@ def lists(settings: Settings) -> ProxyFiles:
 
 
 def proxies(
-    setup: Setup, sites: Sequence[Any], guard: Resolver | Single, store: Store, forget: Callable[[str], None]
+    setup: Setup,
+    sites: Sequence[Any],
+    guard: Resolver | SingleAddressResolver,
+    store: Store,
+    forget: Callable[[str], None],
 ) -> Proxies | None:
     """The proxies of a crawl, None where neither it nor a site of it wants any. Raises ConfigError,
     NoProxyLeft."""
@@ -84,8 +88,8 @@ def proxies(
         wish = host_rules.needs(sites, host).proxies or usual
         return wish if wish.rotation else msgspec.structs.replace(wish, rotation=settings.rotation)
 
-    pool = Pool(found, checked=settings.proxy_check is not None)
-    upkeep = Upkeep(pool, Proving(store, setup.crawl), ProxyCheck(settings, guard, pool))
+    pool = ProxyPool(found, checked=settings.proxy_check is not None)
+    upkeep = ProxyUpkeep(pool, ProxyStatistics(store, setup.crawl), ProxyCheck(settings, guard, pool))
     domain = lru_cache(10_000)(urls.registered_domain)
     return Proxies(
         pool, upkeep, wants=lru_cache(10_000)(wants), domain=domain, length=settings.session, forget=forget
@@ -109,7 +113,7 @@ class ProxyCheck:
     """The health check: the page of `proxy_check` with its text; without one whether the proxy takes a
     connection."""
 
-    def __init__(self, settings: Settings, guard: Resolver | Single, pool: Pool) -> None:
+    def __init__(self, settings: Settings, guard: Resolver | SingleAddressResolver, pool: ProxyPool) -> None:
         self._guard, self._pool = guard, pool
         url, _, text = (settings.proxy_check or "").partition(" ")
         self._url, self._text = url, text.strip().encode()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from gossamer.app.job import Setup
-from gossamer.app.wiring import Bench
+from gossamer.app.wiring import CrawlWorker
 from gossamer.config.data_files import make_folder
 from gossamer.errors import GossamerError, UsageError, of_data
 from gossamer.frontier.cold import bound
@@ -15,7 +15,7 @@ from gossamer.frontier.crawls import UNDER_WAY, Record
 from gossamer.frontier.summary import counts
 from gossamer.recrawl import known_pages
 from gossamer.store.store import Store
-from gossamer.worker.link_intake import Taken
+from gossamer.worker.link_intake import TakenLinks
 
 TELL = 10.0
 """Seconds between progress messages."""
@@ -61,14 +61,14 @@ async def visit_again(
     """Adds the known URLs. Adding them again after a kill changes nothing. `say` receives progress messages."""
     if not record.refreshing or record.seeded:
         return
-    bench = Bench(setup, store, "door", asyncio.Event())
+    bench = CrawlWorker(setup, store, "door", asyncio.Event())
     folder, added, told = setup.known_at, 0, time.monotonic()
     assert folder is not None, "only processes of a fleet have none"
     try:
         await bound(store, setup.crawl, bench.hot)
         await bench.anchored()
         for batch in known_pages.requests(folder):
-            taken = Taken()
+            taken = TakenLinks()
             for request in batch:
                 seed = request.depth == 0 and request.referrer is None
                 bench.taker.request(

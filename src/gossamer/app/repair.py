@@ -43,7 +43,7 @@ from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
 from gossamer.url import origin
 from gossamer.url.scope import Scope
-from gossamer.worker.link_intake import Taken, Taker
+from gossamer.worker.link_intake import LinkIntake, TakenLinks
 
 NAME = "crawl.json"
 BATCH = 500
@@ -237,7 +237,7 @@ async def _enter(
     bucket = partial(bucket_of, buckets=store.buckets)
     pages = list(done.values())
     hosts = {f"{origin(page.url)}/" for page in pages}  # they were asked for: their ports are open
-    taker = Taker(
+    taker = LinkIntake(
         Scope.of(hosts, "any"),
         seed=store.seed,
         remainder=frontier.remainder,
@@ -248,7 +248,7 @@ async def _enter(
         lane=lambda host: "http",
     )
     for first in range(0, len(pages), BATCH):
-        taken, counts = Taken(), dict[str, int]()
+        taken, counts = TakenLinks(), dict[str, int]()
         for page in pages[first : first + BATCH]:
             taker.request(Request(page.url, page.depth, **(page.needs or {})), taken, flags="i")
             for name, by in _counts(page).items():

@@ -24,14 +24,14 @@ from gossamer.app.recrawl_pass import passes, visit_again
 from gossamer.app.repair import write_crawl_file
 from gossamer.app.seeding import prepare, seed
 from gossamer.app.unlocker_setup import ready
-from gossamer.app.wiring import Bench, cold, open_store, open_url, policy, telling
+from gossamer.app.wiring import CrawlWorker, cold, open_store, open_url, policy, telling
 from gossamer.config.data_files import refuse_links_in
 from gossamer.errors import ConfigError, GossamerError, StoreChanged, StoreError, of_data
 from gossamer.frontier.crawl_lock import held, runs
 from gossamer.frontier.crawls import LIMITS, OUTCOMES, UNDER_WAY, Crawls, Record, drop_queue, forget, reopen
 from gossamer.frontier.host_limits import larger, regain
 from gossamer.frontier.producer_positions import unread
-from gossamer.frontier.stats import Census, HostLine
+from gossamer.frontier.stats import CrawlStatistics, HostLine
 from gossamer.frontier.summary import timed
 from gossamer.frontier.verbs import Frontier
 from gossamer.model.page import Page
@@ -40,7 +40,7 @@ from gossamer.model.visit import Claim
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store
 from gossamer.worker.crash_marker import last_read
-from gossamer.worker.stall_hint import Silence
+from gossamer.worker.stall_hint import StallHint
 
 
 class Live(msgspec.Struct):
@@ -61,7 +61,7 @@ LOOK, RATE = 0.5, 10
 """Seconds between two updates of a watcher, and the number of updates over which the rate is measured."""
 
 
-class Taps(msgspec.Struct):
+class ExtraReceivers(msgspec.Struct):
     """Additional receivers of a caller in the same process. With taps, the crawl runs in this process."""
 
     tables: list[Any] = []
@@ -75,11 +75,14 @@ class Taps(msgspec.Struct):
 
 
 async def crawl(
-    job: Job, watch: Watch | None = None, stop: asyncio.Event | None = None, taps: Taps | None = None
+    job: Job,
+    watch: Watch | None = None,
+    stop: asyncio.Event | None = None,
+    taps: ExtraReceivers | None = None,
 ) -> Summary:
     """Runs a crawl to its end, or until `stop` is set (then it ends within 10 s). Returns its summary. Raises
     GossamerError."""
-    taps, stop = taps or Taps(), stop or asyncio.Event()
+    taps, stop = taps or ExtraReceivers(), stop or asyncio.Event()
     ready(job.settings)
     setup, given = prepare(job, taps.only)
     folder = Path(job.settings.data) / setup.crawl
@@ -114,7 +117,7 @@ async def crawl(
                 raise
             with contextlib.suppress(StoreError):  # the error being raised is the outage itself
                 await Crawls(store).set(setup.crawl, "stopped", str(error))
-                error.summary = await Census(store).summary(setup.crawl)
+                error.summary = await CrawlStatistics(store).summary(setup.crawl)
             raise error from (None if error is raised else raised)
         finally:
             try:
@@ -193,7 +196,7 @@ async def begin(
         and known.spec == setup.spec
         and not more
     ):
-        summary = await Census(store).summary(setup.crawl)
+        summary = await CrawlStatistics(store).summary(setup.crawl)
         # requeued dead letters reopen it
         if not summary.pending and not await unread(store, setup.crawl):
             return known, summary
@@ -237,19 +240,19 @@ class CrawlRun:
         embedded: Embedded | None,
         watch: Watch | None,
         stop: asyncio.Event,
-        taps: Taps,
+        taps: ExtraReceivers,
         place: DataFolder,
     ) -> None:
         self.setup, self.store, self.embedded, self._silence, self._place = (
             setup,
             store,
             embedded,
-            Silence(),
+            StallHint(),
             place,
         )
         self.watch, self.stop, self.taps = watch, stop, taps
         self.processes = (os.cpu_count() or 1) if (n := setup.job.settings.processes) == "auto" else int(n)
-        self._census = Census(store)
+        self._census = CrawlStatistics(store)
         self._looks: deque[tuple[float, int]] = deque(maxlen=RATE)
 
     async def work(self) -> str:
@@ -285,15 +288,15 @@ class CrawlRun:
 
     async def _together(self) -> str:
         """Runs this process as one of the workers, with the others as child processes. Returns their outcome."""
-        bench = Bench(
+        bench = CrawlWorker(
             self.setup, self.store, f"{os.uname().nodename}:{os.getpid()}", self.stop, self.taps.tables
         )
         telling(bench).reader.tap, bench.silence = self.taps.page, self._silence
         work: list[Coroutine[Any, Any, str]] = [bench.run()]
         if self.processes > 1:
-            from gossamer.app.worker_processes import Children
+            from gossamer.app.worker_processes import WorkerProcesses
 
-            work.append(Children(self.setup, self.processes - 1, self.stop).work())
+            work.append(WorkerProcesses(self.setup, self.processes - 1, self.stop).work())
         tasks = [asyncio.create_task(one) for one in work]
         try:
             outcomes = await asyncio.gather(*tasks)
@@ -362,7 +365,7 @@ async def end(setup: Setup, store: Store, outcome: str) -> Summary:
     state = "limited" if outcome in OUTCOMES else outcome
     was, why = await crawls.state(setup.crawl)
     await crawls.set(setup.crawl, state, OUTCOMES.get(outcome) or (why if was == "stopping" else ""))
-    summary = await Census(store).summary(setup.crawl)
+    summary = await CrawlStatistics(store).summary(setup.crawl)
     await ended(setup, store, summary)
     await bound_kept(setup, store)
     return summary

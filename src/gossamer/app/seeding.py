@@ -13,20 +13,20 @@ from gossamer import url as urls
 from gossamer.app import targets
 from gossamer.app.job import Job, JobOutput, Setup
 from gossamer.app.producer_runner import keep_aside
-from gossamer.app.producers.lines import Input
+from gossamer.app.producers.lines import StdinUrls
 from gossamer.app.producers.registry import of, streams
-from gossamer.app.producers.source import Source
-from gossamer.app.wiring import Bench
+from gossamer.app.producers.source import UrlProducer
+from gossamer.app.wiring import CrawlWorker
 from gossamer.config.redaction import nameless
 from gossamer.errors import UsageError
 from gossamer.frontier.cold import bound
 from gossamer.frontier.crawls import Record, Spec, check_name
-from gossamer.frontier.operator import Steer
+from gossamer.frontier.operator import OperatorCommands
 from gossamer.model.request import Request
 from gossamer.sites import host_rules
 from gossamer.sites.manifest import note
 from gossamer.store.store import Store
-from gossamer.worker.link_intake import Taken
+from gossamer.worker.link_intake import TakenLinks
 
 BATCH = 5000
 """Number of seeds added in one call."""
@@ -37,7 +37,7 @@ class Targets(msgspec.Struct):
     (`producer_runner`)."""
 
     seeds: list[Request]
-    sources: list[Source] = []
+    sources: list[UrlProducer] = []
 
 
 def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
@@ -105,19 +105,21 @@ def bared(wanted: list[Request], priority: int) -> tuple[list[Request], dict[str
     return given, credentials
 
 
-def divided(read: list[targets.Target], watch: float | None) -> tuple[list[targets.Target], list[Source]]:
+def divided(
+    read: list[targets.Target], watch: float | None
+) -> tuple[list[targets.Target], list[UrlProducer]]:
     """Returns the targets that are read now, and the producers for the others."""
-    short, sources = [], list[Source]()
+    short, sources = [], list[UrlProducer]()
     for target in read:
         if target.kind == "stdin":
-            given = Input()
+            given = StdinUrls()
             lines = given.short()
             sources += [given] if lines is None else []
             short += [] if lines is None else [target._replace(lines=lines)]
         elif target.kind in ("sitemap", "feed") and watch is not None:
-            from gossamer.app.producers.watched_feeds import Watched
+            from gossamer.app.producers.watched_feeds import WatchedFeed
 
-            sources.append(Watched(target.text, watch))
+            sources.append(WatchedFeed(target.text, watch))
         elif streams(target):
             sources.append(of(target))
         elif target.kind != "site":
@@ -155,14 +157,14 @@ async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> No
     """Adds the seeds that were read, in batches. Adding them again changes nothing. `producer_runner` adds
     those of producers."""
     bench_stop = asyncio.Event()
-    bench = Bench(setup, store, "door", bench_stop)
+    bench = CrawlWorker(setup, store, "door", bench_stop)
     outputs = [*(one.spec for one in setup.job.outputs), *filter(None, [setup.job.pages])]
     anew = not record.seeded and not record.refreshing
     note(bench.folder, outputs, [site.path for site in bench.sites], anew=anew)
     try:
         await bound(store, setup.crawl, bench.hot)
         flags = "r" if record.seeded else ""  # a known seed is not found a second time
-        taken = Taken()
+        taken = TakenLinks()
         for number, request in enumerate(given.seeds, 1):
             infra = "i" if (request.use or "").startswith("@") else "s"
             bench.taker.request(request, taken, flags=flags + infra)
@@ -172,12 +174,12 @@ async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> No
                     await bench.frontier.count(
                         {**{f"skip:{k}": n for k, n in taken.skips.items()}, "found": taken.found}
                     )
-                taken = Taken()
+                taken = TakenLinks()
         await bench.crawls.seeded(setup.crawl)
         for site in bench.sites:
             if site.site.pace is not None and site.site.pace.per_host is not None:
                 for host in host_rules.hosts(site):
-                    await Steer(store).at_once(host, site.site.pace.per_host)
+                    await OperatorCommands(store).at_once(host, site.site.pace.per_host)
     finally:
         await bench.close()
 

@@ -17,17 +17,17 @@ from gossamer.model.visit import LINK
 from gossamer.parsing import pdf
 from gossamer.sinks import columns, graph
 from gossamer.sinks.append_log import AppendLog, log_path
-from gossamer.sinks.files import OFF, FilePlace, place
+from gossamer.sinks.files import OFF, AssetFolder, place
 from gossamer.sinks.formats import parse
 from gossamer.sinks.kept_rows import KeptRows
-from gossamer.sinks.registry import Own, open_all
+from gossamer.sinks.registry import SiteOutput, open_all
 from gossamer.sites.item_builder import compares
 from gossamer.sites.loading import LoadedSite
 from gossamer.state.near_duplicate_index import MOST, NearDuplicateIndex
 from gossamer.store.store import Store
-from gossamer.worker.asset_download import Keeping
-from gossamer.worker.near_duplicates import Likening
-from gossamer.worker.outputs import Say, Waiting
+from gossamer.worker.asset_download import AssetDownloads
+from gossamer.worker.near_duplicates import DuplicateMarker
+from gossamer.worker.outputs import Say, SinkRetry
 from gossamer.worker.reader import Reader
 from gossamer.worker.records import edges
 
@@ -62,7 +62,7 @@ def outputs(
     here = {site.name for site in sites}
     specs = [(output.spec, output.overwrite) for output in job.outputs if not output.sites]
     own = [
-        Own(
+        SiteOutput(
             one.spec,
             frozenset(one.sites),
             item_columns([item for name, item in declared if name in one.sites], compared),
@@ -118,17 +118,19 @@ def item_columns(items: Iterable[type], compared: bool = False) -> columns.Colum
     return kinds
 
 
-def likening(settings: Settings, sites: Sequence[LoadedSite], store: Store, crawl: str) -> Likening | None:
+def likening(
+    settings: Settings, sites: Sequence[LoadedSite], store: Store, crawl: str
+) -> DuplicateMarker | None:
     """Returns the marker of near-duplicate pages and items, if they are compared."""
     _, _, most = settings.duplicates.partition("?most=")
     return (
-        Likening(NearDuplicateIndex(store, crawl, int(most or MOST)))
+        DuplicateMarker(NearDuplicateIndex(store, crawl, int(most or MOST)))
         if settings.duplicates != "off" or compares(sites)
         else None
     )
 
 
-def keep(setup: Setup, reader: Reader, folder: Path, say: Say, stop: asyncio.Event) -> Keeping | None:
+def keep(setup: Setup, reader: Reader, folder: Path, say: Say, stop: asyncio.Event) -> AssetDownloads | None:
     """Returns the store of a crawl's files (None if they are not wanted), and configures its reader. Raises
     UsageError, ConfigError."""
     job = setup.job
@@ -150,5 +152,5 @@ def keep(setup: Setup, reader: Reader, folder: Path, say: Say, stop: asyncio.Eve
         )
     if any(isinstance(mark, File) and mark.rule.text for mark in named) and not pdf.available():
         raise ConfigError(f"File(text=True) needs pypdfium2: {install('pdf')}")
-    where = FilePlace(place(job.files or str(folder / "files")))
-    return Keeping(where, reader.rows, Waiting(say, stop), job.settings.max_size, pdf.text)
+    where = AssetFolder(place(job.files or str(folder / "files")))
+    return AssetDownloads(where, reader.rows, SinkRetry(say, stop), job.settings.max_size, pdf.text)

@@ -19,11 +19,11 @@ from gossamer.app.wiring import open_store
 from gossamer.config.settings import Settings
 from gossamer.errors import Away, ConfigError, GossamerError, StoreError, StoreFull, UsageError
 from gossamer.frontier.crawls import ENDED
-from gossamer.frontier.stats import Census
+from gossamer.frontier.stats import CrawlStatistics
 from gossamer.model.summary import Summary
 from gossamer.sites.loading import load_all
 from gossamer.sites.remote_sites import reach_of
-from gossamer.state.fleet_crawls import Tasks
+from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.state.workers import Refusals
 from gossamer.store.store import Store
 
@@ -55,7 +55,7 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
         if over is not None:
             begun(setup.crawl)
         else:
-            tasks = Tasks(store)
+            tasks = FleetCrawls(store)
             bare = msgspec.structs.replace(
                 setup, job=msgspec.structs.replace(job, outputs=[], pages=None, attempts=None, graph=None)
             )
@@ -84,7 +84,7 @@ async def seen(settings: Settings, crawl: str) -> Summary:
     """Returns the current summary of a submitted crawl."""
     store, _ = await open_store(settings)
     try:
-        return await Census(store).summary(crawl)
+        return await CrawlStatistics(store).summary(crawl)
     finally:
         await store.close()
 
@@ -106,7 +106,7 @@ async def wait(
                     for worker in [worker for worker in refused if told.get(worker) != refused[worker]]:
                         say(f"{crawl}: no work is done by {worker}: {refused[worker]}")
                     told = refused
-                summary = await Census(store).summary(crawl)
+                summary = await CrawlStatistics(store).summary(crawl)
             except (Away, StoreFull) as error:
                 await looking.away(error)
                 continue

@@ -9,11 +9,11 @@ from typing import Any
 
 from gossamer.collectors.http.collector import HttpCollector
 from gossamer.collectors.unlocker.collector import UnlockerCollector
-from gossamer.collectors.unlocker.providers import Chosen, chosen
+from gossamer.collectors.unlocker.providers import ChosenUnlocker, chosen
 from gossamer.config.redaction import Secret
 from gossamer.config.secret_refs import secret
 from gossamer.config.settings import Settings
-from gossamer.egress.resolver import Resolver, Single
+from gossamer.egress.resolver import Resolver, SingleAddressResolver
 from gossamer.errors import ConfigError
 from gossamer.state.credits import CreditLimits, Credits
 from gossamer.store.store import Store
@@ -22,7 +22,7 @@ MARGIN = 5.0
 """Seconds after a call's own timeout at which its credits are no longer settled."""
 
 
-def chosen_of(settings: Settings) -> Chosen:
+def chosen_of(settings: Settings) -> ChosenUnlocker:
     """Returns the unlocker of the settings. Raises ConfigError."""
     if settings.unlocker is None:
         raise ConfigError(
@@ -31,7 +31,7 @@ def chosen_of(settings: Settings) -> Chosen:
     return chosen(settings.unlocker, settings.unlocker_shape)
 
 
-def key_of(settings: Settings, one: Chosen) -> Secret:
+def key_of(settings: Settings, one: ChosenUnlocker) -> Secret:
     """Returns the unlocker's key. Raises ConfigError."""
     if settings.unlocker_key is not None:
         return secret("unlocker_key", settings.unlocker_key)
@@ -49,7 +49,7 @@ def ready(settings: Settings) -> None:
         key_of(settings, chosen_of(settings))
 
 
-def credits_of(settings: Settings, crawl: str, store: Store, one: Chosen) -> Credits:
+def credits_of(settings: Settings, crawl: str, store: Store, one: ChosenUnlocker) -> Credits:
     """Returns the credits of a crawl at its unlocker."""
     bounds = CreditLimits(one.at_once, settings.credits_daily, settings.credits)
     return Credits(store, crawl, one.provider.name, bounds, one.timeout + MARGIN)
@@ -59,7 +59,7 @@ def unlocker(
     settings: Settings,
     crawl: str,
     store: Store,
-    guard: Resolver | Single,
+    guard: Resolver | SingleAddressResolver,
     wanted: Callable[[str], str] = lambda _: "",
 ) -> UnlockerCollector:
     """Returns the collector of the rung. `wanted`: returns the unlocker options of a host's site. Raises

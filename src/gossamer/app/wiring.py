@@ -16,10 +16,10 @@ import msgspec
 
 from gossamer import sites as site_files
 from gossamer import url as urls
-from gossamer.app.collector_setup import Dialling
-from gossamer.app.gate_setup import Judge, expected, hold
+from gossamer.app.collector_setup import CollectorSetup
+from gossamer.app.gate_setup import RunJudge, expected, hold
 from gossamer.app.job import Setup
-from gossamer.app.login_setup import Clubs
+from gossamer.app.login_setup import LoginSetup
 from gossamer.app.proxy_setup import proxies
 from gossamer.app.sink_setup import keep, kept_rows, likening, outputs
 from gossamer.app.unlocker_setup import unlocker
@@ -27,15 +27,15 @@ from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.redaction import mask
 from gossamer.config.resources import descriptors, room_for_visits
 from gossamer.config.settings import Settings
-from gossamer.egress.resolver import Resolver, Single
+from gossamer.egress.resolver import Resolver, SingleAddressResolver
 from gossamer.errors import GossamerError, StoreError
 from gossamer.frontier.background_task import beside
 from gossamer.frontier.cold import Cold, open_cold, spilling
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.frontier.held_claims import Ledger
+from gossamer.frontier.held_claims import HeldClaims
 from gossamer.frontier.policy import Policy, heaps
 from gossamer.frontier.quality import HeldRows
-from gossamer.frontier.stats import Census
+from gossamer.frontier.stats import CrawlStatistics
 from gossamer.frontier.verbs import Frontier
 from gossamer.model.interfaces import TableSink
 from gossamer.model.request import Request
@@ -50,11 +50,11 @@ from gossamer.sinks.kept_rows import INCOMPLETE, unfilled
 from gossamer.sinks.registry import usual_rows
 from gossamer.sites import host_rules
 from gossamer.sites.captcha_hook import solver
-from gossamer.sites.failed_pages import Failed
+from gossamer.sites.failed_pages import FailedPages
 from gossamer.sites.remote_sites import stand_ins
-from gossamer.state.fleet_crawls import Tasks
-from gossamer.state.host_groups import Groups
-from gossamer.state.learned_rungs import Learning
+from gossamer.state.fleet_crawls import FleetCrawls
+from gossamer.state.host_groups import HostGroups
+from gossamer.state.learned_rungs import LearnedRungs
 from gossamer.state.rates import Caps
 from gossamer.state.scores import Scores
 from gossamer.store.embedded import Embedded
@@ -63,24 +63,24 @@ from gossamer.store.store import BUCKETS_EMBEDDED, Store, connect
 from gossamer.store.store_check import reach
 from gossamer.url import patterns
 from gossamer.url.scope import Scope
-from gossamer.worker.capacity import Limiter, Room
+from gossamer.worker.capacity import ClaimAllowance, Limiter
 from gossamer.worker.committer import Committer, company
 from gossamer.worker.conditional_get import versions
-from gossamer.worker.crash_marker import Reading
+from gossamer.worker.crash_marker import CrashMarker
 from gossamer.worker.ladder import Climbing
-from gossamer.worker.link_intake import Taker
+from gossamer.worker.link_intake import LinkIntake
 from gossamer.worker.loop import Worker
-from gossamer.worker.min_depth import DEEP, Nearer
+from gossamer.worker.min_depth import DEEP, MinDepthVisits
 from gossamer.worker.outputs import Outputs
-from gossamer.worker.page_frames import Order
+from gossamer.worker.page_frames import ProcessSettings
 from gossamer.worker.page_reader import PageReader
 from gossamer.worker.reader import Reader
-from gossamer.worker.robots_gate import RobotsGate, Treatment
-from gossamer.worker.routing import BROWSER, Apart, moving
-from gossamer.worker.shared_throttle import Sharing
-from gossamer.worker.stall_hint import Silence
+from gossamer.worker.robots_gate import HostTreatment, RobotsGate
+from gossamer.worker.routing import BROWSER, SiteRouter, moving
+from gossamer.worker.shared_throttle import SharedThrottle
+from gossamer.worker.stall_hint import StallHint
 from gossamer.worker.visitor import Visitor
-from gossamer.worker.worker_score import Merit
+from gossamer.worker.worker_score import ScoreKeeper
 
 
 async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
@@ -163,7 +163,7 @@ def policy(settings: Settings, lanes: tuple[str, ...] | None = None) -> Policy:
     )
 
 
-class Bench:
+class CrawlWorker:
     """The parts of one worker process, connected. `worker.run()` does the work; `close` releases everything."""
 
     def __init__(
@@ -173,7 +173,7 @@ class Bench:
         name: str,
         stop: asyncio.Event,
         tables: Sequence[TableSink] = (),
-        room: Room | None = None,
+        room: ClaimAllowance | None = None,
         lanes: Sequence[str] | None = None,
         region: str = "",
         ours: Callable[[], Awaitable[None]] | None = None,
@@ -202,7 +202,7 @@ class Bench:
         watched = [one for site in self.sites for one in site.site.all_patterns]
         patterns.watch((*self.scope.include, *self.scope.exclude, *watched), partial(_report, self.name))
         self._all = [*self.sites, *stand_ins(setup.lacks or {})]
-        self.taker = Taker(
+        self.taker = LinkIntake(
             self.scope,
             seed=store.seed,
             remainder=self.frontier.remainder,
@@ -228,18 +228,18 @@ class Bench:
         self._write(setup, tables, ours, stop)
         self.reader.apart = PageReader(self._page_order)
         self._visits = self._visitor(settings)
-        self.silence = Silence()
+        self.silence = StallHint()
         self._fleet(lanes)
         self._stop, self._room, self._opened = stop, room, False
-        self._ledger, self._anchors = Ledger(self.folder, setup.segment), set[tuple[str, str]]()
+        self._ledger, self._anchors = HeldClaims(self.folder, setup.segment), set[tuple[str, str]]()
 
-    def _page_order(self) -> Order:
+    def _page_order(self) -> ProcessSettings:
         """Returns what a process that reads costly pages must know."""
         reader, job = self.reader, self.setup.job
         graph = (
             None if reader.graph is None else (self.setup.crawl, graph_kind(parse(job.graph or "").format))
         )
-        return Order(
+        return ProcessSettings(
             site_files.sources(self.sites),
             [site.name for site in self.sites],
             dict(job.args or {}),
@@ -265,9 +265,9 @@ class Bench:
         stop: asyncio.Event,
     ) -> None:
         """Builds the outputs, and the gates that judge the items."""
-        self.reader.keep, self.reader.run = Failed(self.folder / "failed").keep, setup.owner
+        self.reader.keep, self.reader.run = FailedPages(self.folder / "failed").keep, setup.owner
         self.reader.beside = "*" if setup.spec.scope == "page" else ""
-        self.judge = Judge(setup, self.sites, self.store)
+        self.judge = RunJudge(setup, self.sites, self.store)
         self.reader.watched = self.judge.watched
         aside = (
             self.folder / f"rejected-items{setup.segment and '-'}{setup.segment}.jsonl" if self.sites else ""
@@ -296,7 +296,11 @@ class Bench:
     async def _tell_unfilled(self) -> None:
         """Reports outputs that a later run added and that could not be filled with what was found before."""
         found = self.outputs.filler.unfilled
-        if found and not self.setup.segment and (await Census(self.store).summary(self.setup.crawl)).pages:
+        if (
+            found
+            and not self.setup.segment
+            and (await CrawlStatistics(self.store).summary(self.setup.crawl)).pages
+        ):
             print(f"gossamer: {unfilled(self.setup.crawl, found, self.folder)}", file=sys.stderr)
         if changes := self.outputs.filler.changes:
             print(
@@ -325,9 +329,11 @@ class Bench:
             ladder=self.dialling.free,
         )
         gate.files = self.keeping is not None
-        tell = partial(Tasks(self.store).apart, self.setup.crawl)
+        tell = partial(FleetCrawls(self.store).apart, self.setup.crawl)
         lacks = self.setup.lacks
-        self.apart = None if lacks is None else Apart(self.frontier, self._all, lacks, tell, gate.give_back)
+        self.apart = (
+            None if lacks is None else SiteRouter(self.frontier, self._all, lacks, tell, gate.give_back)
+        )
         return Visitor(
             self.setup.crawl,
             self.name,
@@ -343,9 +349,9 @@ class Bench:
             sitemaps=self.setup.job.sitemaps,
             treat=treat,
             solve=solver(self.sites, self.reader.keep, settings.timeout),
-            nearer=Nearer(self.frontier, self.taker) if self.frontier.policy.depths else None,
+            nearer=MinDepthVisits(self.frontier, self.taker) if self.frontier.policy.depths else None,
             sharing=self._sharing(settings),
-            climbing=Climbing(Learning(self.store), self.dialling.ladder, settings.timeout, self.lanes)
+            climbing=Climbing(LearnedRungs(self.store), self.dialling.ladder, settings.timeout, self.lanes)
             if self.dialling.climbs
             else None,
             by=None if self.setup.known_at is None else versions(self.setup.sites),
@@ -361,7 +367,7 @@ class Bench:
         """Builds the egress guard and the rungs behind it. The browser may be available on other workers
         only."""
         self.resolver = Resolver(settings.allow_private, names=setup.allowed)
-        self.single = Single(self.resolver) if settings.polite_by == "ip" else None
+        self.single = SingleAddressResolver(self.resolver) if settings.polite_by == "ip" else None
         guard = self.single or self.resolver
         unlocked = partial(unlocker, settings, setup.crawl, self.store, guard)
         self.proxies = proxies(
@@ -371,12 +377,14 @@ class Bench:
             None if lanes is None else moving(self.frontier, self._all, settings.lane, settings.ladder)
         )
         others = self.lanes is not None and BROWSER not in (lanes or ())
-        self.dialling = Dialling(setup, self.sites, guard, self.store.seed, unlocked, self.proxies, others)
-        self.clubs = Clubs(setup, self.sites, self.store, self.dialling, self.proxies)
+        self.dialling = CollectorSetup(
+            setup, self.sites, guard, self.store.seed, unlocked, self.proxies, others
+        )
+        self.clubs = LoginSetup(setup, self.sites, self.store, self.dialling, self.proxies)
 
     def _fleet(self, lanes: Sequence[str] | None) -> None:
         """Builds what this worker shares with the fleet: its score, and the caps on all workers."""
-        self.merit = Merit(
+        self.merit = ScoreKeeper(
             f"{self.name}.{os.getpid()}",
             Scores(self.store, self.setup.crawl),
             partial(setattr, self.frontier, "waits"),
@@ -385,7 +393,7 @@ class Bench:
         )
         self._caps = Caps(self.store, lanes if lanes is not None else (self.setup.job.settings.lane,))
 
-    def _sharing(self, settings: Settings) -> Sharing | None:
+    def _sharing(self, settings: Settings) -> SharedThrottle | None:
         """Builds the shared throttle, if hosts do not each have a budget of their own."""
         if settings.polite_by == "host":
             return None
@@ -398,8 +406,10 @@ class Bench:
             return address and f"ip:{address}"
 
         hold = (8 if self.clubs else 2) * self.dialling.longest + 10
-        return Sharing(
-            Groups(self.store, settings.per_host, hold), group, self.single.failed if self.single else None
+        return SharedThrottle(
+            HostGroups(self.store, settings.per_host, hold),
+            group,
+            self.single.failed if self.single else None,
         )
 
     async def _state(self) -> str:
@@ -457,7 +467,7 @@ class Bench:
             await self.clubs.open()
             await self.outputs.open()
             await self._tell_unfilled()
-            self.reader.reading = Reading(self.folder if self.setup.job.settings.store is None else None)
+            self.reader.reading = CrashMarker(self.folder if self.setup.job.settings.store is None else None)
             self._ledger.open()
             self.limiter.begin()
             await self.judge.open()
@@ -526,7 +536,7 @@ class Bench:
                     await self.merit.close()
 
 
-def telling(bench: Bench) -> Bench:
+def telling(bench: CrawlWorker) -> CrawlWorker:
     """Reports damage in the archive that the crawl replays, then returns the bench."""
     for line in getattr(bench.dialling.pages(Request("http://archive/")).collector, "broken", ()):
         print(f"gossamer: --archive: {line}; what is whole is read", file=sys.stderr)
@@ -544,7 +554,7 @@ async def _told(store: Store, crawl: str, line: str, away: bool) -> None:
     """Reports an output's outage to the watcher and to those who read the crawl's state."""
     print(f"gossamer: {line}", file=sys.stderr)
     with contextlib.suppress(StoreError):
-        await Tasks(store).turn(crawl, "running", "running", line if away else "")
+        await FleetCrawls(store).turn(crawl, "running", "running", line if away else "")
 
 
 def attempts_as_rows(spec: str | None) -> Callable[[Visit], None]:
@@ -560,12 +570,12 @@ def attempts_as_rows(spec: str | None) -> Callable[[Visit], None]:
     return also
 
 
-def treatment(needs: host_rules.HostNeeds, settings: Settings) -> Treatment:
+def treatment(needs: host_rules.HostNeeds, settings: Settings) -> HostTreatment:
     """Returns how a host is treated, first by its sites' settings. `--retries none` and `--ignore-robots`
     apply to all of them."""
     delay = needs.pace.delay
     usual = None if settings.delay is None else Delay(*settings.delay)
-    return Treatment(
+    return HostTreatment(
         needs.retries if needs.retries is not None and settings.retries else settings.retries,
         usual if delay is None else Delay(delay, delay),
         needs.robots and not settings.ignore_robots,

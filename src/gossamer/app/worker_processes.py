@@ -20,7 +20,7 @@ import msgspec
 
 from gossamer.app.interpreter import end_after_parent, settle_in
 from gossamer.app.job import Setup, registered
-from gossamer.app.wiring import Bench, open_url
+from gossamer.app.wiring import CrawlWorker, open_url
 from gossamer.config.data_files import open_file
 from gossamer.config.redaction import MaskedStderr
 from gossamer.errors import (
@@ -47,7 +47,7 @@ REPLACED = 20
 """How often children that die (from a kill or a crash) are replaced in one run."""
 
 
-class Children:
+class WorkerProcesses:
     """The child processes of one run."""
 
     def __init__(self, setup: Setup, count: int, stop: asyncio.Event) -> None:
@@ -126,7 +126,7 @@ async def child(setup: Setup) -> str:
 
     threading.Thread(target=leash, daemon=True).start()
     store = await open_url(setup.store, embedded=setup.job.settings.store is None)
-    bench = Bench(setup, store, f"{os.uname().nodename}:{os.getpid()}", stop)
+    bench = CrawlWorker(setup, store, f"{os.uname().nodename}:{os.getpid()}", stop)
     try:
         return await bench.run()
     finally:

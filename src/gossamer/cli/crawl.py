@@ -151,13 +151,13 @@ def flag(setting: str) -> str:
 
 def crawl(**words: Any) -> int:
     """Crawl TARGETs: URLs, site files, folders of them, lists, sitemap:URL, feed:URL, - for stdin."""
-    from gossamer.cli.run import Runner
+    from gossamer.cli.run import ForegroundCrawl
 
     job = job_of(words)
     warn(job.settings, words["quiet"])
     job = of_sites(job, words)
     more = shown_command("crawl", again(sys.argv[2:]))
-    runner = Runner(job, quiet=words["quiet"], again=more, as_json=words["json"])
+    runner = ForegroundCrawl(job, quiet=words["quiet"], again=more, as_json=words["json"])
     return finish(*runner.run(), job, words)
 
 
@@ -228,9 +228,11 @@ def time_of(option: str, text: str | None) -> float | None:
 def settings_of(words: dict[str, Any]) -> Settings:
     """Returns the settings. They come from gossamer.toml (in the folder of the site files, otherwise in the
     current folder), the environment, `-s` and the options."""
-    from gossamer.config.settings import Given
+    from gossamer.config.settings import GivenSetting
 
-    more = [Given(flag(name), name, words[name]) for name in HELP if words[name] not in (None, False, [])]
+    more = [
+        GivenSetting(flag(name), name, words[name]) for name in HELP if words[name] not in (None, False, [])
+    ]
     return read_settings(pairs=words["setting"], more=more, folder=folder_of(words["targets"]))
 
 

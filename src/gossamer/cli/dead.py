@@ -100,7 +100,7 @@ def drop(
 
 
 def filters(host: str | None, reason: str | None, since: str | None) -> dict[str, Any]:
-    """Checks the filter options and returns them as arguments of `Census.dead`. `since` becomes a time in
+    """Checks the filter options and returns them as arguments of `CrawlStatistics.dead`. `since` becomes a time in
     seconds since the epoch. Raises UsageError."""
     from gossamer.config.value_parsers import nearest, seconds
 
@@ -120,12 +120,12 @@ async def _list(
     settings: Settings, crawl: str | None, wanted: dict[str, Any], limit: int, as_json: bool
 ) -> int:
     from gossamer.cli.printing import put_json, put_table, remark
-    from gossamer.frontier.stats import Census
+    from gossamer.frontier.stats import CrawlStatistics
 
     rows: list[Letter] = []
     shown = 0
     async with opened(settings) as store:
-        async for letter in Census(store).dead(await only(store, crawl), **wanted):
+        async for letter in CrawlStatistics(store).dead(await only(store, crawl), **wanted):
             if limit and shown >= limit:
                 remark(f"the first {limit} are shown; --limit 0 shows all")
                 break
@@ -150,11 +150,15 @@ async def _show(settings: Settings, crawl: str | None, url: str, as_json: bool) 
     import msgspec
 
     from gossamer.cli.printing import put_json, put_table
-    from gossamer.frontier.stats import Census
+    from gossamer.frontier.stats import CrawlStatistics
 
     async with opened(settings) as store:
         name = await only(store, crawl)
-        found = [letter async for letter in Census(store).dead(name) if url in (letter.url, str(letter.id))]
+        found = [
+            letter
+            async for letter in CrawlStatistics(store).dead(name)
+            if url in (letter.url, str(letter.id))
+        ]
     if not found:
         raise UsageError(f"{name} has no dead letter {url}; see gossamer dead list {name}")
     for letter in found:
@@ -171,11 +175,11 @@ async def _act(
 ) -> int:
     from gossamer.cli.printing import put_json
     from gossamer.frontier.crawls import ENDED, Crawls
-    from gossamer.frontier.operator import Steer
+    from gossamer.frontier.operator import OperatorCommands
 
     async with opened(settings) as store:
         name = await only(store, crawl)
-        done = await Steer(store).letters(name, verb, **wanted, dry_run=dry_run)
+        done = await OperatorCommands(store).letters(name, verb, **wanted, dry_run=dry_run)
         record = await Crawls(store).need(name)
         ended = record.state in ENDED
         if verb == "requeue" and done and not dry_run and record.state == "finished":

@@ -59,7 +59,7 @@ async def proxies(settings: Settings) -> list[Finding]:
     """Checks the proxy lists, and runs the health check on the first 200 proxies."""
     from gossamer.app.proxy_setup import ProxyCheck, lists
     from gossamer.egress.resolver import Resolver
-    from gossamer.proxies.proxy_choice import Pool, told
+    from gossamer.proxies.proxy_choice import ProxyPool, told
 
     if not settings.proxies:
         return []
@@ -76,7 +76,7 @@ async def proxies(settings: Settings) -> list[Finding]:
             )
         )
     guard, gate = Resolver(settings.allow_private), asyncio.Semaphore(AT_ONCE)
-    check = ProxyCheck(settings, guard, Pool(found.proxies))
+    check = ProxyCheck(settings, guard, ProxyPool(found.proxies))
 
     async def one(place: int) -> float | None:
         async with gate:
@@ -100,12 +100,14 @@ async def cooling(store: Store, host: str) -> tuple[int, int]:
     """Returns how many proxies are cooling down now for the registered domain of a host, and how many were
     blocked there recently."""
     from gossamer import url as urls
-    from gossamer.proxies.proxy_health import Standing
-    from gossamer.state.proxy_stats import Proving
+    from gossamer.proxies.proxy_health import ProxyHealth
+    from gossamer.state.proxy_stats import ProxyStatistics
 
-    now, kept = await Proving(store, "").exchange({})
+    now, kept = await ProxyStatistics(store, "").exchange({})
     there = [
-        Standing.of(text) for key, text in kept.items() if key.endswith(f"\t{urls.registered_domain(host)}")
+        ProxyHealth.of(text)
+        for key, text in kept.items()
+        if key.endswith(f"\t{urls.registered_domain(host)}")
     ]
     return sum(one.until > now for one in there), len(there)
 
@@ -441,12 +443,12 @@ async def malformed(store: Store) -> list[Finding]:
     """Reports malformed messages that the fleet's workers took off the broker. Messages of the last 24 hours
     are a warning."""
     from gossamer.state.malformed_messages import MalformedMessages, told
-    from gossamer.state.workers import Crew
+    from gossamer.state.workers import WorkerRecords
 
     messages = MalformedMessages(store)
     if not (count := await messages.count()):
         return []
-    newest, now = await messages.newest(), await Crew(store).now()
+    newest, now = await messages.newest(), await WorkerRecords(store).now()
     late = any(isinstance(one.get("at"), float | int) and now - one["at"] < 86400 for one in newest)
     body = f"; its body begins with {ascii(newest[0].get('body'))[:120]}" if newest else ""
     advice = "find out who writes to the broker besides gossamer, or give the fleet a broker of its own"

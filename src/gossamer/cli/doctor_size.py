@@ -208,10 +208,10 @@ async def measured(settings: Settings, crawl: str) -> dict[str, Any]:
     """Returns the figures measured in a crawl so far: hosts, URLs, pending URLs, mean delay and mean response
     time."""
     from gossamer.cli.options import opened
-    from gossamer.frontier.stats import Census
+    from gossamer.frontier.stats import CrawlStatistics
 
     async with opened(settings) as store:
-        census = Census(store)
+        census = CrawlStatistics(store)
         summary = await census.summary(crawl)
         hosts = await census.hosts(crawl, 1000)
     known = {"hosts": max(1, summary.hosts), "urls": max(1, summary.pages + summary.pending)}

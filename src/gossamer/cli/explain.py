@@ -218,7 +218,7 @@ async def tell(
     async with opened(settings) as store:
         name = await _meant(store, crawl, found)
         if found.startswith(urls.WEB):
-            return await Teller(store, settings, name).tell(found.partition("#")[0], depth, page)
+            return await Explainer(store, settings, name).tell(found.partition("#")[0], depth, page)
         state, _reason = await Crawls(store).state(name)
     gate = GateVerdict("form", "scope", f"{found.partition(':')[0]}: is neither http nor https")
     return {
@@ -237,9 +237,9 @@ async def _meant(store: Store, crawl: str | None, url: str) -> str:
     """Returns the name of the crawl to report on. It is the given crawl, otherwise the one that started last
     among the crawls that met the URL's host."""
     from gossamer import url as urls
-    from gossamer.frontier.stats import Census
+    from gossamer.frontier.stats import CrawlStatistics
 
-    census = Census(store)
+    census = CrawlStatistics(store)
     names = await census.crawls.names()
     if crawl is not None or len(names) < 2 or not url.startswith(urls.WEB):
         return await only(store, crawl)
@@ -248,14 +248,14 @@ async def _meant(store: Store, crawl: str | None, url: str) -> str:
     return max(records, key=lambda record: record.started_at).name
 
 
-class Teller:
+class Explainer:
     """Collects the verdicts of one crawl's gates on a URL."""
 
     def __init__(self, store: Store, settings: Settings, name: str) -> None:
-        from gossamer.frontier.stats import Census
+        from gossamer.frontier.stats import CrawlStatistics
 
         self.store, self.settings, self.name = store, settings, name
-        self.census = Census(store)
+        self.census = CrawlStatistics(store)
         self._typed: list[str] = []
         self._sites: list[LoadedSite] = []
 

@@ -31,11 +31,11 @@ def weight(
 async def _weight(settings: Settings, name: str, n: int, as_json: bool, quiet: bool) -> int:
     from gossamer.cli.printing import tell
     from gossamer.frontier.crawls import Crawls
-    from gossamer.state.fleet_crawls import Tasks
+    from gossamer.state.fleet_crawls import FleetCrawls
 
     async with opened(settings) as store:
         record = await Crawls(store).need(name)
-        await Tasks(store).weigh(record.name, n)
+        await FleetCrawls(store).weigh(record.name, n)
     tell(f"{name} has the weight {n}", as_json, quiet, crawl=name, weight=n)
     return 0
 
@@ -53,10 +53,10 @@ async def _listed(settings: Settings, as_json: bool) -> int:
     from gossamer.state.malformed_messages import MalformedMessages
     from gossamer.state.malformed_messages import told as of_malformed
     from gossamer.state.scores import Scores
-    from gossamer.state.workers import Crew, Refusals
+    from gossamer.state.workers import Refusals, WorkerRecords
 
     async with opened(settings) as store:
-        crew = Crew(store)
+        crew = WorkerRecords(store)
         found, refused, now = await crew.all(), await Refusals(store).refused(), await crew.now()
         records = read(await Scores.of_all(store))
         malformed = MalformedMessages(store)
@@ -151,9 +151,9 @@ def stop(
 
 async def _order(settings: Settings, name: str, what: str, as_json: bool, quiet: bool) -> int:
     from gossamer.cli.printing import tell
-    from gossamer.state.workers import Crew
+    from gossamer.state.workers import WorkerRecords
 
     async with opened(settings) as store:
-        told = await Crew(store).order(name, what)
+        told = await WorkerRecords(store).order(name, what)
     tell(f"ordered to {what}: {', '.join(told)}", as_json, quiet, order=what, workers=told)
     return 0

@@ -113,10 +113,10 @@ async def _show(settings: Settings, host: str, as_json: bool) -> int:
     from gossamer.cli.rungs import learned, line
     from gossamer.cli.sessions import line as session
     from gossamer.cli.sessions import told
-    from gossamer.frontier.stats import Census
+    from gossamer.frontier.stats import CrawlStatistics
 
     async with opened(settings) as store:
-        view, rungs = await Census(store).host(host), await learned(store, host)
+        view, rungs = await CrawlStatistics(store).host(host), await learned(store, host)
         cool, blocked = await cooling(store, host)
         members = await told(store, host)
     if not view.known:
@@ -276,22 +276,22 @@ async def _rate(
 ) -> int | None:
     """Fixes the delay of hosts and, if given, their number of concurrent requests. Returns the fixed number
     of concurrent requests of the first host that has one."""
-    from gossamer.frontier.operator import Steer
-    from gossamer.frontier.stats import Census
+    from gossamer.frontier.operator import OperatorCommands
+    from gossamer.frontier.stats import CrawlStatistics
 
     async with opened(settings) as store:
-        steer = Steer(store)
+        steer = OperatorCommands(store)
         for host in hosts:
             if per_host is not None:
                 await steer.at_once(host, per_host or None)
             await steer.rate(host, delay)
-        return next(filter(None, [(await Census(store).host(host)).at_once for host in hosts]), None)
+        return next(filter(None, [(await CrawlStatistics(store).host(host)).at_once for host in hosts]), None)
 
 
 async def _do(settings: Settings, host: str, verb: str, value: Any = None) -> None:
-    from gossamer.frontier.operator import Steer
+    from gossamer.frontier.operator import OperatorCommands
 
     async with opened(settings) as store:
-        steer = Steer(store)
+        steer = OperatorCommands(store)
         act = getattr(steer, verb)
         await (act(host) if verb == "resume" else act(host, value))

@@ -25,7 +25,7 @@ from gossamer.cli import printing
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.config.settings import Given, Settings
+    from gossamer.config.settings import GivenSetting, Settings
     from gossamer.store.store import Store
 
 
@@ -139,29 +139,29 @@ def read_settings(
     data: str | None = None,
     store: str | None = None,
     pairs: list[str] | None = None,
-    more: list[Given] | None = None,
+    more: list[GivenSetting] | None = None,
     folder: str | Path = ".",
 ) -> Settings:
     """Returns the settings of a command. `pairs` are the texts of `-s`, and `folder` contains gossamer.toml."""
-    from gossamer.config.settings import Given, load
+    from gossamer.config.settings import GivenSetting, load
 
     given = [parse_pair(pair) for pair in pairs or ()]
     given += [
-        Given(f"--{name}", name, value)
+        GivenSetting(f"--{name}", name, value)
         for name, value in (("data", data), ("store", store))
         if value is not None
     ]
     return load([*given, *(more or ())], folder=folder)
 
 
-def parse_pair(text: str) -> Given:
+def parse_pair(text: str) -> GivenSetting:
     """Parses one `NAME=VALUE` text of `-s`. Raises UsageError."""
-    from gossamer.config.settings import Given
+    from gossamer.config.settings import GivenSetting
 
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise UsageError(f"-s {text!r}: write it as -s setting=value")
-    return Given(f"-s {name}", name.strip().replace("-", "_"), value)
+    return GivenSetting(f"-s {name}", name.strip().replace("-", "_"), value)
 
 
 def authority(text: str) -> str:

@@ -65,11 +65,11 @@ async def _show(settings: Settings, what: str | None, as_json: bool) -> int:
 async def _set(settings: Settings, what: str, cap: float | None, as_json: bool) -> int:
     from gossamer.cli.printing import put_json, remark
     from gossamer.state.rates import FLEET, Rates
-    from gossamer.state.workers import Crew
+    from gossamer.state.workers import WorkerRecords
 
     async with opened(settings) as store:
         await Rates(store).set(what, cap)
-        lanes = {lane for worker in await Crew(store).living() for lane in worker.lanes}
+        lanes = {lane for worker in await WorkerRecords(store).living() for lane in worker.lanes}
     if lanes and cap is not None and what not in (FLEET, *lanes):
         remark(f"no worker serves the lane {what} now; there are: {', '.join(sorted(lanes))}")
     if as_json:

@@ -11,9 +11,9 @@ from gossamer.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.app.reparse.runner import ReparseRun, ReparseState, Told
+    from gossamer.app.reparse.runner import ReparseResult, ReparseRun, ReparseState
     from gossamer.sites.loading import LoadedSite
-    from gossamer.sites.manifest import Noted
+    from gossamer.sites.manifest import Manifest
 
 Archive = Annotated[
     str | None,
@@ -111,12 +111,12 @@ def made(
     from gossamer.app.reparse.runner import ReparseRun
     from gossamer.cli.crawl import arguments_of
     from gossamer.sites import load_all
-    from gossamer.sites.manifest import Noted, noted
+    from gossamer.sites.manifest import Manifest, noted
 
     settings = read_settings(data, None, setting)
     folder = named(Path(settings.data), crawl, archive)
     known = (
-        Noted(sites=site) if archive is not None and not (folder / "kept.json").exists() else noted(folder)
+        Manifest(sites=site) if archive is not None and not (folder / "kept.json").exists() else noted(folder)
     )
     paths = site or known.sites
     if not paths:
@@ -139,7 +139,7 @@ def made(
     )
 
 
-def former(old: str | None, known: Noted, folder: Path, sites: Sequence[LoadedSite]) -> Path | None:
+def former(old: str | None, known: Manifest, folder: Path, sites: Sequence[LoadedSite]) -> Path | None:
     """Returns the JSON Lines file with the items to compare with. They come from `--old`, otherwise from the
     crawl's first readable output. Rows in other formats are converted to a file in `folder`. Returns None
     if there are no items. Raises UsageError or ConfigError."""
@@ -307,7 +307,7 @@ class ReparseProgress:
             print(file=sys.stderr)
 
 
-def put(told: Told) -> None:
+def put(told: ReparseResult) -> None:
     """Prints the results of the run as a table."""
     from gossamer.cli.printing import named as pairs
     from gossamer.cli.printing import put_table

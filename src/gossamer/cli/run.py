@@ -56,7 +56,7 @@ def nothing(job: Job, crawl: str) -> int:
     return 0
 
 
-class Runner:
+class ForegroundCrawl:
     """Runs one crawl in the foreground. The first SIGINT, SIGTERM or SIGHUP stops it gracefully, and the
     second at once."""
 
@@ -95,7 +95,7 @@ class Runner:
 
     async def _run(self) -> Summary:
         from gossamer.app.interpreter import end_at_next, settle_in
-        from gossamer.app.runner import Taps, crawl
+        from gossamer.app.runner import ExtraReceivers, crawl
         from gossamer.cli.progress import progress
 
         settle_in()
@@ -110,7 +110,7 @@ class Runner:
                 end_at_next(name)
         shown: Progress | None = None if self.quiet else progress()
         try:
-            taps = Taps(warn=lambda line: remark(line, self.quiet))
+            taps = ExtraReceivers(warn=lambda line: remark(line, self.quiet))
             self._task = asyncio.ensure_future(
                 crawl(self.job, shown.show if shown else None, self._stop, taps)
             )

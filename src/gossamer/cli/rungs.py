@@ -55,10 +55,10 @@ async def _fix(settings: Settings, host: str, name: str) -> None:
     import msgspec
 
     from gossamer.politeness.ladder import Ladder
-    from gossamer.state.learned_rungs import Learning
+    from gossamer.state.learned_rungs import LearnedRungs
 
     async with opened(settings) as store:
-        await Learning(store).learn(
+        await LearnedRungs(store).learn(
             host, lambda text: msgspec.structs.replace(Ladder.of(text), fixed=name).text() if name else ""
         )
 
@@ -67,9 +67,9 @@ async def learned(store: Store, host: str) -> dict[str, Any]:
     """Returns the rungs of a host as `fixed`, `rung`, `why` (the last block) and `paths` (the path classes
     whose rung differs). Returns {} if nothing is known."""
     from gossamer.politeness.ladder import RUNGS, Ladder
-    from gossamer.state.learned_rungs import Learning
+    from gossamer.state.learned_rungs import LearnedRungs
 
-    held = Ladder.of(await Learning(store).known(host))
+    held = Ladder.of(await LearnedRungs(store).known(host))
     if held == Ladder():
         return {}
     paths = {

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 async def rows_of(settings: Settings) -> tuple[list[dict[str, Any]], str | None]:
     """Returns the rows of `schedule list`, and the name of the leading scheduler or None."""
-    from gossamer.frontier.stats import Census
+    from gossamer.frontier.stats import CrawlStatistics
     from gossamer.state.schedules import Schedules
 
     if settings.store is None and not (Path(settings.data) / "store").is_dir():
         return [], None
     async with kept(settings) as store:
-        schedules, now = Schedules(store), await Census(store).now()
+        schedules, now = Schedules(store), await CrawlStatistics(store).now()
         rows = [await _row(schedules, entry, now) for entry in await schedules.all()]
         return rows, await schedules.leader()
 

@@ -54,13 +54,15 @@ async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., 
     from gossamer.app.wiring import open_store
     from gossamer.fleet import broker_cleanup
     from gossamer.scheduler.loop import Scheduler
-    from gossamer.scheduler.runs import Crawler, Fleet, Here
+    from gossamer.scheduler.runs import Crawler, Fleet, LocalCrawler
 
     stop = stopping(say)
     store, embedded = await open_store(settings)
     try:
         launch = launcher(settings, here)
-        crawler: Crawler = Here(store, stop, at_once) if launch is None else Fleet(store, stop, launch)
+        crawler: Crawler = (
+            LocalCrawler(store, stop, at_once) if launch is None else Fleet(store, stop, launch)
+        )
         chore = Hourly(settings, store, say, {"queues": broker_cleanup.PART})
         await Scheduler(
             settings, store, embedded, crawler, say=say, judge=judge, stop=stop, chore=chore
@@ -137,7 +139,7 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
     """Runs a schedule now, in the foreground like `gossamer crawl`, or submits it to the fleet. Returns the
     exit code of `crawl`."""
     from gossamer.cli.crawl import finish
-    from gossamer.cli.run import Runner
+    from gossamer.cli.run import ForegroundCrawl
     from gossamer.cli.submit import Submission
     from gossamer.scheduler.jobs import job_of
 
@@ -150,7 +152,7 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
             return Submission(
                 job, words, f"gossamer submit ... --name {run.crawl}, or leave it to the scheduler"
             ).run()
-        runner = Runner(job, quiet=quiet, again=f"gossamer schedule run {schedule.name}")
+        runner = ForegroundCrawl(job, quiet=quiet, again=f"gossamer schedule run {schedule.name}")
         summary, stopped = runner.run()
     except GossamerError as error:
         with contextlib.suppress(StoreError):  # the next process that reads the run reports the error
@@ -168,12 +170,12 @@ async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
     """Records a run, so that no other run of the schedule starts beside it. If a run by hand was stopped,
     returns that run, so that it continues. Raises UsageError if another run is open."""
     from gossamer.cli.schedule_store import HAND, kept
-    from gossamer.frontier.stats import Census
+    from gossamer.frontier.stats import CrawlStatistics
     from gossamer.scheduler.jobs import by_hand
     from gossamer.state.schedules import Schedules
 
     async with kept(settings) as store:
-        schedules, now = Schedules(store), await Census(store).now()
+        schedules, now = Schedules(store), await CrawlStatistics(store).now()
         schedule = (await schedules.need(name)).schedule
         going = await schedules.open(name)
         if going and going[0].by_hand and not await schedules.leader():
@@ -192,10 +194,10 @@ async def _close(settings: Settings, name: str, run: ScheduledRun, state: str, r
     import msgspec
 
     from gossamer.cli.schedule_store import kept
-    from gossamer.frontier.stats import Census
+    from gossamer.frontier.stats import CrawlStatistics
     from gossamer.state.schedules import Schedules
 
     async with kept(settings) as store:
-        now = await Census(store).now()
+        now = await CrawlStatistics(store).now()
         over = msgspec.structs.replace(run, state=state, reason=reason, ended=now, task=None)
         await Schedules(store).turn(None, name, run, over)

@@ -10,7 +10,7 @@ from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, StoreUrl, open
 if TYPE_CHECKING:
     from gossamer.cli.findings import Finding
     from gossamer.config.settings import Settings
-    from gossamer.frontier.stats import Census
+    from gossamer.frontier.stats import CrawlStatistics
     from gossamer.model.summary import Summary
     from gossamer.state.lane_stats import HeapLine
     from gossamer.store.store import Store
@@ -43,10 +43,10 @@ def status(
 
 async def _status(settings: Settings, name: str | None, as_json: bool) -> int:
     from gossamer.cli.printing import put_json, put_table, remark
-    from gossamer.frontier.stats import Census
+    from gossamer.frontier.stats import CrawlStatistics
 
     async with opened(settings) as store:
-        census = Census(store)
+        census = CrawlStatistics(store)
         if name is not None:
             return await _one(census, settings, name, as_json)
         found = [await seen(census, settings, one) for one in await census.crawls.names()]
@@ -76,7 +76,7 @@ async def malformed(store: Store) -> str:
     return told(count, await messages.newest(1)) if count else ""
 
 
-async def seen(census: Census, settings: Settings, name: str) -> Summary:
+async def seen(census: CrawlStatistics, settings: Settings, name: str) -> Summary:
     """Returns the summary of a crawl. Changes its state to stopped if the store still lists a process that
     died."""
     from gossamer.frontier.crawl_lock import living
@@ -88,7 +88,7 @@ async def seen(census: Census, settings: Settings, name: str) -> Summary:
     return summary
 
 
-async def broken_off(census: Census, name: str) -> dict[str, Any]:
+async def broken_off(census: CrawlStatistics, name: str) -> dict[str, Any]:
     """Returns two values. `broken_off` lists the producers, such as seed lists, that were not read to their
     end and have no reader now. `go_on` is the command that continues them, or None."""
     from gossamer.cli.steering import command
@@ -124,7 +124,7 @@ def _row(s: Summary) -> tuple[object, ...]:
     )
 
 
-async def _one(census: Census, settings: Settings, name: str, as_json: bool) -> int:
+async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: bool) -> int:
     from gossamer.cli.printing import duration, put_json, put_table
     from gossamer.cli.summaries import lines
     from gossamer.frontier.summary import expected_lost

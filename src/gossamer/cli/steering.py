@@ -122,13 +122,13 @@ async def _priority(
     from gossamer.cli.printing import put_json
     from gossamer.frontier.cold import Spiller
     from gossamer.frontier.crawls import Crawls
-    from gossamer.frontier.operator import Steer
+    from gossamer.frontier.operator import OperatorCommands
 
     async with opened(settings) as store:
         record = await Crawls(store).need(crawl)
         cold, hot = cold_of(settings, record.name)
         spiller = Spiller(store, record.name, cold, hot) if cold is not None else None
-        steer = Steer(store, spiller)
+        steer = OperatorCommands(store, spiller)
         moved = sum(
             [await steer.priority(record.name, n, host=host, match=match, dry_run=dry_run) for host in hosts]
         )
@@ -166,10 +166,10 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
 async def _served(crawls: Crawls, record: Record) -> bool:
     """Returns whether some worker would end the crawl. A worker that drains or stops starts nothing new but
     finishes its claims, so this function waits for these claims, at most 15 s."""
-    from gossamer.frontier.stats import Census
-    from gossamer.state.workers import Crew
+    from gossamer.frontier.stats import CrawlStatistics
+    from gossamer.state.workers import WorkerRecords
 
-    crew, census = Crew(crawls.store), Census(crawls.store)
+    crew, census = WorkerRecords(crawls.store), CrawlStatistics(crawls.store)
     for _ in range(int(WAIT * 10)):
         if await crew.at_work():
             return True
@@ -240,9 +240,9 @@ async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
 async def _turned(crawls: Crawls, record: Record, state: str, reason: str = "") -> bool:
     """Changes the state of a crawl, unless another process changed it first. Therefore an ended crawl stays
     ended. Returns whether the state was changed."""
-    from gossamer.state.fleet_crawls import Tasks
+    from gossamer.state.fleet_crawls import FleetCrawls
 
-    return await Tasks(crawls.store).turn(record.name, record.state, state, reason)
+    return await FleetCrawls(crawls.store).turn(record.name, record.state, state, reason)
 
 
 async def _ended(crawls: Crawls, record: Record) -> tuple[str, int] | None:

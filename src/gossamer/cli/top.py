@@ -39,7 +39,7 @@ async def _top(settings: Settings, name: str | None, once: bool, as_json: bool) 
     from gossamer.cli.printing import console, dumb, put_json
 
     async with opened(settings) as store:
-        looks = Looks(store, name)
+        looks = TopSnapshots(store, name)
         if dumb() or once or as_json:
             while True:
                 if not await looks.waited(looks.plain, put_json, once):
@@ -55,7 +55,7 @@ async def _top(settings: Settings, name: str | None, once: bool, as_json: bool) 
                 await asyncio.sleep(LOOK)
 
 
-class Looks:
+class TopSnapshots:
     """Takes snapshots of the crawls and workers in a store."""
 
     def __init__(self, store: Store, name: str | None) -> None:
@@ -89,10 +89,10 @@ class Looks:
 
     async def _see(self) -> tuple[list[tuple[Summary, float]], list[Any], list[Any]]:
         from gossamer.frontier.crawls import UNDER_WAY
-        from gossamer.frontier.stats import Census
-        from gossamer.state.workers import Crew
+        from gossamer.frontier.stats import CrawlStatistics
+        from gossamer.state.workers import WorkerRecords
 
-        census, now = Census(self._store), asyncio.get_running_loop().time()
+        census, now = CrawlStatistics(self._store), asyncio.get_running_loop().time()
         names = [self._name] if self._name is not None else await census.crawls.names()
         found = []
         for name in names:
@@ -107,7 +107,7 @@ class Looks:
         for summary, _ in found:
             if summary.state in UNDER_WAY:
                 hosts += await census.hosts(summary.crawl, HOSTS)
-        return found, await Crew(self._store).all(), hosts
+        return found, await WorkerRecords(self._store).all(), hosts
 
     async def plain(self) -> dict[str, Any]:
         """Returns a snapshot as plain values."""

@@ -61,14 +61,14 @@ def shell(
     import importlib.util
 
     from gossamer.cli.printing import remark
-    from gossamer.parsing.view import View
+    from gossamer.parsing.view import PageView
 
     trial = run(url, site, header, argument, setting, ladder)
     if trial.page is None:
         show(trial)
         return code(trial)
     names: dict[str, Any] = {
-        "page": View(trial.page),
+        "page": PageView(trial.page),
         "raw": trial.page,
         "rows": trial.rows,
         "url": trial.page.url,
@@ -99,9 +99,9 @@ def run(
     from gossamer.app.dry_run import try_one
     from gossamer.app.job import Job
     from gossamer.cli.crawl import arguments_of, headers_of
-    from gossamer.config.settings import Given
+    from gossamer.config.settings import GivenSetting
 
-    more = [] if ladder is None else [Given("--ladder", "ladder", ladder)]
+    more = [] if ladder is None else [GivenSetting("--ladder", "ladder", ladder)]
 
     beside = Path(site[0]) if site else Path(".")
     folder = beside if beside.is_dir() else beside.parent

@@ -48,14 +48,14 @@ def worker(
     setting: Setting = None,
 ) -> int:
     """Crawl what was submitted to the fleet, until stopped (SIGTERM, Ctrl-C, `gossamer workers stop`)."""
-    from gossamer.config.settings import Given, load
+    from gossamer.config.settings import GivenSetting, load
 
     try:
         import celery  # noqa: F401 - checks that it is installed
     except ImportError:
         raise ConfigError(f"a worker needs Celery: {install('fleet')}") from None
     given = [("sites", sites), ("broker", broker), ("region", region)]
-    more = [Given(f"--{what}", what, value) for what, value in given if value]
+    more = [GivenSetting(f"--{what}", what, value) for what, value in given if value]
     settings = read_settings(data, store, setting, more)
     if settings.store is None:
         raise ConfigError("a worker needs the fleet's store: --store valkey://HOST, or GOSSAMER_STORE")

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.collectors.http.collector import AddressResolver, Curls, HttpCollector
+from gossamer.collectors.http.collector import AddressResolver, CurlLibrary, HttpCollector
 from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
@@ -67,7 +67,7 @@ class ImpersonatedCollector:
         pool = self._pools.get(key)
         if pool is None:
             curl = partial(self._handles.Curl, guise.target, guise.http2)
-            curls = Curls(self.name, curl, self._handles.CurlMulti, honest=False)
+            curls = CurlLibrary(self.name, curl, self._handles.CurlMulti, honest=False)
             pool = self._pools[key] = HttpCollector(self._resolver, **self._options, curls=curls)
         self._pools.move_to_end(key)
         if len(self._pools) > POOLS:

@@ -21,7 +21,7 @@ _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
 class WrittenValue(Protocol):
-    """A setting's value and the place where it was written (`settings.Given`)."""
+    """A setting's value and the place where it was written (`settings.GivenSetting`)."""
 
     @property
     def where(self) -> str: ...

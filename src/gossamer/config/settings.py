@@ -106,7 +106,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return PAGES_OF_A_HOST if self.host_pages is None else -self.host_pages
 
 
-class About(NamedTuple):
+class SettingSpec(NamedTuple):
     """The description of a setting: the parser of its value, its JSON types, and its meaning."""
 
     read: Callable[[Any], Any]
@@ -116,205 +116,217 @@ class About(NamedTuple):
 
 _MOST = 1 << 53
 _LIST = "array string"
-ABOUT: dict[str, About] = {
-    "store": About(
+ABOUT: dict[str, SettingSpec] = {
+    "store": SettingSpec(
         value_parsers.store,
         "string",
         "URL of a shared store, as redis://HOST, redis+sentinel:// or redis+cluster:// (docs/stores.md); none: its own in `data`",
     ),
-    "data": About(value_parsers.line, "string", "folder for the store, the logs and the state of crawls"),
-    "keep": About(
+    "data": SettingSpec(
+        value_parsers.line, "string", "folder for the store, the logs and the state of crawls"
+    ),
+    "keep": SettingSpec(
         value_parsers.kept_size,
         "integer string",
         "most bytes of items and page records that all crawls of `data` keep there, or as 500M, 10G; the oldest finished "
         "crawls' rows are removed first; off: none are kept",
     ),
-    "cold": About(
+    "cold": SettingSpec(
         value_parsers.cold,
         "string",
         "where the URLs of long queues are stored: sqlite: in `data` (the default if the store is in `data`), redis://HOST:PORT of "
         "a server that keeps them on its disk, or off; ?hot=N: URLs of a host and priority that stay in memory (512)",
     ),
-    "user_agent": About(
+    "user_agent": SettingSpec(
         value_parsers.line, "string", "the User-Agent header; none: gossamer, its version and `contact`"
     ),
-    "contact": About(value_parsers.line, "string", "URL or e-mail address named in the default user agent"),
-    "scope": About(
+    "contact": SettingSpec(
+        value_parsers.line, "string", "URL or e-mail address named in the default user agent"
+    ),
+    "scope": SettingSpec(
         partial(value_parsers.one_of, value_parsers.SCOPES),
         "string",
         "links followed: page, prefix, host, domain or any",
     ),
-    "include": About(
+    "include": SettingSpec(
         value_parsers.patterns, _LIST, "only URLs in which one of these regular expressions is found"
     ),
-    "exclude": About(
+    "exclude": SettingSpec(
         value_parsers.patterns, _LIST, "no URL in which one of these regular expressions is found"
     ),
-    "depth": About(partial(value_parsers.count, 0, 1_000_000), "integer", "most links away from a seed"),
-    "limit": About(partial(value_parsers.count, 1, _MOST), "integer", "most pages of the crawl"),
-    "time_limit": About(
+    "depth": SettingSpec(
+        partial(value_parsers.count, 0, 1_000_000), "integer", "most links away from a seed"
+    ),
+    "limit": SettingSpec(partial(value_parsers.count, 1, _MOST), "integer", "most pages of the crawl"),
+    "time_limit": SettingSpec(
         value_parsers.span,
         "number string",
         "longest time at work in seconds or as 90s, 5m, 2h; earlier runs count",
     ),
-    "size_limit": About(
+    "size_limit": SettingSpec(
         value_parsers.size, "integer string", "most bytes of bodies as received, or as 500k, 10M, 2G"
     ),
-    "delay": About(
+    "delay": SettingSpec(
         value_parsers.delay,
         "number string",
         "seconds between the starts of two requests to a host, or a range 5-10; none: learned",
     ),
-    "per_host": About(partial(value_parsers.count, 1, 1000), "integer", "requests at once at one host"),
-    "polite_by": About(
+    "per_host": SettingSpec(partial(value_parsers.count, 1, 1000), "integer", "requests at once at one host"),
+    "polite_by": SettingSpec(
         partial(value_parsers.one_of, value_parsers.POLITE_BY),
         "string",
         "what shares one politeness budget: host, domain or ip (address)",
     ),
-    "rate": About(value_parsers.rate, "number", "most requests a second of the whole crawl"),
-    "lane": About(
+    "rate": SettingSpec(value_parsers.rate, "number", "most requests a second of the whole crawl"),
+    "lane": SettingSpec(
         value_parsers.lane, "string", "the workers that serve hosts without a site that says otherwise"
     ),
-    "region": About(
+    "region": SettingSpec(
         value_parsers.label,
         "string",
         "of a crawl: where a worker must be to serve its hosts; of a worker: where it is. None: anywhere",
     ),
-    "retries": About(value_parsers.retries, _LIST, "the wait before each retry, as 1m,5m,30m; or none"),
-    "concurrency": About(partial(value_parsers.count, 1, 10_000), "integer", "visits at once in a process"),
-    "processes": About(value_parsers.processes, "integer string", "processes; auto: one a core"),
-    "ladder": About(
+    "retries": SettingSpec(value_parsers.retries, _LIST, "the wait before each retry, as 1m,5m,30m; or none"),
+    "concurrency": SettingSpec(
+        partial(value_parsers.count, 1, 10_000), "integer", "visits at once in a process"
+    ),
+    "processes": SettingSpec(value_parsers.processes, "integer string", "processes; auto: one a core"),
+    "ladder": SettingSpec(
         value_parsers.ladder,
         _LIST,
         "ways to get a page: plain (as itself), impersonated (as a browser), browser (Chromium), unlocker (an API); blocks climb",
     ),
-    "browser": About(
+    "browser": SettingSpec(
         value_parsers.words,
         _LIST,
         "browsers to appear as on the impersonated rung: any, chrome, firefox150, ...",
     ),
-    "session": About(
+    "session": SettingSpec(
         value_parsers.span, "number string", "how long a site sees the same browser, in seconds or as 30m, 1h"
     ),
-    "session_key": About(
+    "session_key": SettingSpec(
         value_parsers.reference,
         "string",
         "reference to the key that encrypts log-ins: ${env:NAME} or ${file:PATH}",
     ),
-    "proxies": About(value_parsers.words, _LIST, "files of proxies; with them nothing goes out without one"),
-    "rotation": About(
+    "proxies": SettingSpec(
+        value_parsers.words, _LIST, "files of proxies; with them nothing goes out without one"
+    ),
+    "rotation": SettingSpec(
         partial(value_parsers.one_of, ROTATIONS),
         "string",
         "when another proxy is taken: for each request, session or host",
     ),
-    "proxy_check": About(
+    "proxy_check": SettingSpec(
         value_parsers.page,
         "string",
         "URL that each proxy must fetch in the background, then a space and a text that the page must contain",
     ),
-    "chromium": About(
+    "chromium": SettingSpec(
         value_parsers.line, "string", "program of the browser rung; none: Chromium or Chrome on PATH"
     ),
-    "browser_pages": About(
+    "browser_pages": SettingSpec(
         partial(value_parsers.count, 1, 64), "integer", "pages at once in a process's browser"
     ),
-    "ignore_robots": About(value_parsers.flag, "boolean", "do not ask for robots.txt"),
-    "allow_private": About(
+    "ignore_robots": SettingSpec(value_parsers.flag, "boolean", "do not ask for robots.txt"),
+    "allow_private": SettingSpec(
         value_parsers.networks, _LIST, "networks of private addresses that may be visited, as 10.1.0.0/16"
     ),
-    "allow_port": About(
+    "allow_port": SettingSpec(
         value_parsers.ports, "array integer", "ports beyond the seeds' and 80, 443, 8080, 8443"
     ),
-    "host_pages": About(
+    "host_pages": SettingSpec(
         partial(value_parsers.count, 1, _MOST),
         "integer",
         "most pages of a host without a seed; none: up to 10,000, depending on how many domains in good standing link to it",
     ),
-    "host_bytes": About(
+    "host_bytes": SettingSpec(
         value_parsers.size, "integer string", "most bytes of bodies of one host as received, or as 10M"
     ),
-    "host_time": About(
+    "host_time": SettingSpec(
         value_parsers.span,
         "number string",
         "longest time from a host's first request on, the crawl being at work, or as 5m",
     ),
-    "seen": About(
+    "seen": SettingSpec(
         partial(value_parsers.one_of, value_parsers.SEEN),
         "string",
         "how seen URLs are kept: default, exact, or bloom (smallest)",
     ),
-    "drop_parameters": About(
+    "drop_parameters": SettingSpec(
         value_parsers.words, _LIST, "query parameters that make no difference, beyond tracking ones"
     ),
-    "duplicates": About(
+    "duplicates": SettingSpec(
         value_parsers.duplicates,
         "string",
         "mark pages that say the same: off, exact, or near (nearly, too); ?most=N: groups kept",
     ),
-    "timeout": About(
+    "timeout": SettingSpec(
         value_parsers.span, "number string", "longest time for one page, in seconds or as 90s, 5m"
     ),
-    "max_size": About(
+    "max_size": SettingSpec(
         value_parsers.size,
         "integer string",
         "largest body in bytes as received, or as 16M; decoded it may be twice that",
     ),
-    "cache": About(
+    "cache": SettingSpec(
         value_parsers.line, "string", "folder in which pages are kept: fetched once, then replayed"
     ),
-    "http2": About(value_parsers.flag, "boolean", "speak HTTP/2 where the server does"),
-    "ca_file": About(
+    "http2": SettingSpec(value_parsers.flag, "boolean", "speak HTTP/2 where the server does"),
+    "ca_file": SettingSpec(
         value_parsers.file, "string", "file of trusted certificates (PEM) instead of the system's"
     ),
-    "unlocker": About(
+    "unlocker": SettingSpec(
         value_parsers.line,
         "string",
         "API of the unlocker rung: scraperapi, zenrows, brightdata, zyte, scrapfly, with ?options, or the URL of another",
     ),
-    "unlocker_key": About(
+    "unlocker_key": SettingSpec(
         value_parsers.reference, "string", "reference to the unlocker's key: ${env:NAME} or ${file:PATH}"
     ),
-    "unlocker_shape": About(
+    "unlocker_shape": SettingSpec(
         value_parsers.texts,
         _LIST,
         "the request to an unlocker given as a URL, and where its response has status, body and the rest",
     ),
-    "credits": About(
+    "credits": SettingSpec(
         partial(value_parsers.count, 0, _MOST),
         "integer",
         "most credits of the unlocker that the crawl spends",
     ),
-    "credits_daily": About(
+    "credits_daily": SettingSpec(
         partial(value_parsers.count, 0, _MOST),
         "integer",
         "most credits that all crawls spend there a day (UTC)",
     ),
-    "broker": About(
+    "broker": SettingSpec(
         partial(value_parsers.words, between=value_parsers.URLS),
         _LIST,
         "URLs of Celery's brokers (redis, valkey, unix, redis+sentinel, amqp); the next serves when one fails",
     ),
-    "sites": About(value_parsers.line, "string", "folder in which a worker of a fleet has its site files"),
-    "slice": About(
+    "sites": SettingSpec(
+        value_parsers.line, "string", "folder in which a worker of a fleet has its site files"
+    ),
+    "slice": SettingSpec(
         value_parsers.span,
         "number string",
         "how long a worker of a fleet crawls before it checks whether to continue",
     ),
-    "recycle_slices": About(
+    "recycle_slices": SettingSpec(
         partial(value_parsers.count, 1, 1_000_000),
         "integer",
         "slices after which a process of a worker is replaced",
     ),
-    "recycle_time": About(
+    "recycle_time": SettingSpec(
         value_parsers.span, "number string", "time after which a process of a worker is replaced"
     ),
-    "recycle_memory": About(
+    "recycle_memory": SettingSpec(
         value_parsers.size, "integer string", "memory beyond which a process of a worker is replaced"
     ),
 }
 
 
-class Given(NamedTuple):
+class GivenSetting(NamedTuple):
     """A setting's value and where it was written: `gossamer.toml`, `GOSSAMER_DELAY`, `-s delay=2`, `--delay`."""
 
     where: str
@@ -323,7 +335,7 @@ class Given(NamedTuple):
 
 
 def load(
-    given: Iterable[Given] = (),
+    given: Iterable[GivenSetting] = (),
     *,
     folder: str | os.PathLike[str] = ".",
     environ: Mapping[str, str] | None = None,
@@ -382,7 +394,7 @@ def schema() -> dict[str, Any]:
     }
 
 
-def _of_file(folder: Path) -> list[Given]:
+def _of_file(folder: Path) -> list[GivenSetting]:
     import tomllib
 
     path = folder / FILE
@@ -394,12 +406,12 @@ def _of_file(folder: Path) -> list[Given]:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except ValueError as error:
         raise ConfigError(f"{path} is no TOML: {error}") from error
-    return [Given(str(path), name, value) for name, value in found.items()]
+    return [GivenSetting(str(path), name, value) for name, value in found.items()]
 
 
-def _of_environment(env: Mapping[str, str]) -> list[Given]:
+def _of_environment(env: Mapping[str, str]) -> list[GivenSetting]:
     return [
-        Given(k, k.removeprefix(PREFIX).lower(), v)
+        GivenSetting(k, k.removeprefix(PREFIX).lower(), v)
         for k, v in sorted(env.items())
         if k.startswith(PREFIX) and v
     ]

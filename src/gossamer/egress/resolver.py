@@ -170,7 +170,7 @@ def _look_up(host: str, port: int) -> list[Any]:
         raise
 
 
-class Single:
+class SingleAddressResolver:
     """Resolves each host to a single address, which is known before connecting. Hosts with the same addresses
     get the same one. After an address fails, another one is used for TTL seconds."""
 

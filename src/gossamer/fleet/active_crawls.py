@@ -15,17 +15,17 @@ from typing import NamedTuple
 from gossamer.app import job_payload
 from gossamer.app.job import Setup
 from gossamer.app.login_setup import seal_of
-from gossamer.app.wiring import Bench, limiter_of
+from gossamer.app.wiring import CrawlWorker, limiter_of
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, GossamerError, NoProxyLeft, StoreError
-from gossamer.fleet.fair_share import Fair
-from gossamer.fleet.finalize import Ending
-from gossamer.fleet.heartbeat import Sign
+from gossamer.fleet.fair_share import FairShares
+from gossamer.fleet.finalize import CrawlEnding
+from gossamer.fleet.heartbeat import Heartbeat
 from gossamer.fleet.load import ProcessLoad
-from gossamer.fleet.site_versions import Lacking, Versions
+from gossamer.fleet.site_versions import MissingSites, SiteVersions
 from gossamer.frontier.crawls import OUTCOMES, Crawls
 from gossamer.frontier.producer_positions import unread
-from gossamer.state.fleet_crawls import FleetCrawl, Tasks
+from gossamer.state.fleet_crawls import FleetCrawl, FleetCrawls
 from gossamer.store.store import Store
 
 log = logging.getLogger("gossamer.worker")
@@ -38,7 +38,7 @@ AGAIN = 10.0
 """Seconds after which this process retries a crawl that it could not work on."""
 
 
-class Me(NamedTuple):
+class WorkerProcess(NamedTuple):
     """The worker that this process belongs to."""
 
     name: str
@@ -48,31 +48,37 @@ class Me(NamedTuple):
     lanes: tuple[str, ...] = ("http",)
 
 
-class At:
+class ActiveCrawl:
     """A crawl that this process works on. `lacks` contains the sites whose files are missing here, with the
     reasons."""
 
-    def __init__(self, bench: Bench, task: FleetCrawl, sign: Sign, lacks: dict[str, str]) -> None:
+    def __init__(self, bench: CrawlWorker, task: FleetCrawl, sign: Heartbeat, lacks: dict[str, str]) -> None:
         self.sign, self.lacks = sign, lacks
         self.bench, self.began, self.revision = bench, task.began, task.revision
         self.work: asyncio.Task[str] | None = None
 
 
-class Works:
+class ActiveCrawls:
     """The crawls that this process works on. Only caches and connections remain between slices."""
 
-    def __init__(self, me: Me, store: Store, halt: asyncio.Event) -> None:
+    def __init__(self, me: WorkerProcess, store: Store, halt: asyncio.Event) -> None:
         self.me, self._own = me, secrets.token_hex(6)
         self.limiter = limiter_of(me.settings.concurrency)
         self.load = ProcessLoad(
             me.settings.concurrency + me.settings.concurrency // 4, me.settings.recycle_memory
         )
         self._store, self._halt = store, halt
-        self._fair = Fair(lambda: min(self.load.claims(), self.limiter.visits + self.limiter.visits // 4))
-        self._tasks, self._ending, self._versions = Tasks(store), Ending(store), Versions(store, me.settings)
-        self._lacking = Lacking(store, me.name, self._versions)
+        self._fair = FairShares(
+            lambda: min(self.load.claims(), self.limiter.visits + self.limiter.visits // 4)
+        )
+        self._tasks, self._ending, self._versions = (
+            FleetCrawls(store),
+            CrawlEnding(store),
+            SiteVersions(store, me.settings),
+        )
+        self._lacking = MissingSites(store, me.name, self._versions)
         self._seal = cache(partial(seal_of, me.settings, store))
-        self._at: dict[str, At] = {}
+        self._at: dict[str, ActiveCrawl] = {}
         self._shy: dict[str, float] = {}
 
     async def look(self) -> None:
@@ -126,14 +132,14 @@ class Works:
         self._fair.share(task.name, task.weight)
         at.work = asyncio.create_task(at.bench.run())
 
-    async def _begin(self, task: FleetCrawl) -> At:
+    async def _begin(self, task: FleetCrawl) -> ActiveCrawl:
         segment = job_payload.segment(self._own, task.name)
         setup = await self._setup(task, segment)
         lacks = await self._versions.check(task, setup)
         await asyncio.to_thread(job_payload.folders, setup)
-        sign = Sign(self._store, task.name, segment)
+        sign = Heartbeat(self._store, task.name, segment)
         await sign.give()
-        bench = Bench(
+        bench = CrawlWorker(
             setup,
             self._store,
             self.me.name,
@@ -145,7 +151,7 @@ class Works:
             limiter=self.limiter,
         )
         await self._versions.serve(task, bench, self.me.lanes, self.me.settings.region or "")
-        self._at[task.name] = At(bench, task, sign, lacks)
+        self._at[task.name] = ActiveCrawl(bench, task, sign, lacks)
         return self._at[task.name]
 
     async def _setup(self, task: FleetCrawl, segment: str) -> Setup:
@@ -154,7 +160,7 @@ class Works:
             raise ConfigError(f"crawl {task.name} was removed")
         return job_payload.unpack(raw, self.me.settings, self._store.url, segment, self._seal)
 
-    async def _ended(self, task: FleetCrawl, at: At) -> None:
+    async def _ended(self, task: FleetCrawl, at: ActiveCrawl) -> None:
         """Handles a crawl whose work ended by itself during a slice."""
         assert at.work is not None
         work, at.work = at.work, None

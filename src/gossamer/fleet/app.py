@@ -33,12 +33,12 @@ from gossamer.config.redaction import mask, mask_logs
 from gossamer.config.resources import memory
 from gossamer.config.settings import Settings, load
 from gossamer.errors import OWN_LIMITS, ConfigError, GossamerError, ResourceError
-from gossamer.fleet.active_crawls import Me
+from gossamer.fleet.active_crawls import WorkerProcess
 from gossamer.fleet.brokers import all_of
 from gossamer.fleet.child import SliceProcess
 from gossamer.fleet.intake import TASK, VERSION, Malformed, refused
 from gossamer.fleet.keeper import WorkerKeeper
-from gossamer.state.workers import Crew, WorkerRecord, bear
+from gossamer.state.workers import WorkerRecord, WorkerRecords, bear
 
 log = logging.getLogger("gossamer.worker")
 
@@ -83,7 +83,7 @@ class bearing:  # noqa: N801 - reads as a function
         """Takes a name. See `state.workers.bear`."""
         store = await open_url(own.store or "", embedded=False)
         try:
-            return await bear(Crew(store), name, fixed=fixed)
+            return await bear(WorkerRecords(store), name, fixed=fixed)
         finally:
             await store.close()
 
@@ -327,7 +327,7 @@ def _child(**_: Any) -> None:
     _stopping[_place()] = 0
     _Now.keeper = None
     _Now.runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
-    _Now.child = SliceProcess(Me(_Now.name, settings(), _told, _Now.lanes))
+    _Now.child = SliceProcess(WorkerProcess(_Now.name, settings(), _told, _Now.lanes))
 
 
 @signals.worker_process_shutdown.connect

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from gossamer.app.cleanup import DAY, CleanupKind, Scene
+from gossamer.app.cleanup import DAY, CleanupKind, CleanupScene
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, StoreError
 from gossamer.fleet import brokers
@@ -42,7 +42,7 @@ class HeldMessage(NamedTuple):
     back: Callable[[], object]
 
 
-async def queues(scene: Scene, age: float) -> Removed:
+async def queues(scene: CleanupScene, age: float) -> Removed:
     """Removes or counts the leftovers in the fleet's broker. `age` is in seconds. If the broker does not
     answer, nothing is removed. If only this part was requested, raises StoreError or ConfigError instead."""
     try:
@@ -95,7 +95,7 @@ def broker(settings: Settings) -> tuple[str, dict[str, Any]] | None:
     return ";".join(urls), {"socket_timeout": 10, "socket_connect_timeout": 5, **options}
 
 
-async def _messages(scene: Scene, connection: Any, lanes: set[str]) -> Removed:
+async def _messages(scene: CleanupScene, connection: Any, lanes: set[str]) -> Removed:
     """Removes or counts messages with outdated tickets, first unacknowledged messages and then those of each
     lane."""
     found = Removed()

@@ -22,7 +22,7 @@ _AMQP = ("heartbeat", "login_method")
 _SENTINEL = ("master_name", "sentinel_kwargs")
 
 
-class Called(NamedTuple):
+class KombuBroker(NamedTuple):
     """A broker in kombu's terms."""
 
     urls: tuple[str, ...]
@@ -31,7 +31,7 @@ class Called(NamedTuple):
     """Transport options of kombu."""
 
 
-def called(url: str) -> Called:
+def called(url: str) -> KombuBroker:
     """Converts the URL of one broker for kombu. Raises ConfigError if the URL cannot be a broker.
 
     >>> called("valkey://broker:6379/1").urls
@@ -68,20 +68,22 @@ def _clash(all_: dict[str, Any], more: dict[str, Any]) -> bool:
     return any(name in all_ and name in more and all_[name] != more[name] for name in _SENTINEL)
 
 
-def _redis(found: address.Address) -> Called:
+def _redis(found: address.Address) -> KombuBroker:
     login = ""
     if found.user or found.password:
         secret = found.password.reveal() if found.password else ""
         login = f"{quote(found.user or '', '')}:{quote(secret, '')}@"
     if found.kind == "unix":
         path = quote(found.places[0].host)
-        return Called((f"redis+socket://{login}{path}?virtual_host={found.db}",), {})
+        return KombuBroker((f"redis+socket://{login}{path}?virtual_host={found.db}",), {})
     query, options = _tls(found), dict[str, Any]()
     scheme = "rediss" if found.tls else "redis"
     if found.kind == "sentinel":
         scheme, options = "sentinel", {"master_name": found.service, "sentinel_kwargs": _of_sentinels(found)}
     ending = f"?{urlencode(query)}" if query else ""
-    return Called(tuple(f"{scheme}://{login}{place}/{found.db}{ending}" for place in found.places), options)
+    return KombuBroker(
+        tuple(f"{scheme}://{login}{place}/{found.db}{ending}" for place in found.places), options
+    )
 
 
 def _tls(found: address.Address) -> dict[str, str]:
@@ -102,7 +104,7 @@ def _of_sentinels(found: address.Address) -> dict[str, Any]:
     return {**given, "ssl": True} if found.tls else given
 
 
-def _rabbit(url: str, scheme: str) -> Called:
+def _rabbit(url: str, scheme: str) -> KombuBroker:
     shown = re.sub("://.*@", "://***:***@", url)
     try:
         parts = urlsplit(url)
@@ -131,9 +133,9 @@ def _rabbit(url: str, scheme: str) -> Called:
         parts._replace(scheme=scheme, query=own).geturl().replace(";", "%3B")
     )  # kombu splits lists at semicolons
     if scheme == "amqp":
-        return Called((place,), {})
+        return KombuBroker((place,), {})
     options = {name: value for name, value in found.options().items() if name.startswith("ssl_")}
-    return Called((place,), {TLS: {f"{parts.hostname or 'localhost'}:{port}": options}})
+    return KombuBroker((place,), {TLS: {f"{parts.hostname or 'localhost'}:{port}": options}})
 
 
 MAILBOX = "celery.pidbox"

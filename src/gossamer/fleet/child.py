@@ -10,7 +10,7 @@ import time
 
 from gossamer.app.wiring import open_url
 from gossamer.errors import StoreChanged, StoreError
-from gossamer.fleet.active_crawls import LOOK, Me, Works
+from gossamer.fleet.active_crawls import LOOK, ActiveCrawls, WorkerProcess
 from gossamer.state.slots import BEAT, Slots
 from gossamer.store.store import Store
 
@@ -30,10 +30,10 @@ log = logging.getLogger("gossamer.worker")
 class SliceProcess:
     """Runs the slices of one process."""
 
-    def __init__(self, me: Me) -> None:
+    def __init__(self, me: WorkerProcess) -> None:
         self.me = me
         self._store: Store | None = None
-        self._works: Works | None = None
+        self._works: ActiveCrawls | None = None
         self._halt = asyncio.Event()
         self._away = self._cut = False
 
@@ -90,7 +90,7 @@ class SliceProcess:
                     await slots.leave(lane, slot, token)
         return None if self.me.stopping() else await slots.queue(lane, slot)
 
-    async def _crawl(self, works: Works) -> None:
+    async def _crawl(self, works: ActiveCrawls) -> None:
         broken = changed = False
         try:
             await self._until(time.monotonic() + self.me.settings.slice, works)
@@ -113,7 +113,7 @@ class SliceProcess:
         if store is not None:
             await store.close()
 
-    async def _until(self, end: float, works: Works) -> None:
+    async def _until(self, end: float, works: ActiveCrawls) -> None:
         look_at = 0.0
         while (asked := time.monotonic()) < end and not self._halt.is_set() and not self.me.stopping():
             if asked >= look_at:
@@ -139,10 +139,10 @@ class SliceProcess:
                 self._away = True
                 self._halt.set()
 
-    async def _opened(self) -> tuple[Store, Works]:
+    async def _opened(self) -> tuple[Store, ActiveCrawls]:
         if self._store is None or self._works is None:
             self._store = await open_url(self.me.settings.store or "", embedded=False, patience=PATIENCE)
-            self._works = Works(self.me, self._store, self._halt)
+            self._works = ActiveCrawls(self.me, self._store, self._halt)
         return self._store, self._works
 
     async def close(self) -> None:

@@ -16,17 +16,17 @@ HUNGRY = 0.5
 """Seconds for which a crawl is assumed to want more capacity than it got."""
 
 
-class Fair:
+class FairShares:
     """The capacity of a process. `most()` returns the maximum number of claims of all crawls together."""
 
     def __init__(self, most: Callable[[], int], clock: Callable[[], float] = time.monotonic) -> None:
         self.most, self._clock = most, clock
-        self._shares: dict[str, Share] = {}
+        self._shares: dict[str, CrawlShare] = {}
 
-    def share(self, name: str, weight: int) -> Share:
+    def share(self, name: str, weight: int) -> CrawlShare:
         """Returns the share of a crawl, with its weight updated."""
         if name not in self._shares:
-            self._shares[name] = Share(self)
+            self._shares[name] = CrawlShare(self)
         share = self._shares[name]
         share.weight = max(1, weight)
         return share
@@ -35,7 +35,7 @@ class Fair:
         """Removes the share of a crawl."""
         self._shares.pop(name, None)
 
-    def ask(self, share: Share) -> int:
+    def ask(self, share: CrawlShare) -> int:
         """Returns how many claims a share may make now."""
         most, now = self.most(), self._clock()
         # a smaller number of claims is not worth a call; a crawl of weight 1 may be ahead by this many claims
@@ -51,29 +51,29 @@ class Fair:
             return 0
         return free  # `took` shows whether the crawl wanted them
 
-    def took(self, share: Share, claims: int) -> None:
+    def took(self, share: CrawlShare, claims: int) -> None:
         """Records how many claims a share made after an offer."""
         share.busy += claims
         share.passed += claims / share.weight
         share.hungry_until = self._clock() + HUNGRY if claims else 0.0
 
 
-class Share:
-    """The share of one crawl. It implements `worker.capacity.Room`."""
+class CrawlShare:
+    """The share of one crawl. It implements `worker.capacity.ClaimAllowance`."""
 
-    def __init__(self, fair: Fair) -> None:
+    def __init__(self, fair: FairShares) -> None:
         self.passed, self.weight, self.busy, self.hungry_until = 0.0, 1, 0, 0.0
         self._fair = fair
 
     def ask(self, busy: int) -> int:
-        """See `worker.capacity.Room`."""
+        """See `worker.capacity.ClaimAllowance`."""
         self.busy = busy
         return self._fair.ask(self)
 
     def took(self, claims: int) -> None:
-        """See `worker.capacity.Room`."""
+        """See `worker.capacity.ClaimAllowance`."""
         self._fair.took(self, claims)
 
     def rests(self, busy: int) -> None:
-        """See `worker.capacity.Room`."""
+        """See `worker.capacity.ClaimAllowance`."""
         self.busy, self.hungry_until = busy, 0.0

@@ -21,12 +21,12 @@ from gossamer.errors import ConfigError, GossamerError, SinkAway
 from gossamer.frontier.crawls import Crawls, drop_queue
 from gossamer.frontier.policy import Policy
 from gossamer.frontier.producer_positions import fed_now
-from gossamer.frontier.stats import Census
+from gossamer.frontier.stats import CrawlStatistics
 from gossamer.frontier.verbs import Frontier
 from gossamer.model.interfaces import HistorySink
-from gossamer.state.fleet_crawls import FleetCrawl, Tasks
+from gossamer.state.fleet_crawls import FleetCrawl, FleetCrawls
 from gossamer.state.slots import Slots
-from gossamer.state.workers import Crew
+from gossamer.state.workers import WorkerRecords
 from gossamer.store.keys import tag
 from gossamer.store.store import Store
 from gossamer.worker.outputs import Outputs
@@ -40,11 +40,11 @@ SetupOf = Callable[[FleetCrawl, str], Awaitable[Setup]]
 """Returns the setup of a crawl for the process with this segment."""
 
 
-class Ending:
+class CrawlEnding:
     """Ends crawls of the fleet. Any process may do this, but only one at a time."""
 
     def __init__(self, store: Store) -> None:
-        self._store, self._tasks, self._census = store, Tasks(store), Census(store)
+        self._store, self._tasks, self._census = store, FleetCrawls(store), CrawlStatistics(store)
         self._swept = dict[str, float]()
 
     async def look(self, task: FleetCrawl, setup_of: SetupOf) -> None:
@@ -109,7 +109,7 @@ class Ending:
         """Returns whether all parts of the outputs are closed. Each process closes its own parts, and this
         function closes those of dead processes."""
         left = await self._segments(task.name)
-        crew = Crew(self._store)
+        crew = WorkerRecords(self._store)
         for segment in left:
             if not await crew.name(f"{task.name}/{segment}", "seal"):
                 return False  # its process is alive and will close the part

@@ -7,15 +7,15 @@ import time
 
 from gossamer.errors import InUse
 from gossamer.frontier.crawls import ENDED, Crawls
-from gossamer.state.workers import GONE, Crew
+from gossamer.state.workers import GONE, WorkerRecords
 from gossamer.store.store import Store
 
 
-class Sign:
+class Heartbeat:
     """The heartbeat of the process `segment` for one crawl."""
 
     def __init__(self, store: Store, crawl: str, segment: str) -> None:
-        self._crew, self._crawls = Crew(store), Crawls(store)
+        self._crew, self._crawls = WorkerRecords(store), Crawls(store)
         self._crawl, self._segment = crawl, segment
         self._name, self._given = f"{crawl}/{segment}", 0.0
 

@@ -19,10 +19,10 @@ from typing import Any
 
 from gossamer.app.wiring import open_url
 from gossamer.errors import GossamerError
-from gossamer.state.fleet_crawls import Tasks
+from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.state.malformed_messages import MAX_KEPT, MalformedMessages
 from gossamer.state.slots import Slots
-from gossamer.state.workers import Crew, WorkerRecord
+from gossamer.state.workers import WorkerRecord, WorkerRecords
 from gossamer.store.store import Store
 
 log = logging.getLogger("gossamer.worker")
@@ -111,7 +111,7 @@ class WorkerKeeper:
             await store.close()
 
     async def _beat(self, store: Store) -> None:
-        crew = Crew(store)
+        crew = WorkerRecords(store)
         self.me.started = self.me.started or await crew.now()
         while not self._over.is_set():
             if not await crew.name(self.me.name, self._token):
@@ -176,13 +176,13 @@ class WorkerKeeper:
 
     async def _wanted(self, store: Store) -> dict[str, int]:
         wanted: dict[str, int] = {}
-        for worker in await Crew(store).living():
+        for worker in await WorkerRecords(store).living():
             for lane in worker.lanes if worker.state == "running" else ():
                 wanted[lane] = wanted.get(lane, 0) + worker.processes
         return wanted
 
     async def _lasted(self, store: Store, seconds: float) -> None:
-        tasks = Tasks(store)
+        tasks = FleetCrawls(store)
         for task in await tasks.tasks():
             if task.state == "running":
                 await tasks.lasted(task.name, seconds)

@@ -18,23 +18,23 @@ import msgspec
 
 from gossamer import sites as site_files
 from gossamer.app.job import Setup
-from gossamer.app.wiring import Bench
+from gossamer.app.wiring import CrawlWorker
 from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, GossamerError, StoreError
 from gossamer.frontier.policy import heaps
-from gossamer.sites.remote_sites import Reach, reach_of
-from gossamer.state.fleet_crawls import Edit, FleetCrawl, Tasks
+from gossamer.sites.remote_sites import SiteReach, reach_of
+from gossamer.state.fleet_crawls import Edit, FleetCrawl, FleetCrawls
 from gossamer.state.workers import Refusals
 from gossamer.store.store import Store
 
 log = logging.getLogger("gossamer.worker")
 
 
-class Lacking:
+class MissingSites:
     """The crawls and sites that one process of a worker does no work for, with the reasons."""
 
-    def __init__(self, store: Store, worker: str, versions: Versions) -> None:
+    def __init__(self, store: Store, worker: str, versions: SiteVersions) -> None:
         self._refusals, self._worker, self._versions = Refusals(store), worker, versions
         self._of: dict[str, dict[str, str]] = {}
         self._logged: set[str] = set()
@@ -78,11 +78,11 @@ class Lacking:
         return task.name in self._of and await self._refusals.others(task.name)
 
 
-class Versions:
+class SiteVersions:
     """Compares the site files of one machine with those of the fleet."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
-        self._tasks, self._data = Tasks(store), Path(settings.data)
+        self._tasks, self._data = FleetCrawls(store), Path(settings.data)
         self._sites = str(Path(settings.sites).resolve())
 
     async def check(self, task: FleetCrawl, setup: Setup) -> dict[str, str]:
@@ -110,7 +110,7 @@ class Versions:
         cannot be read."""
         return self._look(task.name, task.sites, setup)[2] if task.sites else {}
 
-    def same(self, task: FleetCrawl, bench: Bench, lacks: dict[str, str]) -> bool:
+    def same(self, task: FleetCrawl, bench: CrawlWorker, lacks: dict[str, str]) -> bool:
         """Returns whether the site files have not changed since `bench` was made, neither here nor in the
         fleet."""
         return (
@@ -119,7 +119,7 @@ class Versions:
             and (not lacks or self.lacks(task, bench.setup) == lacks)
         )
 
-    async def serve(self, task: FleetCrawl, bench: Bench, lanes: Sequence[str], region: str) -> None:
+    async def serve(self, task: FleetCrawl, bench: CrawlWorker, lanes: Sequence[str], region: str) -> None:
         """Claims hosts that other workers set apart, too, if all files of their sites are here."""
         lacks = bench.setup.lacks or {}
         groups = [group for group in task.apart if not any(site in lacks for site in group.split("+"))]
@@ -153,14 +153,14 @@ class Versions:
                 )
         return ours, edits, lacks
 
-    async def _reaches(self, crawl: str, force: dict[str, str]) -> dict[str, Reach] | None:
+    async def _reaches(self, crawl: str, force: dict[str, str]) -> dict[str, SiteReach] | None:
         """Returns the reach (hosts and needed workers) of sites in these versions, or None if the reach of
         any of them is unknown."""
-        found: dict[str, Reach] = {}
+        found: dict[str, SiteReach] = {}
         for (name, version), raw in zip(
             force.items(), await self._tasks.reaches(crawl, list(force)), strict=True
         ):
-            if raw is None or (one := msgspec.json.decode(raw, type=Reach)).version != version:
+            if raw is None or (one := msgspec.json.decode(raw, type=SiteReach)).version != version:
                 return None
             found[name] = one
         return found

@@ -328,7 +328,7 @@ OUT = 20.0
 """
 
 
-class Tail(NamedTuple):
+class ColdTail(NamedTuple):
     """The cold URLs of one host and level: how many (`cold`), and the number of the last one brought back
     (`cursor`)."""
 
@@ -408,7 +408,7 @@ class Spiller:
         while buckets := [bucket for bucket, (n, _, _) in (await self._waiting()).items() if n]:
             await self._spill(buckets)
 
-    async def tails(self, bucket: int, hosts: list[str]) -> list[Tail]:
+    async def tails(self, bucket: int, hosts: list[str]) -> list[ColdTail]:
         """Returns the cold URLs of these hosts, for each level that has some."""
         crawl = f"{keys.tag(bucket)}{self.crawl}:"
         pipe = self.store.client.pipeline(transaction=False)
@@ -416,14 +416,14 @@ class Spiller:
             pipe.hgetall(f"{crawl}k:{host}")
             pipe.hget(f"{crawl}h:{host}", "q")
         got = await self.store.guard(pipe.execute())
-        found: list[Tail] = []
+        found: list[ColdTail] = []
         for j, host in enumerate(hosts):
             fields = {k.decode(): int(v) for k, v in got[2 * j].items()}
             room = 4 * self.hot - int(got[2 * j + 1] or 0)
             levels = sorted((int(k) for k in fields if k[0] != "c"), reverse=True)
             if len(levels) > 1:
                 levels.insert(1, levels.pop())  # second, so that the lowest level always gets free places
-            found += [Tail(bucket, host, n, fields[str(n)], fields[f"c{n}"], 0, room) for n in levels]
+            found += [ColdTail(bucket, host, n, fields[str(n)], fields[f"c{n}"], 0, room) for n in levels]
         pipe = self.store.client.pipeline(transaction=False)
         for tail in found:
             pipe.llen(f"{crawl}q:{tail.host}:{tail.level}")
@@ -472,7 +472,7 @@ class Spiller:
             free = left.setdefault(tail.host, tail.free)
             left[tail.host] -= await self._refill(tail, max(0, min(tail.room, free, tail.cold)))
 
-    async def _refill(self, tail: Tail, n: int) -> int:
+    async def _refill(self, tail: ColdTail, n: int) -> int:
         """Brings up to `n` entries back and returns their number. With `n` = 0, only updates whether the host
         still needs some."""
         where = tail.bucket, tail.host, tail.level
@@ -492,13 +492,13 @@ class Spiller:
             self.spend(tail, last)
         return len(got)
 
-    def spend(self, tail: Tail, last: int) -> None:
+    def spend(self, tail: ColdTail, last: int) -> None:
         """Marks the entries up to `last` as no longer needed in the cold store."""
         if not self._spent:
             self._trim_at = time.monotonic() + TRIM
         self._spent.setdefault(tail.bucket, {})[tail.host, tail.level] = last
 
-    def _gone(self, tail: Tail) -> int:
+    def _gone(self, tail: ColdTail) -> int:
         """Returns how many URLs are in neither the outbox nor the cold store, once that has lasted for LOST
         seconds; else 0."""
         where = tail.bucket, tail.host, tail.level

@@ -24,7 +24,7 @@ FULL = 4096
 """Number of new entries after which the file is rewritten with the claims still held."""
 
 
-class Ledger:
+class HeldClaims:
     """The file of the claims that one process holds. `folder` is the data folder of its crawl, `segment`
     identifies the process."""
 

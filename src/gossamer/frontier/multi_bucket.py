@@ -27,20 +27,20 @@ from typing import Any, Protocol
 from gossamer.errors import Away, GossamerError
 from gossamer.frontier.policy import Policy
 from gossamer.model.visit import Adds, Claimed, Settle
-from gossamer.store.client import Unsure
+from gossamer.store.client import UnconfirmedReply
 from gossamer.store.keys import tag
-from gossamer.store.reconnect import Patience
+from gossamer.store.reconnect import OutageWaiter
 from gossamer.store.store import Store
 
 
 class AllBuckets(Protocol):
-    """Reads the counts of a crawl in all buckets. `Everywhere` implements it."""
+    """Reads the counts of a crawl in all buckets. `AllBucketsFrontier` implements it."""
 
     async def counts(self, *names: str) -> list[list[int]]: ...
 
 
 class BucketSums(Protocol):
-    """Sums the counts of a crawl over all buckets except one. `Shares` implements it."""
+    """Sums the counts of a crawl over all buckets except one. `HostBudgetSums` implements it."""
 
     async def elsewhere(self, bucket: int) -> tuple[int, int, int]: ...
 
@@ -56,7 +56,7 @@ class BucketCalls(Protocol):
     waits: tuple[int, int]
 
     @property
-    def patience(self) -> Patience: ...
+    def patience(self) -> OutageWaiter: ...
 
     @property
     def everywhere(self) -> AllBuckets: ...
@@ -84,7 +84,7 @@ LONGEST = 5000
 _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 
-class Turns:
+class LimitTurns:
     """The turns of one crawl. They wait only for the turns of other workers. An outage raises Away."""
 
     def __init__(self, frontier: BucketCalls) -> None:
@@ -131,8 +131,8 @@ class Turns:
         (reply,) = await self._store.run_all("claim", [call], confirm=True)
         if isinstance(reply, Exception):
             raise reply
-        one = self._frontier.claimed(bucket, reply.reply if isinstance(reply, Unsure) else reply)
-        one.sure = not isinstance(reply, Unsure)
+        one = self._frontier.claimed(bucket, reply.reply if isinstance(reply, UnconfirmedReply) else reply)
+        one.sure = not isinstance(reply, UnconfirmedReply)
         one.limit = ""  # not final: claims that are open in other buckets may still fail
         return one
 
@@ -173,10 +173,10 @@ READ_INTERVAL_S = 0.2
 _COUNTS = ("pages", "strangers", "singles")
 
 
-class Shares:
+class HostBudgetSums:
     """The counts of each bucket of one crawl, as last read by this client."""
 
-    def __init__(self, store: Store, everywhere: Everywhere) -> None:
+    def __init__(self, store: Store, everywhere: AllBucketsFrontier) -> None:
         self._store, self._everywhere = store, everywhere
         self._known: list[list[int]] = []
         self._sums = [0, 0, 0]
@@ -208,12 +208,12 @@ LOOK_INTERVAL_S, LONG, MOST = 10.0, 5_000, 8
 expired, and the number of buckets searched at once."""
 
 
-class Everywhere:
+class AllBucketsFrontier:
     """The frontier of one crawl in all buckets of its store."""
 
     def __init__(self, frontier: BucketCalls) -> None:
         self._frontier, self._store, self._crawl = frontier, frontier.store, frontier.crawl
-        self._turns = Turns(frontier)
+        self._turns = LimitTurns(frontier)
         self._looked, self._from, self._outages = 0.0, 0, 0
 
     async def due(self, buckets: Sequence[int] | None = None) -> dict[int, float]:
@@ -234,10 +234,10 @@ class Everywhere:
         replies = await self._store.run_all("claim", calls, confirm=True)
         found = []
         for (bucket, _), reply in zip(asks, replies, strict=True):
-            got = reply.reply if isinstance(reply, Unsure) else reply
+            got = reply.reply if isinstance(reply, UnconfirmedReply) else reply
             if self._came(got):
                 one = self._frontier.claimed(bucket, got)
-                one.sure = not isinstance(reply, Unsure)
+                one.sure = not isinstance(reply, UnconfirmedReply)
                 found.append(one)
         return found
 

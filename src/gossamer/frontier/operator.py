@@ -7,8 +7,8 @@ from collections.abc import Awaitable
 from typing import Any, cast
 
 from gossamer.errors import ConfigError
-from gossamer.frontier.cold import Spiller, Tail
-from gossamer.frontier.stats import Census
+from gossamer.frontier.cold import ColdTail, Spiller
+from gossamer.frontier.stats import CrawlStatistics
 from gossamer.frontier.summary import scan
 from gossamer.model.request import unpack
 from gossamer.store import keys
@@ -21,7 +21,7 @@ CHUNK = 200
 PAGE = 1000
 
 
-class Steer:
+class OperatorCommands:
     """Changes the contents of a store, one script call per step. It is safe while any number of workers run."""
 
     def __init__(self, store: Store, spiller: Spiller | None = None) -> None:
@@ -29,7 +29,7 @@ class Steer:
 
     async def pause(self, host: str, seconds: float = FOR_EVER) -> None:
         """Pauses a host: from the next claim on, no requests are made to it."""
-        now = await Census(self.store).now()
+        now = await CrawlStatistics(self.store).now()
         await self._hold(host, "p", str(round((now + seconds) * 1000)))
 
     async def resume(self, host: str) -> None:
@@ -59,7 +59,7 @@ class Steer:
         """Requeues dead letters (`requeue`) or counts them as failed (`drop`). Returns their number."""
         done = 0
         waiting: dict[int, list[int]] = {}
-        async for letter in Census(self.store).dead(name, host=host, reason=reason, since=since):
+        async for letter in CrawlStatistics(self.store).dead(name, host=host, reason=reason, since=since):
             if dry_run:
                 done += 1
                 continue
@@ -146,7 +146,7 @@ class Steer:
                 moved += n if dry_run else await self._turn_over(tail, to, match, False)
         return moved
 
-    async def _turn_over(self, tail: Tail, to: int, match: Searcher | None, dry_run: bool) -> int:
+    async def _turn_over(self, tail: ColdTail, to: int, match: Searcher | None, dry_run: bool) -> int:
         """Moves each URL of a cold tail to level `to` if it matches, else to the end of its own level.
         Returns how many match."""
         assert self.spiller is not None

@@ -23,7 +23,7 @@ ENTRIES_TTL = 86_400
 TOLD_TTL = 3600
 
 
-class Runs:
+class GoodRuns:
     """The stored runs of a store's sites."""
 
     def __init__(self, store: Store) -> None:
@@ -81,7 +81,7 @@ class HeldRows:
         return await self._store.guard(cast(Awaitable[Any], call))
 
 
-class Lately:
+class RecentPages:
     """A stream of the last pages of a crawl. Each process appends what it saw and reads what all processes
     saw."""
 

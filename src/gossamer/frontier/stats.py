@@ -102,7 +102,7 @@ class Letter(msgspec.Struct):
     referrer: str | None
 
 
-class Census:
+class CrawlStatistics:
     """Reads the frontier in one store."""
 
     def __init__(self, store: Store) -> None:

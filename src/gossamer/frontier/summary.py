@@ -13,7 +13,7 @@ from typing import Any
 
 from gossamer.errors import GossamerError
 from gossamer.frontier.crawls import Crawls, Record
-from gossamer.frontier.quality import Runs
+from gossamer.frontier.quality import GoodRuns
 from gossamer.model.quality import of_counts
 from gossamer.model.summary import Summary
 from gossamer.store import keys
@@ -56,7 +56,7 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
     n = await counts(store, name)
     sites = of_counts(n)
     if sites:
-        sites = of_counts(n, await Runs(store).load(list(sites)))
+        sites = of_counts(n, await GoodRuns(store).load(list(sites)))
     if hosts is None:
         hosts = await hosts_met(store, name)
     return Summary(

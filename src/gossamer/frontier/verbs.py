@@ -17,13 +17,13 @@ from typing import Any, cast
 import msgspec
 
 from gossamer.errors import Away, ConfigError, GossamerError, Moved, Stale
-from gossamer.frontier.multi_bucket import BucketCalls, Everywhere, Shares
+from gossamer.frontier.multi_bucket import AllBucketsFrontier, BucketCalls, HostBudgetSums
 from gossamer.frontier.policy import Policy
 from gossamer.model.request import Request, unpack
 from gossamer.model.visit import Adds, Claim, Claimed, Commit, Settle
-from gossamer.store.client import Unsure
+from gossamer.store.client import UnconfirmedReply
 from gossamer.store.keys import tag
-from gossamer.store.reconnect import Patience
+from gossamer.store.reconnect import OutageWaiter
 from gossamer.store.server import RUN
 from gossamer.store.store import Store
 from gossamer.store.store_check import durably
@@ -38,7 +38,7 @@ Outcome = tuple[int, int, int] | Stale | Moved
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Settling:
+class Settler:
     """Sends the settles and adds of one frontier."""
 
     def __init__(self, frontier: BucketCalls) -> None:
@@ -169,7 +169,7 @@ async def surely(
         trouble: GossamerError | None = None
         for j, reply in zip(left, replies, strict=True):
             out[j] = (reply, turn > 0)
-            if isinstance(reply, Unsure):
+            if isinstance(reply, UnconfirmedReply):
                 again.append(j)
             elif isinstance(reply, GossamerError):
                 again.append(j)
@@ -237,9 +237,9 @@ class Frontier:
         self.waits = (0, 0)
         """Milliseconds for which an easy and a hard host must have waited before this worker claims it
         (`worker_score`)."""
-        self.everywhere = Everywhere(self)
-        self.shares = Shares(store, self.everywhere)
-        self._settling = Settling(self)
+        self.everywhere = AllBucketsFrontier(self)
+        self.shares = HostBudgetSums(store, self.everywhere)
+        self._settling = Settler(self)
 
     def remainder(self, fingerprint: int) -> tuple[int, int]:
         """Splits a fingerprint for the seen set: the part that selects the set, and the member of the set."""
@@ -249,7 +249,7 @@ class Frontier:
         return fingerprint >> 32, low - (1 << 32) if low >> 31 else low
 
     @property
-    def patience(self) -> Patience:
+    def patience(self) -> OutageWaiter:
         """How long the client waits for an outage of the store to end."""
         return self.store.client.patience
 

@@ -13,7 +13,7 @@ from gossamer.model.page import Page
 from gossamer.model.request import Request
 
 
-class Member:
+class AccountIdentity:
     """The identity of an account. `browser`: the browser it appears as, None for our own headers. `given`:
     returns the headers that the user configured for a request. `domain`: returns a host's registered
     domain. `session`: names its connections, so that no other visitor uses them."""

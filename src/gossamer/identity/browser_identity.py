@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from gossamer.identity.account import Member
+from gossamer.identity.account import AccountIdentity
 from gossamer.identity.headers import OWN
 from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.page import Page
@@ -25,7 +25,7 @@ class SessionOwner(Protocol):
     def forget(self, domain: str) -> None: ...
 
 
-class Driven:
+class BrowserIdentity:
     """Provides what a browser does not send itself. `given`: returns the headers that the user configured for
     a request."""
 
@@ -40,12 +40,12 @@ class Driven:
         return Lent({name: value for name, value in lent.headers.items() if name.lower() in own}, lent.guise)
 
 
-class BrowserMember:
-    """An account in a browser, which gets all cookies of the account. `given`: as in `Driven`."""
+class BrowserAccount:
+    """An account in a browser, which gets all cookies of the account. `given`: as in `BrowserIdentity`."""
 
-    def __init__(self, member: Member, given: Callable[[Request], Mapping[str, str]]) -> None:
+    def __init__(self, member: AccountIdentity, given: Callable[[Request], Mapping[str, str]]) -> None:
         self.member = member
-        self._driven = Driven(member, lambda request: {**given(request), **member.headers})
+        self._driven = BrowserIdentity(member, lambda request: {**given(request), **member.headers})
         self.took, self.forget = member.took, member.forget
 
     def lend(self, request: Request) -> Lent:

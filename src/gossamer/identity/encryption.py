@@ -18,7 +18,7 @@ PLAIN, SEALED = b"p1", b"s1"
 NONCE = 12
 
 
-class Seal:
+class Encryption:
     """Encrypts and decrypts stored log-ins. `key`: the setting's text, None for no encryption. `salt`: the
     store's own. Raises ConfigError if the package is missing."""
 

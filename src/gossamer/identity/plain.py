@@ -18,7 +18,7 @@ SECRET = re.compile(r"auth|cookie|key|token|secret|session|signature|passw|crede
 JARS = 2000
 
 
-class Plain:
+class PlainIdentity:
     """Headers for a request. `credentials`: origin -> (user, password); `seeds`: URLs, at whose origins the
     crawl's secrets may be shown (`www.` or not; https also where the seed said http, never the other way
     round); `domain`: host -> registered domain; `of_host`: headers that a host's site wants; those of the

@@ -78,7 +78,7 @@ class SitePart(NamedTuple):
     counts: dict[str, int]
 
 
-class Counting:
+class SiteCounts:
     """Counts what the pages of one site gave, as changes to the crawl's counts."""
 
     def __init__(self, site: str) -> None:

@@ -43,7 +43,7 @@ class Claim(msgspec.Struct):
     """Whether a visited page is only read again, because a shorter path to it was found (`worker.min_depth`).
     """
     trouble: str = ""
-    """The state of the host's circuit breaker, '' if it is healthy (`politeness.breaker.Trouble.of`)."""
+    """The state of the host's circuit breaker, '' if it is healthy (`politeness.breaker.HostTrouble.of`)."""
     strange: str = ""
     """Why this version of gossamer cannot make the request: a newer version wrote it. The claim is requeued,
     and this worker stops working on the crawl."""

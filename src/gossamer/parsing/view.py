@@ -38,7 +38,7 @@ _ADDRESS = re.compile(
 """Matches texts that look like a URL and cannot be a CSS selector."""
 
 
-class View:
+class PageView:
     """A page as a site function sees it. `document` is the page's tree, if it has been parsed already."""
 
     def __init__(self, page: Page, document: Document | None = None, request: Request | None = None) -> None:
@@ -273,12 +273,12 @@ class View:
                 yield _request(self, resolved, dict(needs))
 
 
-def _sent(view: View, url: str, **needs: Any) -> Request:
+def _sent(view: PageView, url: str, **needs: Any) -> Request:
     """Returns the request that submits a form."""
     return _request(view, url, {name: value for name, value in needs.items() if value is not None})
 
 
-def _chosen(view: View, text: str) -> Iterable[Selector | str]:
+def _chosen(view: PageView, text: str) -> Iterable[Selector | str]:
     """Returns the elements that a selector finds. If the text looks like a URL, or equals the `href` of a
     link on the page, returns the text itself."""
     if _ADDRESS.match(text):
@@ -294,7 +294,7 @@ def _chosen(view: View, text: str) -> Iterable[Selector | str]:
     return found
 
 
-def _request(view: View, resolved: str, needs: dict[str, Any]) -> Request:
+def _request(view: PageView, resolved: str, needs: dict[str, Any]) -> Request:
     if unknown := needs.keys() - NEEDS:
         raise TypeError(f"a request has no {unknown.pop()}=: there are {', '.join(NEEDS)}")
     if needs.get("carry") is not None and len(_json.dumps(needs["carry"]).encode()) > CARRY:

@@ -35,7 +35,7 @@ HARD, EASY = 500, 100
 """
 
 
-class Trouble(msgspec.Struct, frozen=True):
+class HostTrouble(msgspec.Struct, frozen=True):
     """What a claim contains about its host's failures."""
 
     failing: float = 0.0
@@ -47,7 +47,7 @@ class Trouble(msgspec.Struct, frozen=True):
     """Why the host is not requested any more, or ''."""
 
     @classmethod
-    def of(cls, text: str) -> Trouble:
+    def of(cls, text: str) -> HostTrouble:
         """Decodes the form in a claim.
 
         >>> Trouble.of("90000,600,!,connect").failing
@@ -59,7 +59,7 @@ class Trouble(msgspec.Struct, frozen=True):
         return cls(int(failing) / 1000, int(share) / 1000, hard == "!", why)
 
 
-NONE = Trouble()
+NONE = HostTrouble()
 
 
 def health(reason: str | None, status: int | None, *, final: bool = False, again: bool = False) -> str:
@@ -77,7 +77,7 @@ def health(reason: str | None, status: int | None, *, final: bool = False, again
     return GOOD if status is not None else ""
 
 
-def gives_up(trouble: Trouble, retries: tuple[float, ...]) -> bool:
+def gives_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
     """Returns whether another fault now means that the host may be given up.
 
     >>> gives_up(Trouble(failing=100), (60.0, 300.0)), gives_up(Trouble(failing=400), (60.0, 300.0))

@@ -51,7 +51,7 @@ WEIGHT = 0.02
 ROOM = 2_000
 
 
-class Means(msgspec.Struct):
+class MovingMeans(msgspec.Struct):
     """Moving averages of one kind of visits. Latency in seconds, rate in visits per second."""
 
     n: int = 0
@@ -83,8 +83,8 @@ class WorkerScore(msgspec.Struct):
     """Whether it could take more claims."""
     out: str = ""
     """Why it takes no claims, or ''."""
-    easy: Means = msgspec.field(default_factory=Means)
-    hard: Means = msgspec.field(default_factory=Means)
+    easy: MovingMeans = msgspec.field(default_factory=MovingMeans)
+    hard: MovingMeans = msgspec.field(default_factory=MovingMeans)
     good_at: float = 0.0
     """When a visit of it last succeeded."""
     format: int = FORMAT
@@ -179,7 +179,7 @@ def merit(worker: str, records: Iterable[WorkerScore], now: float) -> dict[str, 
     return {"score": mean, "out": next((one.out for one in own if one.out), "")}
 
 
-class Streak:
+class LastVisits:
     """The last visits of a worker, and the hosts that answered it."""
 
     def __init__(self) -> None:

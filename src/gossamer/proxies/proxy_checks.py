@@ -12,8 +12,8 @@ from hashlib import blake2b
 from typing import Protocol
 
 from gossamer.errors import GossamerError
-from gossamer.proxies.proxy_choice import Pool
-from gossamer.proxies.proxy_health import ProxyReport, Standing
+from gossamer.proxies.proxy_choice import ProxyPool
+from gossamer.proxies.proxy_health import ProxyHealth, ProxyReport
 
 FLUSH, CHECKS, OLD = 1.0, 32, 600_000
 """Seconds between exchanges with the other workers, the number of concurrent health checks, and milliseconds
@@ -35,10 +35,10 @@ class ChecksProxies(Protocol):
     async def close(self) -> None: ...
 
 
-class Upkeep:
+class ProxyUpkeep:
     """The background work for one pool. `freed` is set when a proxy may have become free."""
 
-    def __init__(self, pool: Pool, shared: Shared, check: ChecksProxies) -> None:
+    def __init__(self, pool: ProxyPool, shared: Shared, check: ChecksProxies) -> None:
         self.pool, self.shared, self._check = pool, shared, check
         self.freed = asyncio.Event()
         self._offset = 0.0
@@ -101,7 +101,7 @@ class Upkeep:
             book.seen = seen
             raise
         self._offset = now / 1000 - time.time()
-        book.heard({key: Standing.of(text) for key, text in heard.items()}, now)
+        book.heard({key: ProxyHealth.of(text) for key, text in heard.items()}, now)
         self.freed.set()
 
     async def _checks(self) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from gossamer.model.proxy import Proxy, Wanted
-from gossamer.proxies.proxy_table import DOMAINS, Book
+from gossamer.proxies.proxy_table import DOMAINS, ProxyTable
 
 DRAWN = 6
 SMALL = 64
@@ -23,13 +23,13 @@ free ones are listed once per second."""
 OLD = 1000
 
 
-class Pool:
+class ProxyPool:
     """The proxies of a crawl. `checked`: only proxies that passed a health check are chosen."""
 
     def __init__(
         self, proxies: Sequence[Proxy], *, checked: bool = False, draw: random.Random | None = None
     ) -> None:
-        self.proxies, self.checked, self.book = proxies, checked, Book(proxies)
+        self.proxies, self.checked, self.book = proxies, checked, ProxyTable(proxies)
         self.busy = [0] * len(proxies)
         """Open requests through each proxy."""
         self._draw = (draw or random.Random()).random

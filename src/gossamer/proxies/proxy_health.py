@@ -58,7 +58,7 @@ class ProxyReport(msgspec.Struct):
             self.bad, self.tail = self.bad + 1, self.tail + 1
 
 
-class Standing(msgspec.Struct):
+class ProxyHealth(msgspec.Struct):
     """The health of a proxy, of a provider, or of a proxy at a domain. Times in milliseconds of the store's
     clock, latency in seconds."""
 
@@ -99,7 +99,7 @@ class Standing(msgspec.Struct):
         )
 
     @classmethod
-    def of(cls, text: str) -> Standing:
+    def of(cls, text: str) -> ProxyHealth:
         """Decodes its text.
 
         >>> Standing.of("2.000,1.000,0.2500,1,0,0,5000").latency

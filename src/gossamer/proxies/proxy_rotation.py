@@ -25,8 +25,8 @@ from gossamer.errors import NoProxyLeft
 from gossamer.model.page import Failure, Page
 from gossamer.model.proxy import Wanted
 from gossamer.model.request import Request, split
-from gossamer.proxies.proxy_checks import Upkeep
-from gossamer.proxies.proxy_choice import Pool
+from gossamer.proxies.proxy_checks import ProxyUpkeep
+from gossamer.proxies.proxy_choice import ProxyPool
 
 MOST, PATIENCE, SUSPICIONS = 10, 30.0, 3
 """The maximum number of tries of a visit that do not reach the host, the seconds within which more are
@@ -67,8 +67,8 @@ class Proxies:
 
     def __init__(
         self,
-        pool: Pool,
-        upkeep: Upkeep,
+        pool: ProxyPool,
+        upkeep: ProxyUpkeep,
         *,
         wants: Callable[[str], Wanted],
         domain: Callable[[str], str],

@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gossamer.model.proxy import Proxy
-from gossamer.proxies.proxy_health import GATEWAY, HOST, PROVIDER, PROXY, BreakerRule, ProxyReport, Standing
+from gossamer.proxies.proxy_health import (
+    GATEWAY,
+    HOST,
+    PROVIDER,
+    PROXY,
+    BreakerRule,
+    ProxyHealth,
+    ProxyReport,
+)
 
 DOMAINS = 2000
 """The maximum number of blocking registered domains for which health is kept per proxy."""
 
 
-class Book:
+class ProxyTable:
     """Health by key: a proxy's id, `@provider`, or `ID TAB DOMAIN` for a proxy at a registered domain that
     blocks. Times in milliseconds."""
 
@@ -19,8 +27,8 @@ class Book:
         self.ids = [proxy.id for proxy in proxies]
         self.rules = [GATEWAY if one.has("session") else PROXY for one in proxies]
         self.providers = [f"@{one.provider}" if one.provider else "" for one in proxies]
-        self.own: list[Standing | None] = [None] * len(proxies)
-        self.standings: dict[str, Standing] = {}
+        self.own: list[ProxyHealth | None] = [None] * len(proxies)
+        self.standings: dict[str, ProxyHealth] = {}
         self.domains: dict[str, None] = {}
         self.seen: dict[str, ProxyReport] = {}
         """Observations that the other workers do not have yet."""
@@ -52,7 +60,7 @@ class Book:
         for _ in range(1 if seconds is not None else self.rules[place].most):
             self._note(self.ids[place], seconds is not None, seconds or 0.0, now, self.rules[place])
 
-    def heard(self, standings: Mapping[str, Standing], now: int) -> None:
+    def heard(self, standings: Mapping[str, ProxyHealth], now: int) -> None:
         """Updates the health with that of all workers."""
         for key, standing in standings.items():
             name, _, domain = key.partition("\t")
@@ -100,7 +108,7 @@ class Book:
         self.seen.setdefault(key, ProxyReport()).add(good, seconds)
         standing = self.standings.get(key)
         if standing is None:
-            standing = self.standings[key] = Standing()
+            standing = self.standings[key] = ProxyHealth()
             if (place := self._places.get(key)) is not None:
                 self.own[place] = standing
         standing.felt(one, now, rule)

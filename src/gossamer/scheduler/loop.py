@@ -20,7 +20,7 @@ from gossamer.errors import DiskFull, GossamerError, StoreError
 from gossamer.recrawl.cron import Cron
 from gossamer.recrawl.due_times import decide
 from gossamer.scheduler.jobs import runs
-from gossamer.scheduler.runs import Conductor, Crawler, Judge, Say, pause
+from gossamer.scheduler.runs import Crawler, Judge, RunSupervisor, Say, pause
 from gossamer.state.schedules import Lead, ScheduledRun, Schedules, StoredSchedule, Unread
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store
@@ -71,7 +71,7 @@ class Scheduler:
         self._store, self._embedded, self._stop, self._say, self._chore = store, embedded, stop, say, chore
         self.owner = f"{platform.node()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._schedules = Schedules(store)
-        self._conductor = Conductor(self._schedules, crawler, settings, say, stop, judge)
+        self._conductor = RunSupervisor(self._schedules, crawler, settings, say, stop, judge)
         self._most = crawler.most
         self._plans: dict[str, Plan] = {}
         self._unread: set[Unread] = set()

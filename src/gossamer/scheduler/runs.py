@@ -56,7 +56,7 @@ class Crawler(Protocol):
         crawl is running. Returns None if the scheduler is stopping."""
 
 
-class Here:
+class LocalCrawler:
     """Runs crawls in this process."""
 
     def __init__(self, store: Store, stop: asyncio.Event, most: int) -> None:
@@ -136,7 +136,7 @@ async def pause(stop: asyncio.Event, seconds: float) -> None:
         await asyncio.wait_for(stop.wait(), seconds)
 
 
-class Conductor:
+class RunSupervisor:
     """Sees the runs of all schedules through.
 
     The loop keeps `token` (the fencing token of the lead) and the store's clock up to date. `open`: the runs

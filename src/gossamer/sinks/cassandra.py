@@ -28,12 +28,20 @@ from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, SinkAway, SinkError
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import Column, Columns
-from gossamer.sinks.history import COLUMNS, COLUMNS_COLUMNS, HISTORY, HISTORY_COLUMNS, ItemState, Name, Past
+from gossamer.sinks.history import (
+    COLUMNS,
+    COLUMNS_COLUMNS,
+    HISTORY,
+    HISTORY_COLUMNS,
+    ItemState,
+    Name,
+    PastState,
+)
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.rejects import Refuse
 from gossamer.sinks.rows import FITS, Misfit, binary, number_within, time_in_milliseconds
 from gossamer.sinks.sink_url import SinkUrl, name
-from gossamer.sinks.upserting import TableColumns, Unfit, Upserts, Written, clean, state_of
+from gossamer.sinks.upserting import BatchRefused, TableColumns, Upserts, Written, clean, state_of
 
 _TYPES = {
     "str": "text",
@@ -117,11 +125,11 @@ class Cassandra:
         except words.InvalidRequest as error:
             if "unconfigured table" in str(error) or "eyspace" in str(error):
                 raise SinkError(f"{self.where}: {_line(error)}") from error
-            raise Unfit(_line(error)) from error
+            raise BatchRefused(_line(error)) from error
         except RequestValidationException as error:  # the server lacks a statement or option
             raise SinkError(f"{self.where}: {_line(error)}") from error
         except (UnicodeError, TypeError, OverflowError) as error:
-            raise Unfit(_line(error)) from error
+            raise BatchRefused(_line(error)) from error
         except (words.DriverException, words.RequestExecutionException, ErrorMessage, OSError) as error:
             raise SinkAway(f"{self.where} does not take rows: {_line(error)}") from error
 
@@ -135,7 +143,7 @@ class Cassandra:
         self._there = {*found}
         return found
 
-    def past(self, kind: str, past: Sequence[Past]) -> None:
+    def past(self, kind: str, past: Sequence[PastState]) -> None:
         """See `upserting.Driver`."""
         self._table(kind)
         given = []
@@ -159,9 +167,9 @@ class Cassandra:
         given = []
         for (row, state), values in zip(rows, table.values(rows, careful), strict=True):
             if sum(len(value) for value in values if isinstance(value, str)) > MOST:
-                raise Unfit(f"a row may have {MOST} bytes")
+                raise BatchRefused(f"a row may have {MOST} bytes")
             if not 0 < len(values[0].encode()) < 65_536:
-                raise Unfit("a key may have 65,535 bytes, and at least one")
+                raise BatchRefused("a key may have 65,535 bytes, and at least one")
             # A new row has no old values to erase.
             new = state is not None and (kind, row.key) not in self._there
             given.append(

@@ -33,7 +33,7 @@ def place(spec: str) -> str:
     return f"{scheme.lower()}://{rest}" if colon else spec if spec == OFF else os.path.abspath(spec)
 
 
-class FilePlace:
+class AssetFolder:
     """One place for files. Its methods are called from several threads at once."""
 
     def __init__(self, where: str) -> None:

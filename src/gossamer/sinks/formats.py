@@ -215,9 +215,9 @@ def open_output(
         )
     if form == "parquet":
         from gossamer.sinks.parquet import Parquet
-        from gossamer.sinks.rejects import Aside
+        from gossamer.sinks.rejects import RefusedRowsFile
 
-        refuse = Aside(folder if folder != "." else os.path.dirname(os.path.abspath(path))).refuse
+        refuse = RefusedRowsFile(folder if folder != "." else os.path.dirname(os.path.abspath(path))).refuse
         return OpenedOutput(
             path,
             lambda where, kind: Parquet(
@@ -226,14 +226,16 @@ def open_output(
             tuple(columns),
         )
     if form == "sqlite":
-        from gossamer.sinks.rejects import Aside
+        from gossamer.sinks.rejects import RefusedRowsFile
         from gossamer.sinks.sqlite import Sqlite
 
         return Sqlite(
             path,
             columns,
             overwrite=overwrite,
-            refuse=Aside(folder if folder != "." else os.path.dirname(os.path.abspath(path))).refuse,
+            refuse=RefusedRowsFile(
+                folder if folder != "." else os.path.dirname(os.path.abspath(path))
+            ).refuse,
         )
     if form in WHOLE:
         return OpenedOutput(path, lambda where, _: _whole(where, form, overwrite, owner, folder, log), None)
@@ -246,9 +248,9 @@ def open_store(
     at: SinkUrl, columns: Columns, *, overwrite: bool, owner: str, folder: str
 ) -> OpenedOutput | TableSink:
     """Returns the sink of a store of rows. Raises UsageError, ConfigError."""
-    from gossamer.sinks.rejects import Aside
+    from gossamer.sinks.rejects import RefusedRowsFile
 
-    refuse = Aside(folder).refuse
+    refuse = RefusedRowsFile(folder).refuse
     if at.kind == "postgresql":
         from gossamer.sinks.postgresql import postgresql
 
@@ -273,9 +275,9 @@ def open_store(
 def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str, log: AppendLog | None) -> FileSink:
     """Returns the sink of whole responses."""
     if "://" in path:
-        from gossamer.sinks.object_archive import Archived
+        from gossamer.sinks.object_archive import ObjectStoreArchive
 
-        return Archived(
+        return ObjectStoreArchive(
             path, f"{folder}/sending", plain=form == "objects", overwrite=overwrite, owner=owner, log=log
         )
     if form == "objects":

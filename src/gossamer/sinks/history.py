@@ -71,7 +71,7 @@ class ItemState(NamedTuple):
     deleted_at: str | None = None
 
 
-class Past(NamedTuple):
+class PastState(NamedTuple):
     """A state that ended, at the time `until`. `row` is the row of that state. None means the row that the
     store holds now, which must be copied before it is overwritten."""
 
@@ -81,11 +81,11 @@ class Past(NamedTuple):
     row: Row | None
 
 
-class Fold(NamedTuple):
+class PendingWrites(NamedTuple):
     """The rows to write with their state, and the past states, which must be written first."""
 
     rows: dict[Name, tuple[Row, ItemState]]
-    past: list[Past]
+    past: list[PastState]
 
 
 def seen(was: ItemState | None, content: str, at: str) -> ItemState:
@@ -111,11 +111,11 @@ def gone(was: ItemState, at: str) -> ItemState:
     return was if was.deleted_at is not None or at < was.seen_at else was._replace(deleted_at=at)
 
 
-def fold(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> Fold:
+def fold(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> PendingWrites:
     """Computes what must be written for items, in their order. `known` contains the states of the items that
     the store already has."""
     write: dict[Name, tuple[Row, ItemState]] = {}
-    past: list[Past] = []
+    past: list[PastState] = []
     for row in rows:
         name = row.kind, row.key
         held, was = write.get(name) or (None, known.get(name))
@@ -126,9 +126,9 @@ def fold(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> Fold:
         until = at if was is None else was.deleted_at or at
         # A state that was replaced at the moment it began gets no history row.
         if was is not None and until > was.seen_at:
-            past.append(Past(name, was, until, held))
+            past.append(PastState(name, was, until, held))
         write[name] = row, state
-    return Fold(write, past)
+    return PendingWrites(write, past)
 
 
 def stored(row: Row, state: ItemState) -> dict[str, str | None]:

@@ -24,13 +24,13 @@ from gossamer.errors import ConfigError, SinkAway, SinkError
 from gossamer.model.visit import Row
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, OURS, Column, Columns, cell
-from gossamer.sinks.history import COLUMNS, HISTORY, SIGHTINGS, STORED, ItemState, Name, Past, stored
+from gossamer.sinks.history import COLUMNS, HISTORY, SIGHTINGS, STORED, ItemState, Name, PastState, stored
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.rejects import Refuse
 from gossamer.sinks.rows import Misfit
 from gossamer.sinks.shapes import FieldType, moment, natural
 from gossamer.sinks.sink_url import SinkUrl, name
-from gossamer.sinks.upserting import HistoryUpserts, Unfit, Written, clean, state_of
+from gossamer.sinks.upserting import BatchRefused, HistoryUpserts, Written, clean, state_of
 
 _WIDE = 2**63
 
@@ -69,7 +69,7 @@ def _odd(field: str) -> bool:
     return not field or field[0] == "$" or "." in field
 
 
-class Unholdable(ValueError):
+class UnrepresentableValue(ValueError):
     """A value that BSON cannot represent without loss."""
 
 
@@ -103,7 +103,7 @@ def document(
             continue
         try:
             found[name] = _typed(shapes.get(field), value, careful, number)
-        except Unholdable as error:
+        except UnrepresentableValue as error:
             found[name], beside[name] = None, text(value)
             if unfit is not None:
                 unfit.append(f"{field}: {error}; the document has it in {EXTRA}")
@@ -151,12 +151,14 @@ def _typed(shape: FieldType | None, value: Any, careful: bool, number: Callable[
                 return datetime.combine(value, time(), UTC)
     if isinstance(value, datetime):
         if value.microsecond % 1000:
-            raise Unholdable(f"{value.isoformat()} has microseconds, but a BSON date has only milliseconds")
+            raise UnrepresentableValue(
+                f"{value.isoformat()} has microseconds, but a BSON date has only milliseconds"
+            )
         return moment(value)
     if isinstance(value, bytes):
         return value
     if isinstance(value, int) and not -_WIDE <= value < _WIDE:
-        raise Unholdable(f"an integer of more than 64 bits: {str(value)[:40]}")
+        raise UnrepresentableValue(f"an integer of more than 64 bits: {str(value)[:40]}")
     return _value(value, careful, number)
 
 
@@ -197,13 +199,13 @@ def exact(value: Decimal) -> Any:
     try:
         return Decimal128(value)
     except DecimalException:
-        raise Unholdable(f"more than the 34 digits of a Decimal128: {str(value)[:60]}") from None
+        raise UnrepresentableValue(f"more than the 34 digits of a Decimal128: {str(value)[:60]}") from None
 
 
 def as_float(value: Decimal) -> float:
     """Converts to the equal float, for a server without decimals. Raises Unholdable if no float is equal."""
     if isinstance(found := without_decimals(value), str):
-        raise Unholdable(f"this server has no decimals, and a float cannot hold {found[:60]}")
+        raise UnrepresentableValue(f"this server has no decimals, and a float cannot hold {found[:60]}")
     return float(found)
 
 
@@ -323,7 +325,7 @@ class Mongo:
             UnicodeError,
             DecimalException,
         ) as error:
-            raise Unfit(str(error)[:300]) from error
+            raise BatchRefused(str(error)[:300]) from error
         except errors.PyMongoError as error:
             raise SinkAway(f"{self.where} does not take rows: {_line(error)}") from error
 
@@ -335,7 +337,7 @@ class Mongo:
             (kind, names[one["_id"]]): state_of(*(_text(one.get(part)) for part in _STATES)) for one in found
         }
 
-    def past(self, kind: str, past: Sequence[Past]) -> None:
+    def past(self, kind: str, past: Sequence[PastState]) -> None:
         """See `upserting.Driver`."""
         import pymongo
 
@@ -366,7 +368,7 @@ class Mongo:
         collection.bulk_write([written(one, there.get(one["_id"]), ours) for one in whole], ordered=False)
 
     def sighted(self, kind: str, runs: Sequence[tuple[str, str]]) -> None:
-        """See `upserting.Historian`."""
+        """See `upserting.HistoryDriver`."""
         import pymongo
 
         self._base[SIGHTINGS].bulk_write(
@@ -378,7 +380,7 @@ class Mongo:
         )
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
-        """See `upserting.Historian`."""
+        """See `upserting.HistoryDriver`."""
         for kind in self._items():
             for url, at in pages:
                 self._collection(kind).update_many(
@@ -387,7 +389,7 @@ class Mongo:
                 )
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
-        """See `upserting.Historian`."""
+        """See `upserting.HistoryDriver`."""
         left = stored = 0
         for kind in self._items():
             for there, unmet in self._unmet(kind, site, run, at):
@@ -395,7 +397,7 @@ class Mongo:
         return left, stored
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
-        """See `upserting.Historian`."""
+        """See `upserting.HistoryDriver`."""
         of, total = {"_site": {"$in": list(sites)}}, [0, 0, 0]
         for kind in self._items():
             at = self._time(kind, since)
@@ -409,7 +411,7 @@ class Mongo:
         return total[0], total[1], total[2]
 
     def unseen(self, site: str, run: str, at: str) -> int:
-        """See `upserting.Historian`."""
+        """See `upserting.HistoryDriver`."""
         total = 0
         for kind in self._items():
             for _, unmet in self._unmet(kind, site, run, at):
@@ -516,7 +518,7 @@ class Mongo:
         if code == _NAMES:
             return SinkError(f"{self.where}: {why}; name the collection with ?collection=")
         if code in _UNFIT or (code == _INTERNAL and _takes(self._base, self._name("page"))):
-            return Unfit(why)
+            return BatchRefused(why)
         return SinkAway(f"{self.where} does not take rows: {why}")
 
 

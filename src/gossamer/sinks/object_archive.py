@@ -13,7 +13,7 @@ from gossamer.sinks import cdxj
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.object_store import ObjectFolder
 from gossamer.sinks.objects import Objects, objects_of
-from gossamer.sinks.upload import MOST_WAITING, PATIENCE, Sender
+from gossamer.sinks.upload import MOST_WAITING, PATIENCE, Uploader
 from gossamer.sinks.warc import Warc
 
 MOST = 32 << 20
@@ -23,11 +23,11 @@ LINES = 1 << 20
 """The size in bytes of a part of lines (plain objects), if `most` is MOST."""
 
 
-class Archived:
+class ObjectStoreArchive:
     """The FileSink of `s3://...` and other object stores.
 
     `staging`: the local folder for files that are not uploaded yet. `plain`: writes objects instead of WARC.
-    `most`: the size of a part in bytes. `waiting` and `patience`: the limits of `upload.Sender` (bytes,
+    `most`: the size of a part in bytes. `waiting` and `patience`: the limits of `upload.Uploader` (bytes,
     seconds).
     """
 
@@ -62,7 +62,7 @@ class Archived:
         else:
             path = f"{self.folder}/{stem}{cdxj.ENDING}"
             self._sink = Warc(path, overwrite=overwrite, owner=owner, most=most, ended=self._closed, log=log)
-        self._sender = Sender(self._away, self.folder, self._files, most=waiting, patience=patience)
+        self._sender = Uploader(self._away, self.folder, self._files, most=waiting, patience=patience)
         self.target, self.find, self.adopt = self._sink.target, self._sink.find, self._sink.adopt
 
     def prepare(self) -> int:

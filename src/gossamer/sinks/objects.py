@@ -20,7 +20,7 @@ import msgspec
 from gossamer.model.visit import Raw, Row
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.exact import failure, sync, sync_folder
-from gossamer.sinks.rotating import Rotating
+from gossamer.sinks.rotating import PartFiles
 
 ENDING = ".jsonl"
 MOST = 64 << 20
@@ -44,7 +44,7 @@ class Objects:
     ) -> None:
         """`name`: the name of the first part if it is not `part-000000000000000.jsonl`."""
         folder = not name
-        self.parts = Rotating(
+        self.parts = PartFiles(
             f"{path}/{name}" if name else path,
             ENDING,
             folder=folder,

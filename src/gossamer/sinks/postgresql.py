@@ -25,14 +25,14 @@ from gossamer.sinks.history import (
     SIGHTINGS_COLUMNS,
     ItemState,
     Name,
-    Past,
+    PastState,
 )
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.rejects import Refuse
 from gossamer.sinks.rows import FITS as FITS_OF_ARROW
 from gossamer.sinks.rows import Misfit, binary, number_within
 from gossamer.sinks.sink_url import SinkUrl, name
-from gossamer.sinks.upserting import HistoryUpserts, TableColumns, Unfit, Written, clean, state_of
+from gossamer.sinks.upserting import BatchRefused, HistoryUpserts, TableColumns, Written, clean, state_of
 
 TYPES = {
     "str": "text",
@@ -248,7 +248,7 @@ class Postgres:
         except psycopg.Error as error:
             raise self._failure(error) from error
         except UnicodeError as error:
-            raise Unfit(str(error)) from error
+            raise BatchRefused(str(error)) from error
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
         """See `upserting.Driver`. No other gossamer process writes the table until the transaction ends."""
@@ -261,7 +261,7 @@ class Postgres:
         )
         return {(kind, names[key]): state_of(*state) for key, *state in found}
 
-    def past(self, kind: str, past: Sequence[Past]) -> None:
+    def past(self, kind: str, past: Sequence[PastState]) -> None:
         """See `upserting.Driver`."""
         _, table, _, _ = self._table(kind)
         for one in past:
@@ -286,7 +286,7 @@ class Postgres:
             cursor.execute(insert)
 
     def sighted(self, kind: str, runs: Sequence[tuple[str, str]]) -> None:
-        """See `upserting.Historian`."""
+        """See `upserting.HistoryDriver`."""
         self._table(kind)
         self._base.execute(
             f"INSERT INTO {self._beside(SIGHTINGS)} AS s SELECT %s, * FROM unnest(%s::text[], %s::text[]) "
@@ -295,7 +295,7 @@ class Postgres:
         )
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
-        """See `upserting.Historian`."""
+        """See `upserting.HistoryDriver`."""
         urls, times = [clean(url) for url, _ in pages], [at for _, at in pages]
         for kind in self._items():
             self._base.execute(
@@ -305,7 +305,7 @@ class Postgres:
             )
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
-        """See `upserting.Historian`."""
+        """See `upserting.HistoryDriver`."""
         left = stored = 0
         for kind in self._items():
             unmet, there = self._base.execute(
@@ -318,7 +318,7 @@ class Postgres:
         return left, stored
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
-        """See `upserting.Historian`."""
+        """See `upserting.HistoryDriver`."""
         total = [0, 0, 0]
         for kind in self._items():
             found = self._base.execute(
@@ -331,7 +331,7 @@ class Postgres:
         return total[0], total[1], total[2]
 
     def unseen(self, site: str, run: str, at: str) -> int:
-        """See `upserting.Historian`."""
+        """See `upserting.HistoryDriver`."""
         return sum(
             self._base.execute(
                 f"UPDATE {self._table(kind)[1]} t SET _deleted_at = %s WHERE _site = %s AND _deleted_at IS NULL AND _seen_at <= %s "
@@ -436,7 +436,7 @@ class Postgres:
 
         code, why = error.sqlstate or "", " ".join(str(error).split())[:300]
         if code.startswith(_UNFIT) or (not code and isinstance(error, psycopg.DataError)):
-            return Unfit(why)
+            return BatchRefused(why)
         if code.startswith(_HOPELESS) or (not code and any(words in why for words in _REFUSED)):
             return SinkError(f"{self.where}: {why}")
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) or code.startswith(_PASSING):

@@ -26,7 +26,7 @@ MOST_ASIDE = 64 << 20
 """The maximum size in bytes of the file of rejected items. Further rejected items are only counted."""
 
 
-class Own(NamedTuple):
+class SiteOutput(NamedTuple):
     """An output that contains only the items of some sites."""
 
     spec: str
@@ -40,7 +40,7 @@ def open_all(
     pages_file: str | None,
     pages: Columns,
     owner: str,
-    own: Sequence[Own] = (),
+    own: Sequence[SiteOutput] = (),
     aside: str = "",
     keep: bool = False,
     folder: str = ".",
@@ -64,9 +64,9 @@ def open_all(
 
     def put(output: Files | TableSink, wanted: Wanted, fills: bool = True) -> None:
         if isinstance(output, Files):
-            files.append(SomeFiles(output, wanted, fills))
+            files.append(FilteredFiles(output, wanted, fills))
         else:
-            some = SomeHistory if isinstance(output, HistorySink) else SomeTable
+            some = FilteredHistory if isinstance(output, HistorySink) else FilteredTable
             tables.append(some(output, wanted, None if output.target() == "-" else fills))
 
     usual = stored if "page" in columns else _no_page
@@ -76,7 +76,7 @@ def open_all(
         put(output, _raw if whole else usual, fills=not whole)
     if aside:
         file = JsonLines(aside, overwrite=not keep, owner=owner, most=MOST_ASIDE, log=log)
-        files.append(SomeFiles(Files(aside, lambda *_: file, None), _aside))
+        files.append(FilteredFiles(Files(aside, lambda *_: file, None), _aside))
     if pages_file is not None:
         put(open_output(pages_file, pages, owner=owner, folder=folder, log=log), _page)
     if attempts is not None:
@@ -85,7 +85,7 @@ def open_all(
         put(*_records("--graph", graph, graphs.graph_columns, graphs.kind, owner, folder, log), fills=False)
     if kept is not None:
         kept_file = kept
-        files.append(SomeFiles(Files(str(kept.target()), lambda *_: kept_file, None), stored))
+        files.append(FilteredFiles(Files(str(kept.target()), lambda *_: kept_file, None), stored))
     for spec, sites, kinds in own:
         put(open_output(spec, kinds, owner=owner, folder=folder, log=log), partial(_of_sites, sites))
     _distinct(
@@ -113,7 +113,7 @@ def _file(path: str) -> object:
 def usual_rows(tables: Sequence[TableSink], *, pages: bool) -> list[TableSink]:
     """Wraps tables that are already open so that they receive only the rows for all outputs (`stored`).
     `pages`: whether page records are among them."""
-    return [SomeTable(table, stored if pages else _no_page) for table in tables]
+    return [FilteredTable(table, stored if pages else _no_page) for table in tables]
 
 
 def _records(
@@ -164,7 +164,7 @@ def stored(row: Row) -> bool:
     return row.kind not in (ASIDE, RAW, "", TABLE, LINK, LINKS)
 
 
-class SomeFiles:
+class FilteredFiles:
     """A file output that takes only the wanted rows.
 
     `fills`: if a later run of a crawl adds the output, it is filled with the rows that the crawl kept. False:
@@ -183,8 +183,8 @@ class SomeFiles:
         return self._output.route([row for row in rows if self._wanted(row)])
 
 
-class SomeTable:
-    """A table that takes only the wanted rows. `fills`: as in `SomeFiles`."""
+class FilteredTable:
+    """A table that takes only the wanted rows. `fills`: as in `FilteredFiles`."""
 
     def __init__(self, table: TableSink, wanted: Wanted, fills: bool | None = None) -> None:
         self._table, self._wanted, self.fills = table, wanted, fills
@@ -201,7 +201,7 @@ class SomeTable:
             self.offered.update(row.kind for row in wanted)
 
 
-class SomeHistory(SomeTable):
+class FilteredHistory(FilteredTable):
     """A table with history that takes only the wanted rows."""
 
     def __init__(self, table: Any, wanted: Wanted, fills: bool | None = None) -> None:

@@ -29,7 +29,7 @@ def counting(refuse: Refuse, refused: Counter[str]) -> Refuse:
     return counted
 
 
-class Aside:
+class RefusedRowsFile:
     """Writes refused rows to a file. A row is durable when `refuse` returns. After a kill, the file may
     contain a row twice."""
 

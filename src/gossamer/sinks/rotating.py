@@ -23,7 +23,7 @@ DIGITS = 15
 SENT, READY = ".sent", ".ready"
 
 
-class Rotating:
+class PartFiles:
     """The parts of one output.
 
     `path`: the first part, or the folder of all parts if `folder` is set. `ending`: the file name extension

@@ -23,9 +23,19 @@ from gossamer.errors import ConfigError, DiskFull, GossamerError, SinkError, Usa
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, MOST, OURS, Column, Columns, cell, loose_names, undeclared
-from gossamer.sinks.history import COLUMNS, HISTORY, SIGHTINGS, STORED, TAKEN, ItemState, Past, fold, stored
+from gossamer.sinks.history import (
+    COLUMNS,
+    HISTORY,
+    SIGHTINGS,
+    STORED,
+    TAKEN,
+    ItemState,
+    PastState,
+    fold,
+    stored,
+)
 from gossamer.sinks.jsonl import number, parsed, text, whole
-from gossamer.sinks.rejects import Aside, Refuse, counting
+from gossamer.sinks.rejects import Refuse, RefusedRowsFile, counting
 from gossamer.sinks.rows import Misfit, binary
 from gossamer.store import sqlite_wal
 
@@ -265,7 +275,7 @@ def _known(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> dict[tu
     return known
 
 
-def _ended(base: sqlite3.Connection, table: str, past: Past) -> tuple[str, ...]:
+def _ended(base: sqlite3.Connection, table: str, past: PastState) -> tuple[str, ...]:
     kind, key = past.name
     if past.row is not None:
         data = {**_data(past.row), **stored(past.row, past.state)}
@@ -311,7 +321,9 @@ class Sqlite:
         self._overwrite = overwrite
         self.refused: Counter[str] = Counter()
         """Refused rows by kind. The reader of the counter clears it."""
-        self._refuse: Refuse = counting(refuse or Aside(os.path.dirname(self.path)).refuse, self.refused)
+        self._refuse: Refuse = counting(
+            refuse or RefusedRowsFile(os.path.dirname(self.path)).refuse, self.refused
+        )
         self._wait = wait
         """The maximum number of seconds to wait for the transaction of another process."""
         self._base: sqlite3.Connection | None = None

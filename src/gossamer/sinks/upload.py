@@ -32,7 +32,7 @@ Files = Callable[[str], Sequence[tuple[str, str]]]
 """A function that returns the files of a part, given its name, as (local path, name in the store)."""
 
 
-class Sender:
+class Uploader:
     """Uploads the ready parts of a folder. `most`: the maximum number of waiting bytes. `patience`: seconds
     without progress after which waiting ends with SinkAway."""
 

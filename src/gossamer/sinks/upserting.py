@@ -21,7 +21,7 @@ from gossamer.errors import SinkAway, SinkError
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, OURS, Column, Columns
-from gossamer.sinks.history import STORED, ItemState, Name, Past, fold, stored
+from gossamer.sinks.history import STORED, ItemState, Name, PastState, fold, stored
 from gossamer.sinks.rejects import Refuse, counting
 from gossamer.sinks.rows import Fit, Misfit, fitted
 
@@ -29,7 +29,7 @@ _RECORD = frozenset(PageRecord.__struct_fields__)
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
-class Unfit(Exception):
+class BatchRefused(Exception):
     """A store refuses a batch because of its content. Nothing of the batch was written, or the batch may be
     written again."""
 
@@ -55,7 +55,7 @@ class Driver(Protocol):
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
         """Returns the states of those items that the store has."""
 
-    def past(self, kind: str, past: Sequence[Past]) -> None:
+    def past(self, kind: str, past: Sequence[PastState]) -> None:
         """Writes past states to the history. A state that is already there is not changed."""
 
     def put(self, kind: str, rows: Sequence[Written], careful: bool) -> None:
@@ -66,7 +66,7 @@ class Driver(Protocol):
         """Closes the connection, even a broken one."""
 
 
-class Historian(Driver, Protocol):
+class HistoryDriver(Driver, Protocol):
     """The driver of a store that can find items by their page and by their site."""
 
     def sighted(self, kind: str, runs: Sequence[tuple[str, str]]) -> None:
@@ -104,7 +104,7 @@ class Upserts:
         try:
             with self._whole():
                 self._driver.prepare(self._kinds)
-        except Unfit as error:
+        except BatchRefused as error:
             raise SinkError(f"{self._driver.where}: {error}") from error
         return 0
 
@@ -128,7 +128,7 @@ class Upserts:
     def _some(self, rows: Sequence[Row], careful: bool = False) -> None:
         try:
             self._batch(rows, careful)
-        except Unfit as error:
+        except BatchRefused as error:
             if careful and len(rows) == 1:
                 self._refuse(self._driver.where, rows[0], str(error))
                 return
@@ -168,7 +168,7 @@ class Upserts:
 class HistoryUpserts(Upserts):
     """The TableSink of a store that marks deleted items (`interfaces.HistorySink`)."""
 
-    def __init__(self, driver: Historian, kinds: Iterable[str], refuse: Refuse) -> None:
+    def __init__(self, driver: HistoryDriver, kinds: Iterable[str], refuse: Refuse) -> None:
         super().__init__(driver, kinds, refuse)
         self._historian = driver
 

@@ -19,13 +19,13 @@ import redis
 from gossamer.errors import SinkAway, SinkError, UsageError
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import Columns, cell
-from gossamer.sinks.history import COLUMNS, HISTORY, TAKEN, ItemState, Name, Past, stored
+from gossamer.sinks.history import COLUMNS, HISTORY, TAKEN, ItemState, Name, PastState, stored
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.rejects import Refuse
 from gossamer.sinks.rows import Misfit
 from gossamer.sinks.shipper import JournalRow
 from gossamer.sinks.sink_url import SinkUrl
-from gossamer.sinks.upserting import Unfit, Upserts, Written, clean, state_of
+from gossamer.sinks.upserting import BatchRefused, Upserts, Written, clean, state_of
 
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 _AWAY = (
@@ -52,7 +52,7 @@ KEPT = 90 * 86_400
 """How many seconds the store remembers the position of a list after the last push."""
 
 
-class RowsConnection:
+class ValkeyConnection:
     """One connection, which is opened when it is first needed. Converts the client's errors to those of
     sinks."""
 
@@ -91,7 +91,7 @@ class RowsConnection:
                 raise SinkError(
                     f"{self.where}: a key of that name holds something else: name another"
                 ) from error
-            raise Unfit(str(error)) from error
+            raise BatchRefused(str(error)) from error
         except (redis.RedisError, ValueError) as error:
             raise SinkError(f"{self.where}: {error}") from error
 
@@ -120,7 +120,7 @@ class Hashes:
     """
 
     def __init__(self, place: SinkUrl) -> None:
-        self._client = RowsConnection(place)
+        self._client = ValkeyConnection(place)
         self.where, self._pattern = place.where, place.given["hash"]
         self.drop = self._client.drop
         self.misfits: list[Misfit] = []
@@ -158,7 +158,7 @@ class Hashes:
                     )
             return found
 
-    def past(self, kind: str, past: Sequence[Past]) -> None:
+    def past(self, kind: str, past: Sequence[PastState]) -> None:
         """See `upserting.Driver`."""
         with self._client.use() as client:
             for one in past:
@@ -226,7 +226,7 @@ class ValkeyLists:
     knows = True
 
     def __init__(self, place: SinkUrl, name: str, refuse: Refuse) -> None:
-        self._client = RowsConnection(place)
+        self._client = ValkeyConnection(place)
         self.where, self._list, self._name = place.where, place.given["list"], name
         self.drop = self._client.drop
 
@@ -246,7 +246,7 @@ class ValkeyLists:
         try:
             with self._client.use() as client:
                 yield client
-        except Unfit as error:
+        except BatchRefused as error:
             raise SinkError(f"{self.where}: {error}") from error
 
     def _at(self) -> str:

@@ -28,7 +28,7 @@ from gossamer.sinks import cdxj
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.cdxj import IndexLine, IndexPosition, line, surt
 from gossamer.sinks.exact import TAIL
-from gossamer.sinks.rotating import Rotating
+from gossamer.sinks.rotating import PartFiles
 
 PROFILE, UNCHANGED = (
     f"http://netpreserve.org/warc/1.1/revisit/{what}"
@@ -51,7 +51,7 @@ class First(NamedTuple):
     date: str
 
 
-class Packed(NamedTuple):
+class EncodedResponse(NamedTuple):
     """A response that was encoded in advance.
 
     `by`: the Records object that made it. Another output encodes the response again, because record IDs are
@@ -70,7 +70,7 @@ class Packed(NamedTuple):
     asked: bytes
 
 
-class Records:
+class RecordEncoder:
     """Encodes the records of one output."""
 
     def __init__(self) -> None:
@@ -93,20 +93,22 @@ class Records:
         while self._bodies and self._bodies[last := next(reversed(self._bodies))].at >= at:
             del self._bodies[last]
 
-    def pack(self, raw: Raw) -> Packed:
+    def pack(self, raw: Raw) -> EncodedResponse:
         """Encodes the parts of a response's records that do not depend on their position."""
         date, answer, sent, body = moment(raw.at), self._id(), raw.exchange.sent, raw.exchange.body
         hashed, coding = sha1(body, usedforsecurity=False).digest(), _coding(raw.exchange.head)
         digest, first = "-" if raw.status == 304 else _digest(hashed), self._bodies.get((hashed, coding))
         data = _answer(raw, date, answer, digest, coding, first)
-        return Packed(
+        return EncodedResponse(
             self, date, answer, digest, (hashed, coding), first, data, self._request(raw, date, answer, sent)
         )
 
     def add(self, raw: Raw, at: int, offset: int, name: str) -> tuple[bytes, IndexLine]:
         """Returns the records of a response and its request, and the index line. `at` is the byte offset in
         the output, `offset` that in the file `name`."""
-        packed: Packed = raw.packed if raw.packed is not None and raw.packed.by is self else self.pack(raw)
+        packed: EncodedResponse = (
+            raw.packed if raw.packed is not None and raw.packed.by is self else self.pack(raw)
+        )
         data, date, first = packed.data, packed.date, None
         if raw.status != 304 and raw.exchange.body:
             first = self._first(packed.body, First(at, raw.url, date))
@@ -238,7 +240,7 @@ LATELY = 1000
 has forgotten."""
 
 
-class Wrote(NamedTuple):
+class AppendedRange(NamedTuple):
     """An append of this process: bytes `at` to `end` of the output, with the last bytes of them (`tail`), in
     the part that begins at `start`."""
 
@@ -263,11 +265,11 @@ class Warc:
         ended: Callable[[int, int], None] | None = None,
         log: AppendLog | None = None,
     ) -> None:
-        self.parts = Rotating(path, cdxj.ENDING, folder=folder, overwrite=overwrite, owner=owner, log=log)
+        self.parts = PartFiles(path, cdxj.ENDING, folder=folder, overwrite=overwrite, owner=owner, log=log)
         self.find, self.adopt = self.parts.find, self.parts.adopt
-        self._records, self._most, self._ended = Records(), most, ended
+        self._records, self._most, self._ended = RecordEncoder(), most, ended
         self._overwrite = overwrite
-        self._wrote: deque[Wrote] = deque(maxlen=LATELY)
+        self._wrote: deque[AppendedRange] = deque(maxlen=LATELY)
 
     def target(self) -> str:
         """Returns the absolute path of the first part, or of the folder."""
@@ -307,7 +309,7 @@ class Warc:
         where = self.parts.where(start)
         cdxj.note(where, committed - start, committed - start + len(data), lines)
         end = start + self.parts.file(start).append(committed - start, data)
-        self._wrote.append(Wrote(committed, end, start, data[-TAIL:]))
+        self._wrote.append(AppendedRange(committed, end, start, data[-TAIL:]))
         return end
 
     def close(self, committed: int) -> None:
@@ -324,7 +326,7 @@ class Warc:
             cut = min(cut, self._wrote.pop().at)
         self._records.begin(cut if self._wrote or not known else 0)
 
-    def _stands(self, wrote: Wrote, committed: int) -> bool:
+    def _stands(self, wrote: AppendedRange, committed: int) -> bool:
         return wrote.end <= committed and self.parts.ends_so(wrote.start, wrote.end, wrote.tail)
 
     def _made(self, raws: Sequence[Raw], start: int, committed: int) -> tuple[bytes, list[cdxj.IndexLine]]:

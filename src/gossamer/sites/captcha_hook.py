@@ -11,7 +11,7 @@ from typing import Any
 from gossamer.config import value_parsers
 from gossamer.model.page import Page
 from gossamer.model.request import Request
-from gossamer.parsing.view import View
+from gossamer.parsing.view import PageView
 from gossamer.sites.loading import LoadedSite, match
 
 
@@ -42,7 +42,7 @@ async def _solve(
         return {}
     try:
         async with asyncio.timeout(patience):
-            return value_parsers.headers(await asyncio.to_thread(call, View(page, request=request)))
+            return value_parsers.headers(await asyncio.to_thread(call, PageView(page, request=request)))
     except TimeoutError:
         why = f"the hook returned nothing within {patience:g} s"
     except Exception as error:  # noqa: BLE001 - the user's code may raise anything; it is kept with the page

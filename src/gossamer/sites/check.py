@@ -16,8 +16,8 @@ import msgspec
 from gossamer.errors import ConfigError
 from gossamer.model.page import Page
 from gossamer.model.request import Request
-from gossamer.parsing.view import View
-from gossamer.sites.item_builder import Making
+from gossamer.parsing.view import PageView
+from gossamer.sites.item_builder import ItemBuilder
 from gossamer.sites.loading import LoadedSite, load, match
 from gossamer.sites.page_functions import run
 
@@ -73,11 +73,11 @@ def folder(site: Path) -> Path:
 def items_of(site: LoadedSite, page: Page, meta: Meta | None = None) -> tuple[list[dict[str, Any]], str]:
     """Returns the items of a page as plain values with their kind, and the error, which is empty on success."""
     meta = meta or Meta(page.url)
-    view = View(page, request=Request(page.url, meta.depth, use=meta.use, carry=meta.carry))
+    view = PageView(page, request=Request(page.url, meta.depth, use=meta.use, carry=meta.carry))
     parsed = run(site, view)
     if parsed.error:
         return [], parsed.detail
-    made = Making(site).make(parsed, view)
+    made = ItemBuilder(site).make(parsed, view)
     for one in made:
         if one.faults:
             field, value, reason = one.faults[0]

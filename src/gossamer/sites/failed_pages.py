@@ -40,7 +40,7 @@ def reasons(folder: Path, since: float = 0.0) -> list[tuple[str, int, str]]:
     return [(why, count, urls[why]) for why, count in counts.most_common()]
 
 
-class Failed:
+class FailedPages:
     """A folder of failed pages, at most MOST. If a page cannot be written, it is skipped and the crawl
     continues."""
 

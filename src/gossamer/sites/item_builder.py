@@ -17,7 +17,7 @@ from gossamer.items.schema import Schema, schema
 from gossamer.items.steps import Fields, alike, clean, content, ready, through, validate
 from gossamer.model import item as items
 from gossamer.model.minhash import Sketch
-from gossamer.parsing.view import View
+from gossamer.parsing.view import PageView
 from gossamer.sites.loading import LoadedSite
 from gossamer.sites.page_functions import PageResult
 from gossamer.url.scope import MAX_URL
@@ -26,7 +26,7 @@ LONGEST = 1000
 """Maximum number of characters of a value that are shown for a rejected item."""
 
 
-class Made(msgspec.Struct):
+class BuiltItem(msgspec.Struct):
     """One item and the outcome of its processing. An item with `dropped` (the reason) or `faults` is not
     stored."""
 
@@ -47,7 +47,7 @@ class Made(msgspec.Struct):
     once: bool = False
 
 
-class Making:
+class ItemBuilder:
     """Builds the items of one site in one crawl. The site's steps may keep state between items. `canonical`
     returns the canonical form of a file's URL."""
 
@@ -57,11 +57,11 @@ class Making:
         self._timed: dict[type, moments.Places] = {}
         self._shapes: dict[type, tuple[str, Schema, str | None, tuple[str, ...]]] = {}
 
-    def make(self, parsed: PageResult, view: View) -> list[Made]:
+    def make(self, parsed: PageResult, view: PageView) -> list[BuiltItem]:
         """Returns the items of a page. Errors become faults of an item."""
         return [self._one(item, parsed.item, view) for item in parsed.items]
 
-    def _one(self, item: Any, named: type | None, view: View) -> Made:
+    def _one(self, item: Any, named: type | None, view: PageView) -> BuiltItem:
         loose = isinstance(item, dict)
         cls = named if loose else type(item)
         name, known, own, ignored = ("item", None, None, ()) if cls is None else self._shape(cls)
@@ -72,10 +72,10 @@ class Making:
                     if field not in fields:
                         fields[field] = default()
         except BaseException as error:  # noqa: BLE001 - a value of the user's that cannot be written: TypeError and its kin
-            return _unwritten(Made(name, {}), item, error)
+            return _unwritten(BuiltItem(name, {}), item, error)
         given = fields.pop("_key", None) if loose else None
         end = through(self._steps, fields, view)
-        made = Made(
+        made = BuiltItem(
             end.item.kind,
             end.item,
             dropped=end.dropped,
@@ -102,7 +102,7 @@ class Making:
         made.key = made.key if made.key.strip() else made.content
         return made
 
-    def _named(self, cls: type, fields: dict[str, Any], view: View) -> tuple[list[Named], int]:
+    def _named(self, cls: type, fields: dict[str, Any], view: PageView) -> tuple[list[Named], int]:
         """Returns the references of an item, as marked by its class, and the number of references beyond the
         limits. Replaces URLs of files in `fields` by their absolute canonical forms."""
         found, beyond = list[Named](), 0
@@ -120,7 +120,7 @@ class Making:
             beyond += max(0, len(made) - mark.most)
         return found, beyond
 
-    def _file(self, field: str, position: int, mark: File, text: str, view: View) -> Named:
+    def _file(self, field: str, position: int, mark: File, text: str, view: PageView) -> Named:
         url = (view.document.base.resolve(text.strip()) or "").partition("#")[0]
         web = url.startswith(("http://", "https://"))
         rule = msgspec.structs.replace(mark.rule, site=self.site.name)
@@ -143,12 +143,12 @@ class Making:
         return found
 
 
-def reject(made: Made, reason: str) -> None:
+def reject(made: BuiltItem, reason: str) -> None:
     """Rejects an item as a whole."""
     made.faults = [Fault(None, None, reason)]
 
 
-def _unwritten(made: Made, item: Any, error: BaseException) -> Made:
+def _unwritten(made: BuiltItem, item: Any, error: BaseException) -> BuiltItem:
     """Returns a rejected item for values that cannot be serialized. It contains the fields that can."""
     if items.pressed(error):
         raise error
@@ -171,9 +171,11 @@ def _named_by_texts(fields: dict[Any, Any]) -> dict[str, Any]:
     return fields
 
 
-def makers(sites: Sequence[LoadedSite], canonical: Callable[[str], str]) -> Callable[[LoadedSite], Making]:
+def makers(
+    sites: Sequence[LoadedSite], canonical: Callable[[str], str]
+) -> Callable[[LoadedSite], ItemBuilder]:
     """Returns a function that returns the builder of a site. Each site has one builder per crawl."""
-    known = {id(site): Making(site, canonical) for site in sites}
+    known = {id(site): ItemBuilder(site, canonical) for site in sites}
     return lambda site: known[id(site)]
 
 
@@ -182,7 +184,7 @@ def compares(sites: Sequence[LoadedSite]) -> bool:
     return any(isinstance(step, alike) for site in sites for step in site.site.steps)
 
 
-def aside(made: Made) -> dict[str, Any]:
+def aside(made: BuiltItem) -> dict[str, Any]:
     """Returns the record of a rejected item: `field`, `value` and `reason` of its first fault, the other
     faults in `also`, and its fields in `item`."""
     first, *others = made.faults

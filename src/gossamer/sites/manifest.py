@@ -18,7 +18,7 @@ from gossamer.sinks.sink_url import FORMS, bare_secret
 NAME = "kept.json"
 
 
-class Noted(msgspec.Struct):
+class Manifest(msgspec.Struct):
     """Site files and outputs of a crawl, as absolute paths and URLs. Each field has the values of the last
     run that had any.
 
@@ -57,18 +57,18 @@ def note(folder: Path, outputs: Sequence[str], sites: Sequence[Path], *, anew: b
             rows.append(f"{os.path.abspath(path)}:{form}" + ("" if guarded(spec) else "?guard=no"))
             items = items or (os.path.abspath(path) if form == "jsonl" else None)
     if pages or rows:
-        before = noted(folder) if not anew and (folder / NAME).exists() else Noted()
+        before = noted(folder) if not anew and (folder / NAME).exists() else Manifest()
         earlier = [one for one in before.archives if pages[:1] != [one]]
         files = sorted({str(site.absolute()) for site in sites}) or before.sites
-        found = Noted(files, pages, items or before.items, rows or before.outputs, earlier)
+        found = Manifest(files, pages, items or before.items, rows or before.outputs, earlier)
         with open(folder / NAME, "wb", opener=open_file) as file:
             file.write(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
 
 
-def noted(folder: Path) -> Noted:
+def noted(folder: Path) -> Manifest:
     """Reads the manifest of a crawl. Raises ConfigError if there is none."""
     try:
-        return msgspec.json.decode((folder / NAME).read_bytes(), type=Noted)
+        return msgspec.json.decode((folder / NAME).read_bytes(), type=Manifest)
     except FileNotFoundError:
         raise ConfigError(
             f"{folder.name} kept no pages ({folder}): crawl with -o pages.warc.gz, or name pages with --archive PATH"

@@ -12,7 +12,7 @@ import msgspec
 from gossamer import url as urls
 from gossamer.errors import ConfigError, UsageError
 from gossamer.model.page import Page
-from gossamer.parsing.view import View
+from gossamer.parsing.view import PageView
 from gossamer.sites.check import folder, items_of, text
 from gossamer.sites.loading import load
 
@@ -69,7 +69,7 @@ def new(name: str, url: str, page: Page, where: Path | str = ".") -> list[Path]:
 
 def skeleton(name: str, url: str, page: Page) -> str:
     """Returns the text of a site file with the fields that the page contains."""
-    view, found = View(page), {}
+    view, found = PageView(page), {}
     for field, kind, query in GUESSES:
         if field not in found and (view.css(query).get("") or "").strip():
             found[field] = (kind, query)

@@ -15,7 +15,7 @@ import msgspec
 from gossamer.config.redaction import mask
 from gossamer.model.item import is_item, pressed, said
 from gossamer.model.request import Request
-from gossamer.parsing.view import NEEDS, View
+from gossamer.parsing.view import NEEDS, PageView
 from gossamer.sites.loading import LoadedSite
 from gossamer.url.patterns import PatternTimeout
 
@@ -39,7 +39,7 @@ class PageResult(msgspec.Struct):
     """The selector of `must_have` that found nothing on the page."""
 
 
-def run(loaded: LoadedSite, view: View) -> PageResult:
+def run(loaded: LoadedSite, view: PageView) -> PageResult:
     """Runs the page function for a page. An error becomes the result's `error`."""
     site = loaded.site
     use = view.request_.use
@@ -75,14 +75,14 @@ def run(loaded: LoadedSite, view: View) -> PageResult:
     return parsed
 
 
-def lacking(loaded: LoadedSite, view: View) -> str:
+def lacking(loaded: LoadedSite, view: PageView) -> str:
     """Returns the first selector of the site's `must_have` that finds nothing, or '' if all find something.
     Raises ValueError for an invalid selector."""
     return next((query for query in loaded.site.must_have if not view.css(query)), "")
 
 
 def gather(
-    loaded: LoadedSite, follow: Callable[[View], Iterable[Any]], view: View
+    loaded: LoadedSite, follow: Callable[[PageView], Iterable[Any]], view: PageView
 ) -> tuple[list[Request], str | None]:
     """Returns the requests that a `follow=` function yields, and the error or None."""
     parsed = PageResult()
@@ -98,7 +98,7 @@ def gather(
     return parsed.requests, None
 
 
-def _sort(yielded: Iterable[Any], view: View, parsed: PageResult) -> None:
+def _sort(yielded: Iterable[Any], view: PageView, parsed: PageResult) -> None:
     if not isinstance(yielded, list | Iterator) and (
         isinstance(yielded, str) or is_item(yielded)
     ):  # a request is a Struct, too
@@ -124,7 +124,7 @@ def _sort(yielded: Iterable[Any], view: View, parsed: PageResult) -> None:
             )
 
 
-def _own(request: Request, view: View) -> Request:
+def _own(request: Request, view: PageView) -> Request:
     """Returns a request that the page function created itself, with an absolute URL, its depth and its
     referrer."""
     if request.referrer == view.url:  # created by view.request

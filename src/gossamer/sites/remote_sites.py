@@ -12,7 +12,7 @@ from gossamer.model.site import Site
 from gossamer.sites.loading import LoadedSite
 
 
-class Reach(msgspec.Struct, frozen=True):
+class SiteReach(msgspec.Struct, frozen=True):
     """The hosts of a site and the workers that serve them, for one version of the site's file."""
 
     version: str
@@ -25,10 +25,10 @@ class Reach(msgspec.Struct, frozen=True):
     ladder: tuple[str, ...] | None = None
 
 
-def reach_of(loaded: LoadedSite) -> Reach:
+def reach_of(loaded: LoadedSite) -> SiteReach:
     """Returns the reach of a loaded site."""
     site = loaded.site
-    return Reach(
+    return SiteReach(
         loaded.version,
         site.hosts,
         loaded.default,
@@ -39,7 +39,7 @@ def reach_of(loaded: LoadedSite) -> Reach:
     )
 
 
-def stand_ins(lacks: Mapping[str, Reach]) -> list[LoadedSite]:
+def stand_ins(lacks: Mapping[str, SiteReach]) -> list[LoadedSite]:
     """Returns stand-ins for missing sites. They claim the same hosts and have no page functions."""
     return [
         LoadedSite(

@@ -42,7 +42,7 @@ class Removed(msgspec.Struct, frozen=True):
         return Removed(self.count + other.count, self.bytes + other.bytes)
 
 
-class Broom:
+class Cleaner:
     """Cleans one store in small steps. `now` is the store's time in seconds since the epoch. With `dry`, it
     only counts."""
 
@@ -115,7 +115,7 @@ Hold = Callable[[str], AbstractContextManager[Any]]
 """A context manager that ensures that no process of this machine runs the crawl meanwhile. Raises InUse."""
 
 
-async def crawls(broom: Broom, age: float, hold: Hold, only: str | None = None) -> Removed:
+async def crawls(broom: Cleaner, age: float, hold: Hold, only: str | None = None) -> Removed:
     """Removes crawls that ended at least `age` seconds ago with nothing left to do, including everything that
     the store holds of them."""
     ripe = [record async for record in _records(broom, only) if await _ripe(broom, record, age)]
@@ -134,7 +134,7 @@ async def crawls(broom: Broom, age: float, hold: Hold, only: str | None = None) 
     return Removed(done, size)
 
 
-async def dead(broom: Broom, age: float, only: str | None = None) -> Removed:
+async def dead(broom: Cleaner, age: float, only: str | None = None) -> Removed:
     """Drops dead letters older than `age` seconds, of crawls that ended with nothing left to do. A crawl
     named by `only` may have any state."""
     found = Removed()
@@ -151,7 +151,7 @@ async def dead(broom: Broom, age: float, only: str | None = None) -> Removed:
     return found
 
 
-async def leases(broom: Broom) -> Removed:
+async def leases(broom: Cleaner) -> Removed:
     """Requeues expired claims of crawls that ended, which frees the slots of their hosts."""
     found = 0
     async for record in _records(broom, None):
@@ -171,7 +171,7 @@ async def leases(broom: Broom) -> Removed:
     return Removed(found)
 
 
-async def hosts(broom: Broom, age: float) -> Removed:
+async def hosts(broom: Cleaner, age: float) -> Removed:
     """Removes the state of hosts that no crawl holds and that was not used for `age` seconds. Leaves keys
     that have a time to live."""
     found = Removed()
@@ -186,7 +186,7 @@ async def hosts(broom: Broom, age: float) -> Removed:
     return found
 
 
-async def remains(broom: Broom, age: float) -> Removed:
+async def remains(broom: Cleaner, age: float) -> Removed:
     """Removes keys of deleted crawls that a late worker wrote, if they were not used for `age` seconds."""
     known = set(await Crawls(broom.store).names())
     found = Removed()
@@ -202,7 +202,7 @@ async def remains(broom: Broom, age: float) -> Removed:
     return found
 
 
-async def runs(broom: Broom, age: float) -> Removed:
+async def runs(broom: Cleaner, age: float) -> Removed:
     """Removes records of scheduled runs that ended at least `age` seconds ago. Keeps the latest run of each
     schedule."""
     schedules, found = Schedules(broom.store), Removed()
@@ -211,7 +211,7 @@ async def runs(broom: Broom, age: float) -> Removed:
     return found
 
 
-async def workers(broom: Broom, age: float) -> Removed:
+async def workers(broom: Cleaner, age: float) -> Removed:
     """Removes workers without a heartbeat for `age` seconds, orders to unknown workers, and refusals by
     unknown workers or for deleted crawls."""
     client, found = broom.store.client, Removed()
@@ -242,20 +242,20 @@ def owner(key: bytes) -> str | None:
     return found[1].decode() if found else None
 
 
-async def _records(broom: Broom, only: str | None) -> AsyncIterator[Record]:
+async def _records(broom: Cleaner, only: str | None) -> AsyncIterator[Record]:
     for name in [only] if only is not None else await Crawls(broom.store).names():
         record = await Crawls(broom.store).get(name)
         if record is not None:
             yield record
 
 
-async def _ripe(broom: Broom, record: Record, age: float) -> bool:
+async def _ripe(broom: Cleaner, record: Record, age: float) -> bool:
     if record.state == REMOVING:  # an earlier cleanup died while it removed this crawl
         return True
     return record.ended_at is not None and broom.now - record.ended_at >= age and await _done(broom, record)
 
 
-async def _done(broom: Broom, record: Record) -> bool:
+async def _done(broom: Cleaner, record: Record) -> bool:
     """Returns whether nothing is left to do in a crawl, now or in another run."""
     over = record.state in ("finished", "cancelled")
     if record.state not in ENDED or not (
@@ -271,7 +271,7 @@ async def _done(broom: Broom, record: Record) -> bool:
     )
 
 
-async def _take(broom: Broom, record: Record) -> bool:
+async def _take(broom: Cleaner, record: Record) -> bool:
     """Marks a crawl as being removed, so that nobody can start it. Returns False if somebody resumed it
     meanwhile."""
     if record.state == REMOVING:
@@ -286,7 +286,7 @@ async def _take(broom: Broom, record: Record) -> bool:
     return True
 
 
-async def _remove(broom: Broom, name: str) -> Removed:
+async def _remove(broom: Cleaner, name: str) -> Removed:
     client = broom.store.client
     for bucket in range(broom.store.buckets):
         await _give_back(broom, bucket, name)
@@ -299,14 +299,14 @@ async def _remove(broom: Broom, name: str) -> Removed:
     return found
 
 
-async def _give_back(broom: Broom, bucket: int, name: str) -> None:
+async def _give_back(broom: Cleaner, bucket: int, name: str) -> None:
     """Requeues the claims of dead workers. They hold slots of hosts that other crawls share, so this must
     come before the removal."""
     while (await broom.step(broom.store.run("sweep", bucket, name, 1000, 1000, 1)))[0]:
         pass
 
 
-async def _keys_of(broom: Broom, names: set[str]) -> Removed:
+async def _keys_of(broom: Cleaner, names: set[str]) -> Removed:
     """Removes all keys of these crawls in one pass over the store."""
     found = Removed()
     if names:
@@ -316,7 +316,7 @@ async def _keys_of(broom: Broom, names: set[str]) -> Removed:
     return found
 
 
-async def _letters(broom: Broom, bucket: int, crawl: str, before: float) -> tuple[list[int], int]:
+async def _letters(broom: Cleaner, bucket: int, crawl: str, before: float) -> tuple[list[int], int]:
     """Returns the ids of dead letters from before a time in ms, and their size in bytes. The letters are
     stored in order of age."""
     client, at = broom.store.client, f"{keys.tag(bucket)}{crawl}:"
@@ -338,7 +338,7 @@ async def _letters(broom: Broom, bucket: int, crawl: str, before: float) -> tupl
     return ids, size
 
 
-async def _wanted(broom: Broom, key: bytes) -> bool:
+async def _wanted(broom: Cleaner, key: bytes) -> bool:
     """Returns whether a crawl holds URLs of the host."""
     tag, host = key[: key.index(b"}") + 1].decode(), key[key.index(b"}") + 3 :].decode()
     names = await broom.do(broom.store.client.smembers(f"{tag}c"))

@@ -60,7 +60,7 @@ class Edit(NamedTuple):
     was: str
     version: str
     reach: bytes
-    """Data for workers without the file: which hosts belong to the site (`sites.remote_sites.Reach`, JSON).
+    """Data for workers without the file: which hosts belong to the site (`sites.remote_sites.SiteReach`, JSON).
     """
 
 
@@ -81,7 +81,7 @@ class FleetCrawl(NamedTuple):
     """Groups of sites, `SITE+SITE`, whose hosts wait for workers with the files of all these sites."""
 
 
-class Tasks:
+class FleetCrawls:
     """The submitted crawls of a store."""
 
     def __init__(self, store: Store) -> None:
@@ -91,7 +91,7 @@ class Tasks:
         """Submits a crawl to the fleet, which begins at once.
 
         `job` contains everything that a worker needs (`app.job`). `reaches` has, by site, the data for
-        workers without the site file (`sites.remote_sites.Reach`, JSON). Raises InUse if somebody ended the
+        workers without the site file (`sites.remote_sites.SiteReach`, JSON). Raises InUse if somebody ended the
         crawl meanwhile.
         """
         flat = [x for pair in (reaches or {}).items() for x in pair]
@@ -167,7 +167,7 @@ class Tasks:
         return found
 
     async def reaches(self, name: str, sites: Sequence[str]) -> list[bytes | None]:
-        """Returns, for each site, the data for workers without its file (`sites.remote_sites.Reach`, JSON),
+        """Returns, for each site, the data for workers without its file (`sites.remote_sites.SiteReach`, JSON),
         or None."""
         found: list[bytes | None] = await self._do(
             self._store.client.hmget(keys.record(name), [f"reach:{site}" for site in sites])

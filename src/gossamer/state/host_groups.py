@@ -15,7 +15,7 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 
-class Groups:
+class HostGroups:
     """The turns of one worker. `at_once` is how many turns a group gives out at once. `hold` is the number of
     seconds after which the turn of a dead worker expires."""
 

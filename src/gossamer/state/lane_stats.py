@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.summary import scan
-from gossamer.state.workers import Crew, Refusals
+from gossamer.state.workers import Refusals, WorkerRecords
 from gossamer.store import keys
 from gossamer.store.store import Store
 
@@ -53,7 +53,11 @@ async def heaps(store: Store, name: str) -> list[HeapLine]:
     seconds, micros = await store.guard(store.client.time())
     now = int(seconds) * 1000 + int(micros) // 1000
     record = await Crawls(store).need(name)
-    living = [one for one in await Crew(store).living() if one.state == "running"] if record.fleet else None
+    living = (
+        [one for one in await WorkerRecords(store).living() if one.state == "running"]
+        if record.fleet
+        else None
+    )
     refused = await Refusals(store).refused() if living else {}
     found: dict[tuple[str, str], list[int]] = {}
     seen: set[bytes] = set()

@@ -15,7 +15,7 @@ MOST = 10_000
 """Maximum number of hosts in the cache."""
 
 
-class Learning:
+class LearnedRungs:
     """The texts of all hosts, shared by all crawls and workers of a store."""
 
     def __init__(self, store: Store) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Sequence
 from importlib import resources
 from typing import Any, NamedTuple, cast
 
-from gossamer.frontier.operator import Steer
+from gossamer.frontier.operator import OperatorCommands
 from gossamer.store import keys
 from gossamer.store.store import Store
 
@@ -132,7 +132,7 @@ class Logins:
     async def alone(self, host: str) -> bool:
         """Limits a host to one request at a time, over all crawls. Returns False if it already had that
         limit."""
-        return await Steer(self._store).at_once(host, 1)
+        return await OperatorCommands(self._store).at_once(host, 1)
 
     async def state(self, site: str, name: str) -> tuple[int, int, bytes]:
         """Returns the stored data of an account: version, revision, state (b'' if there is none)."""

@@ -17,7 +17,7 @@ TURN = 5_000
 """Milliseconds for which one worker does the health checks."""
 
 
-class Proving:
+class ProxyStatistics:
     """One worker's access to the proxy statistics. Each observation is counted once: after an outage it is
     sent again only if it cannot have arrived."""
 

@@ -67,7 +67,7 @@ class WorkerRecord(msgspec.Struct, kw_only=True):
         )
 
 
-class Crew:
+class WorkerRecords:
     """The workers of a store."""
 
     def __init__(self, store: Store) -> None:
@@ -165,7 +165,7 @@ class Refusals:
     async def refused(self) -> dict[tuple[str, str, str], str]:
         """Returns the reasons of living workers by (worker, crawl, site). The site is '' for the whole crawl."""
         found = await self._do(self._store.client.hgetall(REFUSED))
-        living = {worker.name for worker in await Crew(self._store).living()}
+        living = {worker.name for worker in await WorkerRecords(self._store).living()}
         parts = {field: field.decode("utf-8", "replace").split("\t") for field in found}
         return {
             (worker, rest[-1], rest[0] if rest[1:] else ""): found[field].decode("utf-8", "replace")
@@ -186,7 +186,11 @@ class Refusals:
     async def others(self, crawl: str) -> bool:
         """Returns whether at least one running worker refuses nothing of a crawl."""
         some = {worker for worker, name, _ in await self.refused() if name == crawl}
-        return any(one.name not in some for one in await Crew(self._store).living() if one.state == "running")
+        return any(
+            one.name not in some
+            for one in await WorkerRecords(self._store).living()
+            if one.state == "running"
+        )
 
     async def _do(self, call: Any) -> Any:
         return await self._store.guard(cast(Awaitable[Any], call))
@@ -198,7 +202,7 @@ def _order(found: bytes | None) -> str:
     return word if word in ("drain", "stop") else ""
 
 
-async def bear(crew: Crew, wanted: str, *, fixed: bool) -> tuple[str, str]:
+async def bear(crew: WorkerRecords, wanted: str, *, fixed: bool) -> tuple[str, str]:
     """Takes a name that no other living worker has. Returns the name and the token that renews it.
 
     `wanted` is `NAME@HOST`. If it is taken, `NAME-2@HOST` is tried, and so on. With `fixed`, raises

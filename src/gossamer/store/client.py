@@ -16,7 +16,7 @@ from redis.asyncio.client import Pipeline
 from redis.exceptions import MovedError, RedisError
 
 from gossamer.errors import Away, GossamerError
-from gossamer.store.reconnect import Patience
+from gossamer.store.reconnect import OutageWaiter
 from gossamer.store.server import Server
 from gossamer.store.servers import Servers
 from gossamer.store.store_errors import passing
@@ -31,7 +31,7 @@ could become master before it receives the latest writes."""
 Command = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-class Unsure(NamedTuple):
+class UnconfirmedReply(NamedTuple):
     """A reply whose writes no replica has confirmed. A failover may undo them."""
 
     reply: Any
@@ -63,7 +63,7 @@ class Client(redis.Redis):
     def __init__(self, servers: Servers, seconds: float) -> None:
         super().__init__(connection_pool=redis.ConnectionPool())  # never used: each server has its own pool
         self.servers = servers
-        self.patience = Patience(seconds, self._healthy, servers.address.shown)
+        self.patience = OutageWaiter(seconds, self._healthy, servers.address.shown)
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         """Sends one command. All methods of redis-py end here."""
@@ -98,7 +98,7 @@ class Client(redis.Redis):
         """Sends commands to their servers in parallel, once, and returns the replies. An error is returned in
         place of its reply.
 
-        With `confirm`, a reply is wrapped in `Unsure` unless a replica has what was written. That applies
+        With `confirm`, a reply is wrapped in `UnconfirmedReply` unless a replica has what was written. That applies
         only where there are replicas.
         """
         if len(commands) == 1 and not transaction and not (confirm and self.servers.may_follow):
@@ -148,7 +148,7 @@ class Client(redis.Redis):
         got = await _all(server, sent, transaction)
         if asks and not (_has(got[-1]) if followed else await _kept(server, sent, got[-1])):
             self.servers.stale()
-            got = [reply if isinstance(reply, BaseException) else Unsure(reply) for reply in got]
+            got = [reply if isinstance(reply, BaseException) else UnconfirmedReply(reply) for reply in got]
         for j, reply in zip(mine, got, strict=False):
             replies[j] = reply
 

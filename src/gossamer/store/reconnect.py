@@ -23,7 +23,7 @@ CALM = 5.0
 _log = logging.getLogger("gossamer.store")
 
 
-class Patience:
+class OutageWaiter:
     """Waits for the outages of one client, each for at most `seconds`. `probe` raises while the store does
     not work. `where` is its masked URL."""
 

@@ -130,7 +130,7 @@ class Store:
     ) -> list[Any]:
         """Calls a script on many buckets at once, each call once. `calls` has (bucket, arguments).
 
-        Returns one element per call: the reply, a gossamer error, or with `confirm` an `Unsure` reply.
+        Returns one element per call: the reply, a gossamer error, or with `confirm` an `UnconfirmedReply` reply.
         """
         digest = self.digest(verb)
         self.used += len(calls)

@@ -24,8 +24,8 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request
 from gossamer.model.verdict import Drop
 from gossamer.model.visit import Claim, Row, Visit
-from gossamer.worker.link_intake import Taken, Taker
-from gossamer.worker.outputs import Waiting
+from gossamer.worker.link_intake import LinkIntake, TakenLinks
+from gossamer.worker.outputs import SinkRetry
 from gossamer.worker.records import moment
 
 MOST = 5000
@@ -47,7 +47,7 @@ class FileStore(Protocol):
     def keep(self, file: BinaryIO, size: int, name: str) -> str: ...
 
 
-class Rows:
+class AssetRows:
     """Makes the rows of files and references. `runs`: site -> the run that saw its files (`Row.run`), for
     sites that each run sees completely. `versions`: site -> version of its site file."""
 
@@ -103,15 +103,15 @@ class Rows:
 
 
 def named(
-    rows: Rows,
+    rows: AssetRows,
     site: str,
     seen: tuple[str, float],
     claim: Claim,
     items: Iterable[tuple[Row, tuple[Sequence[Named], int]]],
-    taker: Taker,
+    taker: LinkIntake,
     fetch: bool,
     stay: Iterable[Row],
-    taken: Taken,
+    taken: TakenLinks,
 ) -> list[Row]:
     """Requests the files that a page's items refer to, for the items in `stay`. Returns the rows of all
     references.
@@ -146,10 +146,10 @@ def named(
     return found
 
 
-def added(name: Callable[[list[Row], Taken], list[Row]], visit: Visit) -> None:
+def added(name: Callable[[list[Row], TakenLinks], list[Row]], visit: Visit) -> None:
     """Adds the references, and requests the files, of those items that are still among the visit's rows.
     Called after duplicates were dropped."""
-    taken = Taken()
+    taken = TakenLinks()
     visit.rows = [*visit.rows, *name(visit.rows, taken)]
     for group, flat in taken.adds.items():
         visit.adds[group] = [*visit.adds.get(group, ()), *flat]
@@ -157,7 +157,9 @@ def added(name: Callable[[list[Row], Taken], list[Row]], visit: Visit) -> None:
     visit.counts = {**visit.counts, **{what: visit.counts.get(what, 0) + n for what, n in more.items()}}
 
 
-def _ask(one: Named, page: str, claim: Claim, taker: Taker, taken: Taken, voucher: str) -> str | None:
+def _ask(
+    one: Named, page: str, claim: Claim, taker: LinkIntake, taken: TakenLinks, voucher: str
+) -> str | None:
     """Takes one file into the frontier. Returns the reason for a refusal, or None."""
     if not one.url:
         taken.skip("filter")
@@ -173,16 +175,16 @@ def _ask(one: Named, page: str, claim: Claim, taker: Taker, taken: Taken, vouche
     return taker.request(request, taken, voucher, beside=claim.host)
 
 
-def _trapped(taken: Taken) -> str:
+def _trapped(taken: TakenLinks) -> str:
     taken.skip("trap")
     return "trap"
 
 
-class Keeping:
+class AssetDownloads:
     """Stores the files of one crawl. `text`: extracts the text of a PDF from its bytes."""
 
     def __init__(
-        self, place: FileStore, rows: Rows, waiting: Waiting, most: int, text: Callable[[bytes], str]
+        self, place: FileStore, rows: AssetRows, waiting: SinkRetry, most: int, text: Callable[[bytes], str]
     ) -> None:
         """`most`: maximum bytes of a file whose rule sets no limit."""
         self.rows, self._place, self._waiting, self._most, self._text = rows, place, waiting, most, text

@@ -84,7 +84,7 @@ class Limiter:
             self.visits, self._grown_at = min(self._ceiling, self.visits + max(1, self.visits // 8)), now
 
 
-class Room(Protocol):
+class ClaimAllowance(Protocol):
     """The number of claims that one crawl may hold in a process that may work on several crawls. `busy` is
     the number of claims that the crawl has now."""
 
@@ -107,21 +107,21 @@ class FleetCaps(Protocol):
     async def back(self, n: int) -> None: ...
 
 
-class Alone:
-    """The `Room` of a worker that has its process to itself. It claims a quarter more than it can run, so
+class SoleCrawlAllowance:
+    """The `ClaimAllowance` of a worker that has its process to itself. It claims a quarter more than it can run, so
     that a finished visit is replaced at once."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
 
     def ask(self, busy: int) -> int:
-        """See `Room`."""
+        """See `ClaimAllowance`."""
         visits = self._limiter.visits
         free = visits + visits // 4 - busy
         return free if free >= max(1, visits // 8) else 0
 
     def took(self, claims: int) -> None:
-        """See `Room`."""
+        """See `ClaimAllowance`."""
 
     def rests(self, busy: int) -> None:
-        """See `Room`."""
+        """See `ClaimAllowance`."""

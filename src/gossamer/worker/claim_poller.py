@@ -28,7 +28,7 @@ SHARE = 4
 costs as much as one that returns several."""
 
 
-class Asking:
+class ClaimPoller:
     """The buckets of one crawl as seen by one worker."""
 
     def __init__(self, frontier: FrontierVerbs, buckets: int, caps: FleetCaps | None = None) -> None:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from gossamer.errors import Moved, Stale
 from gossamer.model.interfaces import FrontierVerbs
 from gossamer.model.visit import Adds, Commit, Visit
-from gossamer.worker.near_duplicates import Likening
+from gossamer.worker.near_duplicates import DuplicateMarker
 from gossamer.worker.outputs import Append, Outputs
 
 MOST_BYTES = 32 << 20
@@ -30,7 +30,7 @@ LULL = 0.02
 COMPANY = 32
 
 
-class Company(NamedTuple):
+class GatherLimits(NamedTuple):
     """How long a busy worker gathers visits for a commit, and how many."""
 
     seconds: float
@@ -42,13 +42,13 @@ class Company(NamedTuple):
     """Maximum number of visits in one commit, and maximum number waiting for the next."""
 
 
-FEW, MANY = Company(0.4, 192, 256), Company(1.0, 448, 512)
+FEW, MANY = GatherLimits(0.4, 192, 256), GatherLimits(1.0, 448, 512)
 ROOMY = 4
 """MANY applies if a host allows at least this many times more concurrent requests than the worker makes.
 Otherwise the worker may wait for the slots of unsettled visits."""
 
 
-def company(slots: int, concurrency: int, *, counted: bool = False) -> Company:
+def company(slots: int, concurrency: int, *, counted: bool = False) -> GatherLimits:
     """Returns the gathering limits for hosts that allow `slots` concurrent requests. `counted`: the crawl has
     a byte limit, and bytes are counted only at the commit, so visits do not wait for each other."""
     if counted:
@@ -63,9 +63,9 @@ class Committer:
         self,
         frontier: FrontierVerbs,
         outputs: Outputs,
-        likening: Likening | None = None,
+        likening: DuplicateMarker | None = None,
         *,
-        company: Company = FEW,
+        company: GatherLimits = FEW,
     ) -> None:
         self.waiting: list[Visit] = []
         self.under_way: list[Visit] = []
@@ -159,7 +159,7 @@ class Committer:
     ) -> None:
         """Settles all visits except those whose claim was lost, and cuts the rows of those from the files.
 
-        The links of visits with a lost claim are added anyway, because the `Taker` has cached them as taken
+        The links of visits with a lost claim are added anyway, because the `LinkIntake` has cached them as taken
         and would not take them again.
         """
         lost = False

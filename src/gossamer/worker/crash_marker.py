@@ -18,7 +18,7 @@ from gossamer.config.data_files import open_file
 _CLAIM = struct.Struct("<Qq")
 
 
-class Reading:
+class CrashMarker:
     """The marker of one process: the token (0 means that no page is read) and bucket of the claim. Costs 0.2
     us a page and no system call."""
 

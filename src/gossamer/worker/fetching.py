@@ -20,9 +20,9 @@ from gossamer.model.visit import Attempt, Claim
 from gossamer.worker import conditional_get
 from gossamer.worker.decide import REDIRECTS, decide, where
 from gossamer.worker.ladder import Climb, Climbing, Rungs
-from gossamer.worker.login_session import Members
-from gossamer.worker.robots_gate import Treatment
-from gossamer.worker.routing import Lanes
+from gossamer.worker.login_session import LoggedInFetcher
+from gossamer.worker.robots_gate import HostTreatment
+from gossamer.worker.routing import LaneRouter
 
 SOLVED = ("captcha", "challenge")
 """Kinds of block for which the site's captcha hook is called."""
@@ -66,16 +66,16 @@ class Fetching:
     def __init__(
         self,
         rungs: Rungs,
-        treat: Callable[[str], Treatment],
+        treat: Callable[[str], HostTreatment],
         *,
         parse: Callable[..., str | None],
         same: Callable[[str, str], bool],
         climbing: Climbing | None = None,
         lacks: Callable[[Claim, Page], Awaitable[str]] | None = None,
         solve: Solve | None = None,
-        members: Members | None = None,
+        members: LoggedInFetcher | None = None,
         by: str = "",
-        lanes: Lanes | None = None,
+        lanes: LaneRouter | None = None,
         shows: Callable[[Claim, Page], int] | None = None,
         short: Callable[[str], None] = lambda _: None,
     ) -> None:

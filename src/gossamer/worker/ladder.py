@@ -19,7 +19,7 @@ from gossamer.model.verdict import Done, Retry, Verdict
 from gossamer.model.visit import Claim
 from gossamer.politeness import ladder
 from gossamer.politeness.ladder import RUNGS, Ladder, Learned
-from gossamer.worker.routing import BROWSER, Lanes
+from gossamer.worker.routing import BROWSER, LaneRouter
 
 
 class LendsIdentity(Protocol):
@@ -101,7 +101,7 @@ class Rung(NamedTuple):
             self.proxies.blocked(page.proxy, host)
 
 
-class Ways(Protocol):
+class CrawlRungs(Protocol):
     """The rungs of a crawl (`collector_setup`). `given` returns the user's headers of a request. `held`: the
     rungs that each site uses. `disguised`: whether browsers run with a disguised profile. `pages` returns the
     rung of a request."""
@@ -135,7 +135,7 @@ class NoIdentity:
         """Does nothing."""
 
 
-class Bare:
+class UserHeadersIdentity:
     """An identity with the user's headers and without cookies, because sessions belong to the unlocker."""
 
     def __init__(self, given: Given) -> None:
@@ -159,7 +159,7 @@ TO_OWNERS = (407, 451)
 """Statuses that concern a proxy (407) or the law (451) and not the crawler's identity."""
 
 
-class Memory(Protocol):
+class RungMemory(Protocol):
     """Stores what the fleet learned about hosts, as texts (`state.learned_rungs`). `learn` replaces a host's
     text by `change(text)` and returns the new one."""
 
@@ -243,7 +243,7 @@ class Climbing:
     needs a browser any more."""
 
     def __init__(
-        self, memory: Memory, allowed: Allowed, patience: float = 30.0, lanes: Lanes | None = None
+        self, memory: RungMemory, allowed: Allowed, patience: float = 30.0, lanes: LaneRouter | None = None
     ) -> None:
         self._memory, self._allowed, self._patience, self._lanes = memory, allowed, patience, lanes
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 from gossamer.model.interfaces import ClaimLedger, FrontierVerbs
 from gossamer.model.visit import Claim, Settle, Visit
-from gossamer.worker.claim_poller import TICK, Asking
+from gossamer.worker.claim_poller import TICK, ClaimPoller
 from gossamer.worker.committer import Committer
 
 RENEW, SWEEP = 10.0, 5.0
@@ -33,7 +33,7 @@ class LeaseKeeper:
         frontier: FrontierVerbs,
         held: dict[tuple[int, int], Claim],
         committer: Committer,
-        asking: Asking,
+        asking: ClaimPoller,
         ledger: ClaimLedger | None = None,
     ) -> None:
         self._frontier, self._held, self._committer, self._asking = frontier, held, committer, asking

@@ -49,7 +49,7 @@ class Filter(Protocol):
     def unfit(self, url: str, host: str) -> str | None: ...
 
 
-class Taken(msgspec.Struct):
+class TakenLinks(msgspec.Struct):
     """The result of taking links: groups to add, refusals by reason, and the number of distinct links."""
 
     adds: Adds = {}
@@ -66,11 +66,11 @@ class Taken(msgspec.Struct):
         return sum(self.skips.values())
 
 
-class Read(msgspec.Struct):
+class ReadResult(msgspec.Struct):
     """The result of reading a page: rows for the sinks, links taken, items, and errors."""
 
     rows: list[Row]
-    taken: Taken
+    taken: TakenLinks
     items: int = 0
     counts: dict[str, int] = {}
     """Counts for the quality of the site, and the number of items that are not stored
@@ -85,7 +85,7 @@ class Read(msgspec.Struct):
     names over its limit. The items are the first of `rows`, in the same order."""
 
 
-class Recent:
+class HrefCache:
     """A cache with two generations, `new` and `old`. When `new` is full it becomes `old`, and the previous
     `old` is dropped. `room`: entries per generation, at least 1."""
 
@@ -103,7 +103,7 @@ class Recent:
         self.new[key] = value
 
 
-class Taker:
+class LinkIntake:
     """Adds the links of one crawl to the frontier.
 
     - `scope`: the URL filters.
@@ -141,7 +141,7 @@ class Taker:
         self.holds = True
         """Whether a seed may still be redirected. Until then links to hosts other than the seeds' own are
         kept."""
-        self._recent, self._taken = Recent(room), _slots()
+        self._recent, self._taken = HrefCache(room), _slots()
         self._hosts: dict[str, tuple[int, str, str]] = {}
 
     def take(
@@ -150,12 +150,12 @@ class Taker:
         base: str,
         hrefs: Iterable[str],
         claim: Claim,
-        taken: Taken | None = None,
+        taken: TakenLinks | None = None,
         met: set[int] | None = None,
-    ) -> Taken:
+    ) -> TakenLinks:
         """Takes the plain links of a page. They get the page's depth + 1 and its priority. `taken`, `met`:
         the result and the fingerprints of the links of this page that were taken before."""
-        taken = Taken() if taken is None else taken
+        taken = TakenLinks() if taken is None else taken
         scheme, host, path = split(page_url)
         folder = base[: base.rfind("/") + 1]
         root = base[: base.find("/", 8) + 1]
@@ -202,7 +202,7 @@ class Taker:
         host: str,
         path: str,
         voucher: str,
-        taken: Taken,
+        taken: TakenLinks,
         met: set[int],
     ) -> Hit | None:
         """Takes a link that is not cached. Returns its cache entry, in which the reason is '' if the link is
@@ -241,7 +241,7 @@ class Taker:
     def request(
         self,
         request: Request,
-        taken: Taken,
+        taken: TakenLinks,
         voucher: str = "",
         flags: str = "",
         beside: str = "",
@@ -333,7 +333,7 @@ class Taker:
     def forget(self) -> None:
         """Empties the caches. Called when a page was read but not committed, because its links must be taken
         again."""
-        self._recent, self._taken = Recent(self._recent.room), _slots()
+        self._recent, self._taken = HrefCache(self._recent.room), _slots()
 
     def widen(self, scope: Filter) -> None:
         """Widens the scope after a seed was redirected. Links refused before may now be taken."""

@@ -19,13 +19,13 @@ from gossamer.blocks.site_rules import MOST, seen_by
 from gossamer.errors import ConfigError, GossamerError
 from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.item import pressed, said
-from gossamer.model.login import FORM, Account, Login, Sign, leads, redacted
+from gossamer.model.login import FORM, Account, Sign, Login, leads, redacted
 from gossamer.model.page import Failure, Page
 from gossamer.model.rendering import Render
 from gossamer.model.request import Request, split
 from gossamer.model.visit import Attempt, Claim
 from gossamer.parsing.limits import TooComplex
-from gossamer.parsing.view import View
+from gossamer.parsing.view import PageView
 from gossamer.url import patterns
 from gossamer.worker import records
 from gossamer.worker.decide import MOST_HOPS, REDIRECTS, where
@@ -40,7 +40,7 @@ def lost(login: Login, page: Page, block: Block | None, parse: Parse = urls.pars
     if block is not None and block.kind == "login":
         return block.line()
     target = _target(page, parse)
-    view = View(page)
+    view = PageView(page)
     for sign in (*login.lost, *_own(login)):
         if told := _told(sign, view, target):
             return told
@@ -55,7 +55,7 @@ def lost(login: Login, page: Page, block: Block | None, parse: Parse = urls.pars
 
 def refused(login: Login, page: Page) -> str:
     """Returns why the last page of a log-in shows that the log-in failed, or ''."""
-    view = View(page)
+    view = PageView(page)
     if login.shows:
         return (
             ""
@@ -82,7 +82,7 @@ def _own(login: Login) -> tuple[Sign, ...]:
     return 401, f"{scheme}://{host}{path.partition('?')[0]}"
 
 
-def _told(sign: Sign, view: View, target: str | None) -> str:
+def _told(sign: Sign, view: PageView, target: str | None) -> str:
     """Returns the text of a sign that a page shows, or ''. `target`: the page's redirect target."""
     page = view.page
     if isinstance(sign, int):
@@ -101,7 +101,7 @@ def _told(sign: Sign, view: View, target: str | None) -> str:
     )
 
 
-def _has(view: View, query: str) -> bool:
+def _has(view: PageView, query: str) -> bool:
     """Returns whether a selector matches. It matches nothing on a page that is too complex."""
     try:
         return bool(view.css(query))
@@ -129,7 +129,7 @@ STEPS = 50
 BROWSER = "browser"
 
 
-class Walk:
+class PacedRequests:
     """Makes the requests of one claim. The starts of two requests are at least the host's delay apart."""
 
     def __init__(self, claim: Claim) -> None:
@@ -150,7 +150,7 @@ class Walk:
         return msgspec.structs.replace(result, lag=self.lag)
 
 
-class Who(NamedTuple):
+class LoginAttempt(NamedTuple):
     """A log-in attempt: site, log-in, account with its secrets, the rung with its identity, and the domains
     that may receive the secrets. `browser`: the rung that renders a page which is empty before its scripts
     run."""
@@ -172,7 +172,7 @@ class Who(NamedTuple):
         return ConfigError(redacted(f"site {self.site}: session: {what}", self.secrets))
 
 
-class Entered(NamedTuple):
+class LoginResult(NamedTuple):
     """The result of a log-in. `refused`: why it failed, '' on success. Also the headers for each later
     request, and `proof`: a page that shows later whether the user is still logged in, '' for none."""
 
@@ -181,7 +181,7 @@ class Entered(NamedTuple):
     proof: str
 
 
-class Typing:
+class FormFillingIdentity:
     """The identity of a browser that fills in a form, once, on the host that the log-in names."""
 
     def __init__(self, identity: LendsIdentity, login: Login, render: Render) -> None:
@@ -206,7 +206,7 @@ class Typing:
         self._identity.forget(domain)
 
 
-class Entering:
+class LoginRunner:
     """Makes log-ins. `domain`: host -> registered domain. `tell` records each request."""
 
     def __init__(
@@ -219,7 +219,9 @@ class Entering:
     ) -> None:
         self._crawl, self._worker, self.gate, self._parse, self._domain = crawl, worker, gate, parse, domain
 
-    async def enter(self, claim: Claim, who: Who, walk: Walk, tell: list[Attempt]) -> Entered | Failure:
+    async def enter(
+        self, claim: Claim, who: LoginAttempt, walk: PacedRequests, tell: list[Attempt]
+    ) -> LoginResult | Failure:
         """Logs in. A returned failure is temporary. Raises ConfigError for a log-in that cannot work as it is
         written."""
         page, said, steps, last, sign = None, None, 0, Request(""), ""
@@ -228,7 +230,9 @@ class Entering:
             flow, walk.posted = _asked(who.login.url), True
             render = Render(steps=who.login.typed(who.account.fields, walk.apart))
             sign = render.steps[-2].what
-            who = who._replace(rung=who.rung._replace(identity=Typing(who.rung.identity, who.login, render)))
+            who = who._replace(
+                rung=who.rung._replace(identity=FormFillingIdentity(who.rung.identity, who.login, render))
+            )
         try:
             step = _asks(who, next, flow)
             while True:
@@ -241,7 +245,7 @@ class Entering:
                 if result.late and sign[:100] not in result.late:
                     return self._later(result, "timeout", result.late)
                 page = result
-                step = _asks(who, flow.send, View(page, None, request))
+                step = _asks(who, flow.send, PageView(page, None, request))
         except StopIteration as end:
             said = end.value
         except GossamerError:
@@ -258,13 +262,13 @@ class Entering:
     async def _ended(
         self,
         claim: Claim,
-        who: Who,
+        who: LoginAttempt,
         page: Page,
         last: Request,
         headers: dict[str, str],
-        walk: Walk,
+        walk: PacedRequests,
         tell: list[Attempt],
-    ) -> Entered | Failure:
+    ) -> LoginResult | Failure:
         """Evaluates the last page of a log-in. A page that scripts fill is also requested in the browser."""
         login, url = who.login, page.url if who.rung.name == BROWSER else last.url
         proof = login.check or (url if login.shows and last.method == "GET" and url != login.url else "")
@@ -275,19 +279,27 @@ class Entering:
             if isinstance(found, Failure):
                 return found
             page, proof = found, login.check
-        return Entered(refused(login, page), headers, proof if proof == redacted(proof, who.secrets) else "")
+        return LoginResult(
+            refused(login, page), headers, proof if proof == redacted(proof, who.secrets) else ""
+        )
 
-    def _request(self, step: Any, page: Page | None, who: Who) -> Request:
+    def _request(self, step: Any, page: Page | None, who: LoginAttempt) -> Request:
         """Converts what a step yields into a request."""
         if isinstance(step, str):
-            url = self._parse(step) if page is None else View(page).urljoin(step)
+            url = self._parse(step) if page is None else PageView(page).urljoin(step)
             step = Request(url or step)
         if not isinstance(step, Request) or not step.url.startswith(("http://", "https://")):
             raise who.wrong(f"a step must yield a request or a URL, not {type(step).__name__}")
         return step
 
     async def _got(
-        self, claim: Claim, who: Who, request: Request, page: Page | None, walk: Walk, tell: list[Attempt]
+        self,
+        claim: Claim,
+        who: LoginAttempt,
+        request: Request,
+        page: Page | None,
+        walk: PacedRequests,
+        tell: list[Attempt],
     ) -> tuple[Page | Failure, Request]:
         """Makes one step, with its redirects as a browser follows them. Returns the result and the last
         request."""
@@ -325,7 +337,7 @@ class Entering:
                 return result, request
             page, request = result, self._next(request, result, target, who)
 
-    def _next(self, request: Request, result: Page, target: str, who: Who) -> Request:
+    def _next(self, request: Request, result: Page, target: str, who: LoginAttempt) -> Request:
         """Returns the request for a redirect target."""
         if len(request.hops) >= MOST_HOPS:
             raise who.wrong(f"more than {MOST_HOPS} redirects after {request.hops[0]}")
@@ -345,7 +357,7 @@ class Entering:
             headers = {}
         return msgspec.structs.replace(out, headers=headers or None)
 
-    def _check(self, request: Request, page: Page | None, who: Who) -> None:
+    def _check(self, request: Request, page: Page | None, who: LoginAttempt) -> None:
         """Checks that form values go to the site only, and not from an https page to an http URL."""
         shown = any(secret in f"{request.url} {request.headers}" for secret in who.secrets if len(secret) > 2)
         if request.body is None and not shown:
@@ -397,7 +409,7 @@ def _asked(url: str) -> Generator[Any, Any, None]:
     yield Request(url)
 
 
-def _headers(said: Any, who: Who) -> dict[str, str]:
+def _headers(said: Any, who: LoginAttempt) -> dict[str, str]:
     """Converts what the steps return into headers (for example a token) for each request of the account."""
     if said is None:
         return {}
@@ -406,7 +418,7 @@ def _headers(said: Any, who: Who) -> dict[str, str]:
     return said
 
 
-def _asks(who: Who, call: Callable[..., Any], *args: Any) -> Any:
+def _asks(who: LoginAttempt, call: Callable[..., Any], *args: Any) -> Any:
     """Calls the user's code. Raises StopIteration, and ConfigError for any other exception."""
     try:
         with contextlib.redirect_stdout(sys.stderr):  # stdout is for data

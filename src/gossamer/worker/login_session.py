@@ -20,7 +20,15 @@ from gossamer.model.visit import Attempt, Claim
 from gossamer.url import patterns
 from gossamer.worker import records
 from gossamer.worker.ladder import Rung, Rungs
-from gossamer.worker.login_flow import BROWSER, Entered, Entering, Walk, Who, lost, refused
+from gossamer.worker.login_flow import (
+    BROWSER,
+    LoginAttempt,
+    LoginResult,
+    LoginRunner,
+    PacedRequests,
+    lost,
+    refused,
+)
 
 RENEW = 8.0
 """Seconds between two renewals of a running log-in."""
@@ -65,7 +73,7 @@ class AccountPool(Protocol):
     async def alone(self, host: str) -> None: ...
 
 
-class Members:
+class LoggedInFetcher:
     """Fetches the pages of hosts that have accounts. `clubs` maps a host to its site's accounts. `blocks`
     returns the rules by which a host's block pages are detected. `rungs` maps a request to the rung that it
     names."""
@@ -75,7 +83,7 @@ class Members:
         crawl: str,
         worker: str,
         clubs: Callable[[str], AccountPool | None],
-        entering: Entering,
+        entering: LoginRunner,
         blocks: Callable[[str], Blocks],
         parse: Callable[..., str | None],
         rungs: Rungs,
@@ -86,7 +94,7 @@ class Members:
     async def get(self, claim: Claim, request: Request, rung: Rung, tell: list[Attempt]) -> Page | Failure:
         """Fetches a page. Entries of all attempts except the last are appended to `tell`. Raises ConfigError
         if every account is refused."""
-        club, walk = self._clubs(claim.host), Walk(claim)
+        club, walk = self._clubs(claim.host), PacedRequests(claim)
         if club is None or rung.name not in club.rungs:
             return await rung.collect(request, walk.apart)
         if patterns.found(club.login.avoid, split(request.url)[2], on_timeout=True):
@@ -133,7 +141,9 @@ class Members:
         made = [*records.tries(result), (result, outcome, error)]
         return [records.attempt(self._crawl, self._worker, claim, *one) for one in made]
 
-    async def _in(self, claim: Claim, club: AccountPool, seat: Seat, walk: Walk, tell: list[Attempt]) -> bool:
+    async def _in(
+        self, claim: Claim, club: AccountPool, seat: Seat, walk: PacedRequests, tell: list[Attempt]
+    ) -> bool:
         """Returns whether the account is still logged in, as shown by the log-in's proof page. This avoids a
         second log-in, because some sites lock an account that logs in twice."""
         if not seat.proof or await self._entering.gate.shuts(claim, seat.proof) is not None:
@@ -151,21 +161,21 @@ class Members:
         )
 
     async def _enter(
-        self, claim: Claim, club: AccountPool, seat: Seat, walk: Walk, tell: list[Attempt]
+        self, claim: Claim, club: AccountPool, seat: Seat, walk: PacedRequests, tell: list[Attempt]
     ) -> Seat | Failure | None:
         """Logs an account in. Returns None if the log-in was refused or another worker is doing it."""
         enters, *above = (
             club.on(seat, self._rungs(Request(claim.request.url, rung=one))).rung for one in club.rungs
         )
-        who = Who(club.site, club.login, seat.account, enters, club.domains, next(iter(above), None))
+        who = LoginAttempt(club.site, club.login, seat.account, enters, club.domains, next(iter(above), None))
         going_on = asyncio.create_task(_goes_on(club, seat))
-        done: Entered | Failure | None = None
+        done: LoginResult | Failure | None = None
         try:
             done = await self._entering.enter(claim, who, walk, tell)
         finally:
             going_on.cancel()
             await asyncio.gather(going_on, return_exceptions=True)
-            if not isinstance(done, Entered):
+            if not isinstance(done, LoginResult):
                 await club.failed(seat, waits=done is not None or walk.posted)
         if isinstance(done, Failure):
             return done
@@ -188,7 +198,7 @@ async def _goes_on(club: AccountPool, seat: Seat) -> None:
             await club.renew(seat)
 
 
-def _apart(failure: Failure, walk: Walk) -> Failure:
+def _apart(failure: Failure, walk: PacedRequests) -> Failure:
     """Returns the failure. If it is put off, it waits at least for the host's delay."""
     return (
         failure
@@ -197,7 +207,7 @@ def _apart(failure: Failure, walk: Walk) -> Failure:
     )
 
 
-def _out(page: Page, seat: Seat, sign: str, walk: Walk) -> Failure:
+def _out(page: Page, seat: Seat, sign: str, walk: PacedRequests) -> Failure:
     """Returns the failure for a page that this account may not see, however often it logs in."""
     return Failure(
         "login",

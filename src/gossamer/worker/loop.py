@@ -20,11 +20,11 @@ from gossamer.config.resources import memory_short
 from gossamer.errors import OWN_LIMITS, Away, ConfigError, GossamerError, own_limit, short_of
 from gossamer.model.interfaces import ClaimLedger, FrontierVerbs
 from gossamer.model.visit import Claim, Settle, Visit
-from gossamer.worker.capacity import Alone, FleetCaps, Limiter, Room
-from gossamer.worker.claim_poller import TICK, Asking
+from gossamer.worker.capacity import ClaimAllowance, FleetCaps, Limiter, SoleCrawlAllowance
+from gossamer.worker.claim_poller import TICK, ClaimPoller
 from gossamer.worker.committer import Committer
 from gossamer.worker.lease_keeper import LeaseKeeper
-from gossamer.worker.worker_score import Merit
+from gossamer.worker.worker_score import ScoreKeeper
 
 LOOK = 1.0
 """Seconds between two reads of the crawl's state."""
@@ -91,16 +91,16 @@ class Worker:
         stop: asyncio.Event,
         surprise: Callable[[Claim, Exception], None],
         deadline: float | None = None,
-        room: Room | None = None,
+        room: ClaimAllowance | None = None,
         caps: FleetCaps | None = None,
-        merit: Merit | None = None,
+        merit: ScoreKeeper | None = None,
         ledger: ClaimLedger | None = None,
         limiter: Limiter | None = None,
     ) -> None:
         self.limiter = limiter or Limiter(concurrency)
         self.frontier, self.visitor, self.committer = frontier, visitor, committer
         self.concurrency, self.deadline = concurrency, deadline
-        self.room, self.merit = room or Alone(self.limiter), merit
+        self.room, self.merit = room or SoleCrawlAllowance(self.limiter), merit
         self.held: dict[tuple[int, int], Claim] = {}
         """All claims of this worker, by bucket and token: not begun, running, or waiting for their commit."""
         self.busy = 0
@@ -116,7 +116,7 @@ class Worker:
         self._failed: Exception | None = None
         self._strange = ""
         self._starved: dict[str, int] = {}
-        self._asking = Asking(frontier, buckets, caps)
+        self._asking = ClaimPoller(frontier, buckets, caps)
         self._ledger = ledger
         self._keeper = LeaseKeeper(frontier, self.held, committer, self._asking, ledger)
 

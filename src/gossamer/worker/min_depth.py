@@ -19,7 +19,7 @@ from gossamer.model.interfaces import FrontierVerbs
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim, Visit
-from gossamer.worker.link_intake import Taker
+from gossamer.worker.link_intake import LinkIntake
 
 DEEP = 50
 """Depth limits below this value are exact."""
@@ -27,10 +27,10 @@ ROOM = 32 << 20
 """Maximum bytes of cached pages."""
 
 
-class Nearer:
+class MinDepthVisits:
     """Applies minimum depths to the visits of one crawl. `room`: maximum bytes of cached pages."""
 
-    def __init__(self, frontier: FrontierVerbs, taker: Taker, room: int = ROOM) -> None:
+    def __init__(self, frontier: FrontierVerbs, taker: LinkIntake, room: int = ROOM) -> None:
         self._frontier, self._taker, self._left = frontier, taker, room
         self._pages: OrderedDict[int, Page] = OrderedDict()
 

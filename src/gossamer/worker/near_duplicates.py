@@ -45,7 +45,7 @@ def _near(document: Document) -> bytes:
 _NOTHING = xxhash.xxh3_128_hexdigest(b"")
 
 
-class Likening:
+class DuplicateMarker:
     """Marks the rows of one crawl that have a sketch. A row that was marked but not settled is looked up
     again under the same name, and so gets the same group."""
 

@@ -46,7 +46,7 @@ Say = Callable[[str, bool], Awaitable[None]]
 Result = TypeVar("Result")
 
 
-class Waiting:
+class SinkRetry:
     """Retries calls while a sink of the process is away.
 
     Without `say`, `through` raises SinkAway at once. After `stop` is set or the monotonic `deadline` has
@@ -147,7 +147,7 @@ class Outputs:
         self._frontier, self._alone, self._ours, self._hold = frontier, alone, ours, hold
         self._files, self._tables, self._log, self._known = files, tables, log, known
         self._histories = [table for table in tables if isinstance(table, HistorySink)]
-        self._waiting = Waiting(say, stop, deadline)
+        self._waiting = SinkRetry(say, stop, deadline)
         self._lengths: dict[str, int] = {}
         self.filler = OutputFiller(frontier, kept, self._patiently, only_pass=only_pass)
         self._lock = open_file(lock, os.O_RDWR | os.O_CREAT, 0o644)

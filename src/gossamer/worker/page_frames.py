@@ -1,6 +1,6 @@
 """The messages between a worker and its page process.
 
-A frame is 4 bytes of length, then msgpack. The worker sends one `Order`, and one `PageTask` per page. The
+A frame is 4 bytes of length, then msgpack. The worker sends one `ProcessSettings`, and one `PageTask` per page. The
 process answers with frames of at most CHUNK entries each, so that no frame blocks the worker's event loop for
 long. The first byte of such a frame is its type.
 """
@@ -18,7 +18,7 @@ CHUNK = 500
 SIZE = struct.Struct("<I")
 
 
-class Order(msgspec.Struct, array_like=True):
+class ProcessSettings(msgspec.Struct, array_like=True):
     """The settings of the crawl that the process needs."""
 
     sources: list[tuple[str, bytes]]
@@ -82,8 +82,8 @@ class PageTask(msgspec.Struct, array_like=True):
     error: str | None
 
 
-class Took(msgspec.Struct, array_like=True):
-    """A call of the worker's `Taker`, recorded by the process: one `request` (`vouched`: with a voucher), or
+class RecordedTake(msgspec.Struct, array_like=True):
+    """A call of the worker's `LinkIntake`, recorded by the process: one `request` (`vouched`: with a voucher), or
     the plain links `hrefs` of a page."""
 
     request: Request | None = None

@@ -31,8 +31,19 @@ from gossamer.model.request import Request
 from gossamer.model.visit import Claim
 from gossamer.parsing.limits import MEMORY, Limits, limit_bytes, virtual_size
 from gossamer.sites.loading import load_sources
-from gossamer.worker.link_intake import Read, Taken
-from gossamer.worker.page_frames import CHUNK, END, NAMES, ROWS, SIZE, TAKES, End, Order, PageTask, Took
+from gossamer.worker.link_intake import ReadResult, TakenLinks
+from gossamer.worker.page_frames import (
+    CHUNK,
+    END,
+    NAMES,
+    ROWS,
+    SIZE,
+    TAKES,
+    End,
+    PageTask,
+    ProcessSettings,
+    RecordedTake,
+)
 from gossamer.worker.reader import Reader
 from gossamer.worker.records import edges
 
@@ -41,11 +52,11 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class LinkNotes:
-    """Replaces the `Taker` in this process: records the links and requests that the worker adds to the
+    """Replaces the `LinkIntake` in this process: records the links and requests that the worker adds to the
     frontier."""
 
     def __init__(self) -> None:
-        self.noted: list[Took] = []
+        self.noted: list[RecordedTake] = []
 
     def voucher(self, claim: Claim) -> str:
         """Returns a placeholder. The worker computes the real voucher."""
@@ -54,28 +65,28 @@ class LinkNotes:
     def request(
         self,
         request: Request,
-        taken: Taken,
+        taken: TakenLinks,
         voucher: str = "",
         flags: str = "",
         beside: str = "",
         edition: str = "",
     ) -> str | None:
         """Records one request."""
-        self.noted.append(Took(request, bool(voucher), flags, beside))
+        self.noted.append(RecordedTake(request, bool(voucher), flags, beside))
         return None
 
-    def take(self, page_url: str, base: str, hrefs: Iterable[str], claim: Claim) -> Taken:
-        """Records plain links, CHUNK of them in each `Took`."""
+    def take(self, page_url: str, base: str, hrefs: Iterable[str], claim: Claim) -> TakenLinks:
+        """Records plain links, CHUNK of them in each `RecordedTake`."""
         every = list(hrefs)
         for at in range(0, max(len(every), 1), CHUNK):
-            self.noted.append(Took(page=page_url, base=base, hrefs=every[at : at + CHUNK]))
-        return Taken()
+            self.noted.append(RecordedTake(page=page_url, base=base, hrefs=every[at : at + CHUNK]))
+        return TakenLinks()
 
 
 class PageProcess:
     """The process's side of the pipes: decodes tasks and encodes answers."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: ProcessSettings) -> None:
         self._notes, self._why = LinkNotes(), list[str]()
         key = partial(urls.key, drop=urls.DEFAULT_DROP | list(order.drop)) if order.drop else urls.key
         sys.path[:] = order.path
@@ -132,14 +143,14 @@ class PageProcess:
         if task.lacks:
             yield _frame(END, End(lacks=self._reader.lacks_here(claim, page)))
             return
-        read: Read = self._reader.read(claim, page, task.error)
+        read: ReadResult = self._reader.read(claim, page, task.error)
         if any(map(_LACK_OF_MEMORY.search, self._why)):
             raise MemoryError
         for at in range(0, len(read.rows), CHUNK):
             yield _frame(ROWS, [pack_row(row) for row in read.rows[at : at + CHUNK]])
         for at in range(0, len(read.names), CHUNK):
             yield _frame(NAMES, read.names[at : at + CHUNK])
-        size, part = 0, list[Took]()
+        size, part = 0, list[RecordedTake]()
         for one in self._notes.noted:
             part.append(one)
             size += max(1, len(one.hrefs))
@@ -210,7 +221,7 @@ def main() -> None:
     first = _receive(0)
     if first is None:
         return
-    process = PageProcess(msgspec.msgpack.decode(first, type=Order))
+    process = PageProcess(msgspec.msgpack.decode(first, type=ProcessSettings))
     try:
         while (data := _receive(0)) is not None:
             for frame in process.answer(data):

@@ -24,8 +24,19 @@ from gossamer.model.packed_row import PackedRow, unpack_row
 from gossamer.model.page import Page
 from gossamer.model.visit import Claim, PageRecord
 from gossamer.parsing.limits import MEMORY, MEMORY_PER_BYTE, WALL, TooComplex, decoded_size, limit_seconds
-from gossamer.worker.link_intake import Read, Taken
-from gossamer.worker.page_frames import END, NAMES, ROWS, SIZE, TAKES, End, Order, PageTask, SentPage, Took
+from gossamer.worker.link_intake import ReadResult, TakenLinks
+from gossamer.worker.page_frames import (
+    END,
+    NAMES,
+    ROWS,
+    SIZE,
+    TAKES,
+    End,
+    PageTask,
+    ProcessSettings,
+    RecordedTake,
+    SentPage,
+)
 from gossamer.worker.records import page_record, page_row
 
 if TYPE_CHECKING:
@@ -35,7 +46,7 @@ PROCESSES = 2
 """Number of costly pages that one worker reads at once."""
 _NAMES = msgspec.msgpack.Decoder(list[tuple[list[Named], int]])
 _ROWS = msgspec.msgpack.Decoder(list[PackedRow])
-_TAKES = msgspec.msgpack.Decoder(list[Took])
+_TAKES = msgspec.msgpack.Decoder(list[RecordedTake])
 _END = msgspec.msgpack.Decoder(End)
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -51,7 +62,7 @@ class ProcessDied(Exception):
 class PageReader:
     """The reader processes of one worker. `order` makes the settings that each new process gets."""
 
-    def __init__(self, order: Callable[[], Order]) -> None:
+    def __init__(self, order: Callable[[], ProcessSettings]) -> None:
         self._order = order
         self._slots = asyncio.Semaphore(PROCESSES)
         self._idle: list[ReaderProcess] = []
@@ -59,7 +70,7 @@ class PageReader:
         self.started = asyncio.Event()
         """Set when the first process was started."""
 
-    async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> Read:
+    async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> ReadResult:
         """Reads a page in another process. A page that takes too much or kills the process does not raise.
         The result then has the error `too-complex` or `crash`."""
         task = _task(claim, page, error)
@@ -154,7 +165,7 @@ class ReaderProcess:
         self._out: Any = None
 
     async def begin(self, order: bytes) -> None:
-        """Connects the pipes and sends the encoded `Order`."""
+        """Connects the pipes and sends the encoded `ProcessSettings`."""
         loop = asyncio.get_running_loop()
         self._reader = asyncio.StreamReader(limit=1 << 20)
         self._out, _ = await loop.connect_read_pipe(
@@ -206,22 +217,24 @@ def _task(claim: Claim, page: Page, error: str | None, lacks: bool = False) -> b
     return _encode(PageTask(lacks, claim.request, claim.host, claim.crashes, sent, error))
 
 
-def _failed(reader: Reader, claim: Claim, page: Page, error: str, why: str) -> Read:
+def _failed(reader: Reader, claim: Claim, page: Page, error: str, why: str) -> ReadResult:
     """Returns the result for a page that could not be read. The page is stored for replay with the reason,
     and its record contains the error."""
     reader.keep(page, claim.request, f"{error}: {why}")
     if claim.request.use == "@sitemap":
-        return Read([], Taken(), infrastructure=True, error=error)
+        return ReadResult([], TakenLinks(), infrastructure=True, error=error)
     record = page_record(claim.request, page, error=error)
-    return Read(
-        [page_row(record, reader.key(record.requested_url))] if reader.pages else [], Taken(), error=error
+    return ReadResult(
+        [page_row(record, reader.key(record.requested_url))] if reader.pages else [],
+        TakenLinks(),
+        error=error,
     )
 
 
-async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) -> Read:
+async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) -> ReadResult:
     """Decodes the answer of the process. Takes its links and requests as if the page had been read in this
     process."""
-    read, end, met = Read([], Taken()), _END.decode(frames[-1][1:]), set[int]()
+    read, end, met = ReadResult([], TakenLinks()), _END.decode(frames[-1][1:]), set[int]()
     read.items, read.counts, read.error, read.infrastructure = (
         end.items,
         end.counts,
@@ -258,7 +271,9 @@ async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) 
     return read
 
 
-def _take(reader: Reader, claim: Claim, taken: Taken, one: Took, voucher: str, met: set[int]) -> None:
+def _take(
+    reader: Reader, claim: Claim, taken: TakenLinks, one: RecordedTake, voucher: str, met: set[int]
+) -> None:
     if one.request is None:
         reader.taker.take(one.page, one.base, one.hrefs, claim, taken, met)
     else:

@@ -11,22 +11,22 @@ from gossamer.blocks import Block
 from gossamer.model.absence import Usual, not_an_item
 from gossamer.model.absence import lacking as values_lacking
 from gossamer.model.page import Failure, Page
-from gossamer.model.quality import Counting
+from gossamer.model.quality import SiteCounts
 from gossamer.model.request import Request
 from gossamer.model.visit import ASIDE, Claim, Row
 from gossamer.parsing import html
 from gossamer.parsing.base_url import Base
 from gossamer.parsing.limits import MAX_BYTES, Cost, cost_of, decoded_size, is_html
 from gossamer.parsing.links import hrefs
-from gossamer.parsing.view import View
-from gossamer.sites.item_builder import Made, aside, makers, reject
+from gossamer.parsing.view import PageView
+from gossamer.sites.item_builder import BuiltItem, aside, makers, reject
 from gossamer.sites.loading import LoadedSite, match
 from gossamer.sites.page_functions import PageResult, gather, lacking, run
 from gossamer.url.patterns import PatternTimeout, Searcher
 from gossamer.url.traps import growing
-from gossamer.worker.asset_download import Rows, added, named
-from gossamer.worker.crash_marker import Reading
-from gossamer.worker.link_intake import Read, Taken, Taker
+from gossamer.worker.asset_download import AssetRows, added, named
+from gossamer.worker.crash_marker import CrashMarker
+from gossamer.worker.link_intake import LinkIntake, ReadResult, TakenLinks
 from gossamer.worker.near_duplicates import mark
 from gossamer.worker.records import failed_record, moment, page_record, page_row
 
@@ -44,7 +44,7 @@ MAX_OUT_LINKS, MAX_OUT_LINK_CHARACTERS = 5000, 2_000_000
 class ReadsApart(Protocol):
     """Reads pages in another process (`page_reader.PageReader`)."""
 
-    async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> Read: ...
+    async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> ReadResult: ...
 
     async def lacks(self, claim: Claim, page: Page) -> str: ...
 
@@ -64,7 +64,7 @@ class Reader:
     def __init__(
         self,
         sites: Sequence[LoadedSite],
-        taker: Taker,
+        taker: LinkIntake,
         key: Callable[[str], str],
         *,
         pages: bool,
@@ -96,15 +96,15 @@ class Reader:
             {one.name for one in sites if one.site.complete},
             {one.name: one.version for one in sites},
         )
-        self.rows = Rows(
+        self.rows = AssetRows(
             key, lambda site: self.run if site in complete else "", lambda site: version.get(site, "")
         )
-        self._counting = {site.name: Counting(site.name) for site in sites}
+        self._counting = {site.name: SiteCounts(site.name) for site in sites}
         self._parsed: tuple[Page, html.Document] | tuple[None, None] = (None, None)
         """The page that `lacks` or `shows` parsed last, with its tree."""
         self._costs: tuple[Page | None, Cost] = (None, Cost(False))
         """The page whose cost was estimated last, with that cost."""
-        self.reading = Reading()
+        self.reading = CrashMarker()
         """Marks the claim whose page is being read, in case the page ends the process."""
         self.apart: ReadsApart | None = None
         """Reads costly pages in another process. None: reads them here."""
@@ -133,7 +133,7 @@ class Reader:
         roots = self._costs[1].roots if self._costs[0] is page else None
         return html.parse(page.body, page.content_type, page.url, page.header("x-robots-tag"), roots)
 
-    async def reads(self, claim: Claim, page: Page, error: str | None) -> Read:
+    async def reads(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
         """Reads a page like `read`. A costly page is read in another process, which is killed if the page
         takes too much."""
         sitemap = claim.request.use == "@sitemap"
@@ -160,7 +160,7 @@ class Reader:
         self.reading.begins(claim.bucket, claim.token)
         try:
             self._parsed = page, self._document(page)
-            return lacking(site, View(page, self._parsed[1]))
+            return lacking(site, PageView(page, self._parsed[1]))
         except ValueError:  # reported when the page is read
             return ""
         finally:
@@ -178,7 +178,7 @@ class Reader:
         finally:
             self.reading.ends()
 
-    def read(self, claim: Claim, page: Page, error: str | None) -> Read:
+    def read(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
         """Reads a page. `error`: the error that its status implies (http-4xx), or None. The links of a page
         with an error are not followed."""
         self.reading.begins(claim.bucket, claim.token)
@@ -187,7 +187,7 @@ class Reader:
         finally:
             self.reading.ends()
 
-    def _read(self, claim: Claim, page: Page, error: str | None) -> Read:
+    def _read(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
         if self.tap is not None:
             self.tap(claim, page)
         if claim.request.use == "@sitemap":
@@ -198,11 +198,11 @@ class Reader:
             )
             record = page_record(claim.request, page, error="parse")
             row = page_row(record, self.key(record.requested_url))
-            return Read([row] if self.pages else [], Taken(), error="parse")
+            return ReadResult([row] if self.pages else [], TakenLinks(), error="parse")
         (was, document), self._parsed = self._parsed, (None, None)
         if document is None or was is not page:
             document = self._document(page)
-        taken = Taken()
+        taken = TakenLinks()
         found, shut = hrefs(document)
         site = match(self.sites, page.url) if self.sites else None
         if site is not None and error is None and page.status != 304 and _reads(site):
@@ -224,9 +224,9 @@ class Reader:
         )
         if self.graph is not None and page.status != 304:
             rows += self.graph(page, claim.request, document)
-        return Read(rows, taken)
+        return ReadResult(rows, taken)
 
-    def again(self, claim: Claim, page: Page) -> Read | None:
+    def again(self, claim: Claim, page: Page) -> ReadResult | None:
         """Returns the items of a stored page as `read` does, without its links. Returns None if no site reads
         the page."""
         site = match(self.sites, page.url)
@@ -242,15 +242,15 @@ class Reader:
         document: html.Document,
         links: tuple[list[str], int],
         marks: bool = True,
-    ) -> Read:
+    ) -> ReadResult:
         """Reads a page with its site's functions. After an error the page is stored for replay.
 
         `marks`: duplicates among the items may be dropped before the rows are written (`near_duplicates`), so
         the files of such items are requested only after that.
         """
-        view = View(page, document, claim.request)
+        view = PageView(page, document, claim.request)
         parsed = run(site, view)
-        taken, rows, counts, stored = Taken(), list[Row](), dict[str, int](), list[Made]()
+        taken, rows, counts, stored = TakenLinks(), list[Row](), dict[str, int](), list[BuiltItem]()
         if parsed.missing:
             page.block = page.block or Block("generic", "missing", (f"must_have: {parsed.missing}",)).line()
         if parsed.error is None:
@@ -263,7 +263,7 @@ class Reader:
                 counts["dropped"] = dropped
         else:
             self.keep(page, claim.request, f"{site.name}: {parsed.detail}")
-            parsed.requests, taken = [], Taken()
+            parsed.requests, taken = [], TakenLinks()
         self._take(parsed.requests, claim, taken)
         if parsed.error is None and view.shut:
             taken.skip("nofollow", len(view.shut))
@@ -273,7 +273,7 @@ class Reader:
             empty = not parsed.error and not parsed.items and not parsed.requests
             self._counting[site.name].page(counts, parsed.error is None, empty)
         items = len(rows) - counts.get("rejected", 0)
-        read = Read(rows, taken, items, counts, parsed.error)
+        read = ReadResult(rows, taken, items, counts, parsed.error)
         if parsed.error is None and any(one.names for one in stored):
             read.names = [(one.names, one.beyond) for one in stored]
             if not self.is_apart:
@@ -286,7 +286,7 @@ class Reader:
             )
         return read
 
-    def name(self, read: Read, claim: Claim, page: Page, marks: bool = True) -> None:
+    def name(self, read: ReadResult, claim: Claim, page: Page, marks: bool = True) -> None:
         """Requests the files that the items of a page name, and inserts the rows of all references after the
         items."""
         site = match(self.sites, page.url)
@@ -301,7 +301,7 @@ class Reader:
         else:
             read.rows[count:count] = name(read.rows[:count], read.taken)
 
-    def _take(self, requests: list[Request], claim: Claim, taken: Taken) -> None:
+    def _take(self, requests: list[Request], claim: Claim, taken: TakenLinks) -> None:
         """Takes the requests of a page, each once and at most MOST_LINKS. The rest is counted as a trap."""
         voucher = self.taker.voucher(claim)
         wanted = {(one.method, one.url, one.body): one for one in requests}
@@ -311,7 +311,12 @@ class Reader:
             taken.skip("trap", len(wanted) - MOST_LINKS)
 
     def _follow(
-        self, site: LoadedSite, view: View, parsed: PageResult, links: tuple[list[str], int], taken: Taken
+        self,
+        site: LoadedSite,
+        view: PageView,
+        parsed: PageResult,
+        links: tuple[list[str], int],
+        taken: TakenLinks,
     ) -> None:
         """Adds the links that `follow=` selects. Without `follow=`, all links of a page are added if no
         function reads it."""
@@ -338,7 +343,9 @@ class Reader:
         if grown:
             taken.skip("trap", len(grown))
 
-    def _item(self, site: LoadedSite, claim: Claim, page: Page, made: Made, counts: dict[str, int]) -> Row:
+    def _item(
+        self, site: LoadedSite, claim: Claim, page: Page, made: BuiltItem, counts: dict[str, int]
+    ) -> Row:
         """Returns an item as a row: its fields, then where and when it was seen. An invalid item becomes a
         row of rejected items, and its page is stored for replay."""
         expected = self.usual.get((site.name, made.kind), {}) if self.usual and not made.faults else {}
@@ -369,14 +376,16 @@ class Reader:
         run = self.run if site.site.complete else ""
         return Row(made.kind, made.key, {**made.fields, **seen}, run, made.sketch, made.once, lacks)
 
-    def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> Read:
+    def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> ReadResult:
         """Returns the result for a downloaded file (`asset_download`): the file's row, and a page record as
         for any other URL."""
         rows = [row] if row is not None else []
         if self.pages:
             record = page_record(claim.request, page, error=error)
             rows.append(page_row(record, self.key(record.requested_url)))
-        return Read(rows, Taken(), counts={"files": 1} if row is not None and error is None else {})
+        return ReadResult(
+            rows, TakenLinks(), counts={"files": 1} if row is not None and error is None else {}
+        )
 
     def failed(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]:
         """Returns the record of a URL that failed permanently. A page on which the browser waited in vain for
@@ -414,12 +423,12 @@ class Reader:
             mark(row, page, document, self.duplicates.startswith("near"))
         return row
 
-    def _sitemap(self, claim: Claim, page: Page, error: str | None) -> Read:
+    def _sitemap(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
         """Reads a sitemap or feed. Its entries are added like seeds. Sitemaps of a sitemap index are followed
         up to depth 3."""
         from gossamer.parsing.sitemaps import entries
 
-        taken = Taken()
+        taken = TakenLinks()
         if error is None:
             pages, sitemaps = entries(page.body, page.url)
             depth = claim.request.depth
@@ -430,7 +439,7 @@ class Reader:
                 self.taker.request(
                     Request(str(entry), depth=depth + 1, referrer=page.url, use="@sitemap"), taken, flags="i"
                 )
-        return Read([], taken, infrastructure=True, error=error)
+        return ReadResult([], taken, infrastructure=True, error=error)
 
 
 def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple[list[str], int]:

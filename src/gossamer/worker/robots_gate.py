@@ -20,7 +20,7 @@ from gossamer.model.request import FILE, Request, split
 from gossamer.model.verdict import Drop
 from gossamer.model.visit import Claim, Settle
 from gossamer.politeness import pace, robots_access
-from gossamer.politeness.breaker import Trouble, health
+from gossamer.politeness.breaker import HostTrouble, health
 from gossamer.politeness.robots import Robots
 from gossamer.worker.decide import REDIRECTS, retry_after, wait
 from gossamer.worker.ladder import Allowed, Rungs
@@ -32,7 +32,7 @@ ROOM = 10_000
 """Maximum number of parsed robots.txt files in the cache."""
 
 
-class Treatment(NamedTuple):
+class HostTreatment(NamedTuple):
     """How a host is treated: seconds before each retry, a fixed delay, whether its robots.txt is obeyed, and
     what counts as a block."""
 
@@ -64,7 +64,7 @@ class RobotsGate:
         retries: tuple[float, ...],
         fixed: pace.Delay | None,
         parse: Callable[..., str | None] = urls.parse,
-        treat: Callable[[str], Treatment] | None = None,
+        treat: Callable[[str], HostTreatment] | None = None,
         opens: Callable[[str], bool] = lambda host: True,
         ladder: Allowed = lambda request: ("plain",),
     ) -> None:
@@ -72,7 +72,7 @@ class RobotsGate:
         self.files = True
         """Whether files of items are requested."""
         self._frontier, self._rungs, self._agent, self._parse = frontier, rungs, agent, parse
-        usual = Treatment(retries, fixed, obey)
+        usual = HostTreatment(retries, fixed, obey)
         self._treat = treat or (lambda _: usual)
         self._known: dict[tuple[str, str], tuple[int, Robots]] = {}
         self._beside: dict[tuple[str, str], tuple[float, robots_access.Access]] = {}
@@ -81,7 +81,7 @@ class RobotsGate:
         """Returns why this claim may not be visited, or None."""
         if claim.request.use == FILE and not self.files:
             return Drop(skip="filter", detail="--files off")
-        if claim.trouble and (why := Trouble.of(claim.trouble).given_up):
+        if claim.trouble and (why := HostTrouble.of(claim.trouble).given_up):
             return Drop(error=why, detail="its host was given up: it failed for longer than all retries take")
         if claim.robots in (0, robots_access.OPEN) or not self._treat(claim.host).obey:
             return None

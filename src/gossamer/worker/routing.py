@@ -26,7 +26,7 @@ class Handover(Protocol):
     async def handover(self, bucket: int, host: str, lane: str) -> bool: ...
 
 
-class Lanes:
+class LaneRouter:
     """Moves hosts between lanes. `usual`: host -> the lane that its site or the crawl names."""
 
     def __init__(self, frontier: Handover, usual: Callable[[str], str]) -> None:
@@ -41,7 +41,9 @@ class Lanes:
         await self._frontier.handover(claim.bucket, claim.host, self._usual(claim.host))
 
 
-def moving(frontier: Handover, sites: Sequence[LoadedSite], lane: str, ladder: Sequence[str]) -> Lanes | None:
+def moving(
+    frontier: Handover, sites: Sequence[LoadedSite], lane: str, ladder: Sequence[str]
+) -> LaneRouter | None:
     """Returns the lanes of a crawl. `lane` and `ladder` are the crawl's defaults for sites that set none.
 
     Returns None if a site that needs a browser names its own lane, because the workers of that lane must then
@@ -50,10 +52,10 @@ def moving(frontier: Handover, sites: Sequence[LoadedSite], lane: str, ladder: S
     for one in sites:
         if one.site.says_lane and BROWSER in (one.site.ladder if one.site.says_ladder else ladder):
             return None
-    return Lanes(frontier, lru_cache(10_000)(lambda host: host_rules.needs(sites, host).lane or lane))
+    return LaneRouter(frontier, lru_cache(10_000)(lambda host: host_rules.needs(sites, host).lane or lane))
 
 
-class Apart:
+class SiteRouter:
     """Requeues claims of sites whose files this worker lacks. `sites`: all sites of the crawl. `lacks`: names
     of the sites without a file here. `tell` announces that a group of sites has hosts set apart. `shut`
     requeues a robots.txt claim."""

@@ -20,7 +20,7 @@ class ThrottleGroups(Protocol):
     async def leave(self, name: str, token: str, since: float, delay: float) -> None: ...
 
 
-class Sharing:
+class SharedThrottle:
     """The turns of one crawl's claims. `group`: returns the name of the budget that a host shares, or None if
     there is none or it is unknown."""
 

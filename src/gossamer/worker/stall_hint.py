@@ -6,7 +6,7 @@ from __future__ import annotations
 from gossamer.model.visit import Visit
 
 
-class Silence:
+class StallHint:
     """Called with every visit until the first page comes. `of`: the host that failed last and its error, or
     None if there is nothing to report."""
 

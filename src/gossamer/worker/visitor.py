@@ -15,18 +15,18 @@ from gossamer.model.verdict import SKIPS, Done, Drop, Later, Redirected, Retry, 
 from gossamer.model.visit import Attempt, Claim, Row, Settle, Visit
 from gossamer.parsing import pdf
 from gossamer.politeness import pace, robots_access
-from gossamer.politeness.breaker import FAULTS, LAST, Trouble, gives_up, health
+from gossamer.politeness.breaker import FAULTS, LAST, HostTrouble, gives_up, health
 from gossamer.worker import conditional_get, records
-from gossamer.worker.asset_download import Keeping
+from gossamer.worker.asset_download import AssetDownloads
 from gossamer.worker.decide import answered, wait
 from gossamer.worker.fetching import Fetching, Solve
 from gossamer.worker.ladder import Climbing, Rungs
-from gossamer.worker.link_intake import Read, Taken, Taker
-from gossamer.worker.login_session import Members
-from gossamer.worker.min_depth import Nearer, read_again
-from gossamer.worker.robots_gate import RobotsGate, Treatment, felt
-from gossamer.worker.routing import Apart, Lanes
-from gossamer.worker.shared_throttle import Sharing
+from gossamer.worker.link_intake import LinkIntake, ReadResult, TakenLinks
+from gossamer.worker.login_session import LoggedInFetcher
+from gossamer.worker.min_depth import MinDepthVisits, read_again
+from gossamer.worker.robots_gate import HostTreatment, RobotsGate, felt
+from gossamer.worker.routing import LaneRouter, SiteRouter
+from gossamer.worker.shared_throttle import SharedThrottle
 
 SLOW_DOWN = (429, 503)
 ENDS_ITS_READER = "it ended two processes that read it"
@@ -40,7 +40,7 @@ class ReadsPages(Protocol):
 
     functions: bool
 
-    async def reads(self, claim: Claim, page: Page, error: str | None) -> Read: ...
+    async def reads(self, claim: Claim, page: Page, error: str | None) -> ReadResult: ...
 
     async def lacks(self, claim: Claim, page: Page) -> str: ...
 
@@ -48,7 +48,7 @@ class ReadsPages(Protocol):
 
     def failed(self, claim: Claim, result: Page | Failure | None, error: str) -> list[Row]: ...
 
-    def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> Read: ...
+    def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> ReadResult: ...
 
 
 class Visitor:
@@ -67,7 +67,7 @@ class Visitor:
         worker: str,
         gate: RobotsGate,
         rungs: Rungs,
-        taker: Taker,
+        taker: LinkIntake,
         reader: ReadsPages,
         *,
         parse: Callable[..., str | None],
@@ -76,22 +76,22 @@ class Visitor:
         anchor: Callable[[str, str], Awaitable[None]],
         anchored: Callable[[], Awaitable[object]],
         sitemaps: bool = False,
-        treat: Callable[[str], Treatment] | None = None,
-        nearer: Nearer | None = None,
-        sharing: Sharing | None = None,
+        treat: Callable[[str], HostTreatment] | None = None,
+        nearer: MinDepthVisits | None = None,
+        sharing: SharedThrottle | None = None,
         climbing: Climbing | None = None,
         solve: Solve | None = None,
         by: str | None = None,
-        members: Members | None = None,
+        members: LoggedInFetcher | None = None,
         raw: bool = False,
-        keeping: Keeping | None = None,
-        lanes: Lanes | None = None,
-        apart: Apart | None = None,
+        keeping: AssetDownloads | None = None,
+        lanes: LaneRouter | None = None,
+        apart: SiteRouter | None = None,
         short: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.crawl, self.worker, self.gate, self.taker = crawl, worker, gate, taker
         self.reader, self.parse = reader, parse
-        usual = Treatment(retries, fixed)
+        usual = HostTreatment(retries, fixed)
         self.treat = treat or (lambda _: usual)
         self.fetching = Fetching(
             rungs,
@@ -162,7 +162,7 @@ class Visitor:
         if isinstance(result, Failure) and result.short:
             self.short(result.short)
             return
-        taken = Taken()
+        taken = TakenLinks()
         if self.sitemaps and claim.request.depth == 0:
             for link in found.sitemaps[:MOST_SITEMAPS]:
                 if (url := self.parse(link, claim.request.url)) is None:
@@ -240,7 +240,9 @@ class Visitor:
             visit.size += sum(page.wire + 2000 for page in pages)
         return visit
 
-    async def _file(self, claim: Claim, page: Page, verdict: Done, began: float, keeping: Keeping) -> Visit:
+    async def _file(
+        self, claim: Claim, page: Page, verdict: Done, began: float, keeping: AssetDownloads
+    ) -> Visit:
         """Stores a downloaded file, which is not read as a page. A file that breaks its rule is refused like
         a page."""
         row, reason = await keeping.kept(claim.request, page, verdict.error)
@@ -261,7 +263,7 @@ class Visitor:
             return self._dropped(claim, Drop(error="crash", detail=ENDS_ITS_READER), page, began)
         return self._done(claim, page, verdict, began, read)
 
-    def _done(self, claim: Claim, page: Page, verdict: Done, began: float, read: Read) -> Visit:
+    def _done(self, claim: Claim, page: Page, verdict: Done, began: float, read: ReadResult) -> Visit:
         error = read.error or verdict.error
         counts = read.taken.skips and {f"skip:{reason}": n for reason, n in read.taken.skips.items()}
         counts = {**counts, **read.counts, "found": read.taken.found, "bytes": page.wire}
@@ -295,7 +297,7 @@ class Visitor:
     async def _redirected(
         self, claim: Claim, result: Page | Failure, verdict: Redirected, began: float
     ) -> Visit:
-        request, taken = claim.request, Taken()
+        request, taken = claim.request, TakenLinks()
         hops = (*request.hops, request.url)
         if request.depth == 0:
             await self.anchor(request.url, verdict.target)
@@ -327,7 +329,7 @@ class Visitor:
         pause = wait(claim.attempt, treatment.retries)
         last = (
             probes(claim)
-            and gives_up(Trouble.of(claim.trouble), treatment.retries)
+            and gives_up(HostTrouble.of(claim.trouble), treatment.retries)
             and verdict.reason in FAULTS
         )
         if pause is None or last or pace.exhausted(pace.parse(claim.pace), treatment.fixed, verdict.after):
@@ -406,4 +408,4 @@ def says(claim: Claim, result: Page | Failure, verdict: Verdict) -> str:
 
 def probes(claim: Claim) -> bool:
     """Returns whether the claim probes a host whose circuit breaker is half open."""
-    return bool(claim.trouble) and Trouble.of(claim.trouble).failing > 0
+    return bool(claim.trouble) and HostTrouble.of(claim.trouble).failing > 0

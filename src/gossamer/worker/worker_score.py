@@ -13,8 +13,8 @@ import msgspec
 
 from gossamer.errors import GossamerError
 from gossamer.model.visit import Visit
-from gossamer.politeness.breaker import BLOCKED, GOOD, Trouble
-from gossamer.politeness.scores import NETWORK, PROBE, Means, Streak, WorkerScore, read, waits
+from gossamer.politeness.breaker import BLOCKED, GOOD, HostTrouble
+from gossamer.politeness.scores import NETWORK, PROBE, LastVisits, MovingMeans, WorkerScore, read, waits
 
 TURN = 2.0
 """Seconds between two exchanges of scores with the other workers."""
@@ -31,7 +31,7 @@ class ScoreStore(Protocol):
     async def now(self) -> float: ...
 
 
-class Merit:
+class ScoreKeeper:
     """The score of one worker.
 
     - `patience`: called with the milliseconds that easy and hard hosts must have waited before this worker
@@ -56,7 +56,7 @@ class Merit:
         self.others: list[WorkerScore] = []
         self._scores, self._patience, self._tell = scores, patience, tell
         self._probe, self._turn = probe, turn
-        self._streak = Streak()
+        self._streak = LastVisits()
         self._clock = 0.0
         """The store's clock minus the monotonic clock of this machine, in seconds."""
         self._probe_at = 0.0
@@ -86,7 +86,7 @@ class Merit:
         said, reason = visit.settle.health, visit.settle.reason
         if not said:
             return
-        hard = bool(visit.claim.trouble) and Trouble.of(visit.claim.trouble).hard
+        hard = bool(visit.claim.trouble) and HostTrouble.of(visit.claim.trouble).hard
         (self.mine.hard if hard else self.mine.easy).saw(said == GOOD, visit.elapsed)
         if said == GOOD:
             self.mine.good_at = time.time() if not self._clock else time.monotonic() + self._clock
@@ -139,7 +139,7 @@ class Merit:
         await self._scores.drop(self.mine.name)
 
 
-def rate(means: Means, visits: int, seconds: float) -> None:
+def rate(means: MovingMeans, visits: int, seconds: float) -> None:
     """Updates the moving mean of visits per second with `visits` in the last `seconds`."""
     if seconds > 0:
         means.rate += 0.5 * (visits / seconds - means.rate)

@@ -24,7 +24,7 @@ PATIENCE = 2.0
 """Seconds for which standard input is awaited before the crawl begins with what has arrived."""
 
 
-class List:
+class ListFile:
     """A file. Its position: bytes (decompressed) and lines read, and the size of the file at that time. A
     last line without a line end is read, but not counted as read, because another program may still be
     writing it."""
@@ -120,7 +120,7 @@ def _unreadable(path: Path, error: Exception) -> UsageError:
     return UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
-class Input:
+class StdinUrls:
     """Standard input, read by a thread that waits until its lines are taken. It has no position."""
 
     name, beside = "stdin", "*"

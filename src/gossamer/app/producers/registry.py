@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gossamer.app.producers.source import SHORT, Source
+from gossamer.app.producers.source import SHORT, UrlProducer
 from gossamer.app.targets import Target
 
 
@@ -16,16 +16,16 @@ def streams(target: Target) -> bool:
     return target.kind in ("sql", "kafka")
 
 
-def of(target: Target) -> Source:
+def of(target: Target) -> UrlProducer:
     """Returns the producer of a target."""
     if target.kind == "sql":
-        from gossamer.app.producers.sql import Query
+        from gossamer.app.producers.sql import SqlUrls
 
-        return Query(target.text)
+        return SqlUrls(target.text)
     if target.kind == "kafka":
         from gossamer.app.producers.kafka import KafkaUrls
 
         return KafkaUrls(target.text)
-    from gossamer.app.producers.lines import List
+    from gossamer.app.producers.lines import ListFile
 
-    return List(Path(target.text))
+    return ListFile(Path(target.text))

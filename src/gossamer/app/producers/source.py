@@ -29,7 +29,7 @@ class UrlBatch(NamedTuple):
     """What could not be read just now, as text."""
 
 
-class Source(Protocol):
+class UrlProducer(Protocol):
     """A producer."""
 
     name: str

@@ -31,7 +31,7 @@ _AFTER = re.compile(r"(?<!:):after\b")
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
-class Query:
+class SqlUrls:
     """`DATABASE QUERY`: the database's URL, then the query. The URL may contain references to secrets:
     `${env:NAME}`, `${file:PATH}`."""
 

@@ -42,7 +42,7 @@ class WatchedSitemap(msgspec.Struct, omit_defaults=True):
     since)."""
 
 
-class Watched:
+class WatchedFeed:
     """A sitemap or feed that is read every so many seconds."""
 
     def __init__(self, url: str, every: float) -> None:

@@ -16,7 +16,7 @@ from gossamer.sinks.columns import EXTRA, OURS
 from gossamer.sinks.history import STORED, TAKEN
 from gossamer.sinks.jsonl import parsed
 from gossamer.sinks.sink_url import SinkUrl
-from gossamer.sinks.upserting import Unfit
+from gossamer.sinks.upserting import BatchRefused
 
 Row = dict[str, Any]
 _BESIDE = {"_key", EXTRA, *(column.name for column in (*OURS, *STORED))}
@@ -40,7 +40,7 @@ def stored(at: SinkUrl) -> Iterator[Row]:
         raise
     except ImportError as error:
         raise ConfigError(f"{at.where} cannot be read: {error}") from error
-    except (GossamerError, Unfit) as error:
+    except (GossamerError, BatchRefused) as error:
         raise ConfigError(f"{at.where} cannot be read: {error}") from error
 
 
@@ -127,9 +127,9 @@ def _cassandra(at: SinkUrl) -> Iterator[Row]:
 
 
 def _valkey(at: SinkUrl) -> Iterator[Row]:
-    from gossamer.sinks.valkey import RowsConnection
+    from gossamer.sinks.valkey import ValkeyConnection
 
-    client = RowsConnection(at)
+    client = ValkeyConnection(at)
     with contextlib.closing(_Closed(client.drop)), client.use() as base:
         if "list" in at.given:
             start = 0

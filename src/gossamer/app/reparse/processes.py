@@ -30,7 +30,7 @@ from gossamer.parsing.html import DEEP, deep
 from gossamer.parsing.limits import Limits, is_costly, is_html, limit_bytes, limit_seconds, virtual_size
 from gossamer.sinks.jsonl import lines
 from gossamer.url import origin
-from gossamer.worker.link_intake import Read, Taken
+from gossamer.worker.link_intake import ReadResult, TakenLinks
 from gossamer.worker.reader import Reader
 
 BATCH = 100
@@ -64,11 +64,11 @@ class NoLinks:
         """Returns ''."""
         return ""
 
-    def request(self, request: Request, taken: Taken, *given: object, **more: object) -> None:
+    def request(self, request: Request, taken: TakenLinks, *given: object, **more: object) -> None:
         """Does nothing."""
 
 
-class Note:
+class BatchPosition:
     """Records which page of its batch a process reads, so that it is known after the process died. Costs 0.2
     us per page."""
 
@@ -94,7 +94,7 @@ class Note:
 
 
 def read(
-    reader: Reader, why: list[str], archive: ArchiveCollector, note: Note, keys: Sequence[str]
+    reader: Reader, why: list[str], archive: ArchiveCollector, note: BatchPosition, keys: Sequence[str]
 ) -> ParsedBatch:
     """Returns the items of a batch of stored pages. `why`: where the reader leaves the reason of a failure."""
     out, rows = ParsedBatch(failed=[]), list[Row]()
@@ -113,12 +113,14 @@ def read(
             continue
         request = _request(url, kept.asked)
         page = archive.page(request, kept)
-        got: Read | None = None
+        got: ReadResult | None = None
         if not isinstance(page, Failure):
             page.collector, page.rung = kept.asked.collector, kept.asked.rung
             if key in note.deaths and (reason := _ends(page, note.deaths[key], note.too_complex(key))):
                 reader.keep(page, request, reason)
-                got = Read([], Taken(), error="crash" if not note.too_complex(key) else "too-complex")
+                got = ReadResult(
+                    [], TakenLinks(), error="crash" if not note.too_complex(key) else "too-complex"
+                )
             else:
                 got = _again(reader, request, page)
         if got is None:
@@ -136,7 +138,7 @@ def read(
     return out
 
 
-def _again(reader: Reader, request: Request, page: Page) -> Read | None:
+def _again(reader: Reader, request: Request, page: Page) -> ReadResult | None:
     """Returns the items of a page. A costly page has limits: if memory runs out, it is `too-complex`; if CPU
     time runs out, this process ends."""
     claim = Claim(0, 0, "", request)
@@ -151,7 +153,7 @@ def _again(reader: Reader, request: Request, page: Page) -> Read | None:
     finally:
         limits.end()
     reader.keep(page, request, why)
-    return Read([], Taken(), error="too-complex")
+    return ReadResult([], TakenLinks(), error="too-complex")
 
 
 def _request(url: str, asked: RequestContext) -> Request:
@@ -187,7 +189,7 @@ def _infrastructure(url: str, asked: RequestContext) -> bool:
     )
 
 
-Make = Callable[[Note], Callable[[Sequence[str]], ParsedBatch]]
+Make = Callable[[BatchPosition], Callable[[Sequence[str]], ParsedBatch]]
 """Called in each process: returns the function that reads a batch there."""
 
 
@@ -208,7 +210,7 @@ class ReparseProcess:
     """A process that reads batches one after another. If it dies, another process takes its place."""
 
     def __init__(self, batches: Sequence[Sequence[str]], make: Make) -> None:
-        self._batches, self._make, self._note = batches, make, Note()
+        self._batches, self._make, self._note = batches, make, BatchPosition()
         self._taken = self._lost = 0
         self._pid, self._pipe = _begin(batches, make, self._note)
 
@@ -255,7 +257,7 @@ class ReparseProcess:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def _begin(batches: Sequence[Sequence[str]], make: Make, note: Note) -> tuple[int, int]:
+def _begin(batches: Sequence[Sequence[str]], make: Make, note: BatchPosition) -> tuple[int, int]:
     """Forks a process for these batches. Returns its id, and the pipe to which it writes."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -34,7 +34,7 @@ from gossamer.model.visit import Row
 from gossamer.sinks.columns import Columns
 from gossamer.sinks.exact import ExactFile, sync_folder
 from gossamer.sinks.formats import open_output
-from gossamer.sites.failed_pages import Failed
+from gossamer.sites.failed_pages import FailedPages
 from gossamer.sites.loading import LoadedSite
 from gossamer.worker.reader import Reader
 
@@ -64,13 +64,13 @@ class ReparseState(msgspec.Struct):
     done: bool = False
 
 
-class Shows(Protocol):
+class ProgressListener(Protocol):
     """Receives the progress: the state, and the number of stored responses."""
 
     def show(self, state: ReparseState, total: int) -> None: ...
 
 
-class Told(msgspec.Struct):
+class ReparseResult(msgspec.Struct):
     """The result of a run. `read`: stored responses that were read. `pages`: those that a site function read.
     `unread`: damaged places in the files, and responses that no longer exist. `broken`: the first such
     places with reasons."""
@@ -110,14 +110,14 @@ class ReparseRun:
         self.folder, self.sites, self.old = folder, sites, old
         self._stored = [str(one) for one in stored]
         self._outputs, self._processes = outputs, processes
-        self.shown: Shows | None = None
+        self.shown: ProgressListener | None = None
         versions = {site.name: [site.version, repr(dict(site.site.args))] for site in sites}
         self._given, self._fresh = [self._stored, versions, list(outputs)], fresh
         make_folder(folder)
         self.items, self.details = folder / "items.jsonl", folder / "differences.jsonl"
         self.state = ReparseState("")
 
-    def work(self) -> Told:
+    def work(self) -> ReparseResult:
         """Reads, compares and writes. Raises GossamerError. After a KeyboardInterrupt the run can be resumed."""
         opened = archives(self._stored)
         keys = opened.keys()
@@ -137,7 +137,7 @@ class ReparseRun:
         self.state.done = True
         self._save()
         state = self.state
-        return Told(
+        return ReparseResult(
             len(keys),
             state.pages,
             state.passed,
@@ -263,14 +263,14 @@ class ReparseRun:
 
 
 def reading(
-    opened: ArchiveCollector, sites: Sequence[LoadedSite], folder: Path, note: working.Note
+    opened: ArchiveCollector, sites: Sequence[LoadedSite], folder: Path, note: working.BatchPosition
 ) -> Callable[[Sequence[str]], working.ParsedBatch]:
     """See `processes.Make`. `folder`: where pages that cannot be read are stored."""
     opened.again()
     why = list[str]()
     nobody: Any = working.NoLinks()
     reader = Reader(sites, nobody, lambda url: url, pages=False, text=False, links=False)
-    aside = Failed(folder)
+    aside = FailedPages(folder)
 
     def keep(page: Page, request: Request, detail: str) -> None:
         why.append(detail)

@@ -56,7 +56,7 @@ def telling(kept: StoredAnswer) -> bool:
     return (kept.status < 400 or kept.status in (404, 410)) and not blocked(kept)
 
 
-class Places(dict[str, At]):
+class AnswerPositions(dict[str, At]):
     """The positions of responses by URL (or `key`): the last one of each, and the earlier ones."""
 
     def __init__(self) -> None:

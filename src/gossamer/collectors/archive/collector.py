@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gossamer import url as urls
-from gossamer.collectors.archive.answers import Source, StoredAnswer, key, telling
+from gossamer.collectors.archive.answers import StoredAnswer, Source, key, telling
 from gossamer.collectors.http.decoding import BadCoding, TooLarge, decode
 from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError
@@ -172,11 +172,11 @@ def archives(paths: Sequence[str]) -> ArchiveCollector:
     if len(opened) == 1:
         return opened[0]
 
-    several = Several(opened)
+    several = MergedArchives(opened)
     return ArchiveCollector(several.find, known=several, close=several.close, skipped=several.skipped)
 
 
-class Several:
+class MergedArchives:
     """Combines several archives (`AnswerIndex`)."""
 
     def __init__(self, opened: Sequence[ArchiveCollector]) -> None:

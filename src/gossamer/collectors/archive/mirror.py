@@ -32,7 +32,7 @@ class Mirror:
         for names in self._names(url):
             if any(not safe(name) for name in names[:-1]) or not (safe(names[-1]) or not names[-1]):
                 continue
-            with Closing(self._descend(names[:-1])) as folder:
+            with ClosingDescriptor(self._descend(names[:-1])) as folder:
                 if folder < 0:
                     continue
                 for name in written(names[-1], url):
@@ -85,7 +85,7 @@ class Mirror:
         return at
 
 
-class Closing:
+class ClosingDescriptor:
     """A file descriptor that is closed at the end of a `with` block."""
 
     def __init__(self, fd: int) -> None:
@@ -131,7 +131,7 @@ def read(folder: int, name: bytes, most: int) -> StoredAnswer | None:
         fd = os.open(name, _FILE, dir_fd=folder)
     except (OSError, ValueError):
         return None
-    with Closing(fd):
+    with ClosingDescriptor(fd):
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
             return None
@@ -184,7 +184,7 @@ def _holds_index(folder: int, name: bytes) -> bool:
         below = os.open(name, _FOLDER, dir_fd=folder)
     except (OSError, ValueError):
         return False
-    with Closing(below):
+    with ClosingDescriptor(below):
         try:
             return stat.S_ISREG(os.stat(_INDEX, dir_fd=below, follow_symlinks=False).st_mode)
         except OSError:

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from gossamer.collectors.archive.answers import Places, key
+from gossamer.collectors.archive.answers import AnswerPositions, key
 from gossamer.collectors.archive.answers import StoredAnswer as Answer
 from gossamer.collectors.http.transfer import parse, version
 from gossamer.model.visit import RequestContext
@@ -32,13 +32,13 @@ _line = msgspec.json.Decoder(ObjectLine).decode
 
 
 class ObjectArchive:
-    """The responses of a folder by URL (see `Places` for several of one URL). Raises OSError if it cannot be
+    """The responses of a folder by URL (see `AnswerPositions` for several of one URL). Raises OSError if it cannot be
     read."""
 
     def __init__(self, path: Path) -> None:
         self._folder = path
         self._files: list[BinaryIO] = []
-        self._places = Places[tuple[int, int]]()
+        self._places = AnswerPositions[tuple[int, int]]()
         self.skipped: list[str] = []
         """Lines that could not be read, at most 1,000."""
         self.broken: list[str] = []

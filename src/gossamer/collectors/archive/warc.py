@@ -21,7 +21,7 @@ import msgspec
 from isal import isal_zlib
 
 from gossamer import url as urls
-from gossamer.collectors.archive.answers import Places, StoredAnswer, key
+from gossamer.collectors.archive.answers import AnswerPositions, StoredAnswer, key
 from gossamer.collectors.http.decoding import BROKEN
 from gossamer.collectors.http.transfer import parse, version
 from gossamer.model.page import Headers
@@ -224,13 +224,13 @@ def files_of(path: Path) -> list[Path]:
 
 
 class WarcArchive:
-    """The responses of a WARC by URL (see `Places` for several of one URL). Raises OSError if a file cannot
+    """The responses of a WARC by URL (see `AnswerPositions` for several of one URL). Raises OSError if a file cannot
     be read."""
 
     def __init__(self, path: Path) -> None:
         self._files: list[BinaryIO] = []
         self._packed: list[bool] = []
-        self._places = Places[RecordPosition]()
+        self._places = AnswerPositions[RecordPosition]()
         self._digests: dict[str, RecordPosition] = {}
         self._bodies: dict[RecordPosition, RecordPosition] = {}
         """For a revisit record the position of the body."""

@@ -16,7 +16,7 @@ KEY, REST = (0.04, 0.16), (0.08, 0.3)
 """Seconds between keys, and before a click, of a human."""
 
 
-class Acting:
+class StepRunner:
     """Performs steps on a page until the monotonic time `ends`. `human`: with human timing. `settle`: waits
     for the requests that a step caused. `idle`: waits until there were no requests for a while. `scroll`:
     scrolls to the end."""

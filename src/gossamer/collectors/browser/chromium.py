@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gossamer.collectors.browser.fingerprint import Worn, context, script
+from gossamer.collectors.browser.fingerprint import BrowserFingerprint, context, script
 from gossamer.collectors.browser.tunnel import Tunnel, upstream
 from gossamer.collectors.http.collector import AddressResolver
 from gossamer.config.optional_deps import install
@@ -149,7 +149,7 @@ class ContextInUse:
     """A context with its cookies, cache and connections, its tab and its tunnel. It serves one page at a
     time."""
 
-    def __init__(self, place: ContextKey, tunnel: Tunnel, worn: Worn | None) -> None:
+    def __init__(self, place: ContextKey, tunnel: Tunnel, worn: BrowserFingerprint | None) -> None:
         self.place, self.tunnel, self.worn = place, tunnel, worn
         self.context: Any = None
         self.tab: Tab | None = None
@@ -215,7 +215,7 @@ class Chromium:
                 self._own = str(await page.evaluate("navigator.userAgent")).replace("Headless", "")
                 await page.close()
 
-    async def take(self, place: ContextKey, worn: Worn | None = None) -> ContextInUse:
+    async def take(self, place: ContextKey, worn: BrowserFingerprint | None = None) -> ContextInUse:
         """Returns a context for a page: a kept one, otherwise a new one with an identity."""
         self.pages += 1
         self.busy += 1
@@ -232,7 +232,7 @@ class Chromium:
         await kept.ready(self._tab)
         return kept
 
-    async def _open(self, kept: ContextInUse, worn: Worn | None) -> None:
+    async def _open(self, kept: ContextInUse, worn: BrowserFingerprint | None) -> None:
         kept.context = await self._browser.new_context(
             **({"user_agent": self._own} if worn is None else context(worn)),
             locale="en-US",

@@ -19,8 +19,8 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from gossamer.collectors.browser.chromium import Chromium, ContextInUse, ContextKey, find, is_firefox
-from gossamer.collectors.browser.fingerprint import Worn, zone
-from gossamer.collectors.http.collector import AddressResolver, Why
+from gossamer.collectors.browser.fingerprint import BrowserFingerprint, zone
+from gossamer.collectors.http.collector import AddressResolver, FailureCause
 from gossamer.collectors.http.transfer import PROXIES, proxy_of
 from gossamer.errors import BrowserFailed
 from gossamer.model.browser_profile import Guise
@@ -60,7 +60,7 @@ class BrowserCollector:
         recycle: int = RECYCLE,
         ca_file: str | None = None,
         folder: Path | None = None,
-        worn: Callable[[str], Worn] | None = None,
+        worn: Callable[[str], BrowserFingerprint] | None = None,
         country: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._folder, self._worn, self._country = folder, worn, country
@@ -84,10 +84,10 @@ class BrowserCollector:
         """Fetches one URL and returns the document after it has loaded. A redirect, by HTTP or by a script,
         is returned. Raises BrowserFailed if no browser starts."""
         if not request.url.startswith(("http://", "https://")):
-            return self._refused(Why("filter", "only http and https are fetched", True))
+            return self._refused(FailureCause("filter", "only http and https are fetched", True))
         guise = guise or Guise()
         if guise.proxy is not None and proxy_of(guise.proxy) is None:
-            return self._refused(Why("filter", PROXIES, True))
+            return self._refused(FailureCause("filter", PROXIES, True))
         came, authority = time.perf_counter(), split(request.url)[1]
         found = self._resolver.known(authority) or await self._resolver.resolve(authority)
         if short := found.short:
@@ -96,7 +96,7 @@ class BrowserCollector:
                 "connect", line, time.time(), 0.0, sent=False, collector=self.name, later=1.0, short=short
             )
         if not found.addresses:
-            return self._refused(Why(found.reason, found.detail, found.final))
+            return self._refused(FailureCause(found.reason, found.detail, found.final))
         place = ContextKey(self._domain(authority), f"{guise.browser}/{guise.session}", guise.proxy or "")
         async with self._turn(place, guise), self._pages:
             browser = await self._running()
@@ -176,18 +176,20 @@ class BrowserCollector:
             sound = True
         except TimeoutError:
             result = self._broken(
-                Why("timeout", f"the page was not done within {self._total:g} s"), at, began, kept
+                FailureCause("timeout", f"the page was not done within {self._total:g} s"), at, began, kept
             )
         except Exception as error:
             theirs = any(kind.__module__.startswith("playwright") for kind in type(error).__mro__)
             if not theirs and "Connection closed" not in str(error):
                 raise
-            result = self._broken(Why("reset", f"the browser is gone: {_line(error)}"), at, began, kept)
+            result = self._broken(
+                FailureCause("reset", f"the browser is gone: {_line(error)}"), at, began, kept
+            )
         finally:
             await self._give(browser, kept, sound)
         return result
 
-    def _wears(self, guise: Guise) -> Worn | None:
+    def _wears(self, guise: Guise) -> BrowserFingerprint | None:
         """Returns the identity that the browser shows. None: its own."""
         if self._worn is None or not guise.browser:
             return None
@@ -205,12 +207,12 @@ class BrowserCollector:
         if browser.dead if browser is self._now else not browser.busy:
             self._retire(browser)
 
-    def _broken(self, why: Why, at: float, began: float, kept: ContextInUse | None) -> Failure:
+    def _broken(self, why: FailureCause, at: float, began: float, kept: ContextInUse | None) -> Failure:
         got, through = (kept.tunnel.got, kept.tunnel.proxy) if kept is not None else (0, None)
         blame = "path" if through and not got and why.reason == "timeout" else ""
         return Failure(*why[:2], at, time.perf_counter() - began, got, why.final, self.name, blame=blame)
 
-    def _refused(self, why: Why) -> Failure:
+    def _refused(self, why: FailureCause) -> Failure:
         return Failure(
             why.reason, why.detail, time.time(), 0.0, final=why.final, sent=False, collector=self.name
         )

@@ -15,7 +15,7 @@ from playwright.async_api import Error
 
 from gossamer.collectors.browser.chromium import ContextInUse, Cookies
 from gossamer.collectors.browser.tab import REDIRECTS, Capture, Rendering, Watch
-from gossamer.collectors.http.collector import Why
+from gossamer.collectors.http.collector import FailureCause
 from gossamer.model.page import Failure, Headers, Page
 from gossamer.model.rendering import Render
 from gossamer.model.request import Request, split
@@ -162,11 +162,11 @@ class BrowserDocument:
         tunnel = self._kept.tunnel
         if tunnel.over:
             return self._failure(
-                watch, Why("too-large", "with all that belongs to it the page is too large", True)
+                watch, FailureCause("too-large", "with all that belongs to it the page is too large", True)
             )
         if watch.refused:
             return self._failure(
-                watch, Why("content-type", f"its content type is {watch.refused[:100]}", True)
+                watch, FailureCause("content-type", f"its content type is {watch.refused[:100]}", True)
             )
         if watch.main is None:
             return self._failure(watch, tunnel.refused.get(self._authority) or why(problem))
@@ -176,7 +176,7 @@ class BrowserDocument:
         if watch.raw is not None:
             if len(watch.raw) > self._wire:
                 return self._failure(
-                    watch, Why("too-large", f"the body is larger than {self._wire} bytes", True)
+                    watch, FailureCause("too-large", f"the body is larger than {self._wire} bytes", True)
                 )
             return self._page(watch, status, headers, watch.raw, "")
         empty = ("net::" in problem or "NS_" in problem) and (
@@ -188,7 +188,7 @@ class BrowserDocument:
             return self._failure(watch, why(problem))
         body, version = await rendering.read(2 * self._wire)
         if isinstance(body, int):
-            return self._failure(watch, Why("too-large", f"it has {body} characters", True))
+            return self._failure(watch, FailureCause("too-large", f"it has {body} characters", True))
         if (
             status >= 400 and body == EMPTY
         ):  # where a window shows an internal page of Chromium, the headless shell shows nothing
@@ -214,7 +214,7 @@ class BrowserDocument:
             lag=self._lag(watch),
         )
 
-    def _failure(self, watch: Watch, found: Why) -> Failure:
+    def _failure(self, watch: Watch, found: FailureCause) -> Failure:
         tunnel, blame = self._kept.tunnel, ""
         if tunnel.proxy is not None and watch.main is None and not found.final:
             blame = tunnel.blame.get(self._authority, "path" if self._authority not in tunnel.refused else "")
@@ -236,7 +236,7 @@ class BrowserDocument:
         return max(0.0, watch.asked_at - self._began) if watch.asked else 0.0
 
 
-def why(problem: str) -> Why:
+def why(problem: str) -> FailureCause:
     """Returns the meaning of an error of Chromium or Playwright.
 
     >>> why("Page.goto: net::ERR_EMPTY_RESPONSE at http://e.com/")
@@ -246,11 +246,11 @@ def why(problem: str) -> Why:
         r"net::(ERR_\w+)|\b((?:NS_ERROR|NS_BINDING|SSL_ERROR|SEC_ERROR|MOZILLA_PKIX_ERROR)_\w+)", problem
     )
     if found is None:
-        return Why("reset", next(iter(problem.splitlines()), "")[:200] or "no document came")
+        return FailureCause("reset", next(iter(problem.splitlines()), "")[:200] or "no document came")
     code = found[1] or found[2]
     if "CERT" in code or "SSL" in code or code.startswith(("SEC", "MOZILLA")):
-        return Why("tls", code, code in _FINAL or code.startswith(("SEC", "MOZILLA")))
-    return Why(
+        return FailureCause("tls", code, code in _FINAL or code.startswith(("SEC", "MOZILLA")))
+    return FailureCause(
         "connect" if "SOCKS" in code or "PROXY" in code else "timeout" if "TIMED_OUT" in code else "reset",
         code,
     )

@@ -58,7 +58,7 @@ _MOST_LIVE = {
 """The most populous time zone of countries that have several."""
 
 
-class Worn(NamedTuple):
+class BrowserFingerprint(NamedTuple):
     """The identity of a browser. `agent`, `language` and `hints` are header values (`Accept-Language`,
     `sec-ch-ua...`). `session` determines the window."""
 
@@ -75,7 +75,7 @@ class Worn(NamedTuple):
         return dict(self.hints)["sec-ch-ua-platform"].strip('"')
 
 
-def context(worn: Worn) -> dict[str, Any]:
+def context(worn: BrowserFingerprint) -> dict[str, Any]:
     """Returns the arguments for Playwright's new context."""
     screens = _SCREENS[worn.system]
     drawn = hashlib.blake2b(worn.session.encode(), digest_size=2).digest()
@@ -89,7 +89,7 @@ def context(worn: Worn) -> dict[str, Any]:
     return found | ({"timezone_id": worn.zone} if worn.zone else {})
 
 
-def agent(worn: Worn) -> dict[str, Any]:
+def agent(worn: BrowserFingerprint) -> dict[str, Any]:
     """Returns the arguments of CDP's `Emulation.setUserAgentOverride`: names and hints that agree."""
     platform, version, architecture = _PLATFORMS[worn.system]
     brands = re.findall(r'"([^"]*)";v="([^"]*)"', dict(worn.hints)["sec-ch-ua"])
@@ -111,7 +111,7 @@ def agent(worn: Worn) -> dict[str, Any]:
     }
 
 
-def script(worn: Worn) -> str:
+def script(worn: BrowserFingerprint) -> str:
     """Returns JavaScript that runs before the page's scripts and reports a graphics card that fits the
     system."""
     text = resources.files("gossamer.collectors.browser").joinpath("fingerprint.js").read_text("utf-8")

@@ -27,7 +27,7 @@ from websockets.exceptions import WebSocketException
 
 from gossamer.collectors.browser.chromium import START, Chromium, ContextInUse
 from gossamer.collectors.browser.document import Parts
-from gossamer.collectors.browser.fingerprint import Worn
+from gossamer.collectors.browser.fingerprint import BrowserFingerprint
 from gossamer.collectors.browser.tab import (
     HTML,
     MORE,
@@ -60,7 +60,7 @@ class BidiError(Error):
     """A command failed, with the browser's message, or the browser is gone."""
 
 
-class Wire:
+class BidiConnection:
     """The connection to the browser. `hear(event, params)` is called for events, `died()` when the browser is
     gone."""
 
@@ -171,14 +171,14 @@ page may not make requests, we wait for this number of seconds."""
 class GeckoTab:
     """A tab of a user context. `watch` and `hears` belong to the page that uses the tab."""
 
-    def __init__(self, wire: Wire, frame: str) -> None:
+    def __init__(self, wire: BidiConnection, frame: str) -> None:
         self.wire, self.frame, self.page, self.cdp = wire, frame, self, None
         self.watch: Watch | None = None
         self.hears: dict[str, Callable[[Any], None]] = {}
         self._sent: set[asyncio.Task[None]] = set()
 
     @classmethod
-    async def open(cls, wire: Wire, user: str) -> GeckoTab:
+    async def open(cls, wire: BidiConnection, user: str) -> GeckoTab:
         """Opens a tab in a user context. Its requests are intercepted. Raises Refused."""
         made = await wire.send("browsingContext.create", type="tab", userContext=user)
         tab = cls(wire, made["context"])
@@ -498,10 +498,10 @@ class Firefox(Chromium):
         agent = {"general.useragent.override": self._agent} if self._agent else {}
         own = {"network.proxy.socks": "127.0.0.1", "network.proxy.socks_port": _port(self._nowhere.url)}
         async with asyncio.timeout(START):
-            self._browser = Wire(self._heard, lambda: self._died(None))
+            self._browser = BidiConnection(self._heard, lambda: self._died(None))
             await self._browser.start(program, PREFS | own | agent)
 
-    async def _open(self, kept: ContextInUse, _worn: Worn | None) -> None:
+    async def _open(self, kept: ContextInUse, _worn: BrowserFingerprint | None) -> None:
         proxy = {"proxyType": "manual", "socksProxy": kept.tunnel.url.partition("://")[2], "socksVersion": 5}
         made = await self._browser.send("browser.createUserContext", proxy=proxy)
         await self._browser.send(
@@ -529,7 +529,7 @@ class Firefox(Chromium):
 class Context:
     """A user context's cookies, with the method names of Playwright's contexts."""
 
-    def __init__(self, wire: Wire, user: str) -> None:
+    def __init__(self, wire: BidiConnection, user: str) -> None:
         self._wire, self.user = wire, user
         self._in = {"partition": {"type": "storageKey", "userContext": user}}
 

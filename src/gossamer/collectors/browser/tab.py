@@ -30,8 +30,8 @@ from typing import Any, NamedTuple, Protocol
 from playwright.async_api import Error
 from turbohtml import parse
 
-from gossamer.collectors.browser.actions import Acting
-from gossamer.collectors.browser.fingerprint import CORES, Worn, agent
+from gossamer.collectors.browser.actions import StepRunner
+from gossamer.collectors.browser.fingerprint import CORES, BrowserFingerprint, agent
 from gossamer.collectors.http.transfer import ACCEPT
 from gossamer.config.redaction import mask
 from gossamer.model.page import Captured, Headers
@@ -435,7 +435,7 @@ class Rendering:
 
     async def _acts(self, render: Render, ends: float) -> None:
         """Waits as the Render says, then performs the steps. A condition that never held is named in `late`."""
-        acting = Acting(
+        acting = StepRunner(
             self._page,
             ends,
             render.human,
@@ -558,7 +558,7 @@ class Tab:
         self._sent: set[asyncio.Task[None]] = set()
 
     @classmethod
-    async def open(cls, context: Any, worn: Worn | None = None) -> Tab:
+    async def open(cls, context: Any, worn: BrowserFingerprint | None = None) -> Tab:
         """Opens a tab with an identity. Raises Playwright's Error."""
         page = await context.new_page()
         tab = cls(page, await context.new_cdp_session(page))

@@ -18,7 +18,7 @@ from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from gossamer.collectors.http.collector import AddressResolver, Why
+from gossamer.collectors.http.collector import AddressResolver, FailureCause
 from gossamer.collectors.http.transfer import ca_bundle, proxy_of
 from gossamer.config.redaction import mask
 
@@ -215,7 +215,7 @@ class Tunnel:
         self._tasks: set[asyncio.Task[None]] = set()
         self.got = self._room = 0
         self.over = False
-        self.refused: dict[str, Why] = {}
+        self.refused: dict[str, FailureCause] = {}
         """For each authority the reason why it was not reached, since `begin`."""
         self.blame: dict[str, str] = {}
         """For each of them what failed: the proxy or the path."""
@@ -293,7 +293,7 @@ class Tunnel:
             return ()
         found = self._resolver.known(name) or await self._resolver.resolve(name)
         if not found.addresses:
-            self.refused[name] = Why(found.reason, found.detail, found.final)
+            self.refused[name] = FailureCause(found.reason, found.detail, found.final)
             writer.write(_reply(_REFUSED if found.reason == "private" else _FAILED))
         return found.addresses
 
@@ -311,7 +311,7 @@ class Tunnel:
             writer.write(_reply(0))
             return there
         if addresses:
-            self.refused[known(authority)] = Why("connect", f"nobody answers at {problem}")
+            self.refused[known(authority)] = FailureCause("connect", f"nobody answers at {problem}")
             writer.write(_reply(_FAILED))
         return None
 
@@ -350,7 +350,7 @@ class Tunnel:
 
     def _blame(self, authority: str, whom: str, detail: str) -> None:
         name = known(authority)
-        self.refused[name] = Why("proxy" if whom == "proxy" else "connect", mask(detail))
+        self.refused[name] = FailureCause("proxy" if whom == "proxy" else "connect", mask(detail))
         self.blame[name] = whom
 
     async def _join(

@@ -24,7 +24,7 @@ from gossamer.collectors.http.transfer import (
     ACCEPT,
     PROXIES,
     TOKEN,
-    Bounds,
+    BodyLimits,
     Transfer,
     ca_bundle,
     content_type,
@@ -52,7 +52,7 @@ TOO_LARGE, WEIRD, STREAM, PROXY = (
 )  # CURLE_TOO_LARGE, CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2_STREAM, CURLE_PROXY: pycurl has no names for them
 
 
-class Why(NamedTuple):
+class FailureCause(NamedTuple):
     """Why there is no page: the reason (a word of docs/glossary.md), one line of text, and whether a retry
     cannot help."""
 
@@ -152,7 +152,7 @@ def shortage(code: int, number: int, address: str) -> str:
     return OWN_LIMITS[errno.ENOMEM] if code == pycurl.E_OUT_OF_MEMORY and memory_short() else ""
 
 
-def why(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> Why:
+def why(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> FailureCause:
     """Returns the meaning of a curl error. `problem`: the reason for which one of our callbacks ended the
     transfer. `wire`: the limit in bytes. `kind`: the content type.
 
@@ -161,24 +161,26 @@ def why(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> Why
     """
     match problem:
         case "too-large":
-            return Why("too-large", f"the body is larger than {wire} bytes", True)
+            return FailureCause("too-large", f"the body is larger than {wire} bytes", True)
         case "chunks":
-            return Why("too-large", "the body comes in too many pieces", True)
+            return FailureCause("too-large", "the body comes in too many pieces", True)
         case "headers":
-            return Why("too-large", _DETAILS[TOO_LARGE], True)
+            return FailureCause("too-large", _DETAILS[TOO_LARGE], True)
         case "content-type":
-            return Why("content-type", f"its content type is {kind[:100]}", True)
+            return FailureCause("content-type", f"its content type is {kind[:100]}", True)
         case "private":
-            return Why("private", "the connection led to another address than the checked one", True)
+            return FailureCause("private", "the connection led to another address than the checked one", True)
         case "again":
-            return Why("reset", "the server closed the connection without an answer, again and again")
+            return FailureCause(
+                "reset", "the server closed the connection without an answer, again and again"
+            )
     if text.startswith("CONNECT tunnel failed"):
-        return Why("connect", f"the proxy refuses: {text[:150]}")
+        return FailureCause("connect", f"the proxy refuses: {text[:150]}")
     if code == WEIRD or (code == pycurl.E_UNSUPPORTED_PROTOCOL and not text.startswith("Protocol ")):
-        return Why("reset", f"the answer is no HTTP: {text[:150]}")
+        return FailureCause("reset", f"the answer is no HTTP: {text[:150]}")
     if code == pycurl.E_UNSUPPORTED_PROTOCOL:
-        return Why("filter", "only http and https are fetched", True)
-    return Why(
+        return FailureCause("filter", "only http and https are fetched", True)
+    return FailureCause(
         _REASONS.get(code, "reset"), _DETAILS.get(code) or text[:200] or "the transfer failed", code in _FINAL
     )
 
@@ -214,7 +216,7 @@ class AddressResolver(Protocol):
     async def resolve(self, authority: str) -> CheckedAddresses: ...
 
 
-class Curls(NamedTuple):
+class CurlLibrary(NamedTuple):
     """Which libcurl does the work: pycurl's, or one with the same interface. `honest`: our own headers, which
     name us, are sent with every request. Otherwise only the headers of the request are sent."""
 
@@ -224,7 +226,7 @@ class Curls(NamedTuple):
     honest: bool = True
 
 
-PYCURL = Curls()
+PYCURL = CurlLibrary()
 
 
 class HttpCollector:
@@ -256,7 +258,7 @@ class HttpCollector:
         truncate: bool = False,
         headers: Mapping[str, str] | None = None,
         epoll: bool = True,
-        curls: Curls = PYCURL,
+        curls: CurlLibrary = PYCURL,
         once: bool = False,
         keep: bool = False,
         folder: str | None = None,
@@ -265,7 +267,7 @@ class HttpCollector:
         self.name, self._curls, self._keep = curls.name, curls, keep
         self._resolver, self._decoded, self._connect, self._total = resolver, decoded, connect, total
         self._folder, self._more = folder, more
-        self._bounds = Bounds(wire, None if accept is None else gate(accept), truncate)
+        self._bounds = BodyLimits(wire, None if accept is None else gate(accept), truncate)
         plain = {
             "User-Agent": user_agent,
             "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",

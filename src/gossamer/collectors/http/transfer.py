@@ -315,7 +315,7 @@ ACCEPT = (
 """Prefixes of content types that are read. A page without a content type is read, too."""
 
 
-class Bounds(msgspec.Struct, frozen=True):
+class BodyLimits(msgspec.Struct, frozen=True):
     """Limits of a body. `wire`: bytes as received. `truncate`: a longer body is cut, not refused."""
 
     wire: int
@@ -323,7 +323,7 @@ class Bounds(msgspec.Struct, frozen=True):
     truncate: bool = False
 
 
-class Dialled:
+class PinnedSocket:
     """A new socket for curl, which takes a duplicate of its descriptor. Ours is closed as soon as curl has
     taken it."""
 
@@ -367,7 +367,7 @@ class Transfer:
         "tries",
     )
 
-    def __init__(self, bounds: Bounds, made: Callable[[], Any] = pycurl.Curl) -> None:
+    def __init__(self, bounds: BodyLimits, made: Callable[[], Any] = pycurl.Curl) -> None:
         """`made`: creates curl's handle, pycurl's or one with the same interface."""
         self.curl, self.bounds = made(), bounds
         self.pin, self.proxy, self.changed, self.headed, self.tries = "", "", False, False, 2
@@ -434,10 +434,10 @@ class Transfer:
     def to(self, request: Request, most: int, folder: str | None, total: float) -> None:
         """Prepares the handle for a file: any content type, and the body of a successful response goes into a
         spool in `folder`, if given. The handle serves no other transfer."""
-        self.changed, self.bounds = True, Bounds(most)
+        self.changed, self.bounds = True, BodyLimits(most)
         if folder is not None:
             self.spool = Spool(rule_of(request), most, folder)
-            self.bounds = Bounds(self.spool.most)
+            self.bounds = BodyLimits(self.spool.most)
             self.curl.setopt(pycurl.TIMEOUT_MS, round(1000 * max(total, self.spool.most / SLOWEST)))
 
     def close(self) -> None:
@@ -460,7 +460,7 @@ class Transfer:
             self.tries = 1
             curl.setopt(pycurl.FRESH_CONNECT, 1)
 
-    def open(self, _purpose: int, address: tuple[int, int, int, tuple[str, int]]) -> Dialled | int:
+    def open(self, _purpose: int, address: tuple[int, int, int, tuple[str, int]]) -> PinnedSocket | int:
         """Opens a socket for curl. This is the second check of the egress guard: only a checked address is
         dialled."""
         family, kind, protocol, place = address
@@ -469,7 +469,7 @@ class Transfer:
             refused: int = pycurl.SOCKET_BAD
             return refused
         try:
-            return Dialled(socket.socket(family, kind, protocol))
+            return PinnedSocket(socket.socket(family, kind, protocol))
         except OSError as error:
             self.short = own_limit(error)
             lacked: int = pycurl.SOCKET_BAD

@@ -17,7 +17,7 @@ from gossamer.collectors.unlocker.interface import (
     ApiAnswer,
     ApiCall,
     Call,
-    Got,
+    FetchedPage,
     Provider,
     Refusal,
     packed,
@@ -69,7 +69,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     )
 
 
-def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
+def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     """Returns the page, which is the body of the response. Only pages are billed."""
     if found.status in (400, 401):  # the request did not reach the unlocker
         zone = found.status == 401 or b"zone" in found.body[:2000].lower()
@@ -81,7 +81,7 @@ def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
     error = found.header("x-brd-error") or found.header("x-brd-err-msg")
     if not code and error is None and found.status == 200:
         headers = [row for row in found.headers if not row[0].startswith("x-brd-")]
-        return Got(status, headers, found.body, None, needs.cost)
+        return FetchedPage(status, headers, found.body, None, needs.cost)
     kind, reason = CODES.get("resolve_failed" if code.startswith("resolve_failed") else code, ("", "blocked"))
     kind = kind or STATUSES.get(status, RETRY)
     words = " ".join(f"{code} {error or said(found, 'error', 'message')} (HTTP {status})".split())[:200]

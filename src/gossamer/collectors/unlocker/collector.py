@@ -28,10 +28,10 @@ from gossamer.collectors.unlocker.interface import (
     ApiAnswer,
     ApiCall,
     Call,
-    Got,
+    FetchedPage,
     Refusal,
 )
-from gossamer.collectors.unlocker.providers import Chosen
+from gossamer.collectors.unlocker.providers import ChosenUnlocker
 from gossamer.config.redaction import MASK, Secret, mask
 from gossamer.errors import ConfigError, CrawlFailed, NoCredit
 from gossamer.model.interfaces import Collector
@@ -71,7 +71,7 @@ class BreakerState(Protocol):
     def openings(self) -> int: ...
 
 
-class Purse(Protocol):
+class CreditAccount(Protocol):
     """The credits (`state.credits`)."""
 
     async def reserve(self, most: int) -> ReservedCredits: ...
@@ -85,10 +85,10 @@ class UnlockerCollector:
 
     def __init__(
         self,
-        chosen: Chosen,
+        chosen: ChosenUnlocker,
         key: Secret,
         http: Collector,
-        purse: Purse,
+        purse: CreditAccount,
         resolver: AddressResolver,
         *,
         most: int = 32 << 20,
@@ -198,7 +198,7 @@ class UnlockerCollector:
         if shut.wait and shut.openings > PROBES:
             raise CrawlFailed(self._clean(f"{text}: it failed again and again; the queue is kept"))
 
-    def _page(self, request: Request, found: Got, answer: Page) -> Page:
+    def _page(self, request: Request, found: FetchedPage, answer: Page) -> Page:
         body, key = found.body, self._key.reveal()
         for form in (key.encode(), quote(key, safe="").encode()) if key else ():
             body = body.replace(form, MASK.encode()) if form in body else body

@@ -28,7 +28,7 @@ from gossamer.collectors.unlocker.interface import (
     ApiAnswer,
     ApiCall,
     Call,
-    Got,
+    FetchedPage,
     Provider,
     Refusal,
     as_text,
@@ -116,7 +116,7 @@ def request(shape: ApiDescription, needs: ApiCall, endpoint: str, key: str) -> C
     return Call(url, needs.method, headers, needs.body)
 
 
-def answer(shape: ApiDescription, found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
+def answer(shape: ApiDescription, found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     """Returns a page with the status at its place. Without such a place the outer status is the page's,
     except for those of `errors`."""
     reply = json_of(found.body) if any(how != "header" for how, _ in shape.places.values()) else {}
@@ -153,7 +153,7 @@ def answer(shape: ApiDescription, found: ApiAnswer, needs: ApiCall) -> Got | Ref
     if body is None:
         return Refusal(RETRY, "there is no body at the place that its shape names", charged)
     url = at("url")
-    return Got(status, headers, body, url if isinstance(url, str) else None, charged)
+    return FetchedPage(status, headers, body, url if isinstance(url, str) else None, charged)
 
 
 def _filled(values: Mapping[str, str], text: str, form: Callable[[str], str]) -> str:

@@ -66,7 +66,7 @@ class ApiAnswer(NamedTuple):
         return next((value for key, value in self.headers if key == name), None)
 
 
-class Got(NamedTuple):
+class FetchedPage(NamedTuple):
     """The target's page, as if it had been fetched directly. `url`: the final URL, None for the requested
     one."""
 
@@ -98,7 +98,7 @@ class Provider(NamedTuple):
     timeout: float
     request: Callable[[ApiCall, str, str], Call]
     """Called with the needs, the endpoint and the key."""
-    answer: Callable[[ApiAnswer, ApiCall], Got | Refusal]
+    answer: Callable[[ApiAnswer, ApiCall], FetchedPage | Refusal]
     cost: Callable[[ApiCall], int]
     extra: tuple[str, ...] = ()
     """Parameters of the provider that may be given."""

@@ -24,7 +24,7 @@ AT_ONCE = 5
 """The default number of concurrent calls. The smallest plans allow it."""
 
 
-class Chosen(NamedTuple):
+class ChosenUnlocker(NamedTuple):
     """An unlocker as configured. `cost`: the most credits a call may cost, None for the provider's own
     estimate."""
 
@@ -36,7 +36,7 @@ class Chosen(NamedTuple):
     cost: int | None
     options: Mapping[str, str] = {}
 
-    def also(self, text: str) -> Chosen:
+    def also(self, text: str) -> ChosenUnlocker:
         """Returns the same with a site's options, such as `render=true&wait_for=.price`, which override its
         own. Raises ConfigError in one line."""
         more = dict(parse_qsl(text, keep_blank_values=True))
@@ -54,7 +54,7 @@ class Chosen(NamedTuple):
         return needs._replace(cost=self.cost if self.cost is not None else self.provider.cost(needs))
 
 
-def chosen(text: str, shape: Sequence[str] = ()) -> Chosen:
+def chosen(text: str, shape: Sequence[str] = ()) -> ChosenUnlocker:
     """Returns the unlocker that a setting names, with its options. Raises ConfigError in one line."""
     try:
         return _chosen(text, shape)
@@ -83,7 +83,7 @@ def lent(mine: str | None, given: str | None) -> str | None:
     return f"{mine.partition('?')[0]}?{urlencode(options)}" if options else mine
 
 
-def _chosen(text: str, shape: Sequence[str]) -> Chosen:
+def _chosen(text: str, shape: Sequence[str]) -> ChosenUnlocker:
     if text.startswith(("http://", "https://")):
         lines = [_line(one) for one in shape]
         known = (*OPTIONS, *generic.NAMES)
@@ -104,7 +104,7 @@ def _chosen(text: str, shape: Sequence[str]) -> Chosen:
     return _with(provider, options)
 
 
-def _with(provider: Provider, options: dict[str, str]) -> Chosen:
+def _with(provider: Provider, options: dict[str, str]) -> ChosenUnlocker:
     known = [name for name in (*OPTIONS, *provider.extra) if name not in provider.lacks]
     for name in options:
         if name not in known:
@@ -124,7 +124,7 @@ def _with(provider: Provider, options: dict[str, str]) -> Chosen:
         extra={name: value for name, value in options.items() if name in provider.extra},
     )
     cost = options.get("cost")
-    made = Chosen(
+    made = ChosenUnlocker(
         provider,
         endpoint,
         needs,

@@ -13,7 +13,7 @@ from gossamer.collectors.unlocker.interface import (
     ApiAnswer,
     ApiCall,
     Call,
-    Got,
+    FetchedPage,
     Provider,
     Refusal,
     address,
@@ -59,7 +59,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     return Call(address(endpoint, parameters), needs.method, needs.headers, needs.body)
 
 
-def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
+def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     """Returns the page, which is the body of the response. The target's status is in `sa-statuscode`."""
     status = found.status
     if status < 400 or status == 404:
@@ -67,7 +67,7 @@ def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
         real = int(own) if own.isdecimal() and 100 <= int(own) <= 599 else status
         headers = [row for row in found.headers if row[0] not in _HERS]
         charged = whole(found.header("sa-credit-cost"), needs.cost)
-        return Got(real, headers, found.body, found.header("sa-final-url"), charged)
+        return FetchedPage(real, headers, found.body, found.header("sa-final-url"), charged)
     words = said(found, "error", "message")
     if status == 429:
         return Refusal(BUSY, words, after=seconds(found.header("retry-after")))

@@ -16,7 +16,7 @@ from gossamer.collectors.unlocker.interface import (
     ApiAnswer,
     ApiCall,
     Call,
-    Got,
+    FetchedPage,
     Provider,
     Refusal,
     address,
@@ -81,7 +81,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     return Call(address(endpoint, parameters), needs.method, {}, needs.body)
 
 
-def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
+def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     """Returns the page from `result.content`, `result.status_code`, `result.response_headers` and
     `result.url`, and the cost from `context.cost`."""
     reply = json_of(found.body)
@@ -109,7 +109,7 @@ def cost(needs: ApiCall) -> int:
     return (25 if "residential" in needs.extra.get("proxy_pool", "") else 1) + (5 if needs.render else 0)
 
 
-def _page(result: dict[str, Any], charged: int) -> Got | None:
+def _page(result: dict[str, Any], charged: int) -> FetchedPage | None:
     content, status, url = result.get("content"), result.get("status_code"), result.get("url")
     headers = flat(result.get("response_headers"))
     if result.get("format") == "BINARY":
@@ -119,7 +119,7 @@ def _page(result: dict[str, Any], charged: int) -> Got | None:
         headers = as_text(headers)
     if body is None or not isinstance(status, int):
         return None
-    return Got(status, headers, body, url if isinstance(url, str) else None, charged)
+    return FetchedPage(status, headers, body, url if isinstance(url, str) else None, charged)
 
 
 def _code(found: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from gossamer.collectors.unlocker.interface import (
     ApiAnswer,
     ApiCall,
     Call,
-    Got,
+    FetchedPage,
     Provider,
     Refusal,
     address,
@@ -108,15 +108,15 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     return Call(address(endpoint, parameters), needs.method, needs.headers, needs.body)
 
 
-def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
+def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     """Returns the page: the body and status are the target's, except for errors with a code."""
     charged = whole(found.header("x-request-cost"), needs.cost)
     code = _code(found)
     if code is None:
         headers = [row for row in found.headers if row[0] not in _HERS]
-        return Got(found.status, headers, found.body, found.header("zr-final-url"), charged)
+        return FetchedPage(found.status, headers, found.body, found.header("zr-final-url"), charged)
     if code == "RESP002":
-        return Got(404, [], b"", found.header("zr-final-url"), charged)
+        return FetchedPage(404, [], b"", found.header("zr-final-url"), charged)
     kind, reason = CODES.get(code) or (STATUSES.get(found.status, TARGET), "blocked")
     told = whole(found.header("x-request-cost"), 0)
     return Refusal(

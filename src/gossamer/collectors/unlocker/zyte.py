@@ -20,7 +20,7 @@ from gossamer.collectors.unlocker.interface import (
     ApiAnswer,
     ApiCall,
     Call,
-    Got,
+    FetchedPage,
     Provider,
     Refusal,
     as_text,
@@ -87,7 +87,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     )
 
 
-def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
+def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     """Returns the page from `statusCode`, `url`, and the body in base64 or the browser's HTML."""
     if found.status != 200:
         kind, reason = STATUSES.get(found.status, (RETRY, "") if found.status >= 500 else (TARGET, "blocked"))
@@ -103,7 +103,7 @@ def answer(found: ApiAnswer, needs: ApiCall) -> Got | Refusal:
     if html is None and len(body) in CUT:
         return Refusal(TARGET, "the body is 10 MB or more: it was cut", needs.cost, reason="too-large")
     headers = flat(reply.get("httpResponseHeaders"))
-    return Got(
+    return FetchedPage(
         status,
         as_text(headers) if html is not None else headers,
         body,
