@@ -163,7 +163,10 @@ class Crawl:
     ) -> Run:
         """Start the command; with `apart` it is not the one that is watched."""
         self.runs += 1
-        out, err = (self.base / f"run-{self.runs}.{name}" for name in ("out", "err"))
+        # beside the small disk that the crawl may fill
+        logs = self.base.parent.with_name(f"{self.base.parent.name}-runs")
+        logs.mkdir(exist_ok=True)
+        out, err = (logs / f"run-{self.runs}.{name}" for name in ("out", "err"))
         given = {key: value for key, value in os.environ.items() if not key.startswith("GOSSAMER_")}
         given |= {
             "PYTHONPATH": os.pathsep.join((str(SRC), str(SRC.parent / "tests"))),

@@ -40,6 +40,29 @@ def test_a_tail_of_ours_is_cut_wherever_a_kill_ended_it(tmp_path: Path, committe
     assert (tmp_path / "out.jsonl").read_bytes() == b"".join(ROWS[:committed])
 
 
+@pytest.mark.parametrize("attributes", [True, False])
+def test_an_output_that_its_store_forgot_is_refused(tmp_path: Path, attributes: bool) -> None:
+    written(tmp_path)
+    path = tmp_path / "out.jsonl"
+    for name in () if attributes else os.listxattr(path):
+        os.removexattr(path, name)
+    with pytest.raises(SinkError, match="does not know"):
+        made(tmp_path, store="t", owner="c@2").prepare()
+
+
+def test_an_output_that_begins_like_another_one_is_no_copy_of_it(tmp_path: Path) -> None:
+    """A pass that visits again forgets the lengths: then both outputs are new to the store."""
+    lengths = written(tmp_path)
+    log = AppendLog(tmp_path / "appends.jsonl", "c@1", "s")
+    other = ExactFile(str(tmp_path / "other.jsonl"), owner="c@1", log=log)
+    other.append(other.prepare(), ROWS[0])
+    again = ExactFile(str(tmp_path / "other.jsonl"), owner="c@2", log=log)
+    assert again.find({str(tmp_path / "out.jsonl"): lengths[-1]}) is None
+    moved = (tmp_path / "out.jsonl").rename(tmp_path / "moved.jsonl")
+    there = ExactFile(str(moved), owner="c@1", log=log)
+    assert there.find({str(tmp_path / "out.jsonl"): lengths[-1]}) == str(tmp_path / "out.jsonl")
+
+
 @pytest.mark.parametrize("committed", [1, 2, 3])
 @pytest.mark.parametrize("foreign", [b"theirs\n", b"theirs", b"\n", b"x" * 5000, ROWS[0]])
 def test_a_tail_of_others_is_kept(tmp_path: Path, committed: int, foreign: bytes) -> None:

@@ -50,7 +50,7 @@ class HostTrouble(msgspec.Struct, frozen=True):
     def of(cls, text: str) -> HostTrouble:
         """Decodes the form in a claim.
 
-        >>> Trouble.of("90000,600,!,connect").failing
+        >>> HostTrouble.of("90000,600,!,connect").failing
         90.0
         """
         if not text:
@@ -80,7 +80,7 @@ def health(reason: str | None, status: int | None, *, final: bool = False, again
 def gives_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
     """Returns whether another fault now means that the host may be given up.
 
-    >>> gives_up(Trouble(failing=100), (60.0, 300.0)), gives_up(Trouble(failing=400), (60.0, 300.0))
+    >>> gives_up(HostTrouble(failing=100), (60.0, 300.0)), gives_up(HostTrouble(failing=400), (60.0, 300.0))
     (False, True)
     """
     return trouble.failing > sum(retries)

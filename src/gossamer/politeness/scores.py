@@ -103,7 +103,7 @@ def score(record: WorkerScore, hardness: float = 1.0) -> float:
     """Returns how good a worker is for hard hosts, 1 if nothing is known about it. `hardness`: see
     `hardness`.
 
-    >>> round(score(WorkerScore("w", easy=Means(100, 1.0, 0.2), hard=Means(100, 0.5, 0.2))), 2)
+    >>> round(score(WorkerScore("w", easy=MovingMeans(100, 1.0, 0.2), hard=MovingMeans(100, 0.5, 0.2))), 2)
     0.61
     """
     hard, easy = record.hard, record.easy
@@ -140,7 +140,7 @@ def hardness(records: Iterable[WorkerScore]) -> float:
     """Returns how much less often visits of hard hosts succeed than those of easy ones, over all workers. 1
     if nothing is known.
 
-    >>> hardness([WorkerScore("w", easy=Means(10, 0.8), hard=Means(100, 0.4)), WorkerScore("v", easy=Means(10, 1.0))])
+    >>> hardness([WorkerScore("w", easy=MovingMeans(10, 0.8), hard=MovingMeans(100, 0.4)), WorkerScore("v", easy=MovingMeans(10, 1.0))])
     0.5
     """
     known = [one for one in records if one.hard.n and one.easy.success > HOPELESS]
@@ -168,7 +168,7 @@ def merit(worker: str, records: Iterable[WorkerScore], now: float) -> dict[str, 
     """Returns what the records of a worker's processes say: the mean score weighted by visits (None: no
     recent visits), and why it takes no claims.
 
-    >>> ours = [WorkerScore("w.1", at=99.0, easy=Means(30, 1.0, 0.04)), WorkerScore("w.2", at=99.0, out="its last 20 visits failed")]
+    >>> ours = [WorkerScore("w.1", at=99.0, easy=MovingMeans(30, 1.0, 0.04)), WorkerScore("w.2", at=99.0, out="its last 20 visits failed")]
     >>> found = merit("w", ours, 100.0)
     >>> round(found["score"], 2), found["out"]
     (4.47, 'its last 20 visits failed')

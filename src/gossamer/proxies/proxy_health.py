@@ -102,7 +102,7 @@ class ProxyHealth(msgspec.Struct):
     def of(cls, text: str) -> ProxyHealth:
         """Decodes its text.
 
-        >>> Standing.of("2.000,1.000,0.2500,1,0,0,5000").latency
+        >>> ProxyHealth.of("2.000,1.000,0.2500,1,0,0,5000").latency
         0.25
         """
         good, bad, latency, row, outs, until, at = text.split(",")

@@ -181,7 +181,7 @@ class AppendLog:
 
         Raises SinkError if the file is an older or a changed copy.
         """
-        if path in self.paths() and self._begins_as(fd, path, size):
+        if path not in lengths and path in self.paths() and self._begins_as(fd, path, size):
             return None  # an output of this crawl that was not moved
         for was, committed in lengths.items():
             if not self._begins_as(fd, was, size):

@@ -240,7 +240,7 @@ def why(problem: str) -> FailureCause:
     """Returns the meaning of an error of Chromium or Playwright.
 
     >>> why("Page.goto: net::ERR_EMPTY_RESPONSE at http://e.com/")
-    Why(reason='reset', detail='ERR_EMPTY_RESPONSE', final=False)
+    FailureCause(reason='reset', detail='ERR_EMPTY_RESPONSE', final=False)
     """
     found = re.search(
         r"net::(ERR_\w+)|\b((?:NS_ERROR|NS_BINDING|SSL_ERROR|SEC_ERROR|MOZILLA_PKIX_ERROR)_\w+)", problem

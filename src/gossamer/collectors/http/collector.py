@@ -157,7 +157,7 @@ def why(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> Fai
     transfer. `wire`: the limit in bytes. `kind`: the content type.
 
     >>> why(pycurl.E_GOT_NOTHING, "Empty reply from server", "", wire=1)
-    Why(reason='reset', detail='the server closed the connection without an answer', final=False)
+    FailureCause(reason='reset', detail='the server closed the connection without an answer', final=False)
     """
     match problem:
         case "too-large":
