@@ -23,7 +23,7 @@ from pathlib import Path
 
 from speed import corpus, run
 
-from gossamer.app.interpreter import settle_in
+from gossamer.app.process_tuning import settle_in
 from gossamer.model.page import Exchange, Page
 from gossamer.model.request import Request
 from gossamer.sinks.warc import Warc

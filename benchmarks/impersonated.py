@@ -50,7 +50,7 @@ async def cost(kind: str, port: int, pages: int, hosts: int) -> float:
     from gossamer.collectors.http.collector import HttpCollector
     from gossamer.collectors.impersonated import ImpersonatedCollector
     from gossamer.egress.resolver import Resolver
-    from gossamer.identity.plain import PlainIdentity
+    from gossamer.identity.plain_identity import PlainIdentity
     from gossamer.identity.sessions import Sessions
     from gossamer.model.page import Page
     from gossamer.model.request import Request

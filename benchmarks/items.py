@@ -32,7 +32,7 @@ from gossamer.model.item import plain
 from gossamer.model.page import Page
 from gossamer.model.quality import SiteCounts, SitePart
 from gossamer.model.visit import Row
-from gossamer.parsing.view import PageView
+from gossamer.parsing.page_view import PageView
 from gossamer.sinks.columns import item_columns
 from gossamer.sinks.sqlite import Sqlite
 from gossamer.sites.item_builder import ItemBuilder

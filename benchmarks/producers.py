@@ -26,8 +26,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from gossamer.app import producer_runner, seeding
-from gossamer.app.interpreter import settle_in
 from gossamer.app.job import Job
+from gossamer.app.process_tuning import settle_in
 from gossamer.app.runner import begin
 from gossamer.app.wiring import open_store
 from gossamer.config.settings import Settings

@@ -30,7 +30,7 @@ from isal import isal_zlib
 from measured import measure
 from speed import corpus
 
-from gossamer.app.interpreter import settle_in
+from gossamer.app.process_tuning import settle_in
 from gossamer.app.reparse.processes import BatchPosition
 from gossamer.app.reparse.runner import reading
 from gossamer.collectors.archive.collector import archive_collector

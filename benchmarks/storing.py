@@ -34,14 +34,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from e2e.runs import job
-from gossamer.app.interpreter import settle_in
 from gossamer.app.job import JobOutput
+from gossamer.app.process_tuning import settle_in
 from gossamer.app.runner import crawl
 from gossamer.model.visit import Row
 from gossamer.observability.attempts import AttemptsLog
-from gossamer.sinks import registry
+from gossamer.sinks import open_outputs
 from gossamer.sinks.columns import Columns, page_columns
-from gossamer.sinks.formats import open_output
+from gossamer.sinks.output_spec import open_output
 from gossamer.worker.outputs import Outputs
 from sinks.made import page
 from stores.places import running
@@ -77,7 +77,7 @@ def one(spec: str, pages: int) -> None:
         return was(self, timed, *args)
 
     Outputs._in_thread = counted  # type: ignore[method-assign] # that is how it is measured
-    registry.open_output = opened  # type: ignore[attr-defined] # it is called by this name
+    open_outputs.open_output = opened  # type: ignore[attr-defined] # it is called by this name
     with (
         serve(preset("real2k", pages=pages, robots=("allow",))) as web,
         tempfile.TemporaryDirectory(prefix="gt-") as name,

@@ -18,8 +18,8 @@ from gossamer.collectors.archive.answers import key
 from gossamer.collectors.archive.object_archive import ObjectArchive as KeptObjects
 from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, SinkAway, SinkError, UsageError
-from gossamer.sinks.object_archive import ObjectStoreArchive
 from gossamer.sinks.object_store import ObjectFolder, said
+from gossamer.sinks.object_store_archive import ObjectStoreArchive
 from sinks.made import Store, crawl
 from sinks.test_warc import raw
 

@@ -18,7 +18,7 @@ from e2e.runs import begin, command, job
 from gossamer.app.job import JobOutput
 from gossamer.errors import SinkAway
 from gossamer.sinks import object_store
-from gossamer.sinks.object_archive import ObjectStoreArchive
+from gossamer.sinks.object_store_archive import ObjectStoreArchive
 from servers.processes import free_port
 from web import preset, serve
 

@@ -22,12 +22,12 @@ import pytest
 from disguise.conftest import guise
 from disguise.recorder import Recorder, Seen
 from gossamer.collectors.impersonated import ImpersonatedCollector
-from gossamer.identity.account import AccountIdentity
+from gossamer.identity.account_identity import AccountIdentity
 from gossamer.identity.browsers import BROWSERS
 from gossamer.identity.headers import dress
 from gossamer.model.page import Page
 from gossamer.model.request import Request
-from gossamer.parsing.view import PageView
+from gossamer.parsing.page_view import PageView
 
 CHROMIUM = shutil.which("chromium")
 SCRIPT = b"<script>fetch('/api', {headers: {accept: 'application/json'}}).then(() => { location.href = '/next' })</script>"

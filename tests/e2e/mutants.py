@@ -26,7 +26,7 @@ import zstandard
 from gossamer import url as urls
 from gossamer.collectors.http import transfer
 from gossamer.collectors.http.decoding import BadCoding, TooLarge, decode
-from gossamer.identity.plain import PlainIdentity
+from gossamer.identity.plain_identity import PlainIdentity
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim

@@ -13,7 +13,7 @@ from e2e.runs import begin, command, job, rows
 from gossamer.collectors.archive.collector import archive_collector
 from gossamer.model.page import Exchange
 from gossamer.model.visit import RAW, Raw, RequestContext, Row
-from gossamer.sinks.objects import Objects
+from gossamer.sinks.object_files import Objects
 from gossamer.sinks.warc import Warc
 
 PAGES = 6

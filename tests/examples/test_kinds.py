@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.model.item import plain
 from gossamer.model.page import Page
-from gossamer.parsing.view import PageView
+from gossamer.parsing.page_view import PageView
 from gossamer.sites import load
 from gossamer.sites.page_functions import PageResult, run
 

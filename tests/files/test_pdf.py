@@ -17,8 +17,8 @@ from files.made import balanced, job, lines
 from files.serving import Web, pdf, serving
 from gossamer.app.runner import crawl
 from gossamer.model.page import Page
+from gossamer.parsing.page_view import PageView
 from gossamer.parsing.pdf import text
-from gossamer.parsing.view import PageView
 
 BOOK = pdf("The first page", "The second page")
 READER = """

@@ -199,7 +199,7 @@ def test_a_worker_that_nobody_asked_to_end_ends_with_an_error(fleet: Fleet) -> N
         "    r.MultiChannelPoller.on_readable = broken\n"
         "class Late:\n"
         "    def find_spec(self, name, *_):\n"
-        "        if name == 'gossamer.fleet.keeper':\n"
+        "        if name == 'gossamer.fleet.worker_keeper':\n"
         "            threading.Timer(3, fail).start()\n"
         "sys.meta_path.insert(0, Late())\n"
     )

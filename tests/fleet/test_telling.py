@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gossamer.app.interpreter import _broken
+from gossamer.app.process_tuning import _broken
 from gossamer.errors import StoreError
 from gossamer.fleet import brokers
-from gossamer.fleet.keeper import WorkerKeeper
+from gossamer.fleet.worker_keeper import WorkerKeeper
 
 
 async def test_a_keeper_tells_of_the_same_trouble_once(

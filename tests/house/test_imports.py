@@ -170,7 +170,7 @@ def test_every_package_is_in_the_drawing() -> None:
         ("model/page.py", "from gossamer.parsing import html", False),
         ("app/wiring.py", "from gossamer.cli import main", False),
         ("cli/worker.py", "from gossamer.fleet import app", True),
-        ("fleet/child.py", "from gossamer.cli import main", False),
+        ("fleet/slice_process.py", "from gossamer.cli import main", False),
         ("api.py", "from gossamer.app.runner import CrawlRun", True),
         ("app/runner.py", "from gossamer.api import crawl", False),
         ("uses/prices.py", "from gossamer.api import crawl", True),

@@ -25,7 +25,7 @@ LARGER: dict[str, tuple[int, str]] = {
         "what a connection needs, a line for each argument",
     ),
     "src/gossamer/model/site.py::__init__": (74, "the arguments of Site, a line each, are its documentation"),
-    "src/gossamer/sinks/formats.py::open_output": (63, "one branch for each output format"),
+    "src/gossamer/sinks/output_spec.py::open_output": (63, "one branch for each output format"),
     "tests/files/test_files.py::test_what_is_refused_is_told_and_no_item_is_lost": (
         67,
         "one crawl, looked at from all sides",
@@ -42,7 +42,7 @@ LARGER: dict[str, tuple[int, str]] = {
         "the verbs of a Driver and of a Historian, and which fields are ours",
     ),
     "src/gossamer/frontier/verbs.py::Frontier": (34, "one method per verb: the class is the list of them"),
-    "src/gossamer/parsing/view.py::PageView": (
+    "src/gossamer/parsing/page_view.py::PageView": (
         31,
         "what a site function sees; eighteen of them are properties of a line or two",
     ),

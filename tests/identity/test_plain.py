@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gossamer import url as urls
-from gossamer.identity.plain import PlainIdentity
+from gossamer.identity.plain_identity import PlainIdentity
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 

@@ -13,7 +13,7 @@ from gossamer import url as urls
 from gossamer.blocks.site_rules import seen_by
 from gossamer.config.redaction import Secret
 from gossamer.errors import ConfigError
-from gossamer.identity.account import AccountIdentity
+from gossamer.identity.account_identity import AccountIdentity
 from gossamer.identity.browsers import identity
 from gossamer.identity.encryption import Encryption
 from gossamer.model.browser_profile import Guise

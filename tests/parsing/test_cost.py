@@ -13,7 +13,7 @@ from gossamer.model.page import Page
 from gossamer.parsing import embedded, html, limits, links, pagedates, products, structured, tables, text
 from gossamer.parsing.base_url import Base
 from gossamer.parsing.limits import TooComplex, is_costly
-from gossamer.parsing.view import PageView
+from gossamer.parsing.page_view import PageView
 
 URL = "https://www.example.com/a/b"
 EXPLODES = b"".join(b"<b class=c%d><p>" % n for n in range(20_000))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from gossamer.model.page import Page
-from gossamer.parsing.view import PageView
+from gossamer.parsing.page_view import PageView
 
 URL = "https://shop.example/a/login?next=/x#top"
 

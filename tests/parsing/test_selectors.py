@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gossamer.model.page import Page
+from gossamer.parsing.page_view import PageView
 from gossamer.parsing.selectors import Selection, split
-from gossamer.parsing.view import PageView
 
 HTML = b"""<!doctype html><html lang=en><title>T</title><body>
 <h1 class="big  bold" id=top>One <b>two</b> three</h1>

@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.model.page import Page
 from gossamer.model.request import Request
-from gossamer.parsing.view import CARRY, PageView
+from gossamer.parsing.page_view import CARRY, PageView
 
 URL = "https://example.com/shop/list.html?x=1"
 DATA = {

@@ -16,7 +16,7 @@ from gossamer.items import Unwanted, clean, deduplicate, validate
 from gossamer.items.schema import schema
 from gossamer.items.steps import Fields, ready
 from gossamer.model.page import Page
-from gossamer.parsing.view import PageView
+from gossamer.parsing.page_view import PageView
 from gossamer.sites.item_builder import BuiltItem, ItemBuilder, aside
 from gossamer.sites.loading import LoadedSite
 from gossamer.sites.page_functions import run

@@ -15,7 +15,7 @@ from gossamer.app.query.filters import all_of, senseless, where
 from gossamer.app.query.sources import rows_of
 from gossamer.errors import UsageError
 from gossamer.sinks.columns import OURS, Column
-from gossamer.sinks.formats import open_output
+from gossamer.sinks.output_spec import open_output
 from sinks.made import loose
 
 

@@ -16,8 +16,8 @@ from gossamer.app.query.sources import rows_of
 from gossamer.app.query.writing import write
 from gossamer.cli.printing import put_json
 from gossamer.sinks.columns import OURS, Column, page_columns
-from gossamer.sinks.formats import open_output
 from gossamer.sinks.jsonl import whole
+from gossamer.sinks.output_spec import open_output
 from gossamer.sinks.sqlite import Sqlite
 from sinks.made import loose, page
 

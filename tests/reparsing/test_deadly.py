@@ -12,7 +12,7 @@ import pytest
 
 from gossamer.app.reparse import processes as working
 from gossamer.errors import GossamerError
-from gossamer.sinks.objects import Objects
+from gossamer.sinks.object_files import Objects
 from reparsing.test_reparse import COUNT, SITE, place, reparse, stored  # noqa: F401 - the fixture
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from gossamer.app.reparse import processes, runner
 from gossamer.model.page import Exchange
-from gossamer.sinks.objects import Objects
+from gossamer.sinks.object_files import Objects
 from gossamer.sites import load_all
 from reparsing.test_reparse import COUNT, SITE, place, stored  # noqa: F401 - the fixture
 

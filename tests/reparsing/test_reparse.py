@@ -22,7 +22,7 @@ from gossamer.app.runner import crawl
 from gossamer.cli.commands import run
 from gossamer.model.page import Exchange
 from gossamer.model.visit import RAW, Raw, RequestContext, Row
-from gossamer.sinks.objects import Objects
+from gossamer.sinks.object_files import Objects
 from gossamer.sinks.warc import Warc
 from gossamer.sites import load_all
 from pipeline.shop import serving

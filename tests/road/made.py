@@ -14,7 +14,7 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim
 from gossamer.politeness.pace import Delay
-from gossamer.sinks.formats import open_output
+from gossamer.sinks.output_spec import open_output
 from gossamer.store.store import Store
 from gossamer.url.scope import Scope
 from gossamer.worker.committer import Committer, company

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from gossamer import url as urls
-from gossamer.identity.plain import PlainIdentity
+from gossamer.identity.plain_identity import PlainIdentity
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.verdict import Done, Retry
 from gossamer.model.visit import Claim
-from gossamer.parsing.view import PageView
+from gossamer.parsing.page_view import PageView
 from gossamer.politeness.ladder import Ladder, Learned
 from gossamer.sites.captcha_hook import solver
 from gossamer.sites.loading import load

@@ -17,7 +17,7 @@ from gossamer.app.query.sources import rows_of
 from gossamer.errors import SinkError, UsageError
 from gossamer.sinks.columns import MOST, item_columns, page_columns
 from gossamer.sinks.csv import FORMULA, Csv, field, records, unguarded
-from gossamer.sinks.formats import open_output
+from gossamer.sinks.output_spec import open_output
 from sinks.made import Book, book, loose, page
 
 BOOK = item_columns([Book])["book"]

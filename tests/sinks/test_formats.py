@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gossamer.errors import UsageError
 from gossamer.sinks.columns import item_columns, page_columns
-from gossamer.sinks.formats import OpenedOutput, OutputSpec, kind_path, open_output, parse
 from gossamer.sinks.jsonl import Stdout
+from gossamer.sinks.output_spec import OpenedOutput, OutputSpec, kind_path, open_output, parse
 from gossamer.sinks.sqlite import Sqlite
 from sinks.made import Book, book, loose, page
 

@@ -14,8 +14,8 @@ import pytest
 
 from gossamer.errors import SinkError, UsageError
 from gossamer.sinks.columns import Column, item_columns
-from gossamer.sinks.formats import open_output
 from gossamer.sinks.jsonl import number, parsed, text
+from gossamer.sinks.output_spec import open_output
 from gossamer.sinks.parquet import Parquet
 from gossamer.sinks.sqlite import Sqlite
 from gossamer.sinks.warc import Warc, member

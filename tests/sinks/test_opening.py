@@ -12,7 +12,7 @@ from gossamer.errors import UsageError
 from gossamer.model.interfaces import FileOutput
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import item_columns, page_columns
-from gossamer.sinks.registry import SiteOutput, open_all
+from gossamer.sinks.open_outputs import SiteOutput, open_all
 from sinks.made import Book, page
 
 PAGES = page_columns()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gossamer.sinks.columns import EXTRA, Column
-from gossamer.sinks.rows import fitted
+from gossamer.sinks.row_fitting import fitted
 
 
 @pytest.mark.parametrize("kind", ["float", "decimal"])

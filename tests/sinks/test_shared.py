@@ -19,7 +19,7 @@ from gossamer.model.visit import Row
 from gossamer.sinks.columns import page_columns
 from gossamer.sinks.csv import Csv
 from gossamer.sinks.jsonl import JsonLines
-from gossamer.sinks.objects import Objects
+from gossamer.sinks.object_files import Objects
 from gossamer.sinks.parquet import Parquet
 from gossamer.sinks.warc import Warc
 from sinks.made import loose, marks, page, urls

@@ -18,7 +18,7 @@ from gossamer import Digits, Item
 from gossamer.app.query.sources import natural_rows_of, rows_of
 from gossamer.app.query.writing import inferred, write
 from gossamer.app.reparse.comparison import differing
-from gossamer.items.moments import fields, met, with_zone
+from gossamer.items.item_times import fields, met, with_zone
 from gossamer.model.item import plain
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import OURS, Column, item_columns

@@ -12,7 +12,7 @@ from gossamer.model.item import Item, plain
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.site import KNOWN
-from gossamer.parsing.view import PageView
+from gossamer.parsing.page_view import PageView
 from gossamer.sites import load
 from gossamer.sites.page_functions import run
 

@@ -8,7 +8,7 @@ from typing import Any
 from gossamer import Site
 from gossamer.app.wiring import treatment
 from gossamer.config.settings import Settings
-from gossamer.identity.plain import PlainIdentity
+from gossamer.identity.plain_identity import PlainIdentity
 from gossamer.model.request import Request
 from gossamer.model.site import Pace
 from gossamer.politeness.pace import Delay

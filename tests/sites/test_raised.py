@@ -16,7 +16,7 @@ from gossamer import Item, Site
 from gossamer.errors import ConfigError
 from gossamer.model.login import Login
 from gossamer.model.page import Page
-from gossamer.parsing.view import PageView
+from gossamer.parsing.page_view import PageView
 from gossamer.sites import LoadedSite, load
 from gossamer.sites.item_builder import ItemBuilder
 from gossamer.sites.page_functions import PageResult, gather, run

@@ -12,7 +12,7 @@ import pytest
 
 from gossamer import Item, Request, Site
 from gossamer.model.page import Page
-from gossamer.parsing.view import PageView
+from gossamer.parsing.page_view import PageView
 from gossamer.sites import LoadedSite, load
 from gossamer.sites.page_functions import MOST, PageResult, gather, run
 

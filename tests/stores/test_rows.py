@@ -15,7 +15,7 @@ from gossamer.errors import SinkAway
 from gossamer.model.interfaces import HistorySink
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import OURS, Column, item_columns, page_columns
-from gossamer.sinks.formats import open_output
+from gossamer.sinks.output_spec import open_output
 from servers.processes import until
 from sinks.made import Book, book, loose, page
 from stores.bad import ASIDE, hard, wrong

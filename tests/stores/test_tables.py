@@ -13,7 +13,7 @@ import pytest
 
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import OURS, Column
-from gossamer.sinks.formats import open_output
+from gossamer.sinks.output_spec import open_output
 from gossamer.sinks.postgresql import cut
 from sinks.made import book, loose, ours, page
 from stores.places import PostgresPlace, running

@@ -19,7 +19,7 @@ from gossamer.app.job import JobOutput
 from gossamer.app.job_payload import part, shareable
 from gossamer.errors import SinkAway, SinkError, UsageError
 from gossamer.sinks.columns import item_columns, page_columns
-from gossamer.sinks.formats import open_output
+from gossamer.sinks.output_spec import open_output
 from gossamer.sinks.sink_url import bare_secret, kind_of
 from gossamer.sinks.sink_url import place as read
 from servers.processes import until

@@ -24,12 +24,12 @@ import pytest
 
 from gossamer import Digits, Item
 from gossamer.app.query.sources import rows_of
-from gossamer.items import moments
+from gossamer.items import item_times
 from gossamer.model.item import plain, ready
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import item_columns
-from gossamer.sinks.formats import open_output
 from gossamer.sinks.jsonl import parsed
+from gossamer.sinks.output_spec import open_output
 from sinks.made import ours
 from stores import places
 from stores.places import PLACES, running
@@ -117,7 +117,7 @@ FIELDS = Sample.__struct_fields__
 
 def row(item: Any = MADE) -> Row:
     """An item's row as the crawl makes it."""
-    fields = moments.with_zone(plain(item), moments.fields(type(item)))
+    fields = item_times.with_zone(plain(item), item_times.fields(type(item)))
     return Row(
         "sample",
         item.text,

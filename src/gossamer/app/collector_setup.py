@@ -16,7 +16,7 @@ from gossamer.blocks.site_rules import worth_keeping
 from gossamer.collectors.browser.chromium import only_chromium
 from gossamer.collectors.http.collector import HttpCollector
 from gossamer.collectors.http.transfer import ACCEPT
-from gossamer.collectors.missing import Missing
+from gossamer.collectors.missing_collector import Missing
 from gossamer.collectors.unlocker.collector import UnlockerCollector
 from gossamer.config.resources import room_for_visits
 from gossamer.config.settings import Settings
@@ -25,14 +25,14 @@ from gossamer.egress.resolver import Resolver, SingleAddressResolver
 from gossamer.errors import ConfigError
 from gossamer.identity.browser_identity import BrowserIdentity
 from gossamer.identity.browsers import BROWSERS, drivable, named
-from gossamer.identity.plain import PlainIdentity
+from gossamer.identity.plain_identity import PlainIdentity
 from gossamer.identity.sessions import Sessions
 from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.interfaces import Collector, Given
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request, split
 from gossamer.politeness.robots_access import MOST as ROBOTS_SIZE
-from gossamer.sinks.formats import whole
+from gossamer.sinks.output_spec import whole
 from gossamer.sites import host_rules
 from gossamer.worker.ladder import LendsIdentity, LendsProxies, NoIdentity, Rung, UserHeadersIdentity
 

@@ -19,7 +19,7 @@ from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, UsageError
 from gossamer.frontier.crawls import Spec
 from gossamer.identity.encryption import Encryption
-from gossamer.sinks.formats import FORMATS, WHOLE, parse
+from gossamer.sinks.output_spec import FORMATS, WHOLE, parse
 from gossamer.sinks.sink_url import AWAY, bare_secret, journals, kind_of, place
 
 VERSION = 1

@@ -19,7 +19,7 @@ from gossamer.blocks.site_rules import Blocks
 from gossamer.config.secret_refs import secret
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError
-from gossamer.identity.account import AccountIdentity
+from gossamer.identity.account_identity import AccountIdentity
 from gossamer.identity.browser_identity import BrowserAccount
 from gossamer.identity.browsers import BROWSERS, drivable, identity, named
 from gossamer.identity.encryption import PLAIN, Encryption

@@ -14,7 +14,7 @@ from gossamer.app.wiring import CrawlWorker
 from gossamer.errors import SinkError, UsageError
 from gossamer.frontier.crawl_lock import being_written, living, writing
 from gossamer.frontier.crawls import Crawls
-from gossamer.sinks.formats import WHOLE, parse
+from gossamer.sinks.output_spec import WHOLE, parse
 from gossamer.store.store import Store
 
 HERE = ("jsonl", "csv", "sqlite", "parquet", *WHOLE)

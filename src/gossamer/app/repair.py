@@ -31,10 +31,10 @@ from gossamer.frontier.verbs import Frontier
 from gossamer.model.request import Request
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.append_log import AppendLog, log_path
-from gossamer.sinks.exact import Mark, mark_store, write_mark
-from gossamer.sinks.formats import kind_path, parse, whole
+from gossamer.sinks.exact_file import Mark, mark_store, write_mark
 from gossamer.sinks.kept_rows import NAME as KEPT
 from gossamer.sinks.kept_rows import TARGET, KeptRows, lacks, read, remove, whole_length
+from gossamer.sinks.output_spec import kind_path, parse, whole
 from gossamer.sinks.sink_url import AWAY
 from gossamer.store import append_only
 from gossamer.store.append_only import FOLDER

@@ -17,10 +17,10 @@ from gossamer.model.visit import LINK
 from gossamer.parsing import pdf
 from gossamer.sinks import columns, graph
 from gossamer.sinks.append_log import AppendLog, log_path
-from gossamer.sinks.files import OFF, AssetFolder, place
-from gossamer.sinks.formats import parse
+from gossamer.sinks.item_files import OFF, AssetFolder, place
 from gossamer.sinks.kept_rows import KeptRows
-from gossamer.sinks.registry import SiteOutput, open_all
+from gossamer.sinks.open_outputs import SiteOutput, open_all
+from gossamer.sinks.output_spec import parse
 from gossamer.sites.item_builder import compares
 from gossamer.sites.loading import LoadedSite
 from gossamer.state.near_duplicate_index import MOST, NearDuplicateIndex

@@ -44,10 +44,10 @@ from gossamer.observability.attempts import AttemptsLog
 from gossamer.politeness.pace import Delay
 from gossamer.recrawl import known_pages
 from gossamer.sinks.attempts import attempt_row
-from gossamer.sinks.formats import parse, whole
 from gossamer.sinks.graph import kind as graph_kind
 from gossamer.sinks.kept_rows import INCOMPLETE, unfilled
-from gossamer.sinks.registry import usual_rows
+from gossamer.sinks.open_outputs import usual_rows
+from gossamer.sinks.output_spec import parse, whole
 from gossamer.sites import host_rules
 from gossamer.sites.captcha_hook import solver
 from gossamer.sites.failed_pages import FailedPages

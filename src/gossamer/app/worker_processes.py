@@ -18,8 +18,8 @@ from typing import TextIO, cast
 
 import msgspec
 
-from gossamer.app.interpreter import end_after_parent, settle_in
 from gossamer.app.job import Setup, registered
+from gossamer.app.process_tuning import end_after_parent, settle_in
 from gossamer.app.wiring import CrawlWorker, open_url
 from gossamer.config.data_files import open_file
 from gossamer.config.redaction import MaskedStderr

@@ -151,7 +151,7 @@ def flag(setting: str) -> str:
 
 def crawl(**words: Any) -> int:
     """Crawl TARGETs: URLs, site files, folders of them, lists, sitemap:URL, feed:URL, - for stdin."""
-    from gossamer.cli.run import ForegroundCrawl
+    from gossamer.cli.foreground_crawl import ForegroundCrawl
 
     job = job_of(words)
     warn(job.settings, words["quiet"])
@@ -165,7 +165,7 @@ def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
     """Builds the job from the options of the command. `shared` means that many machines write the outputs.
     Raises UsageError or ConfigError."""
     from gossamer.app.job import Job
-    from gossamer.sinks.files import place
+    from gossamer.sinks.item_files import place
 
     if not words["targets"]:
         raise UsageError(
@@ -254,7 +254,7 @@ def outputs_of(words: dict[str, Any], shared: bool = False) -> list[JobOutput]:
     `--json` does not print the summary there. `shared` means that many machines write the outputs. Raises
     UsageError if an output cannot be written."""
     from gossamer.app.job import JobOutput
-    from gossamer.sinks.formats import parse
+    from gossamer.sinks.output_spec import parse
 
     found = [JobOutput(spec) for spec in words["output"] or ()]
     found += [JobOutput(spec, overwrite=True) for spec in words["overwrite"] or ()]
@@ -375,8 +375,8 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
 def finish(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> int:
     """Prints the summary and the reason of a failure. Returns the exit code."""
     from gossamer.app.gate_setup import missed
+    from gossamer.cli.foreground_crawl import nothing
     from gossamer.cli.printing import named, put_json, remark
-    from gossamer.cli.run import nothing
     from gossamer.cli.summaries import RETRYABLE, put_summary
 
     put_summary(summary, words["quiet"] or words["json"])

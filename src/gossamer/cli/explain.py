@@ -267,7 +267,7 @@ class Explainer:
         from gossamer import url as urls
         from gossamer.app.wiring import cold as cold_of
         from gossamer.app.wiring import key as key_of
-        from gossamer.cli.explain_history import last_attempts
+        from gossamer.cli.attempts_tail import last_attempts
         from gossamer.config.settings import Settings
 
         url = urls.split_credentials(typed)[0]

@@ -150,7 +150,7 @@ async def _show(settings: Settings, host: str, as_json: bool) -> int:
 def blocks(settings: Settings, view: HostView) -> list[dict[str, Any]]:
     """Returns the last blocks by the host from the attempts logs in the data folder. The blocks of each crawl
     are sorted latest first."""
-    from gossamer.cli.explain_history import last_blocks
+    from gossamer.cli.attempts_tail import last_blocks
 
     found = [line for held in view.crawls for line in last_blocks(settings, held.crawl, view.host, LAST)]
     return [{name: line.get(name) for name in ("crawl", "ts", "status", "block", "url")} for line in found]

@@ -168,7 +168,7 @@ def export(
     from gossamer.app.query.writing import inferred, write
     from gossamer.cli.printing import put_json
     from gossamer.frontier.crawl_lock import spared
-    from gossamer.sinks.formats import parse
+    from gossamer.sinks.output_spec import parse
 
     if what not in ("items", "attempts", "pages"):
         raise UsageError(f"--what {what}: items, attempts or pages")

@@ -65,7 +65,7 @@ def reparse(
     quiet: Quiet = False,
 ) -> int:
     """Run site functions over stored pages and compare the items."""
-    from gossamer.app.interpreter import settle_in
+    from gossamer.app.process_tuning import settle_in
     from gossamer.cli.printing import put_json
 
     run = made(
@@ -146,8 +146,8 @@ def former(old: str | None, known: Manifest, folder: Path, sites: Sequence[Loade
     from gossamer.app.query.sources import retyped, rows_of
     from gossamer.app.sink_setup import item_columns
     from gossamer.errors import ConfigError
-    from gossamer.sinks.formats import parse
     from gossamer.sinks.jsonl import encode
+    from gossamer.sinks.output_spec import parse
 
     if old is not None and (Path(old).is_file() and not old.endswith((".csv", ".sqlite"))):
         return Path(old)
@@ -245,7 +245,7 @@ def refuse(spec: str, over: bool, data: Path, taken: list[str]) -> None:
     import os
 
     from gossamer.frontier.crawl_lock import spared
-    from gossamer.sinks.formats import parse
+    from gossamer.sinks.output_spec import parse
 
     path, form = parse(spec)
     if form in ("warc", "objects"):

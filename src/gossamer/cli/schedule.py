@@ -290,7 +290,7 @@ def task_of(words: dict[str, Any]) -> ScheduledTask:
     """Builds the task of a schedule from the options of the command. Paths become absolute, because the
     scheduler may run in another folder. Raises UsageError or ConfigError."""
     from gossamer.cli.options import parse_pair
-    from gossamer.sinks.files import place
+    from gossamer.sinks.item_files import place
     from gossamer.state.schedules import ScheduledTask
 
     gates = crawls.gates_of(words["fail_on"] or ())

@@ -139,7 +139,7 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
     """Runs a schedule now, in the foreground like `gossamer crawl`, or submits it to the fleet. Returns the
     exit code of `crawl`."""
     from gossamer.cli.crawl import finish
-    from gossamer.cli.run import ForegroundCrawl
+    from gossamer.cli.foreground_crawl import ForegroundCrawl
     from gossamer.cli.submit import Submission
     from gossamer.scheduler.jobs import job_of
 

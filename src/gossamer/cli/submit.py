@@ -77,8 +77,8 @@ class Submission:
 
     async def _submitted(self) -> int:
         from gossamer.app.submit import seen, submit, wait
+        from gossamer.cli.foreground_crawl import aside
         from gossamer.cli.printing import put_json, remark
-        from gossamer.cli.run import aside
 
         try:
             await submit(self.job, self._say, self._begun)

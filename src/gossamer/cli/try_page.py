@@ -61,7 +61,7 @@ def shell(
     import importlib.util
 
     from gossamer.cli.printing import remark
-    from gossamer.parsing.view import PageView
+    from gossamer.parsing.page_view import PageView
 
     trial = run(url, site, header, argument, setting, ladder)
     if trial.page is None:

@@ -21,7 +21,7 @@ from gossamer.errors import ConfigError, GossamerError, NoProxyLeft, StoreError
 from gossamer.fleet.fair_share import FairShares
 from gossamer.fleet.finalize import CrawlEnding
 from gossamer.fleet.heartbeat import Heartbeat
-from gossamer.fleet.load import ProcessLoad
+from gossamer.fleet.process_load import ProcessLoad
 from gossamer.fleet.site_versions import MissingSites, SiteVersions
 from gossamer.frontier.crawls import OUTCOMES, Crawls
 from gossamer.frontier.producer_positions import unread

@@ -35,9 +35,9 @@ from gossamer.config.settings import Settings, load
 from gossamer.errors import OWN_LIMITS, ConfigError, GossamerError, ResourceError
 from gossamer.fleet.active_crawls import WorkerProcess
 from gossamer.fleet.brokers import all_of
-from gossamer.fleet.child import SliceProcess
-from gossamer.fleet.intake import TASK, VERSION, Malformed, refused
-from gossamer.fleet.keeper import WorkerKeeper
+from gossamer.fleet.message_checks import TASK, VERSION, Malformed, refused
+from gossamer.fleet.slice_process import SliceProcess
+from gossamer.fleet.worker_keeper import WorkerKeeper
 from gossamer.state.workers import WorkerRecord, WorkerRecords, bear
 
 log = logging.getLogger("gossamer.worker")
@@ -144,7 +144,7 @@ def configuration() -> dict[str, Any]:
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,
         "worker_proc_alive_timeout": 30.0,
-        "worker_consumer": "gossamer.fleet.intake:Consumer",
+        "worker_consumer": "gossamer.fleet.message_checks:Consumer",
     }
 
 
@@ -321,7 +321,7 @@ def _child(**_: Any) -> None:
     """Prepares a child after the fork. It gets its own event loop and its own connections."""
     import uvloop
 
-    from gossamer.app.interpreter import settle_in
+    from gossamer.app.process_tuning import settle_in
 
     settle_in()
     _stopping[_place()] = 0

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from gossamer.identity.account import AccountIdentity
+from gossamer.identity.account_identity import AccountIdentity
 from gossamer.identity.headers import OWN
 from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.page import Page

@@ -18,7 +18,7 @@ from gossamer.config.settings import Settings
 from gossamer.errors import UsageError
 from gossamer.recrawl.cron import Cron
 from gossamer.recrawl.due_times import MISSED, OVERLAP, starts
-from gossamer.sinks.formats import parse
+from gossamer.sinks.output_spec import parse
 from gossamer.state.schedules import Schedule, ScheduledRun, ScheduledTask, check_name
 
 _PLACES = re.compile(r"\{([^{}]*)\}")

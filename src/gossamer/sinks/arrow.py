@@ -17,10 +17,10 @@ import pyarrow.parquet
 from gossamer.errors import SinkError
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import Column
-from gossamer.sinks.exact import failure
+from gossamer.sinks.exact_file import failure
+from gossamer.sinks.field_types import FieldType, decoded
 from gossamer.sinks.jsonl import encode
-from gossamer.sinks.rows import frames, mended, refitted
-from gossamer.sinks.shapes import FieldType, decoded
+from gossamer.sinks.row_fitting import frames, mended, refitted
 
 _CHUNK = 256 << 10
 """The number of journal bytes that are parsed at once."""

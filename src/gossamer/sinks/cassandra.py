@@ -38,10 +38,10 @@ from gossamer.sinks.history import (
     PastState,
 )
 from gossamer.sinks.jsonl import text
-from gossamer.sinks.rejects import Refuse
-from gossamer.sinks.rows import FITS, Misfit, binary, number_within, time_in_milliseconds
+from gossamer.sinks.refused_rows import Refuse
+from gossamer.sinks.row_fitting import FITS, Misfit, binary, number_within, time_in_milliseconds
 from gossamer.sinks.sink_url import SinkUrl, name
-from gossamer.sinks.upserting import BatchRefused, TableColumns, Upserts, Written, clean, state_of
+from gossamer.sinks.upsert_sink import BatchRefused, TableColumns, Upserts, Written, clean, state_of
 
 _TYPES = {
     "str": "text",

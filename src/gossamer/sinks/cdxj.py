@@ -21,7 +21,7 @@ from isal import isal_zlib
 from gossamer.errors import SinkError
 from gossamer.model.request import split
 from gossamer.model.visit import RequestContext
-from gossamer.sinks.exact import failure, sync, sync_folder
+from gossamer.sinks.exact_file import failure, sync, sync_folder
 
 _encode = msgspec.json.Encoder().encode
 _asked = msgspec.json.Decoder(RequestContext).decode

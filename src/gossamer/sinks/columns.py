@@ -19,8 +19,8 @@ import msgspec
 
 from gossamer.model.item import names
 from gossamer.model.visit import Row
+from gossamer.sinks.field_types import FieldType, hints_of, shape_of
 from gossamer.sinks.jsonl import text
-from gossamer.sinks.shapes import FieldType, hints_of, shape_of
 
 EXTRA = "_extra"
 """The last column of tables. It contains, as one JSON object, fields without a declared column and values

@@ -19,7 +19,7 @@ from gossamer.errors import SinkError
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.columns import EXTRA, OURS, Column, cell, loose_names, undeclared
-from gossamer.sinks.exact import ExactFile
+from gossamer.sinks.exact_file import ExactFile
 from gossamer.sinks.jsonl import text, whole
 
 FORMULA = frozenset("=+-@\t\r\n\0＝＋－＠")

@@ -27,9 +27,9 @@ import msgspec
 from gossamer.config.data_files import open_file
 from gossamer.errors import SinkError
 from gossamer.model.visit import Row
-from gossamer.sinks.exact import failure, sync, sync_folder, write_at
+from gossamer.sinks.exact_file import failure, sync, sync_folder, write_at
 from gossamer.sinks.jsonl import encode
-from gossamer.sinks.rejects import Refuse
+from gossamer.sinks.refused_rows import Refuse
 from gossamer.sinks.shipper import JournalRow, Shipper
 from gossamer.sinks.sink_url import SinkUrl
 

@@ -26,7 +26,7 @@ from gossamer.errors import ConfigError, SinkAway, SinkError
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import cell
 from gossamer.sinks.jsonl import parsed
-from gossamer.sinks.rejects import Refuse
+from gossamer.sinks.refused_rows import Refuse
 from gossamer.sinks.shipper import JournalRow
 from gossamer.sinks.sink_url import SinkUrl
 

@@ -23,7 +23,7 @@ from gossamer.errors import SinkError
 from gossamer.model.packed_row import PackedRow, pack_row, unpack_row
 from gossamer.model.visit import Row
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.exact import ExactFile
+from gossamer.sinks.exact_file import ExactFile
 
 NAME, INCOMPLETE = "rows.kept", "rows.incomplete"
 """The file in a crawl's folder, and the file that says why it lacks rows of the crawl."""

@@ -24,13 +24,13 @@ from gossamer.errors import ConfigError, SinkAway, SinkError
 from gossamer.model.visit import Row
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, OURS, Column, Columns, cell
+from gossamer.sinks.field_types import FieldType, moment, natural
 from gossamer.sinks.history import COLUMNS, HISTORY, SIGHTINGS, STORED, ItemState, Name, PastState, stored
 from gossamer.sinks.jsonl import text
-from gossamer.sinks.rejects import Refuse
-from gossamer.sinks.rows import Misfit
-from gossamer.sinks.shapes import FieldType, moment, natural
+from gossamer.sinks.refused_rows import Refuse
+from gossamer.sinks.row_fitting import Misfit
 from gossamer.sinks.sink_url import SinkUrl, name
-from gossamer.sinks.upserting import BatchRefused, HistoryUpserts, Written, clean, state_of
+from gossamer.sinks.upsert_sink import BatchRefused, HistoryUpserts, Written, clean, state_of
 
 _WIDE = 2**63
 

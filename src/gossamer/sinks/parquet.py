@@ -33,7 +33,7 @@ from gossamer.errors import ConfigError, SinkError, UsageError
 from gossamer.model.visit import Row
 from gossamer.sinks.append_log import PAGE, REPAIR, AppendLog, unknown_to_store
 from gossamer.sinks.columns import EXTRA, OURS, Column
-from gossamer.sinks.exact import (
+from gossamer.sinks.exact_file import (
     Mark,
     failure,
     forgotten,
@@ -45,8 +45,8 @@ from gossamer.sinks.exact import (
     write_at,
     write_mark,
 )
-from gossamer.sinks.rejects import Refuse
-from gossamer.sinks.rows import Misfit, framed, frames, lines_for
+from gossamer.sinks.refused_rows import Refuse
+from gossamer.sinks.row_fitting import Misfit, framed, frames, lines_for
 
 _PART = re.compile(r"part-(\d{15})-(\d{15})\.parquet")
 _JOURNAL = re.compile(r"_journal-(\d{15})\.rows")

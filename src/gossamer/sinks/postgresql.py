@@ -28,11 +28,11 @@ from gossamer.sinks.history import (
     PastState,
 )
 from gossamer.sinks.jsonl import text
-from gossamer.sinks.rejects import Refuse
-from gossamer.sinks.rows import FITS as FITS_OF_ARROW
-from gossamer.sinks.rows import Misfit, binary, number_within
+from gossamer.sinks.refused_rows import Refuse
+from gossamer.sinks.row_fitting import FITS as FITS_OF_ARROW
+from gossamer.sinks.row_fitting import Misfit, binary, number_within
 from gossamer.sinks.sink_url import SinkUrl, name
-from gossamer.sinks.upserting import BatchRefused, HistoryUpserts, TableColumns, Written, clean, state_of
+from gossamer.sinks.upsert_sink import BatchRefused, HistoryUpserts, TableColumns, Written, clean, state_of
 
 TYPES = {
     "str": "text",

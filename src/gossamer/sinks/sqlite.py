@@ -35,8 +35,8 @@ from gossamer.sinks.history import (
     stored,
 )
 from gossamer.sinks.jsonl import number, parsed, text, whole
-from gossamer.sinks.rejects import Refuse, RefusedRowsFile, counting
-from gossamer.sinks.rows import Misfit, binary
+from gossamer.sinks.refused_rows import Refuse, RefusedRowsFile, counting
+from gossamer.sinks.row_fitting import Misfit, binary
 from gossamer.store import sqlite_wal
 
 _SIZES = (64, 16, 4, 1)

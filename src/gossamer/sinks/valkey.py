@@ -21,11 +21,11 @@ from gossamer.model.visit import Row
 from gossamer.sinks.columns import Columns, cell
 from gossamer.sinks.history import COLUMNS, HISTORY, TAKEN, ItemState, Name, PastState, stored
 from gossamer.sinks.jsonl import text
-from gossamer.sinks.rejects import Refuse
-from gossamer.sinks.rows import Misfit
+from gossamer.sinks.refused_rows import Refuse
+from gossamer.sinks.row_fitting import Misfit
 from gossamer.sinks.shipper import JournalRow
 from gossamer.sinks.sink_url import SinkUrl
-from gossamer.sinks.upserting import BatchRefused, Upserts, Written, clean, state_of
+from gossamer.sinks.upsert_sink import BatchRefused, Upserts, Written, clean, state_of
 
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 _AWAY = (

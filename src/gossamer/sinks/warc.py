@@ -27,8 +27,8 @@ from gossamer.model.visit import Raw, Row
 from gossamer.sinks import cdxj
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.cdxj import IndexLine, IndexPosition, line, surt
-from gossamer.sinks.exact import TAIL
-from gossamer.sinks.rotating import PartFiles
+from gossamer.sinks.exact_file import TAIL
+from gossamer.sinks.multipart_file import PartFiles
 
 PROFILE, UNCHANGED = (
     f"http://netpreserve.org/warc/1.1/revisit/{what}"

@@ -23,7 +23,7 @@ import pycurl
 
 from gossamer.errors import SinkAway, SinkError, UsageError
 from gossamer.model.visit import Row
-from gossamer.sinks.rejects import Refuse
+from gossamer.sinks.refused_rows import Refuse
 from gossamer.sinks.shipper import JournalRow
 from gossamer.sinks.sink_url import SinkUrl
 

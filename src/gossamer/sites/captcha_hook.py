@@ -11,7 +11,7 @@ from typing import Any
 from gossamer.config import value_parsers
 from gossamer.model.page import Page
 from gossamer.model.request import Request
-from gossamer.parsing.view import PageView
+from gossamer.parsing.page_view import PageView
 from gossamer.sites.loading import LoadedSite, match
 
 

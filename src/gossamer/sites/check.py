@@ -16,7 +16,7 @@ import msgspec
 from gossamer.errors import ConfigError
 from gossamer.model.page import Page
 from gossamer.model.request import Request
-from gossamer.parsing.view import PageView
+from gossamer.parsing.page_view import PageView
 from gossamer.sites.item_builder import ItemBuilder
 from gossamer.sites.loading import LoadedSite, load, match
 from gossamer.sites.page_functions import run

@@ -10,14 +10,14 @@ import msgspec
 import xxhash
 
 from gossamer import url as urls
-from gossamer.items import moments
+from gossamer.items import item_times
 from gossamer.items.assets import FILES, File, Named, marks
 from gossamer.items.pydantic_models import Fault
 from gossamer.items.schema import Schema, schema
 from gossamer.items.steps import Fields, alike, clean, content, ready, through, validate
 from gossamer.model import item as items
 from gossamer.model.minhash import Sketch
-from gossamer.parsing.view import PageView
+from gossamer.parsing.page_view import PageView
 from gossamer.sites.loading import LoadedSite
 from gossamer.sites.page_functions import PageResult
 from gossamer.url.scope import MAX_URL
@@ -54,7 +54,7 @@ class ItemBuilder:
     def __init__(self, site: LoadedSite, canonical: Callable[[str], str] = urls.key) -> None:
         self.site, self._steps, self._canonical = site, ready(site.site.steps), canonical
         self._own = any(step not in (clean, validate) for step in self._steps)
-        self._timed: dict[type, moments.Places] = {}
+        self._timed: dict[type, item_times.Places] = {}
         self._shapes: dict[type, tuple[str, Schema, str | None, tuple[str, ...]]] = {}
 
     def make(self, parsed: PageResult, view: PageView) -> list[BuiltItem]:
@@ -92,8 +92,8 @@ class ItemBuilder:
                 made.names, made.beyond = self._named(cls, made.fields, view)
             said = {f: v for f, v in made.fields.items() if f not in ignored} if ignored else made.fields
             made.content = xxhash.xxh3_64_hexdigest(content(said))
-            if places := moments.met(item) if cls is None else self._moments(cls):
-                made.fields = moments.with_zone(dict(made.fields), places)
+            if places := item_times.met(item) if cls is None else self._moments(cls):
+                made.fields = item_times.with_zone(dict(made.fields), places)
         except BaseException as error:  # noqa: BLE001 - what a step put there
             return _unwritten(made, made.fields, error)
         key = given if given is not None else made.fields.get(own) if own else None
@@ -128,11 +128,11 @@ class ItemBuilder:
             field, position, FILES, self._canonical(url) if web else text[:MAX_URL], url if web else "", rule
         )
 
-    def _moments(self, cls: type) -> moments.Places:
+    def _moments(self, cls: type) -> item_times.Places:
         """Returns the places of datetimes in items of a class."""
         found = self._timed.get(cls)
         if found is None:
-            found = self._timed[cls] = moments.fields(cls)
+            found = self._timed[cls] = item_times.fields(cls)
         return found
 
     def _shape(self, cls: type) -> tuple[str, Schema, str | None, tuple[str, ...]]:

@@ -25,7 +25,7 @@ from gossamer.model.request import Request
 from gossamer.model.site import Site
 from gossamer.parsing import html
 from gossamer.parsing.selectors import Selector
-from gossamer.sinks import formats
+from gossamer.sinks import output_spec
 
 
 class LoadedSite:
@@ -312,7 +312,7 @@ def _sinks(path: Path, site: Site) -> None:
     """Raises ConfigError if one of the site's sinks is invalid."""
     for spec in site.sinks:
         try:
-            formats.parse(spec)
+            output_spec.parse(spec)
         except UsageError as error:
             raise ConfigError(f"{path}: site {site.name}: sinks: {error}") from None
 

@@ -12,7 +12,7 @@ import msgspec
 from gossamer.config.data_files import open_file
 from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError
-from gossamer.sinks.formats import WHOLE, guarded, parse
+from gossamer.sinks.output_spec import WHOLE, guarded, parse
 from gossamer.sinks.sink_url import FORMS, bare_secret
 
 NAME = "kept.json"

@@ -12,7 +12,7 @@ import msgspec
 from gossamer import url as urls
 from gossamer.errors import ConfigError, UsageError
 from gossamer.model.page import Page
-from gossamer.parsing.view import PageView
+from gossamer.parsing.page_view import PageView
 from gossamer.sites.check import folder, items_of, text
 from gossamer.sites.loading import load
 

@@ -15,7 +15,7 @@ import msgspec
 from gossamer.config.redaction import mask
 from gossamer.model.item import is_item, pressed, said
 from gossamer.model.request import Request
-from gossamer.parsing.view import NEEDS, PageView
+from gossamer.parsing.page_view import NEEDS, PageView
 from gossamer.sites.loading import LoadedSite
 from gossamer.url.patterns import PatternTimeout
 

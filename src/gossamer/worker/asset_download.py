@@ -40,7 +40,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class FileStore(Protocol):
-    """The place where files are stored (`sinks.files`)."""
+    """The place where files are stored (`sinks.item_files`)."""
 
     def prepare(self) -> None: ...
 

@@ -19,13 +19,13 @@ from gossamer.blocks.site_rules import MOST, seen_by
 from gossamer.errors import ConfigError, GossamerError
 from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.item import pressed, said
-from gossamer.model.login import FORM, Account, Sign, Login, leads, redacted
+from gossamer.model.login import FORM, Account, Login, Sign, leads, redacted
 from gossamer.model.page import Failure, Page
 from gossamer.model.rendering import Render
 from gossamer.model.request import Request, split
 from gossamer.model.visit import Attempt, Claim
 from gossamer.parsing.limits import TooComplex
-from gossamer.parsing.view import PageView
+from gossamer.parsing.page_view import PageView
 from gossamer.url import patterns
 from gossamer.worker import records
 from gossamer.worker.decide import MOST_HOPS, REDIRECTS, where

@@ -18,7 +18,7 @@ from gossamer.parsing import html
 from gossamer.parsing.base_url import Base
 from gossamer.parsing.limits import MAX_BYTES, Cost, cost_of, decoded_size, is_html
 from gossamer.parsing.links import hrefs
-from gossamer.parsing.view import PageView
+from gossamer.parsing.page_view import PageView
 from gossamer.sites.item_builder import BuiltItem, aside, makers, reject
 from gossamer.sites.loading import LoadedSite, match
 from gossamer.sites.page_functions import PageResult, gather, lacking, run

@@ -21,10 +21,10 @@ from gossamer.errors import ConfigError, GossamerError
 from gossamer.model.item import ready
 from gossamer.sinks.columns import EXTRA, Column
 from gossamer.sinks.csv import unguarded
-from gossamer.sinks.formats import guarded, parse
 from gossamer.sinks.history import TAKEN
 from gossamer.sinks.jsonl import number, parsed
 from gossamer.sinks.kept_rows import NAME, read
+from gossamer.sinks.output_spec import guarded, parse
 from gossamer.sinks.sink_url import FORMS, place
 
 Row = dict[str, Any]

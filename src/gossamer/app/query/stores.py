@@ -16,7 +16,7 @@ from gossamer.sinks.columns import EXTRA, OURS
 from gossamer.sinks.history import STORED, TAKEN
 from gossamer.sinks.jsonl import parsed
 from gossamer.sinks.sink_url import SinkUrl
-from gossamer.sinks.upserting import BatchRefused
+from gossamer.sinks.upsert_sink import BatchRefused
 
 Row = dict[str, Any]
 _BESIDE = {"_key", EXTRA, *(column.name for column in (*OURS, *STORED))}

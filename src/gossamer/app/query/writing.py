@@ -10,9 +10,9 @@ from gossamer.errors import UsageError
 from gossamer.model.visit import Row
 from gossamer.sinks.attempts import attempt_columns, attempt_row
 from gossamer.sinks.columns import OURS, Column, Columns, page_columns
-from gossamer.sinks.formats import WHOLE, open_output, parse
+from gossamer.sinks.field_types import FieldType, joined, of_value
 from gossamer.sinks.history import STORED
-from gossamer.sinks.shapes import FieldType, joined, of_value
+from gossamer.sinks.output_spec import WHOLE, open_output, parse
 
 BATCH = 1000
 

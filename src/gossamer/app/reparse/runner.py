@@ -32,8 +32,8 @@ from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import Columns
-from gossamer.sinks.exact import ExactFile, sync_folder
-from gossamer.sinks.formats import open_output
+from gossamer.sinks.exact_file import ExactFile, sync_folder
+from gossamer.sinks.output_spec import open_output
 from gossamer.sites.failed_pages import FailedPages
 from gossamer.sites.loading import LoadedSite
 from gossamer.worker.reader import Reader

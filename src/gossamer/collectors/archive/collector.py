@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gossamer import url as urls
-from gossamer.collectors.archive.answers import StoredAnswer, Source, key, telling
+from gossamer.collectors.archive.answers import Source, StoredAnswer, key, telling
 from gossamer.collectors.http.decoding import BadCoding, TooLarge, decode
 from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError

@@ -1,4 +1,4 @@
-"""Reads page archives that `sinks.objects` wrote: index lines beside a folder of bodies."""
+"""Reads page archives that `sinks.object_files` wrote: index lines beside a folder of bodies."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 from gossamer.errors import SinkError, UsageError
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.exact import ExactFile, belongs, failure, read_mark, sync_folder
+from gossamer.sinks.exact_file import ExactFile, belongs, failure, read_mark, sync_folder
 
 DIGITS = 15
 SENT, READY = ".sent", ".ready"

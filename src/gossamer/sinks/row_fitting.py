@@ -15,8 +15,8 @@ import msgspec
 
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.columns import EXTRA, Column, cell
+from gossamer.sinks.field_types import FieldType, day, moment, natural, octets
 from gossamer.sinks.jsonl import encode, lines, parsed, text
-from gossamer.sinks.shapes import FieldType, day, moment, natural, octets
 
 _WIDE = 2**63
 _STEP = Decimal("1e-9")

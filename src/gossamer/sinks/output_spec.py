@@ -215,7 +215,7 @@ def open_output(
         )
     if form == "parquet":
         from gossamer.sinks.parquet import Parquet
-        from gossamer.sinks.rejects import RefusedRowsFile
+        from gossamer.sinks.refused_rows import RefusedRowsFile
 
         refuse = RefusedRowsFile(folder if folder != "." else os.path.dirname(os.path.abspath(path))).refuse
         return OpenedOutput(
@@ -226,7 +226,7 @@ def open_output(
             tuple(columns),
         )
     if form == "sqlite":
-        from gossamer.sinks.rejects import RefusedRowsFile
+        from gossamer.sinks.refused_rows import RefusedRowsFile
         from gossamer.sinks.sqlite import Sqlite
 
         return Sqlite(
@@ -248,7 +248,7 @@ def open_store(
     at: SinkUrl, columns: Columns, *, overwrite: bool, owner: str, folder: str
 ) -> OpenedOutput | TableSink:
     """Returns the sink of a store of rows. Raises UsageError, ConfigError."""
-    from gossamer.sinks.rejects import RefusedRowsFile
+    from gossamer.sinks.refused_rows import RefusedRowsFile
 
     refuse = RefusedRowsFile(folder).refuse
     if at.kind == "postgresql":
@@ -275,13 +275,13 @@ def open_store(
 def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str, log: AppendLog | None) -> FileSink:
     """Returns the sink of whole responses."""
     if "://" in path:
-        from gossamer.sinks.object_archive import ObjectStoreArchive
+        from gossamer.sinks.object_store_archive import ObjectStoreArchive
 
         return ObjectStoreArchive(
             path, f"{folder}/sending", plain=form == "objects", overwrite=overwrite, owner=owner, log=log
         )
     if form == "objects":
-        from gossamer.sinks.objects import Objects
+        from gossamer.sinks.object_files import Objects
 
         return Objects(path, overwrite=overwrite, owner=owner, log=log)
     from gossamer.sinks.warc import Warc

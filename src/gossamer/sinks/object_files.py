@@ -19,8 +19,8 @@ import msgspec
 
 from gossamer.model.visit import Raw, Row
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.exact import failure, sync, sync_folder
-from gossamer.sinks.rotating import PartFiles
+from gossamer.sinks.exact_file import failure, sync, sync_folder
+from gossamer.sinks.multipart_file import PartFiles
 
 ENDING = ".jsonl"
 MOST = 64 << 20

@@ -94,7 +94,7 @@ class ForegroundCrawl:
         return summary, bool(self.signals)
 
     async def _run(self) -> Summary:
-        from gossamer.app.interpreter import end_at_next, settle_in
+        from gossamer.app.process_tuning import end_at_next, settle_in
         from gossamer.app.runner import ExtraReceivers, crawl
         from gossamer.cli.progress import progress
 
@@ -178,7 +178,7 @@ class ForegroundCrawl:
 
     def _heard(self, number: int, *_: object) -> None:
         """Handles a signal between two steps of the interpreter, even while the event loop is blocked."""
-        from gossamer.app.interpreter import end_at_next
+        from gossamer.app.process_tuning import end_at_next
 
         end_at_next(number)
         self.signals += 1

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 
 from gossamer.config.data_files import open_file
 from gossamer.errors import SinkAway, SinkError
-from gossamer.sinks.exact import failure, sync_folder
+from gossamer.sinks.exact_file import failure, sync_folder
+from gossamer.sinks.multipart_file import READY, SENT
 from gossamer.sinks.object_store import ObjectFolder
-from gossamer.sinks.rotating import READY, SENT
 
 MOST_WAITING = 512 << 20
 """The maximum number of bytes in parts that wait for the upload. Above it, new rows wait too."""

@@ -22,8 +22,8 @@ from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, OURS, Column, Columns
 from gossamer.sinks.history import STORED, ItemState, Name, PastState, fold, stored
-from gossamer.sinks.rejects import Refuse, counting
-from gossamer.sinks.rows import Fit, Misfit, fitted
+from gossamer.sinks.refused_rows import Refuse, counting
+from gossamer.sinks.row_fitting import Fit, Misfit, fitted
 
 _RECORD = frozenset(PageRecord.__struct_fields__)
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")

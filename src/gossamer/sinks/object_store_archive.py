@@ -11,9 +11,9 @@ from gossamer.errors import SinkAway
 from gossamer.model.visit import Row
 from gossamer.sinks import cdxj
 from gossamer.sinks.append_log import AppendLog
+from gossamer.sinks.object_files import Objects, objects_of
 from gossamer.sinks.object_store import ObjectFolder
-from gossamer.sinks.objects import Objects, objects_of
-from gossamer.sinks.upload import MOST_WAITING, PATIENCE, Uploader
+from gossamer.sinks.uploader import MOST_WAITING, PATIENCE, Uploader
 from gossamer.sinks.warc import Warc
 
 MOST = 32 << 20

@@ -16,9 +16,9 @@ from gossamer.sinks import graph as graphs
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.attempts import TABLE, attempt_columns, kind
 from gossamer.sinks.columns import Columns
-from gossamer.sinks.formats import WHOLE, open_output, parse
-from gossamer.sinks.formats import OpenedOutput as Files
 from gossamer.sinks.jsonl import JsonLines
+from gossamer.sinks.output_spec import WHOLE, open_output, parse
+from gossamer.sinks.output_spec import OpenedOutput as Files
 
 Wanted = Callable[[Row], bool]
 Outputs = tuple[list[FileOutput], list[TableSink]]
