@@ -79,14 +79,13 @@ def test_lists_and_single_things_are_as_good(given: Any, items: int, requests: i
 
 WRONG = [
     (lambda page: 7, "int"),
-    (lambda page: [None], "NoneType"),
     (lambda page: [page.css("a")], "Selection"),
     (lambda page: [["/x"]], "yields a list: write `yield from`"),
     (lambda page: [page.follow("a")], "yields a generator: write `yield from`"),
     (lambda page: page.follow("a", callback="f"), "a request has no callback=: there are use, carry"),
     (lambda page: page.follow("a", use=generator), "name a page function"),
     (lambda page: page.json(), "the page is no JSON"),
-    (lambda page: [{5: 1}], "5 is none"),
+    (lambda page: [{5: 1}], "and 5 is not"),
     (lambda page: [Book], "_ItemMeta"),
     (lambda page: ["mailto:a@b"], "no http(s) URL"),
     (lambda page: [Request("tel:1")], "no http(s) URL"),

@@ -118,7 +118,9 @@ STOPPED, FORCED = 11, 13
 def run(words: list[str]) -> int:
     """Runs one command and returns its exit code. `words` are the arguments of the program."""
     try:
-        with app.make_context("gossamer", below_zero(texts(words))) as context:
+        words = [*words[1:], "--help"] if words[:1] == ["help"] else words
+        given = below_zero(texts(words))
+        with app.make_context("gossamer", given, help_option_names=["-h", "--help"]) as context:
             done = app.invoke(context)
         sys.stdout.flush()
         return done if isinstance(done, int) else 0

@@ -372,6 +372,23 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
     return job
 
 
+def came_to_nothing(summary: Summary) -> str:
+    """Returns why a finished crawl has no page or no item, or '' if it has some, or if the cause is not
+    certain."""
+    robots = summary.skipped.get("robots", 0)
+    if not summary.pages and robots and robots == summary.found - summary.redirected:
+        return (
+            f"nothing was fetched: robots.txt does not allow {'the URL' if robots == 1 else f'any of {robots} URLs'}; "
+            f"the line that decides: gossamer explain URL"
+        )
+    parse = summary.errors.get("parse", 0)
+    if parse and parse >= summary.pages and not summary.items:
+        return f"nothing came of it: the site file cannot parse {'the page' if parse == 1 else f'any of {parse} pages'}"
+    if summary.rejected and not summary.items:
+        return f"nothing came of it: all {summary.rejected} items were rejected"
+    return ""
+
+
 def finish(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> int:
     """Prints the summary and the reason of a failure. Returns the exit code."""
     from gossamer.app.gate_setup import missed
@@ -402,6 +419,9 @@ def finish(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> 
         most = RETRYABLE[max(worth, key=worth.__getitem__)]
         remark(f"no page came ({named(worth)}): {most}, then run it again with --fresh")
         return 9
+    if summary.state == "finished" and (why := came_to_nothing(summary)):
+        remark(why)
+        return 5
     # for example, the sitemap no longer exists
     empty = not summary.found and summary.state == "finished" and not words["refresh"]
     return nothing(job, summary.crawl) if empty else 0

@@ -30,10 +30,11 @@ def seconds(value: object) -> float:
     """Parses a time in seconds: a number, or a text such as `90s`, `5m`, `2h`, `1h30m`. Raises ValueError,
     also for more than ten years.
 
-    >>> seconds("1h30m"), seconds(2), seconds("0.5")
+    >>> seconds("1h30m"), seconds(2), seconds(".5")
     (5400.0, 2.0, 0.5)
     """
     text = scalar(value).strip().lower()
+    text = f"0{text}" if text.startswith(".") else text
     parts = re.findall(r"(\d{1,12}(?:\.\d{1,9})?)\s*(ms|[smhd])\s*", text)
     if parts and re.fullmatch(r"(?:\d{1,12}(?:\.\d{1,9})?\s*(?:ms|[smhd])\s*)+", text):
         found = float(sum(float(n) * (_SECONDS.get(unit) or 0.001) for n, unit in parts))

@@ -108,7 +108,7 @@ class Site:
         name: str,
         *,
         hosts: str | Iterable[str] = (),
-        seeds: str | Iterable[str] = (),
+        seeds: str | Iterable[str] | Callable[[Mapping[str, Any]], str | Iterable[str]] = (),
         paths: str | Iterable[str] = (),
         follow: Follow = None,
         ladder: str | Iterable[str] | None = None,
@@ -144,8 +144,11 @@ class Site:
         self.name: str = _name(name)
         if unknown:
             raise ConfigError(_unknown(name, next(iter(unknown))))
-        self.seeds: tuple[str, ...] = read("seeds", _seeds, seeds)
+        self._seeds_of = seeds if callable(seeds) else None
+        self.seeds: tuple[str, ...] = () if callable(seeds) else read("seeds", _seeds, seeds)
         own = read("hosts", _hosts, hosts)
+        if self._seeds_of is not None and not own:
+            raise ConfigError(f"site {name}: seeds is a function of the arguments: name hosts=[...], too")
         self.hosts: tuple[str, ...] = own or tuple(dict.fromkeys(urls.host(seed) for seed in self.seeds))
         self.paths: tuple[patterns.Searcher, ...] = read("paths", _patterns, paths)
         self.follow = read("follow", _follow, follow)
@@ -191,6 +194,13 @@ class Site:
             {name: args.get(name, own) for name, own in self.defaults.items()}
         )
         self.__dict__["functions"] = tuple(self.functions)
+        if self._seeds_of is not None:
+            try:
+                self.__dict__["seeds"] = _seeds(self._seeds_of(self.args))
+            except Exception as error:  # noqa: BLE001 - the site's own code
+                raise ConfigError(
+                    mask(f"site {self.name}: seeds(args): {type(error).__name__}: {error}")
+                ) from None
         self.__dict__["_frozen"] = True
 
     def page(

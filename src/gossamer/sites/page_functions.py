@@ -108,6 +108,8 @@ def _sort(yielded: Iterable[Any], view: PageView, parsed: PageResult) -> None:
             raise ValueError(f"it yields more than {MOST} things")
         if isinstance(one, Request):
             parsed.requests.append(_own(one, view))
+        elif one is None:
+            continue  # `yield` of a value that was not found
         elif isinstance(one, str):
             parsed.requests.append(view.request(one))
         elif is_item(one):
