@@ -3,8 +3,10 @@ terminal."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
+import http.server
 import os
 import pty
 import re
@@ -18,13 +20,18 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from e2e.runs import SRC, command, end_all, job
-from gossamer.app.runner import Live
+from gossamer.app.job import Job
+from gossamer.app.runner import Live, crawl
 from gossamer.cli.progress import drawn
+from gossamer.config.settings import Settings
+from gossamer.frontier.stats import Retries
 from gossamer.model.summary import Summary
+from servers.answers import answering
 from web import Web, preset, serve
 
 TURN_BACK = "\x1b[1A"
@@ -183,6 +190,46 @@ def test_lines_of_the_table() -> None:
     assert lines[0] == "c: running for 5s, about 1m 30s left"
     assert lines[3] == "errors: timeout 2, dns 1"
     assert lines[4:] == ["slow�[2J.example: waiting, 9 waiting, 0 in flight, every 10 s, next in 3.0 s"]
+
+
+def test_a_wait_for_retries_is_told_with_its_end() -> None:
+    """Not one word of "left": what only waits has no pace."""
+    waits = live()
+    waits.left, waits.retries = None, Retries(5, 43.0, 2100.0)
+    lines = [str(line) for line in drawn(waits).renderables]
+    assert lines[0] == "c: running for 5s"
+    assert "5 URLs wait for a retry, next in 43s, last in 35m 0s" in lines
+    waits.retries = Retries(1, 0.0, 0.5)
+    assert "1 URL waits for a retry, next in 0s" in [str(line) for line in drawn(waits).renderables]
+
+
+async def test_the_retries_of_a_running_crawl(tmp_path: Path) -> None:
+    """A server that answers 500: the URLs wait, and no end is promised."""
+    seen: list[Live] = []
+    stop = asyncio.Event()
+
+    def watch(live: Live) -> None:
+        seen.append(live)
+        if live.retries.urls == 3:
+            stop.set()
+
+    class Broken(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(404 if self.path == "/robots.txt" else 500)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None: ...
+
+    with answering(Broken) as port:
+        seeds = [f"http://127.0.0.1:{port}/{n}" for n in range(3)]
+        settings = Settings(
+            data=str(tmp_path), delay=(0.0, 0.0), retries=(60.0,), allow_private=("127.0.0.0/8",)
+        )
+        await asyncio.wait_for(crawl(Job(targets=seeds, settings=settings, name="c"), watch, stop), 60)
+    last = next(live for live in seen if live.retries.urls == 3)
+    assert last.left is None
+    assert 50 < last.retries.next <= last.retries.last <= 72
 
 
 def test_a_host_that_gives_nothing_is_named() -> None:

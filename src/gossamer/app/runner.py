@@ -31,7 +31,7 @@ from gossamer.frontier.crawl_lock import held, runs
 from gossamer.frontier.crawls import LIMITS, OUTCOMES, UNDER_WAY, Crawls, Record, drop_queue, forget, reopen
 from gossamer.frontier.host_limits import larger, regain
 from gossamer.frontier.producer_positions import unread
-from gossamer.frontier.stats import CrawlStatistics, HostLine
+from gossamer.frontier.stats import CrawlStatistics, HostLine, Retries
 from gossamer.frontier.summary import timed
 from gossamer.frontier.verbs import Frontier
 from gossamer.model.page import Page
@@ -44,8 +44,11 @@ from gossamer.worker.stall_hint import StallHint
 
 
 class Live(msgspec.Struct):
-    """The state of a running crawl for a progress display. `rate`: current pages per second. `left`: seconds,
-    or None. `silent`: a host and its error while there is no page yet."""
+    """The state of a running crawl for a progress display.
+
+    `rate`: current pages per second. `left`: seconds, None while it cannot be known, because the crawl still
+    finds URLs or all URLs wait for a retry. `silent`: a host and its error while there is no page yet.
+    """
 
     summary: Summary
     queue: int
@@ -54,6 +57,8 @@ class Live(msgspec.Struct):
     left: float | None
     hosts: list[tuple[str, ...]]
     silent: tuple[str, str] | None = None
+    retries: Retries = Retries()
+    """The URLs of `hosts` that wait for a retry."""
 
 
 Watch = Callable[[Live], None]
@@ -253,7 +258,8 @@ class CrawlRun:
         self.watch, self.stop, self.taps = watch, stop, taps
         self.processes = (os.cpu_count() or 1) if (n := setup.job.settings.processes) == "auto" else int(n)
         self._census = CrawlStatistics(store)
-        self._looks: deque[tuple[float, int]] = deque(maxlen=RATE)
+        self._looks: deque[tuple[float, int, int]] = deque(maxlen=RATE)
+        """Time, pages and found URLs at the last updates."""
 
     async def work(self) -> str:
         """Works until the crawl ends and returns the outcome."""
@@ -334,16 +340,20 @@ class CrawlRun:
 
     async def _live(self) -> Live:
         summary = await (census := self._census).summary(self.setup.crawl)
-        self._looks.append((time.monotonic(), summary.pages))
+        self._looks.append((time.monotonic(), summary.pages, summary.found))
         rate = (summary.pages - self._looks[0][1]) / max(self._looks[-1][0] - self._looks[0][0], 1e-9)
         hosts = sorted(await census.hosts(self.setup.crawl, 10, "waiting"), key=_last_to_end)
         told, flying = [tuple(map(str, row)) for row in hosts], await census.in_flight(self.setup.crawl)
-        return Live(summary, summary.pending, flying, rate, self._left(summary), told, self._silence.of)
+        retries = await census.retries(self.setup.crawl, [row.host for row in hosts])
+        discovers = summary.found - self._looks[0][2] > summary.pages - self._looks[0][1]
+        left = self._left(summary, known=not discovers and retries.urls < summary.pending)
+        return Live(summary, summary.pending, flying, rate, left, told, self._silence.of, retries)
 
-    def _left(self, summary: Summary) -> float | None:
-        """Returns the seconds until the queue is empty or a limit is reached, at the pace so far."""
+    def _left(self, summary: Summary, *, known: bool) -> float | None:
+        """Returns the seconds until the queue is empty or a limit is reached, at the pace so far. `known`:
+        whether all URLs are found and some may be fetched now."""
         left, limit = None, self.setup.job.settings.limit
-        if summary.pages_per_second and summary.pages > 20:
+        if known and summary.pages_per_second and summary.pages > 20:
             todo = summary.pending if limit is None else min(summary.pending, max(0, limit - summary.pages))
             left = todo / summary.pages_per_second
         if self.setup.deadline is not None:

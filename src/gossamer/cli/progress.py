@@ -11,6 +11,7 @@ from gossamer.cli.summaries import RETRYABLE, share
 
 if TYPE_CHECKING:
     from gossamer.app.runner import Live
+    from gossamer.frontier.stats import Retries
     from gossamer.model.summary import Summary
 
 EVERY = 10.0
@@ -67,6 +68,7 @@ class Lines:
             "retried": s.retried,
             "bytes": s.bytes,
             "pages_per_second": round(live.rate, 2),
+            "retries": live.retries.urls,
             "left": None if live.left is None else round(live.left),
             "skipped": s.skipped,
             "errors": s.errors,
@@ -119,11 +121,20 @@ def drawn(live: Live) -> Any:
     ]
     if s.errors:
         parts.append(Text(f"errors: {named(s.errors)}", style="red"))
+    if live.retries.urls:
+        parts.append(Text(waiting(live.retries), style="yellow"))
     if why := silence(live):
         parts.append(Text(why, style="red"))
     busy = [host for host in live.hosts if host[2:4] != ("0", "0")]
     parts += [Text(clean(_host(host)), style="dim") for host in busy[:HOSTS]]
     return Group(*parts)
+
+
+def waiting(retries: Retries) -> str:
+    """Returns how many URLs wait for a retry, and until when."""
+    urls = "1 URL waits" if retries.urls == 1 else f"{retries.urls} URLs wait"
+    last = f", last in {duration(retries.last)}" if retries.last > retries.next + 1 else ""
+    return f"{urls} for a retry, next in {duration(retries.next)}{last}"
 
 
 def silence(live: Live) -> str:

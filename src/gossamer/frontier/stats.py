@@ -7,7 +7,7 @@ import heapq
 import json
 import operator
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,6 +25,14 @@ SORTS = ("waiting", "delay", "next", "host", "in_flight")
 PAGE = 500
 SHORT = 0.005
 """Seconds. The result of a scan that took no longer is not cached."""
+
+
+class Retries(NamedTuple):
+    """URLs that wait for a retry: their number, and the seconds until the first and the last is due."""
+
+    urls: int = 0
+    next: float = 0.0
+    last: float = 0.0
 
 
 class HostLine(NamedTuple):
@@ -211,6 +219,21 @@ class CrawlStatistics:
                         and reason in (None, letter.reason)
                     ):
                         yield letter
+
+    async def retries(self, name: str, hosts: Sequence[str]) -> Retries:
+        """Returns the URLs of some hosts that wait for a retry."""
+        pipe = self.store.client.pipeline(transaction=False)
+        for host in hosts:
+            key = f"{keys.tag(keys.bucket_of(host, self.store.buckets))}{name}:t:{host}"
+            pipe.zcard(key)
+            pipe.zrange(key, 0, 0, withscores=True)
+            pipe.zrange(key, -1, -1, withscores=True)
+        got = await self.store.guard(pipe.execute()) if hosts else []
+        due = [score / 1000 for ends in (*got[1::3], *got[2::3]) for _, score in ends]
+        if not due:
+            return Retries()
+        now = await self.now()
+        return Retries(sum(got[::3]), max(0.0, min(due) - now), max(0.0, max(due) - now))
 
     async def in_flight(self, name: str) -> int:
         """Returns the number of claims in flight."""
