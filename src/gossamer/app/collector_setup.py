@@ -1,5 +1,5 @@
-"""Settings -> the ways to get a page: for each rung its collector behind the guard, and the identity lent to
-it."""
+"""Builds the collectors of a crawl from its settings: for each rung a collector behind the egress guard, and
+the identity for its requests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PLAIN, IMPERSONATED, BROWSER, UNLOCKER = RUNGS
 
 
 class Lender(LendsProxies, Protocol):
-    """Lends proxies, and knows where they are (`identity.lending`)."""
+    """Lends proxies, and knows their countries (`proxies.proxy_rotation`)."""
 
     def country(self, url: str) -> str: ...
 
@@ -85,7 +85,7 @@ class CollectorSetup:
         self.disguised = any(IMPERSONATED in ladder for ladder in ladders)
         self._of_host = lru_cache(10_000)(lambda host: ladder_of(needs(host), self._settings))
         self.given: Given = self._plain.given
-        """The headers of a request that people gave."""
+        """Returns the headers of a request that the user configured."""
         self.held = {
             one.site.name: held(
                 one.site.name,
@@ -95,9 +95,9 @@ class CollectorSetup:
             for one in sites
             if one.site.session is not None
         }
-        """Site -> the rungs of those who are logged in; on the first they log in."""
+        """For each site the rungs on which its accounts are logged in. The first one logs in."""
         self.climbs = any(len(ladder) > 1 for ladder in ladders)
-        """Whether there is any choice."""
+        """Whether any ladder has more than one rung."""
         self._alone = all(ladder == (UNLOCKER,) for ladder in ladders)
         for name in {rung for ladder in ladders for rung in ladder}:
             self._rung(name, False)
@@ -105,36 +105,36 @@ class CollectorSetup:
         self._running = True
 
     def pages(self, request: Request) -> Rung:
-        """The rung on which a page is asked for."""
+        """Returns the rung that fetches a request."""
         return self._rung(self.ladder(request)[0], False)
 
     def ladder(self, request: Request) -> tuple[str, ...]:
-        """The rungs that a request may be made on, the cheapest first."""
+        """Returns the rungs on which a request may be made, the cheapest first."""
         found = (request.rung,) if request.rung in RUNGS else self._of_host(split(request.url)[1])
         return cheap(found) if request.use == FILE else found
 
     def free(self, request: Request) -> tuple[str, ...]:
-        """The rungs that robots.txt may be asked for on."""
+        """Returns the rungs on which robots.txt may be fetched."""
         return cheap(self.ladder(request))
 
     def robots(self, request: Request) -> Rung:
-        """The rung of a robots.txt, of which only the first 500 KiB are read."""
+        """Returns the rung of a robots.txt, of which only the first 500 KiB are read."""
         return self._rung(self.free(request)[0], True)
 
     @property
     def spent(self) -> bool:
-        """Whether the credits of a crawl are spent that has nothing else."""
+        """Whether the credits of a crawl that only uses an unlocker are used up."""
         return self._alone and any(one.spent for one in self._unlocked)
 
     @property
     def longest(self) -> float:
-        """Seconds that a request may take."""
+        """The maximum number of seconds of a request."""
         return max([self._settings.timeout, *(one.timeout for one in self._unlocked)])
 
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Fetch what is no page of the crawl but named by its owner, as the lists that are watched."""
+        """Fetches a URL that the user named and that is not a page of the crawl, such as a watched list."""
         rung = self.pages(request)
         if rung.name == BROWSER:
             rung = self._rung(self.free(request)[0], False)
@@ -149,12 +149,12 @@ class CollectorSetup:
         return await (go() if rung.proxies is None else rung.proxies.through(request, go, 0.0))
 
     def forget(self, domain: str) -> None:
-        """A session at a registered domain is over."""
+        """Ends the session at a registered domain."""
         for rung in self._rungs.values():
             rung.identity.forget(domain)
 
     async def close(self) -> None:
-        """Let connections go."""
+        """Closes all connections."""
         for rung in self._rungs.values():
             await rung.collector.close()
 
@@ -195,7 +195,7 @@ class CollectorSetup:
                 identity = sessions(
                     self._settings, self._needs, self._sites, self._seed, given, self._of_host
                 )
-            proxies = None if name == UNLOCKER else self._proxies  # its calls are its own way
+            proxies = None if name == UNLOCKER else self._proxies  # the unlocker's API is called directly
             elsewhere = self._others and name == BROWSER and isinstance(made, Missing)
             rung = self._rungs[name, robots] = Rung(name, made, identity, proxies, elsewhere)
         return rung
@@ -215,24 +215,24 @@ class CollectorSetup:
 
 
 def ordered(ladder: Iterable[str]) -> tuple[str, ...]:
-    """The rungs of a ladder, the cheapest first."""
+    """Returns the rungs of a ladder, the cheapest first."""
     return tuple(rung for rung in RUNGS if rung in set(ladder))
 
 
 def cheap(ladder: Iterable[str]) -> tuple[str, ...]:
-    """The rungs for what is no page: no browser is opened for it, and no unlocker paid."""
+    """Returns the rungs for requests that are not pages: neither browser nor unlocker."""
     return tuple(rung for rung in ladder if rung not in (BROWSER, UNLOCKER)) or (PLAIN,)
 
 
 def ladder_of(needs: host_rules.HostNeeds, settings: Settings) -> tuple[str, ...]:
-    """The rungs of a host with these needs, the cheapest first."""
+    """Returns the rungs of a host with these needs, the cheapest first."""
     found = ordered(needs.ladder or settings.ladder)
     return held(needs.session, found) if needs.session else found
 
 
 def held(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str, ...]:
-    """The rungs on which a site's accounts are logged in, one of HTTP at most: a log-in belongs to one
-    identity, which the browser wears, too. Raises ConfigError."""
+    """Returns the rungs on which a site's accounts are logged in, with at most one HTTP rung, because a
+    log-in belongs to one identity, which the browser shows, too. Raises ConfigError."""
     rungs = tuple(rung for rung in (IMPERSONATED, PLAIN) if rung in ladder)[:1] + (BROWSER,) * (
         BROWSER in ladder
     )
@@ -255,11 +255,9 @@ def sessions(
     given: Given | None,
     of_host: Callable[[str], tuple[str, ...]],
 ) -> Sessions:
-    """The sessions of the impersonated rung; where the browser rung may follow, of a browser that this can
-    be.
-
-    Raises ConfigError for a browser that there is not, or that Chromium cannot be.
-    """
+    """Returns the sessions of the impersonated rung. If the browser rung may follow, only browsers are used
+    that Chromium can imitate. Raises ConfigError for an unknown browser, or one that Chromium cannot
+    imitate."""
     checked("browser", settings.browser)
     for one in sites:
         checked(f"site {one.site.name}: browser", one.site.browser)
@@ -290,7 +288,7 @@ def chromium(
     folder: Path | None = None,
     proxies: Lender | None = None,
 ) -> Collector:
-    """The collector of the browser rung: with the own user agent, unless `disguised`."""
+    """Returns the collector of the browser rung: with our own user agent, unless `disguised`."""
     from gossamer.collectors.browser.collector import BrowserCollector
     from gossamer.collectors.browser.fingerprint import BrowserFingerprint
 
@@ -315,7 +313,7 @@ def chromium(
 
 
 def checked(where: str, names: Iterable[str]) -> None:
-    """Names of browsers. Raises ConfigError for one that there is not."""
+    """Checks names of browsers. Raises ConfigError for an unknown one."""
     for name in names:
         try:
             named(name)

@@ -1,5 +1,5 @@
-"""Settings -> the gates of a crawl in one worker: what is looked at while it runs, and what a gate that is
-not met does."""
+"""Builds the quality gates of a crawl in one worker: what is measured while it runs, and what happens if a
+gate is not met."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from gossamer.worker.records import moment
 
 STATES = {"pause": "paused", "stop": "stopping"}
 REASONS = 5
-"""Different reasons for held items that are told."""
+"""The number of different reasons for held items that are reported."""
 LOOK = 1.0
-"""Seconds after which a process tells of the pages that it saw, however few."""
+"""Seconds after which a process reports the pages that it read, however few."""
 
 
 class RunJudge:
-    """Looks at the last pages of the crawl, those of all processes. `hold` is called when nothing more is to
-    begin, before the store knows of it."""
+    """Tests the gates against the last pages of all processes of the crawl. `hold` is called when no more
+    visits may begin, before the store has the new state."""
 
     def __init__(self, setup: Setup, sites: Sequence[LoadedSite], store: Store) -> None:
         self._setup, self._sites, self._store = setup, sites, store
@@ -60,33 +60,33 @@ class RunJudge:
 
     @property
     def watched(self) -> frozenset[str]:
-        """The fields whose coverage some gate asks for."""
+        """The fields for whose coverage there is a gate."""
         return frozenset(
             name.rpartition(".")[2] for some in self._gates.values() for one in some for name in one.fields
         )
 
     async def open(self) -> None:
-        """Read what the sites gave in their last good runs. Raises StoreError."""
+        """Reads the results of the sites' last good runs. Raises StoreError."""
         runs = await GoodRuns(self._store).load([site.name for site in self._sites]) if self._gates else {}
         self._window = Window(self._gates, runs)
         if self._window:
             await self._lately.begin()
 
     def saw(self, visit: Visit) -> None:
-        """A visit ended."""
+        """Records the end of a visit."""
         if self._window and counted(self._counts, visit.counts, visit.settle.action == "x"):
             self._pages += 1
             if self._pages >= self._window.every:
                 self._news.set()
 
     async def keep(self) -> None:
-        """Look at what all processes saw, each time that this one saw some more, until cancelled."""
+        """Reads the pages of all processes each time that this process has read more, until cancelled."""
         while self._window:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK):
                     await self._news.wait()
             self._news.clear()
-            with contextlib.suppress(GossamerError):  # the store is away: the next turn tells more
+            with contextlib.suppress(GossamerError):  # the store is away; the next round reports the pages
                 await self._look()
 
     async def _look(self) -> None:
@@ -103,7 +103,7 @@ class RunJudge:
             raise
         if any(part.pages == 0 for part in parts):
             self._paused = True
-        if self._paused:  # what is still coming was read as before: it says nothing of how the crawl goes on
+        if self._paused:  # pages that are still arriving were read before the pause
             return
         for trip in self._window.saw(parts):
             if trip.gate.action != "warn":
@@ -114,7 +114,7 @@ class RunJudge:
         await self._act()
 
     async def _act(self) -> None:
-        """Write down what a gate asks for: the first of the processes does, and tells."""
+        """Carries out a gate's action. Only the first process does, and reports it."""
         crawl, trip = self._setup.crawl, self._pending
         if trip is None:
             return
@@ -130,7 +130,7 @@ class RunJudge:
                 await self._lately.share(SitePart(self._me, 0, {}))
 
     async def state(self, state: str) -> str:
-        """The crawl's state once what a gate asks for is written down; `mended`: it goes on with another
+        """Returns the crawl's state after the gates' actions. `mended`: the crawl continues with another
         version of a site file."""
         if self._tripped:
             self._tripped = False
@@ -150,19 +150,19 @@ class RunJudge:
 
 
 def gates(texts: Sequence[str], sites: Sequence[LoadedSite]) -> dict[str, list[QualityGate]]:
-    """The gates of a crawl: those of the command under "", those of the sites by name. Raises UsageError."""
+    """Returns the gates of a crawl: those of the command under "", those of sites by name. Raises UsageError."""
     found = {"": [parse(text) for text in texts]}
     found |= {site.name: [parse(text) for text in site.site.gates] for site in sites}
     return {name: some for name, some in found.items() if some}
 
 
 def missed(job: Job, of: Summary) -> list[str]:
-    """The gates of a job and of its sites that its crawl does not meet."""
+    """Returns the gates of a job and of its sites that the crawl does not meet."""
     return unmet(gates(job.gates, site_files.load_all(job.targets, job.args)), of)
 
 
 def unmet(gates: dict[str, list[QualityGate]], of: Summary) -> list[str]:
-    """The gates that a whole crawl does not meet, but for those that only warn."""
+    """Returns the gates that a finished crawl does not meet, without those that only warn."""
     found = []
     for site, some in gates.items():
         judged = of if site not in of.sites else of.of_site(site)
@@ -171,7 +171,7 @@ def unmet(gates: dict[str, list[QualityGate]], of: Summary) -> list[str]:
 
 
 async def ended(setup: Setup, store: Store, of: Summary) -> None:
-    """Remember what the sites of a crawl that finished gave, if it was good: its gates are met."""
+    """Stores the results of the sites of a finished crawl if all its gates are met."""
     if of.state != "finished" or not of.sites:
         return
     known = gates(setup.job.gates, site_files.load_all(setup.job.targets, setup.job.args))
@@ -182,14 +182,14 @@ async def ended(setup: Setup, store: Store, of: Summary) -> None:
 
 
 async def mended(setup: Setup, store: Store) -> None:
-    """Site files were changed while the crawl was paused: its record says with which versions it goes on."""
+    """Stores the new versions of site files that were changed while the crawl was paused."""
     sites = site_files.load_all(setup.job.targets, setup.job.args)
     setup.sites = {site.name: site.version for site in sites}
     await FleetCrawls(store).versions(setup.crawl, setup.sites)
 
 
 async def expected(store: Store, sites: Sequence[LoadedSite]) -> Usual:
-    """The usual fields of the sites' kinds, by their last good runs. Raises StoreError."""
+    """Returns the usual fields of the sites' kinds in their last good runs. Raises StoreError."""
     keys = {
         item.__name__.lower(): str(getattr(item, "item_key", None) or "")
         for site in sites
@@ -200,15 +200,14 @@ async def expected(store: Store, sites: Sequence[LoadedSite]) -> Usual:
 
 
 Each = Callable[[Callable[[HistorySink], None]], Awaitable[None]]
-"""Has each store that keeps items do some work."""
+"""Calls a function with each store that keeps items."""
 
 
 async def conclude(
     setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each, *, whole: bool
 ) -> None:
-    """What follows from a run for the stores that keep items (docs/absence.md): held rows are judged, items
-    that a `whole` run did not meet are marked as gone where that is sure, and what became of all of them is
-    counted."""
+    """Concludes a run for the stores that keep items (docs/absence.md): judges held rows, marks items as gone
+    that a `whole` run did not see if that is certain, and counts the results."""
     if not sites:
         return
     record = await Crawls(store).need(setup.crawl)
@@ -219,19 +218,19 @@ async def conclude(
             await each(partial(_mark_gone, setup.crawl, seen))
     found: list[Fates] = []
     await each(lambda history: found.append(history.fates([site.name for site in sites], since)))
-    if found:  # several stores have the same items: the first one counts
+    if found:  # several stores have the same items, so the first one counts
         await _set_fates(store, setup.crawl, found[0])
 
 
 async def gone_counted(
     setup: Setup, store: Store, sites: Sequence[str], tables: Sequence[HistorySink], since: float
 ) -> None:
-    """Count anew what became of the items, after more of them were marked as gone."""
+    """Counts the results again after more items were marked as gone."""
     await _set_fates(store, setup.crawl, await asyncio.to_thread(tables[0].fates, sites, moment(since)))
 
 
 Fates = tuple[int, int, int]
-"""Items that are new, changed, gone."""
+"""The numbers of new, changed and gone items."""
 
 
 async def _set_fates(store: Store, crawl: str, fates: Fates) -> None:
@@ -239,7 +238,7 @@ async def _set_fates(store: Store, crawl: str, fates: Fates) -> None:
 
 
 def _mark_gone(crawl: str, seen: CompleteSite, history: HistorySink) -> None:
-    """Mark the items of a site that a run did not meet, or say why not."""
+    """Marks the items of a site that a run did not see, or reports why not."""
     unseen, stored = history.missing(seen.site, seen.run, seen.at)
     why = seen.doubt
     if not why and too_many(unseen, stored, seen.share):
@@ -254,12 +253,12 @@ def _mark_gone(crawl: str, seen: CompleteSite, history: HistorySink) -> None:
 
 
 async def hold(held: HeldRows, rows: Sequence[Row]) -> None:
-    """Keep rows until the run is judged. Raises StoreError."""
+    """Holds rows until the run is judged. Raises StoreError."""
     await held.push([msgspec.msgpack.encode(pack_row(row)) for row in rows])
 
 
 async def _judge_held(setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each) -> None:
-    """Store the held rows whose run is as usual; keep the others with their reasons."""
+    """Writes the held rows if the run is as usual. Otherwise rejects them with the reasons."""
     held = HeldRows(store, setup.crawl)
     if not (packed := await held.load()):
         return
@@ -288,7 +287,7 @@ def _keep(path: Path, rejected: Sequence[tuple[Row, str]]) -> None:
 
 
 async def _set_counts(store: Store, crawl: str, counts: dict[str, int]) -> None:
-    """Counts that a run's end knows, in the place of what they were."""
+    """Sets counts that are known at the end of a run."""
     await store.guard(
         cast(Awaitable[Any], store.client.hset(f"{tag(0)}{crawl}:n", mapping=cast(Any, counts)))
     )
@@ -299,9 +298,9 @@ def _say(crawl: str, line: str) -> None:
 
 
 async def seen_whole(setup: Setup, store: Store, sites: Sequence[LoadedSite]) -> list[CompleteSite]:
-    """The sites that say `complete=True`, of a crawl that has nothing left to do, each with the reason why it
-    was not seen whole, if there is one. None of a crawl that was to see a part: with filters or a depth, or
-    that passed over pages that had not changed."""
+    """Returns the sites with `complete=True` of a crawl that has nothing left to do, each with the reason why
+    not all of it was seen, if there is one. Returns none for a crawl of a part: with filters or a depth,
+    or one that skipped unchanged pages."""
     spec = setup.spec
     sites = [site for site in sites if site.site.complete]
     if not sites or setup.job.refresh or spec.include or spec.exclude or spec.depth < Spec([]).depth:

@@ -1,5 +1,5 @@
-"""Settings -> the accounts of sites in one worker: secrets put in, log-ins kept in the store, each bound to
-one identity and proxy."""
+"""Builds the accounts of sites in one worker: resolves their secrets, and keeps log-ins in the store, each
+bound to one identity and proxy."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from gossamer.worker.robots_gate import HostTreatment, RobotsGate
 IMPERSONATED, BROWSER = "impersonated", "browser"
 TRIES = 5
 LOOKS = 0.0, 0.1, 0.3, 0.6
-"""Seconds before each look for cookies that another answer brought."""
+"""Seconds before each check for cookies that another response changed."""
 
 
 class Holding(msgspec.Struct):
-    """An account as this worker knows it. `bound`: the proxy that it goes through; `stale`: the store is to
-    hear of it."""
+    """An account as this worker knows it. `bound`: its proxy. `stale`: the store does not have its latest
+    state."""
 
     member: AccountIdentity
     version: int
@@ -56,8 +56,9 @@ class Holding(msgspec.Struct):
 
 
 class SiteAccounts:
-    """The accounts of one site. `rungs`: on which its pages are got, on the first one logs in; `made`:
-    account, version -> its identity, which is nobody yet; `lent`: a rung as an account has it."""
+    """The accounts of one site. `rungs`: the rungs of its pages; the first one logs in. `made`: returns the
+    identity for an account and a version, before the log-in. `lent`: returns a rung with the account's
+    identity."""
 
     def __init__(
         self,
@@ -80,7 +81,7 @@ class SiteAccounts:
         self._holdings: dict[str, Holding] = {}
 
     async def open(self, seal: Encryption) -> None:
-        """Put the secrets in, look whether what is kept can be opened. Raises ConfigError."""
+        """Resolves the secrets, and checks that stored log-ins can be decrypted. Raises ConfigError."""
         self._seal = seal
         try:
             self._accounts = {one.name: one for one in self.login.revealed()}
@@ -93,8 +94,8 @@ class SiteAccounts:
                 self._seal.open(kept, f"{self.site}/{name}")
 
     async def turn(self, host: str, rung: Rung, only: str = "") -> Seat | Failure:
-        """Whose turn it is; a failure for later when all are busy. Raises ConfigError when all were refused,
-        NoProxyLeft."""
+        """Returns the account whose turn it is. If all are busy, returns a failure that postpones the
+        request. Raises ConfigError if all accounts were refused, NoProxyLeft."""
         while True:
             me = secrets.token_hex(8)
             turn = await self._logins.turn(
@@ -121,19 +122,19 @@ class SiteAccounts:
                 held = await self._proxies.hold(host, holding.bound) if holding.bound else None
             if holding is None or bool(holding.bound) != (held is not None):
                 await self._logins.lost(self.site, turn.name, turn.version, sure=True)
-                continue  # another identity than it was logged in with
+                continue  # it was logged in with another identity
             return Seat(account, self._lent(rung, holding.member, held), turn.version, proof=holding.proof)
 
     def on(self, seat: Seat, rung: Rung) -> Seat:
-        """The same on another of its rungs."""
+        """Returns the same account on another of its rungs."""
         return seat._replace(rung=self._lent(rung, _member(seat), seat.rung.proxies))
 
     async def renew(self, seat: Seat) -> None:
-        """The log-in goes on."""
+        """Renews the lease of a log-in in progress."""
         await self._logins.renew(self.site, seat.account.name, seat.token)
 
     async def entered(self, seat: Seat, headers: dict[str, str], proof: str) -> Seat | None:
-        """It is done; None: others took it over meanwhile."""
+        """Stores a completed log-in. Returns None if another worker took the log-in over meanwhile."""
         member, name = _member(seat), seat.account.name
         member.headers, member.news = headers, []
         bound = seat.rung.proxies.bound if isinstance(seat.rung.proxies, StickyProxy) else ""
@@ -145,19 +146,19 @@ class SiteAccounts:
         return seat._replace(version=version, token="", proof=proof)
 
     async def failed(self, seat: Seat, *, waits: bool) -> None:
-        """It failed, and may be tried again, in a while where it `waits`."""
+        """Records a failed log-in, which may be tried again (after a while if `waits`)."""
         await self._logins.failed(self.site, seat.account.name, seat.token, waits=waits)
 
     async def refused(self, seat: Seat, why: str) -> None:
-        """Its credentials were refused."""
+        """Records that the credentials were refused."""
         name = seat.account.name
         await self._logins.refused(self.site, name, seat.token, self._told[name], why)
         if len(self._accounts) > 1:
             print(f"gossamer: site {self.site}: the log-in as {name} was refused: {why}", file=sys.stderr)
 
     async def keep(self, seat: Seat) -> None:
-        """Let all workers know of the cookies that answers set: one after the other, what is on its way stays
-        news until it is there."""
+        """Writes cookies that responses set to the store, one write after another. A write that fails is
+        repeated later."""
         name, member = seat.account.name, _member(seat)
         if (holding := self._holdings.get(name)) is None or holding.member is not member:
             return
@@ -167,7 +168,7 @@ class SiteAccounts:
                 state = self._state(member, holding.bound, holding.proof, name)
                 done, version, revision, kept = await self._logins.keep(self.site, known, state)
                 if version != holding.version or not (done or kept):
-                    return  # it is over
+                    return  # the session is over
                 holding.revision = revision
                 if done:
                     del member.news[:count]
@@ -176,8 +177,8 @@ class SiteAccounts:
                 member.load(self._seal.open(kept, f"{self.site}/{name}"))
 
     async def changed(self, seat: Seat, request: Request, sent: str) -> bool:
-        """Whether its cookies are others by now than those that were sent: another answer changed them
-        meanwhile, and may be about to be told where answers have done so before."""
+        """Returns whether another response changed the cookies since they were sent. Waits a little where
+        responses have done so before."""
         for wait in LOOKS:
             await asyncio.sleep(wait)
             version, revision, kept = await self._logins.state(self.site, seat.account.name)
@@ -191,15 +192,16 @@ class SiteAccounts:
         return False
 
     async def lost(self, seat: Seat) -> bool:
-        """It is over; False: to log in once more would be of no use."""
+        """Ends a session. Returns False if another log-in would not help."""
         return await self._logins.lost(self.site, seat.account.name, seat.version)
 
     async def helped(self, seat: Seat) -> None:
-        """To log in again was of use."""
+        """Records that another log-in helped."""
         await self._logins.helped(self.site, seat.account.name)
 
     async def alone(self, host: str) -> None:
-        """Each answer changes its cookies: of two requests at once one is logged out."""
+        """Limits the host to one request at a time, because each response changes the cookies, and of two
+        concurrent requests one would be logged out."""
         if await self._logins.alone(host):
             told = f"{self.site}: each answer changes its cookies: {host} is asked one at a time"
             print(f"gossamer: site {told}", file=sys.stderr)
@@ -214,7 +216,7 @@ class SiteAccounts:
         )
 
     def _taken(self, name: str, version: int, revision: int, kept: bytes) -> Holding | None:
-        """The account as the store has it now; None when it was somebody else who logged in, by rung or
+        """Returns the account as stored now. None if it was logged in on another rung or with another
         browser."""
         held = self._holdings.get(name)
         if not kept:
@@ -238,7 +240,7 @@ class SiteAccounts:
 
 
 class LoginSetup:
-    """The accounts of all sites of a crawl: nobody before `open`."""
+    """The accounts of all sites of a crawl. None is logged in before `open`."""
 
     def __init__(
         self, setup: Setup, sites: Sequence[Any], store: Store, ways: CrawlRungs, proxies: Proxies | None
@@ -278,13 +280,13 @@ class LoginSetup:
         self._of = lru_cache(10_000)(lambda host: self._clubs.get(host_rules.needs(sites, host).session))
 
     def of(self, host: str) -> SiteAccounts | None:
-        """The accounts of a host's site."""
+        """Returns the accounts of a host's site."""
         return self._of(host)
 
     def members(
         self, worker: str, gate: RobotsGate, treat: Callable[[str], HostTreatment] | None
     ) -> LoggedInFetcher | None:
-        """What gets their pages, None where no site has any."""
+        """Returns the fetcher for pages behind log-ins. None if no site has accounts."""
         if not self._clubs:
             return None
         entering = LoginRunner(self._crawl, worker, gate, urls.parse, urls.registered_domain)
@@ -294,7 +296,7 @@ class LoginSetup:
         return LoggedInFetcher(self._crawl, worker, self.of, entering, blocks, urls.parse, self._rung)
 
     async def open(self) -> None:
-        """As of each, once. Raises ConfigError for a secret or a key that is missing."""
+        """Opens the accounts of each site, once. Raises ConfigError for a missing secret or key."""
         if self._clubs:
             seal = self._seal()
             for club in self._clubs.values():
@@ -305,7 +307,7 @@ class LoginSetup:
 
 
 def seal_of(settings: Settings, store: Store) -> Encryption:
-    """What seals log-ins. Raises ConfigError for a key that is missing, or its package."""
+    """Returns the encryption of log-ins. Raises ConfigError for a missing key or package."""
     key = None if settings.session_key is None else secret("session_key", settings.session_key)
     return Encryption(key, store.seed)
 

@@ -1,5 +1,4 @@
-"""What can be told before a crawl forgets or overwrites anything: whether its parts can be made and its files
-written."""
+"""Checks before a crawl drops or overwrites anything: whether its parts can be built and its files written."""
 
 from __future__ import annotations
 
@@ -18,12 +17,12 @@ from gossamer.sinks.output_spec import WHOLE, parse
 from gossamer.store.store import Store
 
 HERE = ("jsonl", "csv", "sqlite", "parquet", *WHOLE)
-"""Formats that are files or folders of this machine, but for URLs."""
+"""Formats that are files or folders of this machine, unless they are URLs."""
 
 
 async def rehearse(setup: Setup, store: Store) -> None:
-    """Leaves all as it is; raises what would else end the crawl when its past is gone (UsageError,
-    ConfigError, SinkError)."""
+    """Raises the errors that would otherwise end the crawl after its earlier state is dropped (UsageError,
+    ConfigError, SinkError). Changes nothing."""
     for path, parts in places(setup.job):
         look(path, parts)
         spare(path, setup.job.targets)
@@ -33,7 +32,7 @@ async def rehearse(setup: Setup, store: Store) -> None:
 
 
 def places(job: Job) -> Iterator[tuple[str, bool]]:
-    """The paths of the job's own outputs, and whether each is a folder of parts."""
+    """Yields the paths of the job's outputs, and whether each is a folder of parts."""
     for spec in specs(job):
         path, form = parse(spec)
         if form in HERE and "://" not in path:
@@ -44,14 +43,14 @@ def places(job: Job) -> Iterator[tuple[str, bool]]:
 
 
 def files(job: Job) -> list[str]:
-    """Absolute paths of all that the job writes here: files, folders of parts."""
+    """Returns the absolute paths of all files and folders of parts that the job writes."""
     found = (parse(spec) for spec in specs(job))
     return sorted({os.path.realpath(path) for path, form in found if form in HERE and "://" not in path})
 
 
 async def alone(setup: Setup, store: Store) -> None:
-    """Raises UsageError when another crawl of this store is writing a file of this one: they would cut each
-    other's rows."""
+    """Raises UsageError if another crawl of this store writes one of the job's files, because they would cut
+    each other's rows."""
     wanted = _whole(setup.job)
     for name in await writing(store, wanted) if wanted else ():
         record = await Crawls(store).get(name)
@@ -61,20 +60,20 @@ async def alone(setup: Setup, store: Store) -> None:
 
 
 def _whole(job: Job) -> dict[str, str]:
-    """What the job must have for itself, by absolute path. Many may write one SQLite file, but none may have
-    it emptied under it."""
+    """Returns the outputs that no other crawl may write, by absolute path. Several crawls may write one
+    SQLite file, but it may not be emptied under another one."""
     emptied = {parse(output.spec).path for output in job.outputs if output.overwrite}
     found = [path for path, form in map(parse, specs(job)) if form != "sqlite" or path in emptied]
     return {os.path.realpath(path): path for path in found}
 
 
 def specs(job: Job) -> list[str]:
-    """What stands after `-o` and the like."""
+    """Returns the values of `-o` and the similar options."""
     return [*(output.spec for output in job.outputs), *filter(None, [job.pages, job.attempts, job.graph])]
 
 
 def spare(path: str, targets: Sequence[str]) -> None:
-    """Raises UsageError where an output is what the crawl reads: a list, a site file."""
+    """Raises UsageError if an output is an input of the crawl: a list, a site file."""
     for target in filter(os.path.exists, targets) if os.path.isfile(path) else ():
         inside = path.endswith(".py") and Path(path).resolve().is_relative_to(Path(target).resolve())
         if inside or os.path.samefile(path, target):
@@ -82,7 +81,7 @@ def spare(path: str, targets: Sequence[str]) -> None:
 
 
 def look(path: str, parts: bool) -> None:
-    """Raises when nothing can be written there, for all that can be seen."""
+    """Raises an error if it is certain that an output cannot be written."""
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise UsageError(f"{path}: there is no folder {folder}; make it first")

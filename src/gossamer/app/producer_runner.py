@@ -43,38 +43,38 @@ from gossamer.worker.link_intake import TakenLinks
 HIGH = 20_000_000
 """Pending URLs of a crawl above which producers wait."""
 OUTBOX = 500_000
-"""URLs on their way to the cold store above which they wait."""
+"""URLs on their way to the cold store above which producers wait."""
 FULL = 0.8
-"""Share of the store's `maxmemory` above which they wait."""
+"""The share of the store's `maxmemory` above which producers wait."""
 LEASE, RENEW = 30_000, 8.0
-"""Milliseconds that a lease holds; seconds between renewals."""
+"""Milliseconds of a lease, and seconds between renewals."""
 TAIL = 16 << 20
-"""Bytes of bad lines that are looked at where some come again."""
+"""The number of bytes of rejected lines that are searched for repetitions."""
 PATIENCE = 60.0
 """Seconds for which the store may be away."""
 ADDED_TO = ("running", "paused")
-"""States of a crawl that is added to."""
+"""States of a crawl to which URLs may be added."""
 ENDS_WITH = {"limited": 0, "ending": 0, "finished": 0, "failed": 9}
-"""Exit codes of a `submit` whose crawl came into such a state while it added to it; else 11."""
+"""Exit codes of a `submit` whose crawl reached such a state while it was adding. 11 for all others."""
 LOOK, WAIT, TELL = 1.0, 0.5, 10.0
-"""Seconds between looks at what is pending, between looks while it is too much, and between lines of
-progress."""
+"""Seconds between checks of the pending URLs, between checks while there are too many, and between progress
+messages."""
 
 Say = Callable[[str], None]
 
 
 def silent(_: str) -> None:
-    """Nobody listens."""
+    """Does nothing."""
 
 
 class Feeder:
-    """Adds what one producer gives."""
+    """Adds the URLs of one producer."""
 
     def __init__(
         self, bench: CrawlWorker, source: UrlProducer, say: Say, again: bool, warn: Say = silent
     ) -> None:
         self.bench, self.source, self._say, self._again, self._warn = bench, source, say, again, warn
-        """`again`: what comes may have been added before; then what is known is no duplicate found."""
+        """`again`: the URLs may have been added before. Then known URLs do not count as duplicates."""
         self._store, self._crawl = bench.store, bench.setup.crawl
         self._looked = self._told = time.monotonic()
         self.read = 0
@@ -82,7 +82,7 @@ class Feeder:
         self._trouble = ""
 
     async def run(self) -> None:
-        """To the producer's end, if it has one; where it is cut off it says how far it came."""
+        """Runs to the producer's end, if it has one. If it is interrupted, reports how far it came."""
         try:
             await self._to_end()
         except asyncio.CancelledError:
@@ -105,7 +105,7 @@ class Feeder:
         await self.keep(last and last["at"], done=True)
 
     async def add(self, batch: UrlBatch) -> None:
-        """Put a batch into the frontier."""
+        """Adds a batch to the frontier."""
         if batch.rejected:
             keep_aside(self.bench.folder, batch.rejected, "ab", again=self._again)
         taken, priority = TakenLinks(), self.bench.setup.job.priority
@@ -125,12 +125,12 @@ class Feeder:
             await self.bench.frontier.count(changes)
 
     async def keep(self, position: Any, done: bool) -> None:
-        """Remember how far it came."""
+        """Stores the position."""
         value = json.dumps({"at": position, "done": done})
         await self._do(self._store.client.hset(positions(self._crawl), self.source.name, value))
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
-        """The store may be away for a while: it is started again, or another takes over."""
+        """Retries a step while the store is away: it is restarted, or a replica takes over."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
@@ -142,7 +142,7 @@ class Feeder:
                 await asyncio.sleep(WAIT)
 
     async def _room(self) -> None:
-        """Wait while there is too much already; looks once a second. A wait that is long is told."""
+        """Waits while there are too many pending URLs. Checks once per second, and reports a long wait."""
         if (began := time.monotonic()) - self._looked < LOOK:
             return
         told = False
@@ -155,7 +155,7 @@ class Feeder:
         self._looked = time.monotonic()
 
     async def _crowded(self) -> str:
-        """Why nothing is to be added now, if so."""
+        """Returns why nothing may be added now, or ''."""
         if (await counts(self._store, self._crawl))["open"] > HIGH:
             return f"more than {HIGH:,} URLs are pending"
         pipe = self._store.client.pipeline(transaction=False)
@@ -188,10 +188,8 @@ class Feeder:
 async def feeding(
     setup: Setup, store: Store, sources: Sequence[UrlProducer], say: Say = silent, warn: Say = silent
 ) -> AsyncIterator[asyncio.Task[None] | None]:
-    """Within it producers add their URLs, under a lease that keeps the crawl from ending; gives their task.
-
-    What a producer raises ends what goes on within, and is raised here.
-    """
+    """Lets producers add URLs within the context, under a lease that keeps the crawl from ending. Yields
+    their task. An error of a producer ends the body of the context, and is raised."""
     if not sources:
         yield None
         return
@@ -216,8 +214,8 @@ async def feed(
     say: Say = silent,
     begun: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
-    """Add all that producers give, while nobody need be at work; `begun` is called when the crawl cannot end
-    before them."""
+    """Adds all URLs of the producers, whether or not workers are running. `begun` is called when the crawl
+    can no longer end before the producers."""
     async with feeding(setup, store, sources, say) as work:
         if begun is not None:
             await begun()
@@ -236,7 +234,7 @@ async def feed(
 
 
 async def _ended(store: Store, crawl: str) -> GossamerError:
-    """Wait until somebody ends a crawl that is being added to; the error to raise then."""
+    """Waits until a crawl to which URLs are being added has ended. Returns the error to raise."""
     crawls = Crawls(store)
     while True:
         await asyncio.sleep(WAIT)
@@ -246,7 +244,7 @@ async def _ended(store: Store, crawl: str) -> GossamerError:
                 await store.check_same()
         except StoreChanged as error:
             return error
-        except StoreError:  # it may come back; who adds hears of it
+        except StoreError:  # the store may come back; the next write reports the outage
             continue
         state = record.state if record is not None else "removed"
         if state in ADDED_TO:
@@ -257,7 +255,7 @@ async def _ended(store: Store, crawl: str) -> GossamerError:
 
 
 async def _leased(bench: CrawlWorker, sources: Sequence[UrlProducer], say: Say, warn: Say, name: str) -> None:
-    """All producers to their ends, under a lease that is let go of then."""
+    """Runs all producers to their ends under a lease."""
     store, crawl = bench.store, bench.setup.crawl
     tasks = [asyncio.create_task(_renewed(store, crawl, name))]
     try:
@@ -279,7 +277,7 @@ async def _leased(bench: CrawlWorker, sources: Sequence[UrlProducer], say: Say, 
 async def _renewed(store: Store, crawl: str, name: str) -> None:
     while True:
         await asyncio.sleep(RENEW)
-        with contextlib.suppress(StoreError):  # who adds hears of it
+        with contextlib.suppress(StoreError):  # the next write reports the outage
             await _hold(store, crawl, name)
 
 
@@ -290,8 +288,7 @@ async def _hold(store: Store, crawl: str, name: str) -> None:
 
 
 def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb", *, again: bool = False) -> None:
-    """Write bad seed lines beside the crawl, so that none is lost. `again`: they may have been written
-    before."""
+    """Writes rejected seed lines to a file of the crawl. `again`: they may have been written before."""
     try:
         make_folder(folder)
         lines = [msgspec.json.encode(line) + b"\n" for line in rejected]
@@ -305,7 +302,7 @@ def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb", *, agai
 
 
 def _last(path: Path) -> set[bytes]:
-    """The last lines of a file, as many as a batch may have."""
+    """Returns the last lines of a file, as many as a batch may have."""
     with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - TAIL))
         return set(file)

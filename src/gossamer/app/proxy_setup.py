@@ -1,5 +1,5 @@
-"""Settings -> the proxies of a crawl in one worker: lists read, sites' wishes checked, health checks joined
-with the guard."""
+"""Builds the proxies of a crawl in one worker: reads the lists, checks that they suit the sites, and adds
+health checks behind the egress guard."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from gossamer.state.proxy_stats import ProxyStatistics
 from gossamer.store.store import Store
 
 PATIENCE = 10.0
-"""Seconds that a health check may take."""
+"""The maximum number of seconds of a health check."""
 
 
 class ProxyFiles(NamedTuple):
-    """The proxies of all lists, and the lines that are none: file, line, reason."""
+    """The proxies of all lists, and the rejected lines: file, line, reason."""
 
     proxies: list[Proxy]
     bad: list[tuple[str, int, str]]
 
 
 def lists(settings: Settings) -> ProxyFiles:
-    """Read the lists. Raises ConfigError, and NoProxyLeft when no line of them is a proxy."""
+    """Reads the lists. Raises ConfigError, and NoProxyLeft if no line is a proxy."""
     found: dict[str, Proxy] = {}
     bad: list[tuple[str, int, str]] = []
     for path in settings.proxies:
@@ -69,7 +69,7 @@ def proxies(
     store: Store,
     forget: Callable[[str], None],
 ) -> Proxies | None:
-    """The proxies of a crawl, None where neither it nor a site of it wants any. Raises ConfigError,
+    """Returns the proxies of a crawl. None if neither the crawl nor a site uses proxies. Raises ConfigError,
     NoProxyLeft."""
     settings = setup.job.settings
     wishes = {one.site.name: one.site.proxies for one in sites if one.site.proxies is not None}
@@ -97,7 +97,7 @@ def proxies(
 
 
 def checked(name: str, wish: Wanted, found: Sequence[Proxy]) -> None:
-    """Raise ConfigError where no proxy of the lists is as a site wants it."""
+    """Raises ConfigError if no proxy of the lists suits a site."""
     providers = sorted({one.provider for one in found} - {""})
     for provider in wish.providers:
         if provider not in providers:
@@ -110,8 +110,8 @@ def checked(name: str, wish: Wanted, found: Sequence[Proxy]) -> None:
 
 
 class ProxyCheck:
-    """The health check: the page of `proxy_check` with its text; without one whether the proxy takes a
-    connection."""
+    """The health check: fetches the URL of `proxy_check` and looks for its text. Without one, checks whether
+    the proxy accepts connections."""
 
     def __init__(self, settings: Settings, guard: Resolver | SingleAddressResolver, pool: ProxyPool) -> None:
         self._guard, self._pool = guard, pool
@@ -130,7 +130,7 @@ class ProxyCheck:
         )
 
     async def seconds(self, place: int) -> float | None:
-        """How long it took; None: it failed."""
+        """Returns the seconds that the check took, None if it failed."""
         proxy = self._pool.proxies[place]
         country = Wanted().country(proxy)
         url = proxy.url(country, "check")
@@ -141,5 +141,5 @@ class ProxyCheck:
         return result.elapsed if right else None
 
     async def close(self) -> None:
-        """Let connections go."""
+        """Closes all connections."""
         await self._collector.close()

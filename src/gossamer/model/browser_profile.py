@@ -1,5 +1,4 @@
-"""A guise: what a request is lent besides its headers, so that a site sees one and the same visitor during a
-session."""
+"""A guise: what a request has besides its headers, so that a site sees the same visitor for a whole session."""
 
 from __future__ import annotations
 
@@ -12,31 +11,30 @@ from gossamer.model.rendering import Render
 
 
 class Guise(msgspec.Struct, frozen=True):
-    """Whom a request appears to come from. Connections are shared only by requests of the same `target`,
-    `session` and proxy."""
+    """The visitor that a request appears to come from. Only requests with the same `target`, `session` and
+    proxy share connections."""
 
     browser: str = ""
-    """The browser it appears as (`identity.browsers`), as `chrome150`; '': itself."""
+    """The browser that it appears to be (`identity.browsers`), for example `chrome150`. '': none."""
     target: str = ""
-    """What the impersonating client calls that browser's TLS and HTTP/2."""
+    """The impersonating client's name for that browser's TLS and HTTP/2."""
     http2: str = ""
-    """HTTP/2 settings where the target's are not the browser's."""
+    """The HTTP/2 settings, if the browser's differ from those of the target."""
     session: str = ""
-    """The session's name at a registered domain: another session is another visitor."""
+    """The session's name at a registered domain. Another session is another visitor."""
     proxy: str | None = None
-    """URL of the proxy it goes through, with credentials; None: none. There is no way around it."""
+    """URL of the proxy with credentials. None: no proxy. A request with a proxy never goes out without it."""
     member: str = ""
-    """The account it is logged in as; '': nobody's. What such a request brings is in no cache."""
+    """The logged-in account, '' for none. Responses for an account are not cached."""
     cookies: tuple[Mapping[str, Any], ...] | None = None
-    """In a browser: all the cookies of who is logged in, as `identity.cookies.Jar.shown` has them; None:
-    those of the headers."""
+    """In a browser: all cookies of the logged-in account (`identity.cookies.Jar.shown`). None: the cookies of
+    the headers."""
     render: Render | None = None
-    """In a browser: how this page is rendered, whatever its site says."""
+    """In a browser: how this page is rendered, instead of its site's rendering."""
 
 
 class Lent(NamedTuple):
-    """What an identity lends to a request: headers in the order to send, and whom it appears to come from
-    (None: itself)."""
+    """What an identity adds to a request: the headers in the order to send, and the guise (None: none)."""
 
     headers: dict[str, str]
     guise: Guise | None = None

@@ -1,7 +1,5 @@
-"""An item: one fact found on a page, typed, with a stable key.
-
-Any of these is one: our `Item`, another `msgspec.Struct`, a dataclass, a pydantic model, a dict.
-"""
+"""Items: typed facts found on pages, with stable keys. An item may be an `Item`, another `msgspec.Struct`, a
+dataclass, a pydantic model, or a dict."""
 
 from __future__ import annotations
 
@@ -21,13 +19,13 @@ import msgspec
 from gossamer.config import value_parsers
 
 AHEAD = 86_400.0
-"""Seconds that a date may lie ahead: time zones, clocks."""
+"""Seconds by which a date may be in the future, because of time zones and clocks."""
 
 
 @dataclass_transform(kw_only_default=True)
 class _ItemMeta(msgspec.StructMeta):
-    """Reads `key=` and `ignore=` of the class line; makes the fields keyword-only, so that adding one breaks
-    no caller."""
+    """Reads `key=` and `ignore=` of a class statement. Makes the fields keyword-only, so that a new field
+    breaks no caller."""
 
     def __new__(
         mcls,
@@ -54,28 +52,25 @@ class _ItemMeta(msgspec.StructMeta):
 
 
 class Item(msgspec.Struct, metaclass=_ItemMeta):
-    """Base of a site's items: `class Book(Item, key="upc", ignore="views")`. Fields are annotations;
+    """Base class of a site's items: `class Book(Item, key="upc", ignore="views")`. Fields are annotations. A
     `Decimal` is written as a number.
 
-    Without a key, or where its key is None, the item's key is a hash of its fields. A change of a field that
-    `ignore` names makes no new version of it. Other classes say both as `item_key: ClassVar[str]` and
+    Without a key, or if its value is None, the item's key is a hash of its fields. A change in a field that
+    `ignore` names does not make a new version. Other classes declare both as `item_key: ClassVar[str]` and
     `item_ignore: ClassVar[tuple[str, ...]]`.
     """
 
 
 class Fresh:
-    """A bound on the age of a date: `day: Annotated[str, Fresh("30d")]`. Fields of type str (ISO 8601), date
-    or datetime.
-
-    Judged as of the moment at which the page was fetched; a date without a zone is UTC. Raises ValueError for
-    what is no time.
-    """
+    """The maximum age of a date: `day: Annotated[str, Fresh("30d")]`. For fields of type str (ISO 8601), date
+    or datetime. The age is measured from the time at which the page was fetched. A date without a zone is in
+    UTC. Raises ValueError for an invalid time span."""
 
     def __init__(self, age: float | str) -> None:
         self.said, self.age = age, value_parsers.seconds(age)
 
     def wrong(self, value: Any, now: float) -> str | None:
-        """What is wrong with a value, or None; `now` in seconds since the epoch, 0: nobody knows.
+        """Returns what is wrong with a value, or None. `now`: seconds since the epoch, 0 if unknown.
 
         >>> Fresh("2d").wrong("2026-01-01", 1767500000.0)
         'it is older than 2d'
@@ -92,11 +87,8 @@ class Fresh:
 
 
 class Digits:
-    """The digits of a Decimal: `price: Annotated[Decimal, Digits(12, 2)]` has 12 at most, 2 of them after the
-    point.
-
-    Parquet makes a column of it (`decimal128(12, 2)`). Raises ValueError.
-    """
+    """The digits of a Decimal: `price: Annotated[Decimal, Digits(12, 2)]` has at most 12 digits, 2 of them
+    after the point. Parquet uses it for the column type (`decimal128(12, 2)`). Raises ValueError."""
 
     def __init__(self, precision: int, scale: int) -> None:
         if not (0 < precision <= 76 and 0 <= scale <= precision):
@@ -107,24 +99,24 @@ class Digits:
 
 
 def is_item(thing: Any) -> bool:
-    """Whether a value is an item: a dict, or an object of a class of items."""
+    """Returns whether a value is an item: a dict, or an object of an item class."""
     return isinstance(thing, dict | msgspec.Struct) or is_class(type(thing))
 
 
 def is_class(cls: Any) -> bool:
-    """Whether a class is one of items: a Struct, a dataclass, a pydantic model."""
+    """Returns whether a class is an item class: a Struct, a dataclass, a pydantic model."""
     return isinstance(cls, type) and (
         issubclass(cls, msgspec.Struct) or dataclasses.is_dataclass(cls) or modelled(cls)
     )
 
 
 def modelled(cls: type) -> bool:
-    """Whether a class is a pydantic model."""
+    """Returns whether a class is a pydantic model."""
     return hasattr(cls, "model_fields") and hasattr(cls, "model_validate")
 
 
 def names(cls: type) -> tuple[str, ...]:
-    """The fields of a class of items."""
+    """Returns the field names of an item class."""
     if issubclass(cls, msgspec.Struct):
         return cls.__struct_fields__
     if dataclasses.is_dataclass(cls):
@@ -133,13 +125,13 @@ def names(cls: type) -> tuple[str, ...]:
 
 
 def kind(item: Any) -> str:
-    """The item's kind: its class name in lower case; a dict is of the kind `item`."""
+    """Returns the kind of an item: its class name in lower case. A dict has the kind `item`."""
     return "item" if isinstance(item, dict) else type(item).__name__.lower()
 
 
 def plain(item: Any) -> dict[str, Any]:
-    """The item's own fields as JSON-ready values (Decimal stays Decimal and is written as a number). Raises
-    TypeError and its kin for a value that has no such form."""
+    """Returns the item's own fields as JSON-ready values (a Decimal stays a Decimal and is written as a
+    number). Raises TypeError or a similar error for a value that cannot be converted."""
     return {
         name: value
         if type(value) in _READY
@@ -150,14 +142,14 @@ def plain(item: Any) -> dict[str, Any]:
 
 
 def told(item: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    """As `plain`, without an error: a value that has no form stands there as its `repr`. With it, by field,
-    what is wrong."""
+    """Like `plain`, but replaces a value that cannot be converted by its `repr`. Also returns the error for
+    each such field."""
     fields: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for given, value in _pairs(item):
         if value is _UNSET:
             continue
-        name = given if type(given) is str else str(shown(given))  # a step may have put any name there
+        name = given if type(given) is str else str(shown(given))  # a step may have set any name
         try:
             fields[name] = ready(value)
         except BaseException as error:
@@ -168,12 +160,12 @@ def told(item: Any) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def ready(value: Any) -> Any:
-    """A value in a JSON-ready form; names inside it become texts. Raises TypeError and its kin."""
+    """Converts a value to a JSON-ready one. Names inside it become text. Raises TypeError or a similar error."""
     return _built(value, builtin_types=_DECIMAL, str_keys=True, enc_hook=_based)
 
 
 def shown(value: Any) -> Any:
-    """A value as it can be told: in a JSON-ready form, else as its `repr`, else as the name of its class."""
+    """Returns a value for display: JSON-ready, otherwise its `repr`, otherwise the name of its class."""
     for form in (ready, repr):
         try:
             return form(value)
@@ -184,12 +176,12 @@ def shown(value: Any) -> Any:
 
 
 def has_value(value: Any) -> bool:
-    """Whether a field's value says anything: not None, no empty text, list or object."""
+    """Returns whether a field has a value: not None, and not an empty text, list or object."""
     return value is not None and value != "" and value != [] and value != {}
 
 
 def said(error: BaseException) -> str:
-    """What an exception says; one of a user's may not even do that."""
+    """Returns an exception's message. The `str` of a user's exception may itself raise an error."""
     try:
         return str(error).encode("utf-8", "replace").decode()
     except BaseException as own:
@@ -199,8 +191,8 @@ def said(error: BaseException) -> str:
 
 
 def pressed(error: BaseException) -> bool:
-    """Whether it is somebody's Ctrl-C, which is for who called us; one that a function raises by itself is an
-    error like any other."""
+    """Returns whether an exception is a Ctrl-C of the user, which must be passed on. A KeyboardInterrupt that
+    a function raises itself is an error like any other."""
     if not isinstance(error, KeyboardInterrupt):
         return False
     handler: Any = signal.getsignal(signal.SIGINT)
@@ -210,11 +202,11 @@ def pressed(error: BaseException) -> bool:
             return True
         last = dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]]
         trace = trace.tb_next
-    return last != "RAISE_VARARGS"  # a signal comes between two lines, not at a `raise`
+    return last != "RAISE_VARARGS"  # a signal arrives between two lines, not at a `raise`
 
 
 def _pairs(item: Any) -> Iterable[tuple[str, Any]]:
-    """The fields of an item."""
+    """Returns the fields of an item."""
     if isinstance(item, msgspec.Struct):
         return [(name, getattr(item, name)) for name in item.__struct_fields__]
     if isinstance(item, dict):
@@ -225,12 +217,12 @@ def _pairs(item: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _based(value: Any) -> Any:
-    """What an object of a class that is made from a plain one holds: texts of parsers, numbers and moments of
-    others."""
+    """Returns the plain value of an object whose class is derived from a plain type, such as texts of
+    parsers, numbers and times."""
     for kind, made in _BASES.items():
         if isinstance(value, kind):
             return made(value)
-    if hasattr(value, "unicode_string"):  # an address of pydantic's
+    if hasattr(value, "unicode_string"):  # a URL of pydantic
         return str(value)
     raise TypeError(f"a {type(value).__name__} has no form in JSON")
 
@@ -250,6 +242,6 @@ _BASES: dict[Any, Callable[[Any], Any]] = {
     timedelta: lambda span: timedelta(seconds=span.total_seconds()),
     PurePath: str,
 }
-"""A more special class stands before the one that it is of."""
+"""More specific classes come before their base classes."""
 _built, _DECIMAL, _UNSET = msgspec.to_builtins, (Decimal,), msgspec.UNSET
 _READY = frozenset((str, int, float, bool, type(None), Decimal))

@@ -22,23 +22,24 @@ from gossamer.model.request import Request, split
 from gossamer.url.patterns import compile_
 
 MAIN = "main"
-"""The account's name where there is but one."""
+"""The name of a site's only account."""
 LEAVING = re.compile(r"(?:^|[/_.?&=-])(?:log|sign)[-_]?(?:out|off)(?![A-Za-z])", re.IGNORECASE)
-"""URLs that end a session, as most sites call them."""
+"""URLs that end a session on most sites."""
 FORM = "form input[type=password i]"
-"""What tells that a form asks for a password."""
+"""Matches a form that asks for a password."""
 MOST = 1000
-"""Accounts of a site."""
+"""The maximum number of accounts of a site."""
 
 Sign = int | str | re.Pattern[str]
-"""What a page shows: a status, `/login` (it redirects there), a CSS selector, a pattern of its text."""
+"""A sign on a page or response: a status, `/login` (a redirect to this path), a CSS selector, a pattern of
+page text."""
 Steps = Callable[[Mapping[str, str]], Generator[Any, Any, Any]]
-"""A log-in as a function: it gets an account's fields, yields requests (or URLs) and is sent the page that
-each brought."""
+"""A log-in as a function: it gets the fields of an account, yields requests (or URLs), and is sent the page
+of each."""
 
 
 class Account(NamedTuple):
-    """Who logs in: a name for logs, and fields, in which secrets are references (`revealed`: are put in)."""
+    """An account: its name for logs, and its fields. Secrets are references until `revealed`."""
 
     name: str
     fields: Mapping[str, str]
@@ -98,7 +99,7 @@ class Login:
         return f"Login({self.url or getattr(self.steps, '__name__', 'steps')!r})"
 
     def revealed(self, environ: Mapping[str, str] | None = None) -> tuple[Account, ...]:
-        """The accounts with their secrets put in. Raises ValueError naming account and what is missing."""
+        """Returns the accounts with their secrets. Raises ValueError with the account and what is missing."""
         out = []
         for name, fields in self.accounts:
             try:
@@ -108,14 +109,14 @@ class Login:
         return tuple(out)
 
     def secrets(self, account: Account) -> list[str]:
-        """The secret values of an account that is revealed: those that were referred to."""
+        """Returns the secret values of an account: those that were references."""
         said = next(one.fields for one in self.accounts if one.name == account.name)
         return [value for field, value in account.fields.items() if refers(said[field])]
 
     def typed(self, fields: Mapping[str, str], pause: float) -> tuple[Step, ...]:
-        """The same in a browser, whose page builds the form: filled in, sent `pause` seconds after the page
-        was asked for or later; then the sign that one is in is waited for (the last but one): what it shows,
-        else that the form is gone."""
+        """Returns the steps of the log-in in a browser, whose page builds the form: fill it in, submit it at
+        least `pause` seconds after the page was requested, and wait for the sign of success (the second to
+        last step): what `shows` says, otherwise the disappearance of the form."""
         form = f":is({self.form or 'form:has(input[type=password i])'})"
         button = ":is(button:not([type=button i], [type=reset i]), input:is([type=submit i], [type=image i]))"
         if self.submit:
@@ -143,15 +144,15 @@ class Login:
         )
 
     def by_form(self, fields: Mapping[str, str]) -> Generator[Any, Any, Any]:
-        """The steps of a form: its page, then the form filled in and sent."""
+        """Yields the steps of a form log-in: its page, then the filled-in form."""
         assert self.url is not None
         page = yield Request(self.url)
         yield page.form(self.form).fill(fields, submit=self.submit)
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
-    """The text without these values, as they are or as URLs have them; those of one or two characters are
-    left.
+    """Returns the text without these values, literally and percent-encoded. Values of one or two characters
+    are not replaced.
 
     >>> redacted("https://e.com/?pw=a%2Bb c a+b", ["a+b"])
     'https://e.com/?pw=*** c ***'
@@ -165,7 +166,8 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
 
 
 def leads(target: str, sign: str) -> bool:
-    """Whether a URL is at or below a sign's path (`/login`), or its whole address (`https://auth.example/`).
+    """Returns whether a URL is at or below a sign's path (`/login`), or below its address
+    (`https://auth.example/`).
 
     >>> leads("https://e.com/login?next=/a", "/login"), leads("https://e.com/logins", "/login")
     (True, False)

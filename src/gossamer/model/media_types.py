@@ -1,4 +1,4 @@
-"""What bytes are: the media type that they show, and how large a picture is. Pure: bytes in, values out."""
+"""Detects the media type of bytes, and the size of a picture. Pure functions of bytes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import struct
 from collections.abc import Callable
 
 Body = bytes | bytearray | memoryview | str | None
-"""A body as callers of our pure functions have it."""
+"""A body in any form that callers may have."""
 HEAD = 4096
-"""Bytes from which a type is told."""
+"""The number of bytes from which a type is detected."""
 UNKNOWN = "application/octet-stream"
 _SIGNS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\xff\xd8\xff", "image/jpeg"),
@@ -72,7 +72,7 @@ _WITHIN: dict[str, tuple[str, ...]] = {
     "application/json": ("application/",),
     "application/xml": ("text/xml", "application/", "image/svg+xml"),
 }
-"""What a format may be called that only others can tell it from: a header that says so is believed."""
+"""For a container format the types that only a header can distinguish. Such a header is believed."""
 _HTML = re.compile(
     rb"<(?:!doctype html|html|head|body|script|title|meta|table|div|p|br|a|h1|iframe|style)[\s>/]",
     re.IGNORECASE,
@@ -80,8 +80,8 @@ _HTML = re.compile(
 
 
 def octets(body: Body) -> bytes:
-    """A body as bytes: text becomes UTF-8 with its byte order mark, so that nothing else is guessed; None is
-    empty.
+    """Returns a body as bytes. Text becomes UTF-8 with a byte order mark, so that no other encoding is
+    guessed. None is empty.
 
     >>> octets("ä"), octets(None)
     (b'\\xef\\xbb\\xbf\\xc3\\xa4', b'')
@@ -92,17 +92,15 @@ def octets(body: Body) -> bytes:
 
 
 def media_type(head: bytes, declared: str | None = None) -> str:
-    """The media type that the first bytes of a file show; `declared` (Content-Type) tells apart only what
-    bytes cannot.
-
-    Any bytes; what nobody can tell is `application/octet-stream`.
+    """Returns the media type that the first bytes of a file show. `declared` (Content-Type) only decides what
+    the bytes cannot show. Takes any bytes. An unknown type is `application/octet-stream`.
 
     >>> media_type(b"%PDF-1.7", "text/html"), media_type(b'{"a": 1}', "application/geo+json"), media_type(b"<html>", "image/png")
     ('application/pdf', 'application/geo+json', 'text/html')
     """
     said = (declared or "").partition(";")[0].strip().lower()
     shown = _shown(head[:HEAD])
-    if not shown:  # no sign that we know: a header is believed but for what has one
+    if not shown:  # an unknown format: the header is believed, unless it names a type that has a signature
         known = said in _SIGNED or said.startswith(("image/", "text/")) or "/" not in said
         return UNKNOWN if known else said
     return (
@@ -123,7 +121,7 @@ def _named(said: str, shown: str) -> str:
 
 
 def _shown(head: bytes) -> str:
-    """What the bytes are, '' where they show nothing."""
+    """Returns the type that the bytes show, '' if they show none."""
     for at, sign, name in _SIGNS:
         if head[at : at + len(sign)] == sign and (at not in _RIFF or head[:4] == b"RIFF"):
             return name
@@ -169,11 +167,11 @@ _SIGNED = frozenset(
 
 
 Read = Callable[[int, int], bytes]
-"""(place, most bytes) -> the bytes there; fewer at the end."""
+"""Maps an offset and a maximum number of bytes to the bytes there. Fewer at the end."""
 
 
 def dimensions(read: Read, kind: str) -> tuple[int, int] | None:
-    """(width, height) of a picture in pixels as its head says, None where it says nothing. Takes any bytes.
+    """Returns (width, height) of a picture in pixels from its header. None if it has none. Takes any bytes.
 
     >>> dimensions(lambda at, n: b"GIF89a\\x02\\x00\\x01\\x00"[at : at + n], "image/gif")
     (2, 1)
@@ -233,7 +231,7 @@ def _webp(read: Read) -> tuple[int, int] | None:
 
 
 def _boxes(read: Read) -> tuple[int, int] | None:
-    """The largest `ispe` among the properties of an AVIF or HEIC."""
+    """Returns the largest `ispe` among the properties of an AVIF or HEIC."""
     head = read(0, 64 << 10)
     sizes = [
         struct.unpack(">II", head[one.end() + 4 : one.end() + 12])

@@ -1,11 +1,11 @@
-"""Sketches of texts: 8 bytes that are equal for the same, 64 that tell how alike two texts are. The same in
-every process and version.
+"""Sketches of texts: 8 bytes that are equal for equal texts, and 64 bytes from which the likeness of two texts is
+estimated. They are the same in every process and version.
 
-| bytes of the 64 | hold |
+| bytes of the 64 | contents |
 | --- | --- |
-| 0 to 4 | of the heading's words five least hashes, half a byte each, and 12 bits for its numbers: two things of one template differ here |
-| 4 to 36 | eight bands of four bytes: of the least hashes of word triples a byte each. Texts that are alike share a band |
-| 36 to 64 | of 223 more least hashes a bit each; the last bit is nought |
+| 0 to 4 | the heading: five minimum hashes of its words, half a byte each, and 12 bits for its numbers. Two things of one template differ here |
+| 4 to 36 | eight bands of four bytes, one byte for each minimum hash of word triples. Similar texts have a band in common |
+| 36 to 64 | one bit for each of 223 more minimum hashes; the last bit is zero |
 """
 
 from __future__ import annotations
@@ -19,43 +19,44 @@ import xxhash
 
 SIZE: Final = 64
 LEAST: Final = 0.7
-"""Likeness from which on two texts are nearly the same."""
+"""The likeness from which on two texts count as nearly equal."""
 FEW: Final = 24
-"""Words under which a text is compared whole, and not by likeness."""
+"""Texts with fewer words are only compared for equality."""
 LONGEST: Final = 100_000
-"""Characters of a text that are looked at."""
+"""The maximum number of characters of a text that are used."""
 _BANDS, _BYTES, _BITS, _HEAD = 8, 32, 223, 5
 _HEADED: Final = 3
-"""Half bytes of two headings that are equal where they have enough words in common."""
+"""The number of half bytes that must be equal in two headings with enough common words."""
 _SIGNS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _WORD: Final = re.compile(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
-"""Words; where writing has no blanks between them, each sign is one."""
+"""A word, or one character in scripts without spaces between words."""
 _DATE: Final = re.compile(
     r"\b(?:(?:19|20)\d\d([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:19|20)\d\d|\d{1,2}:\d\d(?::\d\d)?)(?![\d.])"
 )
-"""Dates and times in digits: a page that was made another day says the same."""
+"""Dates and times in digits. They are removed, because the same page made on another day has another date."""
 _OUTLINE: Final = re.compile(r"\s*(?:[A-Z]\.)?\d+(?:\.\d+)*\.\s")
-"""The place of a heading among others: a chapter that was put before it makes no difference."""
+"""The number of a heading. It is removed, so that an inserted chapter makes no difference."""
 _EMPTY: Final = 1 << 64
 
 
 @cache
 def _lenders(bins: int) -> tuple[tuple[int, ...], ...]:
-    """For each bin the others from which it borrows, in an order that never changes."""
+    """Returns for each bin the other bins from which it may borrow, in a fixed order."""
     chance = Random(bins)
     return tuple(tuple(int(chance.random() * bins) for _ in range(4 * bins)) for _ in range(bins))
 
 
 class Sketch(NamedTuple):
-    """`same`: 8 bytes, equal for the same; `near`: 64 bytes, or none where only the same is looked for."""
+    """The sketch of a text. `same`: 8 bytes, equal for equal texts. `near`: 64 bytes, empty if only equal
+    texts are compared."""
 
     same: bytes
     near: bytes = b""
 
 
 class GroupQuery(NamedTuple):
-    """What is to be placed in a group. `kind`: only what is of one kind is compared; `name`: 64 bits that
-    tell who it is."""
+    """A request to place a text in a group. `kind`: only texts of one kind are compared. `name`: 64 bits that
+    identify the text."""
 
     kind: str
     name: int
@@ -63,19 +64,19 @@ class GroupQuery(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Its group: the name of the first of it, 12 hex digits. `copy`: `exact` or `near`, None for the first;
-    `likeness`: with the first."""
+    """The group of a text: the name of its first member, 12 hex digits. `copy`: `exact` or `near`, None for
+    the first member. `likeness`: to the first member."""
 
     group: str
     copy: str | None = None
     likeness: float | None = None
     kept: bool = True
-    """False: it begins a group, and there was no more room to remember that."""
+    """False if the text begins a group that could not be stored, because the index is full."""
 
 
 def near(text: str, head: str = "") -> bytes:
-    """The 64 bytes of a text with its heading ('': none); empty where it has too few words. About 0.5 ms for
-    1,000 words."""
+    """Returns the 64 bytes of a text with its heading ('': none). Returns b"" if the text has too few words.
+    Takes about 0.5 ms for 1,000 words."""
     words = _words(text[:LONGEST])
     if len(words) < FEW:
         return b""
@@ -96,8 +97,8 @@ def near(text: str, head: str = "") -> bytes:
 
 
 def likeness(one: bytes, other: bytes) -> float:
-    """The share of word triples that two texts have in common, by their 64 bytes, give or take .04; 0 under
-    LEAST, or where their headings have nothing in common.
+    """Returns the share of word triples that two texts have in common, estimated from their 64 bytes (error
+    about 0.04). 0 if it is less than LEAST, or if their headings have nothing in common.
 
     >>> text = " ".join(map(str, range(100)))
     >>> likeness(near(text), near(text + " 100")) > 0.9, likeness(near(text, "Tea"), near(text, "Coffee cups"))
@@ -107,13 +108,14 @@ def likeness(one: bytes, other: bytes) -> float:
         return 0.0
     equal = sum(a == b for a, b in zip(one[4:36], other[4:36], strict=True))
     apart = (int.from_bytes(one[36:], "big") ^ int.from_bytes(other[36:], "big")).bit_count()
-    # each weighs as much as it is certain
+    # weighted by their precision
     share = 0.24 * (equal / _BYTES * 256 - 1) / 255 + 0.76 * (1 - 2 * apart / _BITS)
     return round(min(1.0, share), 2) if share >= LEAST else 0.0
 
 
 def bands(sketched: bytes) -> list[bytes]:
-    """What texts that are alike are found by, 5 bytes each: the number of a band, and the band."""
+    """Returns the bands by which similar texts are found, 5 bytes each: the number of the band, and its
+    content."""
     return [bytes((j,)) + sketched[4 + 4 * j : 8 + 4 * j] for j in range(_BANDS)] if sketched else []
 
 
@@ -122,7 +124,7 @@ def _words(text: str) -> list[str]:
 
 
 def _lend(bins: list[int]) -> None:
-    """Bins that got nothing have what another has."""
+    """Fills each empty bin with the value of another bin."""
     lenders = _lenders(len(bins))
     empty = [place for place, one in enumerate(bins) if one == _EMPTY]
     lent = [next((bins[k] for k in lenders[place] if bins[k] != _EMPTY), 0) for place in empty]
@@ -131,7 +133,8 @@ def _lend(bins: list[int]) -> None:
 
 
 def _headed(head: str) -> bytes:
-    """Least hashes of its words, and its numbers; nought where there is no heading."""
+    """Returns the bytes of a heading: minimum hashes of its words, and its numbers. All zero if there is no
+    heading."""
     placed = _OUTLINE.match(head)
     found = _words(head[placed.end() if placed else 0 :][:500])
     words = {word.encode("utf-8", "replace") for word in found if not word.isdigit()} or {b""}
@@ -143,7 +146,7 @@ def _headed(head: str) -> bytes:
 
 
 def _one_head(one: bytes, other: bytes) -> bool:
-    """Whether two headings have the same numbers, and words in common; where one is missing, nothing is told."""
+    """Returns whether two headings have the same numbers and common words. True if one of them is missing."""
     if one == other or not any(one) or not any(other):
         return True
     apart = int.from_bytes(one, "big") ^ int.from_bytes(other, "big")

@@ -1,4 +1,4 @@
-"""A proxy, and which proxies a request may go through: values."""
+"""A proxy, and the requirements that a request has of proxies. Values."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
 class Proxy(msgspec.Struct, frozen=True):
-    """One proxy, or (with `{country}` or `{session}` in user, password or host) a gateway to many. Prints
-    without its secrets."""
+    """A proxy, or (with `{country}` or `{session}` in user, password or host) a gateway to many. Its text
+    form has no secrets."""
 
     scheme: str
     host: str
@@ -31,13 +31,12 @@ class Proxy(msgspec.Struct, frozen=True):
     password: str = ""
     kind: str = "datacenter"
     countries: tuple[str, ...] = ()
-    """Where its requests come from, as `de`; none: nobody said."""
+    """The countries of its addresses, for example `de`. Empty if unknown."""
     provider: str = ""
 
     @property
     def id(self) -> str:
-        """What it is called in logs and in the store: `provider/host:port#3fa9c210`, the digits telling its
-        users apart."""
+        """Its name in logs and in the store: `provider/host:port#3fa9c210`. The digits distinguish its users."""
         name = f"{self.provider}/{self.authority}" if self.provider else self.authority
         if self.scheme == "http" and not self.user:
             return name
@@ -50,11 +49,11 @@ class Proxy(msgspec.Struct, frozen=True):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def has(self, word: str) -> bool:
-        """Whether it is a template of `country` or `session`."""
+        """Returns whether it is a template of `country` or `session`."""
         return f"{{{word}}}" in f"{self.host} {self.user} {self.password}"
 
     def url(self, country: str = "", session: str = "") -> str:
-        """Its URL with credentials, a template filled in. Not for logs.
+        """Returns its URL with credentials and a filled-in template. Not for logs.
 
         >>> Proxy("http", "gate.example", 7000, "joe-{country}-{session}", "p:w").url("de", "a1")
         'http://joe-de-a1:p%3Aw@gate.example:7000'
@@ -75,19 +74,19 @@ class Proxy(msgspec.Struct, frozen=True):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """Which proxies will do: all that are of one of the kinds, countries and providers (none named: any), and
-    how long one is kept."""
+    """Which proxies suit: those of one of the kinds, countries and providers (none named: any), and how long
+    one is kept."""
 
     kinds: tuple[str, ...] = ()
     countries: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     rotation: str = ""
-    """`request`: another each time; `session`: one a registered domain for a session; `host`: one a host; '':
-    as the crawl has it."""
+    """`request`: a new one each time. `session`: one per registered domain and session. `host`: one per host.
+    '': the crawl's setting."""
 
     def suits(self, proxy: Proxy) -> bool:
-        """Whether a proxy will do. A gateway with `{country}` and no list of countries leads to any, if one
-        is wanted."""
+        """Returns whether a proxy suits. A gateway with `{country}` and no list of countries suits any
+        country."""
         if self.kinds and proxy.kind not in self.kinds:
             return False
         if self.providers and proxy.provider not in self.providers:
@@ -97,12 +96,12 @@ class Wanted(msgspec.Struct, frozen=True):
         return not self.countries or not set(self.countries).isdisjoint(proxy.countries)
 
     def country(self, proxy: Proxy) -> str:
-        """The country that a gateway is asked for."""
+        """Returns the country that a gateway is asked for."""
         named = self.countries or proxy.countries
         return next((one for one in named if not proxy.countries or one in proxy.countries), "")
 
     def narrowed(self, country: str | None, kind: str | None) -> Wanted:
-        """With the needs of one request, which go before."""
+        """Returns the requirements with those of one request, which override."""
         if not country and not kind:
             return self
         return Wanted(
@@ -118,12 +117,12 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def kind(text: Any) -> str:
-    """A kind of proxies. Raises ValueError."""
+    """Parses a kind of proxies. Raises ValueError."""
     return value_parsers.one_of(KINDS, text)
 
 
 def country(text: Any) -> str:
-    """An ISO 3166 country of two letters, in lower case. Raises ValueError.
+    """Parses an ISO 3166 country code of two letters, to lower case. Raises ValueError.
 
     >>> country("DE")
     'de'
@@ -135,7 +134,7 @@ def country(text: Any) -> str:
 
 
 def provider(text: Any) -> str:
-    """A provider's name. Raises ValueError."""
+    """Parses a provider's name. Raises ValueError."""
     if not isinstance(text, str) or not _LABEL.fullmatch(text):
         raise ValueError(f"{text!r} is no name of a provider: letters, digits, '.', '_' and '-', at most 40")
     return text
@@ -145,7 +144,8 @@ _WORDS = {"type": ("kinds", kind), "country": ("countries", country), "provider"
 
 
 def wanted(given: Any) -> Wanted:
-    """Read what a site wants: a text of words, or a mapping of the same. Raises ValueError.
+    """Parses the requirements of a site: a text of words, or a mapping with the same names. Raises
+    ValueError.
 
     >>> wanted("residential country=de,fr rotation=session")
     Wanted(kinds=('residential',), countries=('de', 'fr'), providers=(), rotation='session')

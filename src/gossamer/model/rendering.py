@@ -1,8 +1,5 @@
-"""Steps: what is done on a page in a browser, in order, as somebody who visits it would. Values; who drives a
-browser carries them out.
-
-How a page is rendered: what is waited for and done, what is loaded, what is kept beside the document. Only
-a browser asks."""
+"""How a page is rendered in a browser: what is waited for, which steps are performed, what is loaded, and
+what is captured besides the document. Values, and parsers of their written form."""
 
 from __future__ import annotations
 
@@ -14,27 +11,28 @@ from gossamer.url.patterns import Searcher, compile_
 
 ACTS = ("click", "hover", "fill", "type", "press", "wait", "until", "pause", "scroll")
 MOST = 50
-"""Steps of a page."""
+"""The maximum number of steps of a page."""
 LONGEST = 60.0
-"""Seconds of a pause."""
+"""The maximum number of seconds of a pause."""
 _TEXTS = ("fill", "type")
 
 
 class Step(NamedTuple):
-    """`act`: a word of ACTS; `what`: a CSS selector; of `press` a key (`Enter`), of `until` a JavaScript
-    expression, of `pause` seconds; `text`: what is filled in or typed. `wait` for `idle`: as a page does."""
+    """A step on a page. `act`: a word of ACTS. `what`: a CSS selector; for `press` a key (`Enter`), for
+    `until` a JavaScript expression, for `pause` seconds; for `wait` also `idle`. `text`: the text to fill
+    in or type."""
 
     act: str
     what: str = ""
     text: str = ""
 
     def __repr__(self) -> str:
-        """Without the text, which may be a password."""
+        """Hides the text, which may be a password."""
         return f"<step {self.act} {self.what}>"
 
 
 def read_actions(values: Any) -> tuple[Step, ...]:
-    """As people write them. Raises ValueError that says which and why.
+    """Parses steps. Raises ValueError with the step and the reason.
 
     >>> read_actions([{"fill": "#user", "with": "joe"}, {"click": "button"}, {"pause": 0.5}, "scroll"])
     (<step fill #user>, <step click button>, <step pause 0.5>, <step scroll >)
@@ -75,7 +73,7 @@ def _step(value: Any) -> Step:
 
 
 Said = Mapping[str, Any] | str | None
-"""As a site file has it."""
+"""The written form in a site file."""
 HEAVY = ("images", "fonts", "media")
 SHOTS = ("page", "full")
 ADS = (
@@ -112,16 +110,17 @@ ADS = (
     "mc.yandex.ru",
     "zedo.com",
 )
-"""What `ads` blocks: the hosts of large advertisers and counters, a list of our own."""
+"""The hosts that `ads` blocks: large advertisers and counters, a list of our own."""
 _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 
 
 class Render(NamedTuple):
-    """`wait`: load, idle, or a CSS selector; `scroll`: to the end, as far as it grows; `load`: which of HEAVY
-    are fetched, too; `until`: a JavaScript expression that must become true; `steps`: then done, like a
-    person's hand where `human`; `block`: hosts nothing is loaded from, with all below them; `capture`:
-    patterns of the URLs whose answers to scripts are kept; `screenshot`: of the `page` as a window shows it,
-    in `full`, or of the element a selector finds; `console`: kept."""
+    """How a page is rendered. `wait`: load, idle, or a CSS selector. `scroll`: to the end, for as long as the
+    page grows. `load`: which types of HEAVY are loaded, too. `until`: a JavaScript expression that must
+    become true. `steps`: performed then, with human timing if `human`. `block`: hosts, including
+    subdomains, from which nothing is loaded. `capture`: patterns of URLs whose responses to scripts are
+    kept. `screenshot`: `page` for the visible part, `full`, or the element that a selector finds.
+    `console`: whether console messages are kept."""
 
     wait: str = "load"
     scroll: bool = False
@@ -139,7 +138,7 @@ USUAL = Render()
 
 
 def read_rendering(value: Said) -> Render:
-    """As a site file has it: `"idle"`, or `{"wait": ".price", "scroll": True, "load": ["images"]}`. Raises
+    """Parses a rendering: `"idle"`, or `{"wait": ".price", "scroll": True, "load": ["images"]}`. Raises
     ValueError.
 
     >>> blocked = read_rendering({"block": ["ads", "*.tracker.test"]}).block[-1]

@@ -57,15 +57,15 @@ Follow = None | bool | str | Iterable[str] | Callable[[Any], Iterable[Any]]
 
 
 class Pace(NamedTuple):
-    """How the site's hosts are paced: seconds from start to start, requests at once. A Crawl-delay stays the
-    floor."""
+    """The pace of the site's hosts: seconds from start to start, and concurrent requests. A Crawl-delay
+    remains the minimum."""
 
     delay: float | None = None
     per_host: int | None = None
 
 
 class Function(NamedTuple):
-    """A page function: its name, the pattern of the URLs it reads (None: every URL), itself, and the class of
+    """A page function: its name, the pattern of its URLs (None: every URL), the callable, and the class of
     its items."""
 
     name: str
@@ -137,7 +137,7 @@ class Site:
             try:
                 return reader(value)
             except (ValueError, TypeError, AttributeError) as error:
-                # a header may be a secret as a whole
+                # a header may be secret as a whole
                 shown = "..." if word in ("headers", "session") else repr(value)
                 raise ConfigError(mask(f"site {name}: {word}={shown}: {error}")) from None
 
@@ -189,7 +189,7 @@ class Site:
         super().__setattr__(name, value)
 
     def freeze(self, args: Mapping[str, str]) -> None:
-        """From now on nothing changes but by this: the arguments are those given, else the defaults."""
+        """Sets the arguments (those given, otherwise the defaults), and makes the site immutable."""
         self.__dict__["args"] = MappingProxyType(
             {name: args.get(name, own) for name, own in self.defaults.items()}
         )
@@ -206,11 +206,10 @@ class Site:
     def page(
         self, pattern: str | None = None, name: str | None = None, item: type | None = None
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Register a function that reads pages whose URL (path and query) the pattern is found in; the first
-        match in the file wins, one without a pattern takes what is left. It yields items, requests, or URLs
-        as text.
-
-        item: the class of its items; a dict that it yields is judged, and written, as one of that class."""
+        """Registers a page function for pages whose URL (path and query) matches the pattern. The first match
+        in the file counts. A function without a pattern gets all other pages. It yields items, requests, or
+        URLs as text. `item`: the class of its items. A dict that it yields is checked and written as that
+        class."""
         if callable(pattern):
             raise ConfigError(f"site {self.name}: write @site.page() above {pattern.__name__}, with brackets")
         try:
@@ -240,8 +239,8 @@ class Site:
         return register
 
     def captcha(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """Register the function that is asked about pages that want a person or a proof: it returns headers
-        for another try, or None."""
+        """Registers the function that is called for pages that demand a captcha or a proof. It returns
+        headers for another try, or None."""
         if self.solver is not None:
             raise ConfigError(f"site {self.name}: two functions are its captcha")
         self.solver = call
@@ -249,13 +248,14 @@ class Site:
 
     @property
     def all_patterns(self) -> tuple[patterns.Searcher, ...]:
-        """The patterns that meet URLs and pages."""
+        """The patterns that are matched against URLs and pages."""
         pages = [one.pattern for one in self.functions if one.pattern is not None]
         follow = self.follow if isinstance(self.follow, tuple) else ()
         return (*pages, *self.paths, *follow, *(self.blocks if isinstance(self.blocks, tuple) else ()))
 
     def function(self, url: str, use: str | None = None) -> Function | None:
-        """The function that reads a page: the one a request names, else the first whose pattern is found."""
+        """Returns the function that parses a page: the one that the request names, otherwise the first with a
+        matching pattern."""
         if use is not None:
             return next((function for function in self.functions if function.name == use), None)
         path = _path(url)
@@ -268,18 +268,15 @@ class Site:
         return bare
 
     def takes_path(self, url: str) -> bool:
-        """Whether a URL is this site's by its path and query."""
+        """Returns whether the path and query of a URL belong to this site."""
         if not self.paths:
             return True
         path = _path(url)
         return any(patterns.found(own, path, on_timeout=False) for own in self.paths)
 
     def claims(self, host: str) -> int:
-        """How closely a host is this site's, 0 when not at all: a host itself before `*.`, a longer name
-        before a shorter.
-
-        One that was given without a port is taken on any.
-        """
+        """Returns how specifically the site names a host, 0 if it does not: an exact host counts more than
+        `*.`, a longer name more than a shorter. A host without a port matches any port."""
         if host in self.hosts:
             return 1000 + len(host)
         bare = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
@@ -305,7 +302,8 @@ def _several(values: Any) -> tuple[str, ...]:
 
 
 def _complete(value: object) -> float:
-    """The share of the stored items that one run may mark as gone; 0: none, for no run sees all."""
+    """Returns the share of the stored items that one run may mark as gone. 0: none, because no run sees all
+    items."""
     text = str(value)
     try:
         return GONE_SHARE if value_parsers.flag(text) else 0.0
@@ -380,7 +378,7 @@ def _pace(pace: Pace | float | str | None) -> Pace | None:
     if pace is None:
         return None
     delay, at_once = pace if isinstance(pace, Pace) else (pace, None)
-    if isinstance(delay, float):  # 0.1 + 0.2 has more digits than people write
+    if isinstance(delay, float):  # the result of 0.1 + 0.2 has more digits than people write
         delay = round(delay, 6)
     return Pace(
         None if delay is None else value_parsers.seconds(delay),
@@ -413,7 +411,7 @@ def _session(session: Any) -> Login | None:
 
 
 def _takes_a_page(call: Callable[..., Any]) -> bool:
-    """Whether it can be called with one argument; True where nobody can tell."""
+    """Returns whether it can be called with one argument. True if that cannot be determined."""
     try:
         inspect.signature(call).bind(None)
     except TypeError:
