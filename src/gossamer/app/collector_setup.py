@@ -46,13 +46,12 @@ class Lender(LendsProxies, Protocol):
 
 
 class CollectorSetup:
-    """The rungs of a crawl: `pages(request)`, `robots(request)`. `guard`: the resolver; `seed`: a secret of
-    the store.
+    """The rungs of a crawl: `pages(request)` and `robots(request)` return the rung of a request.
 
-    A request is made on the rung that it names, else on the cheapest of its site's ladder, else of the
-    crawl's. Raises ConfigError where a site or the crawl wants what is not installed or has no such name.
-    `unlocker` makes the collector of that rung from what the site of a host wants of it. `others`: what the
-    browser rung needs may be missing here, for other workers have it.
+    A request is made on the rung that it names, otherwise on the cheapest of its site's ladder, otherwise of the
+    crawl's. `guard`: the resolver. `seed`: a secret of the store. `unlocker`: makes the collector of that rung
+    from the options of a host's site. `others`: the browser may be missing here, because other workers have one.
+    Raises ConfigError if a site or the crawl needs what is not installed, or names an unknown browser.
     """
 
     name = "rungs"

@@ -1,5 +1,5 @@
-"""A log-in: how a site is entered, by whom, and what tells that one is in, or out again. Values; the steps
-are pure.
+"""How to log in to a site: the form or the steps, the accounts, and the signs of being logged in or out. Values, and
+steps without side effects.
 
 Login("https://shop.example/login", {"user": "${env:SHOP_USER}", "password": "${env:SHOP_PASSWORD}"},
 shows="a.logout")
@@ -46,17 +46,22 @@ class Account(NamedTuple):
 
 
 class Login:
-    """How a site is entered.
+    """How to log in to a site. Raises ValueError, TypeError.
 
-    how: the URL of the page with the form, or a function (`Steps`); fields: what is filled in, secrets as
-    `${env:NAME}` or `${file:PATH}`; accounts: name -> fields beside (over) those, where several take turns;
-    form: a selector of the form, submit: its button, where they are not the first that ask for a password;
-    shows: selectors or patterns of which a page has one where one is logged in; lost: what tells that one is
-    no more: a status, `/login` (an answer that redirects there), a selector, a pattern; without it 401, a
-    redirect to the form's page, a log-in wall, and (where `shows` is said) each page without it; check: the
-    URL of a page that tells whether one is in, asked for before one logs in again (with `shows` the page
-    behind the log-in); every: seconds from start to start of an account's requests; avoid: pattern of URLs
-    that are not asked for as they log out. Raises ValueError, TypeError.
+    - `how`: the URL of the page with the form, or a function (`Steps`).
+    - `fields`: the values to fill in. Secrets are references: `${env:NAME}` or `${file:PATH}`.
+    - `accounts`: several accounts that take turns: for each name the fields that differ from `fields`.
+    - `form`: a selector of the form, if it is not the first that asks for a password. `submit`: a selector of
+      its button.
+    - `shows`: selectors or patterns of page text, one of which is on every page while the account is logged
+      in.
+    - `lost`: signs that the account is logged out: a status, `/login` (a redirect to this path), a selector,
+      a pattern. The default is 401, a redirect to the form's page, a log-in wall, and any page without
+      `shows`, if `shows` is given.
+    - `check`: the URL of a page that shows whether the account is logged in. It is requested before another
+      log-in, and with `shows` after each log-in.
+    - `every`: seconds between the starts of two requests of an account.
+    - `avoid`: a pattern of URLs that are not requested because they log out.
     """
 
     def __init__(

@@ -3,7 +3,7 @@ estimated. They are the same in every process and version.
 
 | bytes of the 64 | contents |
 | --- | --- |
-| 0 to 4 | the heading: five minimum hashes of its words, half a byte each, and 12 bits for its numbers. Two things of one template differ here |
+| 0 to 4 | the heading: five minimum hashes of its words (half a byte each), 12 bits for its numbers |
 | 4 to 36 | eight bands of four bytes, one byte for each minimum hash of word triples. Similar texts have a band in common |
 | 36 to 64 | one bit for each of 223 more minimum hashes; the last bit is zero |
 """

@@ -1,5 +1,4 @@
-"""A site: what we know of one web site, in one file of the user. Functions are registered by name and stay
-pure.
+"""A web site as the user describes it in one file. Page functions are registered by name and have no side effects.
 
 site = Site("books", hosts=["books.toscrape.com"], seeds=["https://books.toscrape.com/"])
 
@@ -75,30 +74,39 @@ class Function(NamedTuple):
 
 
 class Site:
-    """One web site. Everything but the name has a default that suits any host.
+    """A web site. All parameters except the name are optional. Raises ConfigError, which names the file when a site
+    file is loaded. A loaded site is immutable.
 
-    hosts: `example.com` (and no other), `*.example.com`, without them those of the seeds; those named are in
-    the scope of `--scope host` and `domain`, those that `*.` stands for in that of `domain`; paths: patterns
-    of the URLs (path and query) that are this site's; seeds: URLs; follow: None (what the page functions
-    yield; without functions every link in scope), True, patterns of links to follow, a function of the page
-    that gives links, or False; pace: seconds from start to start, or Pace; headers: for its hosts alone;
-    must_have: selectors without which a page is no success; blocks: patterns of pages that are blocks besides
-    those we know, `!login` for what is none here, False for none at all; retries: the wait before each
-    (seconds or `5m`), or "none"; robots=False: robots.txt is read, and its Crawl-delay kept, but its rules
-    are not obeyed; session: a Login: who is logged in, and how; sinks: where its items are kept besides the
-    outputs of the crawl, each as after `-o`; steps: callables `step(item, page)` that its items go through
-    (`gossamer.pipeline`); gates: as after `--fail-on`, for this site alone; complete: a whole crawl sees all
-    of its items, so those that it does not see are marked as gone in stores that keep a row an item, at most
-    20 % of them in one run (another share: complete=0.5); ladder: how its pages are got, some of plain,
-    impersonated, browser, unlocker; browser: the browsers it is to see on the impersonated rung, by name;
-    render: what the browser rung waits for, load, idle, or a selector, or {"wait": ..., "scroll": True,
-    "load": ["images", "fonts", "media"]}; unlocker: options of the unlocker for its pages, as
-    `render=true&wait_for=.price`; proxies: which of the crawl's proxies its requests go through, as
-    'residential country=de,fr provider=acme rotation=session'; lane, region: the workers of a fleet that its
-    hosts wait for, by name (`http` and any, or as the crawl says); types: media types of pages that its
-    functions read beside those of text, as `application/pdf`; args: names and defaults of what `-a
-    name=value` may set, read as `site.args["name"]`. Raises ConfigError, which names the file when a site
-    file is loaded. A loaded site is frozen.
+    - `hosts`: `example.com` (only this host) or `*.example.com`. The default is the hosts of the seeds. Named
+      hosts are in scope with `--scope host` and `domain`, hosts that match `*.` with `domain`.
+    - `paths`: patterns of URLs (path and query) that belong to the site.
+    - `seeds`: URLs, or a function of the arguments that returns them.
+    - `follow`: None (what the page functions yield; without functions all links in scope), True (all links in
+      scope), patterns of links, a function of the page that returns links, or False.
+    - `pace`: seconds between the starts of two requests to a host, or a `Pace`.
+    - `headers`: headers that are only sent to the site's hosts.
+    - `must_have`: selectors that every good page must match.
+    - `blocks`: patterns of pages that are blocks in addition to the known ones. `!login` excludes a kind or
+      vendor. False: nothing is a block.
+    - `retries`: the wait before each retry (seconds, or text such as `5m`), or "none".
+    - `robots`: False: robots.txt is fetched and its Crawl-delay is kept, but its rules are ignored.
+    - `session`: a `Login` for pages behind a log-in.
+    - `sinks`: outputs for the site's items in addition to those of the crawl, in the form of `-o`.
+    - `steps`: callables `step(item, page)` through which the items go (`gossamer.items.steps`).
+    - `gates`: quality gates for this site, in the form of `--fail-on`.
+    - `complete`: a full crawl sees all items of the site. Items that it does not see are marked as gone in
+      stores that keep one row per item, at most 20 % of them in one run. Another share: `complete=0.5`.
+    - `ladder`: the ways to fetch the site's pages: some of plain, impersonated, browser, unlocker.
+    - `browser`: names of browsers to imitate on the impersonated rung.
+    - `render`: what the browser rung waits for (`load`, `idle`, or a selector), or a mapping: `{"wait": ...,
+      "scroll": True, "load": ["images", "fonts", "media"]}`.
+    - `unlocker`: options of the unlocker, for example `render=true&wait_for=.price`.
+    - `proxies`: which of the crawl's proxies are used, for example `residential country=de,fr provider=acme
+      rotation=session`.
+    - `lane`: the lane of the workers of a fleet that serve the site's hosts. `region`: their region.
+    - `types`: media types that the functions parse in addition to text, for example `application/pdf`.
+    - `args`: the names and defaults of arguments that `-a name=value` sets. Functions read
+      `site.args["name"]`.
     """
 
     _frozen = False
