@@ -1,18 +1,20 @@
-"""Parsing: what is in a body. Pure functions of bytes: any bytes, no I/O, bounded time and memory, no
-exception.
+"""Parsers: what is in a body. They take any bytes, do no I/O, limit time and memory, and raise no exceptions.
 
-addresses    what the links of a document are relative to
-encodings    which encoding a body is in, and its text; labels: the names of encodings
-html         a page as the crawler sees it: title, language, robots, canonical, hrefs, text
-links        every link of a page with its text and kind
-sitemaps     URLs of sitemaps and feeds; sitemap_text: their bytes as text
-paths        what lies where in JSON
-prices       an amount and a currency out of a text; currencies: how they are written
-products     a product page as one record; nodes: structured data of any syntax as one kind; shop: what pages show,
-             shopprices, shopbrands, shopstock: of it the price, the brand, whether there is any; shopstate: what their scripts say
-structured   JSON-LD, microdata, Open Graph and RDFa of a page; loose: JSON as pages write it; microdata, rdfa: these two
-text         the text that a reader sees, the main text, Markdown; article: the blocks of a main text
-view         what a site function sees of a page; selectors: what it selects
+encodings      the encoding of a body, and its text; base_url: what its links are relative to
+html           a page as the crawler needs it: title, language, robots, canonical, hrefs, text
+links          every link of a page with its text and kind
+forms          forms with their fields; tables: tables as rows; selectors: CSS and XPath
+sitemaps       URLs of sitemaps and feeds
+structured     JSON-LD, microdata, Open Graph and RDFa of a page; microdata, rdfa, lenient_json: their parsers
+embedded       data in scripts; js_literals: JavaScript literals
+prices         an amount and a currency in a text; price_words, currencies: how they are written
+products       a product page as one record; shop_page, shop_words: what the page itself shows
+dates          dates in texts; date_words: how they are written; pagedates: when a page was published
+text           the visible text, the main text, Markdown; article, content_text, visible_text: their parts
+language       the language of a text
+pdf            the text of a PDF, read in pdf_process
+limits         what a page may cost to parse
+page_view      a page as site functions see it
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ __all__ = ["encodings", "links", "pdf", "prices", "products", "sitemaps", "struc
 
 
 def __getattr__(name: str) -> Any:
-    """Parts that users name are loaded when they are first used."""
+    """Loads the parts that users name when they are first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib

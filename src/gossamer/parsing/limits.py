@@ -102,8 +102,8 @@ def virtual_size() -> int:
 
 @contextmanager
 def limited_memory(body: bytes) -> Iterator[None]:
-    """Within it this process may grow by what a page may take. Raises TooComplex where it would have to grow
-    more."""
+    """Limits how much this process may grow within the context to what the page may take. Raises TooComplex if
+    it would have to grow more."""
     if sys.platform != "linux":
         yield
         return
