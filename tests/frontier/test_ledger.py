@@ -17,8 +17,8 @@ from gossamer.frontier import held_claims
 from gossamer.frontier.held_claims import HeldClaims
 
 OTHER = """
-import sys, types; from pathlib import Path; from gossamer.frontier.held_claims import Ledger
-book = Ledger(Path(sys.argv[1]), "other")
+import sys, types; from pathlib import Path; from gossamer.frontier.held_claims import HeldClaims
+book = HeldClaims(Path(sys.argv[1]), "other")
 book.open()
 book.note([types.SimpleNamespace(bucket=3, token=10**15), types.SimpleNamespace(bucket=3, token=7)], ())
 print("noted", flush=True)

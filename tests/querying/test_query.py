@@ -288,7 +288,7 @@ def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 def test_words_that_are_no_text_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["crawl", "http://a.test/", "-o", "b\udcff.jsonl"]) == 2
-    assert "is no text" in capsys.readouterr().err
+    assert "is not text" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "sqlite"])

@@ -88,9 +88,10 @@ class Setup(msgspec.Struct, kw_only=True):
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether the crawl keeps all rows in its folder (`sinks.kept_rows`): not on a fleet, where the output
-        keeps them."""
-        return self.job.settings.store is None and not self.segment and self.job.settings.keep is not None
+        """Whether the crawl keeps all rows in its folder (`sinks.kept_rows`): only with the embedded store,
+        because with a shared one several machines may work on the crawl."""
+        embedded = self.job.settings.store is None and self.store.startswith("unix://")
+        return embedded and not self.segment and self.job.settings.keep is not None
 
     @property
     def known_at(self) -> Path | None:

@@ -346,12 +346,14 @@ class CrawlRun:
         told, flying = [tuple(map(str, row)) for row in hosts], await census.in_flight(self.setup.crawl)
         retries = await census.retries(self.setup.crawl, [row.host for row in hosts])
         discovers = summary.found - self._looks[0][2] > summary.pages - self._looks[0][1]
-        left = self._left(summary, known=not discovers and retries.urls < summary.pending)
+        limit = self.setup.job.settings.limit
+        enough = limit is not None and summary.pending >= limit - summary.pages
+        left = self._left(summary, known=retries.urls < summary.pending and (enough or not discovers))
         return Live(summary, summary.pending, flying, rate, left, told, self._silence.of, retries)
 
     def _left(self, summary: Summary, *, known: bool) -> float | None:
         """Returns the seconds until the queue is empty or a limit is reached, at the pace so far. `known`:
-        whether all URLs are found and some may be fetched now."""
+        whether enough URLs are found and some may be fetched now."""
         left, limit = None, self.setup.job.settings.limit
         if known and summary.pages_per_second and summary.pages > 20:
             todo = summary.pending if limit is None else min(summary.pending, max(0, limit - summary.pages))

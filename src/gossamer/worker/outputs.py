@@ -149,10 +149,11 @@ class Outputs:
         self._histories = [table for table in tables if isinstance(table, HistorySink)]
         self._waiting = SinkRetry(say, stop, deadline)
         self._lengths: dict[str, int] = {}
-        self.filler = OutputFiller(frontier, kept, self._patiently, only_pass=only_pass)
         self._lock = open_file(lock, os.O_RDWR | os.O_CREAT, 0o644)
         self._locked = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="output")
+        self._patiently = _patient(self._waiting, self._thread)
+        self.filler = OutputFiller(frontier, kept, self._patiently, only_pass=only_pass)
 
     @property
     def keeps_items(self) -> bool:
@@ -360,11 +361,18 @@ class Outputs:
             for path, sink in sinks.items()
         ]
 
-    def _patiently(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
-        return self._waiting.through(lambda: self._in_thread(call, *args))
-
     def _in_thread(self, call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
         return asyncio.get_running_loop().run_in_executor(self._thread, call, *args)
+
+
+def _patient(waiting: SinkRetry, thread: ThreadPoolExecutor) -> Callable[..., Awaitable[Any]]:
+    """Returns a function that makes a call in the output thread, and retries it while its sink is away."""
+
+    def patiently(call: Callable[..., Any], *args: Any) -> Awaitable[Any]:
+        loop = asyncio.get_running_loop()
+        return waiting.through(lambda: loop.run_in_executor(thread, call, *args))
+
+    return patiently
 
 
 def _note(notes: list[tuple[Log, list[Any]]]) -> None:
