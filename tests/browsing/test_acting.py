@@ -114,7 +114,7 @@ async def test_what_never_comes_is_named_and_the_page_kept(stage: Stage, browser
     stage.pages["/"] = "<p>here</p>"
     for said, late in (
         ("p >>", "the page has no p >>"),
-        ({"until": "window.never"}, "window.never never was true"),
+        ({"until": "window.never"}, "window.never never became true"),
         ({"steps": [{"click": "#no"}]}, "the page has no #no"),
     ):
         got = await page(looking(browser, said, total=5.0), stage.url())

@@ -19,14 +19,14 @@ SITE = "from gossamer import Login, Site\nsite = Site('shop', seeds=['http://127
         (
             "render={'human': True}",
             ["--ladder", "plain,browser"],
-            "site shop: human: that is done in Chromium",
+            "site shop: human works in Chromium",
         ),
         (
             "session=Login('http://127.0.0.1:9/in', {'user': 'a'})",
             ["--ladder", "browser"],
-            "site shop: session: that is done",
+            "site shop: session works in Chromium",
         ),
-        ("", ["--ladder", "impersonated,browser"], "no ladder may have impersonated"),
+        ("", ["--ladder", "impersonated,browser"], "no ladder may contain both impersonated and Firefox"),
     ],
 )
 def test_what_firefox_does_not_do(

@@ -143,7 +143,7 @@ async def test_a_single_file(tmp_path: Path) -> None:
         archive_collector(str(file))
     with pytest.raises(ConfigError):
         archive_collector(str(tmp_path), base="no url")
-    with pytest.raises(ConfigError, match="what is on this machine"):
+    with pytest.raises(ConfigError, match="only files on this machine"):
         archive_collector("s3://bucket/pages")
 
 

@@ -135,7 +135,7 @@ async def test_bodies_that_are_not_what_was_announced() -> None:
     ):
         failure = bad(await collector.collect(Request(server.url()), {}))
     assert (failure.reason, failure.final, failure.wire) == ("reset", False, 5)
-    assert "before the body was whole" in failure.detail
+    assert "before the body was complete" in failure.detail
     page = good(await get(HEAD + b"Content-Length: 5\r\n\r\nhello and more", end=True))
     assert page.body == b"hello", "what is behind the length is not ours"
     for lie in (
@@ -185,7 +185,7 @@ async def test_resets_and_no_answer() -> None:
 async def test_what_is_no_http(data: bytes) -> None:
     failure = bad(await get(data, end=True))
     assert failure.reason == "reset"
-    assert "no HTTP" in failure.detail
+    assert "not HTTP" in failure.detail
 
 
 async def test_nobody_there() -> None:

@@ -120,8 +120,8 @@ async def test_all_kinds_of_records(packed: bool, tmp_path: Path) -> None:
     for absent in ("lost", "none"):
         assert good(await collector.collect(Request(f"http://e.com/{absent}"), {})).status == 404
     assert [one.partition(": ")[2] for one in collector.skipped] == [
-        "a revisit of http://e.com/lost, whose original is not in the file",
-        "a resource of gopher:e.com",
+        "a revisit of http://e.com/lost, whose original record is missing",
+        "a resource whose URL is not http(s): gopher:e.com",
     ]
     await collector.close()
 

@@ -54,7 +54,7 @@ def test_a_crawl_of_a_torn_warc_says_where_and_reads_the_rest(
     )
     _, err = replay.communicate(timeout=60)
     told = [line for line in err.splitlines() if "--archive" in line]
-    why = "its index names more than it has" if index == "newer" else "cut off in its block"
+    why = "its index lists records beyond its end" if index == "newer" else "cut off in the block of a record"
     assert told == [
         f"gossamer: --archive: {path} is broken from byte {last} on ({why}); what is whole is read"
     ]

@@ -176,7 +176,7 @@ def test_a_jar_survives_json() -> None:
 )
 def test_no_jar_is_made_of_something_else(state: Any) -> None:
     jar = jar_with("https://e.com/", b"a=1")
-    with pytest.raises(ValueError, match="no cookies"):
+    with pytest.raises(ValueError, match="stored cookies"):
         jar.load(state)
     assert jar.header("https://e.com/") == "a=1"
 

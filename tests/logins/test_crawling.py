@@ -139,7 +139,7 @@ async def test_one_log_in_serves_the_fleet_and_the_next_run_and_no_secret_is_fou
             tmp_path, site(tmp_path, server.url()), "--fresh", *seal, JARS="quite-another-key"
         )
         assert (wrong.code, club.logins) == (4, {"ann": 1})
-        assert "was sealed with another session_key" in wrong.err
+        assert "was encrypted with another session_key" in wrong.err
         shown = await command(tmp_path, "sessions", "list", "--json")
         (one,) = shown.summary["out"]
         assert (one["site"], one["account"], one["state"], one["sealed"]) == (

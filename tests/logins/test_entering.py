@@ -212,7 +212,7 @@ def test_what_is_sealed_opens_with_its_key_alone() -> None:
     assert again.lend(Request(P)) == member.lend(Request(P))
     assert member.lend(Request(P)).headers["Cookie"] == "sid=CANARY"
     for wrong, name in ((other, "club/ann"), (seal, "club/bob"), (Encryption(None, 7), "club/ann")):
-        with pytest.raises(ConfigError, match="sealed"):
+        with pytest.raises(ConfigError, match="encrypted"):
             wrong.open(kept, name)
     assert b"CANARY" in Encryption(None, 7).close(member.state(), "club/ann")
     assert seal.told(FIELDS) != seal.told({**FIELDS, "user": "bob"})

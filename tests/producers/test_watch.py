@@ -211,7 +211,7 @@ class Answers:
         (None, "gave no answer"),
         (404, "answered 404"),
         (304, ""),
-        (200, "holds no entry of a sitemap or feed"),
+        (200, "contains no sitemap or feed entries"),
     ],
 )
 async def test_what_cannot_be_read_is_said(status: int | None, said: str) -> None:

@@ -39,7 +39,7 @@ def test_a_page_that_ends_its_process_is_kept_aside_and_the_rest_is_read(
         log.unlink(missing_ok=True)
         told = reparse(capsys, *words, "--fresh")
         assert (told["pages"], told["items"], told["failed"]) == (COUNT, COUNT - 4, 4)
-        assert told["reasons"]["it ended 2 processes that read it"] == 3
+        assert told["reasons"]["it killed 2 processes that read it"] == 3
         assert (told["difference"]["removed"], told["difference"]["same"]) == (3, COUNT - 4)
         assert sorted(log.read_text().split()) == [
             f"http://shop.test/p/{n}" for n in (12, 12, 19, 19, 44, 44)
@@ -47,7 +47,7 @@ def test_a_page_that_ends_its_process_is_kept_aside_and_the_rest_is_read(
         kept = [json.loads(file.read_text()) for file in Path(told["kept"]).glob("*.json")]
         why = {one["url"].rpartition("/")[2]: one["why"] for one in kept}
         assert why.pop("broken").startswith("shop: ")
-        assert why == dict.fromkeys(["12", "19", "44"], "it ended 2 processes that read it")
+        assert why == dict.fromkeys(["12", "19", "44"], "it killed 2 processes that read it")
 
 
 def test_a_stored_page_too_deep_for_the_parser_ends_one_process_at_most(
@@ -81,5 +81,5 @@ def test_what_kills_a_process_between_pages_blames_none(
         return read
 
     assert [one.pages for one in working.over([["a", "b"], ["hit"], ["c"]], 2, make)] == [2, 1, 1]
-    with pytest.raises(GossamerError, match="no page of its was the reason"):
+    with pytest.raises(GossamerError, match="no page was the cause"):
         list(working.over([["a"], ["always"]], 2, make))

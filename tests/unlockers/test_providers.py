@@ -237,7 +237,7 @@ async def test_a_page_that_repeats_the_key_loses_it(valkey_url: str) -> None:
         ("brightdata", (), "needs zone="),
         ("zenrows?rendr=true", (), "did you mean render?"),
         ("zenrows?wait_for=.x", (), "needs render=true"),
-        ("brightdata?zone=z&render=true", (), "takes no render="),
+        ("brightdata?zone=z&render=true", (), "has no option render="),
         ("scraperapi?premium=true&ultra_premium=true", (), "exclude"),
         ("zyte?at_once=0", (), "whole number"),
         ("zyte?endpoint=ftp://x", (), "endpoint="),

@@ -187,7 +187,7 @@ async def test_a_site_says_what_its_pages_need(tmp_path: Path) -> None:
         )
         ran = await crawl(tmp_path, str(tmp_path / "shop.py"), where, "--fresh")
         assert (ran.code, len(stub.calls)) == (4, 2)
-        assert "endpoint= is no site's" in ran.err
+        assert "endpoint= cannot be set for a site" in ran.err
 
 
 @pytest.mark.parametrize(

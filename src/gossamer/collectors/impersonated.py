@@ -44,7 +44,7 @@ class ImpersonatedCollector:
         """Fetches one URL with the guise's fingerprint. Redirects are not followed. A missing guise is a bug,
         because the request could not be made in another way."""
         if guise is None or not guise.target:
-            raise ValueError("the impersonated rung is asked for without a browser")
+            raise ValueError("the impersonated rung needs a guise with a browser")
         pool = await self._pool(guise)
         self._busy[pool] = self._busy.get(pool, 0) + 1
         try:

@@ -149,11 +149,11 @@ class Jar:
     def load(self, state: Any) -> None:
         """Replaces all cookies by those of `dump`. Raises ValueError for another version or form."""
         if not isinstance(state, dict) or state.get("version") != 1:
-            raise ValueError("these are no cookies of this version")
+            raise ValueError("the stored cookies have an unsupported version")
         try:
             cookies = msgspec.convert(state.get("cookies"), list[Cookie])
         except msgspec.ValidationError as error:
-            raise ValueError(f"these are no cookies: {error}") from error
+            raise ValueError(f"the stored cookies are invalid: {error}") from error
         self._domains = {}
         for cookie in cookies:
             key = (cookie.name, cookie.domain, cookie.host_only, cookie.path)

@@ -29,7 +29,7 @@ class Encryption:
             try:
                 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
             except ImportError:
-                raise ConfigError(f"session_key needs a package more: {install('sessions')}") from None
+                raise ConfigError(f"session_key needs another package: {install('sessions')}") from None
             self._key = hashlib.scrypt(key.reveal().encode(), salt=self._salt, n=1 << 14, r=8, p=1, dklen=32)
             self._cipher = AESGCM(self._key)
 
@@ -48,21 +48,23 @@ class Encryption:
         state needs no key."""
         kind, rest = kept[:2], kept[2:]
         if kind == SEALED:
-            advice = "give the key it was sealed with"
+            advice = "set the key with which it was encrypted"
             if "/" in name:
                 advice += f", or: gossamer sessions forget {name.replace('/', ' ')}"
             if self._cipher is None:
-                raise ConfigError(f"{name} is sealed in the store, and there is no session_key: {advice}")
+                raise ConfigError(f"{name} is encrypted in the store, but session_key is not set: {advice}")
             from cryptography.exceptions import InvalidTag
 
             try:
                 rest = self._cipher.decrypt(rest[:NONCE], rest[NONCE:], name.encode())
             except InvalidTag:
                 raise ConfigError(
-                    f"{name} in the store was sealed with another session_key: {advice}"
+                    f"{name} in the store was encrypted with another session_key: {advice}"
                 ) from None
         elif kind != PLAIN:
-            raise ConfigError(f"{name} was kept by another gossamer: run the same gossamer everywhere")
+            raise ConfigError(
+                f"{name} was stored by another version of gossamer: run the same version everywhere"
+            )
         return msgspec.msgpack.decode(rest, type=dict[str, Any])
 
     @property

@@ -61,7 +61,7 @@ def line(text: str) -> Proxy:
     <proxy acme/1.2.3.4:8080#...>
     """
     if len(text) > LONGEST:
-        raise ValueError(f"it is longer than {LONGEST} characters")
+        raise ValueError(f"the line is longer than {LONGEST} characters")
     if re.match(r"\{\s*[\"}]", text):
         address, tags = _of_json(text)
     else:
@@ -74,7 +74,7 @@ def line(text: str) -> Proxy:
     register_pair(user, password)
     said = tags.get("scheme")
     if said is not None and "://" in address:
-        raise ValueError("its scheme is said twice")
+        raise ValueError("the scheme is given twice")
     several = tags.get("country", ())
     proxy = Proxy(
         value_parsers.one_of(SCHEMES, said or scheme),
@@ -88,9 +88,9 @@ def line(text: str) -> Proxy:
     )
     for name in re.findall(r"\{([^}]*)\}", f"{host} {user} {password}"):
         if name not in ("country", "session"):
-            raise ValueError("a template knows {country} and {session}")
+            raise ValueError("a template can only contain {country} and {session}")
     if re.search(r"[\x00-\x1f\x7f]", user + password):
-        raise ValueError("there is a control character in it")
+        raise ValueError("the user or the password contains a control character")
     return proxy
 
 
@@ -99,16 +99,16 @@ def _of_json(text: str) -> tuple[str, dict[str, Any]]:
         found = json.loads(text)
         url = found.pop("url")
     except (ValueError, KeyError, AttributeError):
-        raise ValueError('it is no JSON object with a "url"') from None
+        raise ValueError('the line is not a JSON object with a "url"') from None
     if not isinstance(url, str) or not url:
-        raise ValueError('its "url" is no text')
+        raise ValueError('"url" must be a non-empty text')
     return url, found
 
 
 def _tag(word: str) -> tuple[str, str]:
     name, equals, value = word.partition("=")
     if not equals or not value:
-        raise ValueError("what follows the address is name=value, such as country=de")
+        raise ValueError("only tags of the form name=value may follow the address, for example country=de")
     return name, value
 
 
@@ -122,7 +122,7 @@ def _address(text: str) -> tuple[str, str, str, str, str]:
         return found[1], found[3].strip("[]"), found[4], unquote(user), unquote(password)
     ways = _with_at(text) if "@" in text else _with_colons(text)
     if len(ways) != 1:
-        raise ValueError(f"it can be read in two ways: {_AGAIN}" if ways else _AGAIN)
+        raise ValueError(f"the line can be read in two ways: {_AGAIN}" if ways else _AGAIN)
     host, port, user, password = ways[0]
     return "http", host, port, user, password
 
@@ -170,11 +170,11 @@ def _place(text: str) -> tuple[str, str] | None:
 
 def _host(text: str) -> str:
     if not (_HOST.fullmatch(text) or ":" in text):
-        raise ValueError("its host is no name and no address")
+        raise ValueError("the host is neither a name nor an IP address")
     return text.lower() if "{" not in text else text
 
 
 def _port(text: str) -> int:
     if not 0 < int(text) < 65536:
-        raise ValueError(f"there is no port {text}")
+        raise ValueError(f"the port must be from 1 to 65535, not {text}")
     return int(text)

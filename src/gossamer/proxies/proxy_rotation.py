@@ -88,7 +88,7 @@ class Proxies:
         host = split(request.url)[1]
         wanted, began = self._wants(host).narrowed(request.country, request.proxy), time.perf_counter()
         if not self.pool.suited(wanted):
-            return _none(f"there is no such proxy in the lists: {wanted}", final=True)
+            return _none(f"the proxy lists contain no matching proxy: {wanted}", final=True)
         trip = ProxyTries([], [], [])
         result: Page | Failure | None = None
         tries, started = 0, began

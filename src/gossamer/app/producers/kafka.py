@@ -99,7 +99,7 @@ class KafkaUrls:
             pass  # the messages come again, and are known by then
         except KafkaError as error:
             raise StoreError(
-                f"the Kafka broker {self.brokers} does not take offsets: {error}; run it again"
+                f"the Kafka broker {self.brokers} does not accept the offsets: {error}; run it again"
             ) from error
 
     async def close(self) -> None:

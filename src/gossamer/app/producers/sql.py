@@ -53,7 +53,7 @@ class SqlUrls:
         elif self.url.startswith(("postgresql://", "postgres://")):
             await self._open_server()
         else:
-            raise UsageError(f"{mask(self.url)}: the database is sqlite:FILE or postgresql://...")
+            raise UsageError(f"{mask(self.url)}: the database must be sqlite:FILE or postgresql://...")
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
         """Yields all rows, or those after the position. Rows with the same value may be in two batches, so
@@ -63,7 +63,7 @@ class SqlUrls:
         async for names, some in rows:
             if self._after and "after" not in names:
                 raise ConfigError(
-                    "the query speaks of :after, so it gives a column `after`: SELECT id AS after, url ..."
+                    "a query with :after must return a column `after`, for example SELECT id AS after, url ..."
                 )
             requests, rejected = self._taken(names, some)
             for value in (row[names.index("after")] for row in some if self._after):
@@ -150,7 +150,7 @@ class SqlUrls:
                     yield names, rows
         except psycopg.OperationalError as error:
             raise StoreError(
-                f"the database {mask(self.url)} went away: {_line(error)}; run it again"
+                f"the database {mask(self.url)} closed the connection: {_line(error)}; run it again"
             ) from error
         except psycopg.Error as error:
             raise _off(self.url, self.query, error, first=self._after and after == 0) from error
@@ -161,12 +161,12 @@ class SqlUrls:
     def _columns(self, names: list[str]) -> None:
         if "url" not in names:
             raise ConfigError(
-                f"the query gives no column `url`, it gives {', '.join(names) or 'nothing'}: SELECT ... AS url"
+                f"the query returns no column `url` but {', '.join(names) or 'nothing'}: write SELECT ... AS url"
             )
         known = {*SeedLine.__struct_fields__, "after"}
         if strange := [name for name in names if name not in known]:
             raise ConfigError(
-                f"the query gives a column `{strange[0]}`; a seed has {', '.join(sorted(known))}"
+                f"the query returns an unknown column `{strange[0]}`; the columns of a seed are {', '.join(sorted(known))}"
             )
 
 
@@ -183,7 +183,9 @@ def _value(kept: Any) -> Any:
 
 def _off(where: object, query: str, error: Exception, *, first: bool = False) -> GossamerError:
     hint = (
-        "; :after is 0 at first: of a time compare extract(epoch FROM ...), of a text its id" if first else ""
+        "; :after is 0 at first: compare it with extract(epoch FROM ...) of a time, or with a numeric id"
+        if first
+        else ""
     )
     return ConfigError(f"{mask(str(where))}: {_line(error)}{hint}; the query was: {query[:200]}")
 

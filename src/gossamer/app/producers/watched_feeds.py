@@ -92,7 +92,7 @@ class WatchedFeed:
         if page.status == 200:
             pages, sitemaps = entries(page.body, page.url)
             if not pages and not sitemaps:
-                self._trouble = f"{url} holds no entry of a sitemap or feed"
+                self._trouble = f"{url} contains no sitemap or feed entries"
             seen = _unpacked(known.entries)
             yield [(one, _edition(one, seen)) for one in pages if seen.get(_mark(one), -1) != _moment(one)]
             fresh = {str(one): _moment(one) for one in sitemaps}

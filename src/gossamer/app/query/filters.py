@@ -77,7 +77,7 @@ def senseless(text: str, rows: Iterable[Row]) -> str:
             return ""
         found = found or kind
     return (
-        f"{field} has {found}, and {wanted} is not of them; in double quotes it is compared as a text"
+        f"{field} contains {found}, and {wanted} is not one of them; put it in double quotes to compare it as text"
         if found
         else ""
     )
@@ -93,16 +93,16 @@ def _parts(text: str) -> tuple[str, str, str, bool]:
     found = _WHERE.fullmatch(text)
     if found is None:
         raise UsageError(
-            f"--where {text!r}: write it as FIELD=VALUE; = != < <= > >= and ~ (contains) are there"
+            f"--where {text!r}: write it as FIELD=VALUE; the operators are = != < <= > >= and ~ (contains)"
         )
     field, mark, wanted = found[1], found[2], found[3]
     given = len(wanted) > 1 and wanted[0] == wanted[-1] == '"'
     if not given and mark != "~" and wanted[:1] in _MARKS:
         raise UsageError(
-            f"--where {text!r}: there is no {mark}{wanted[0]}, but = != < <= > >= and ~; a value that begins so is put in double quotes"
+            f"--where {text!r}: there is no operator {mark}{wanted[0]}, only = != < <= > >= and ~; put such a value in double quotes"
         )
     if not given and ((wanted in ("", "null") and mark[0] in "<>") or (not wanted and mark == "~")):
-        raise UsageError(f"--where {text!r}: {mark} wants a value behind it")
+        raise UsageError(f"--where {text!r}: {mark} needs a value after it")
     return field, mark, wanted[1:-1] if given else wanted, given
 
 

@@ -56,7 +56,7 @@ def natural_rows_of(spec: str) -> Iterator[Row]:
     reader = readers.get(form)
     if reader is None or "://" in path:
         raise ConfigError(
-            f"{mask(path)}: what went there cannot be read back; crawl with a second -o that can"
+            f"{mask(path)}: rows in this output cannot be read back; crawl with a second -o that can be read"
         )
     if not (Path(path).is_file() or Path(path).is_dir() or not Path(path).exists()):
         raise ConfigError(f"{path} is no plain file: it cannot be read again")

@@ -32,7 +32,7 @@ def stored(at: SinkUrl) -> Iterator[Row]:
     reader = READERS.get(at.kind)
     if reader is None:
         raise ConfigError(
-            f"{at.where}: what was sent there cannot be read back; crawl with a second -o that can"
+            f"{at.where}: rows in this output cannot be read back; crawl with a second -o that can be read"
         )
     try:
         yield from reader(at)

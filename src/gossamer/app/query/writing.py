@@ -35,7 +35,9 @@ def write(
 
     path, form = parse(spec)
     if form in WHOLE:
-        raise UsageError(f"{spec}: that keeps whole pages; rows go to .jsonl, .csv, .parquet or .sqlite")
+        raise UsageError(
+            f"{spec}: this format stores whole pages; write rows to .jsonl, .csv, .parquet or .sqlite"
+        )
     if os.path.realpath(path) in {os.path.realpath(parse(one).path) for one in taken}:
         raise UsageError(f"{spec} is what the crawl itself writes: name another file")
     rows = iter(rows)

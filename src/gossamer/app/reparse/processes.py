@@ -174,9 +174,9 @@ def _ends(page: Page, deaths: int, slow: bool) -> str:
     if slow:
         return f"too-complex: it took more than {limit_seconds(page.body):.0f} s of CPU time"
     if deaths >= DEATHS:
-        return f"it ended {deaths} processes that read it"
+        return f"it killed {deaths} processes that read it"
     return (
-        f"it ended a process, and its elements lie more than {DEEP} deep"
+        f"it killed a process, and its elements are nested more than {DEEP} deep"
         if deep(page.body, page.content_type)
         else ""
     )
@@ -235,9 +235,7 @@ class ReparseProcess:
             if code == -signal.SIGPROF:
                 self._note.slow.add(key)
         elif code >= 0 or self._lost == LOST:
-            raise GossamerError(
-                f"a process that reads pages ended ({code}), and no page of its was the reason"
-            )
+            raise GossamerError(f"a process that reads pages ended ({code}), and no page was the cause")
         else:
             self._lost += 1
         self._note.begins(-1)

@@ -122,7 +122,7 @@ class ReparseRun:
         opened = archives(self._stored)
         keys = opened.keys()
         if not keys:
-            raise ConfigError(f"{', '.join(self._stored)}: no page in it")
+            raise ConfigError(f"{', '.join(self._stored)} contains no page")
         try:
             self.state = self._begun(keys)
             self._read(

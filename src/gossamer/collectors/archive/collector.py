@@ -74,7 +74,9 @@ class ArchiveCollector:
         """Returns the keys of all responses, in the order that is fastest to read. Raises ConfigError if the
         source cannot list them."""
         if self._known is None:
-            raise ConfigError("only of a WARC and of plain objects it is known which pages there are")
+            raise ConfigError(
+                "the pages of an archive can be listed only if it is a WARC or a folder of plain objects"
+            )
         return self._known.urls()
 
     @property
@@ -104,7 +106,7 @@ class ArchiveCollector:
             reason, text = (
                 ("too-large", "its body is too large")
                 if large
-                else ("content-type", f"packed twice: {error}")
+                else ("content-type", f"it has more than one content-coding: {error}")
             )
             return Failure(reason, text, now, 0.0, size, True, self.name, kept.status, sent=False)
         return Page(
@@ -143,7 +145,7 @@ def archive_collector(
     """
     if "://" in path:
         raise ConfigError(
-            f"--archive {mask(path)}: a crawl replays what is on this machine: copy it here; reparse reads it there"
+            f"--archive {mask(path)}: a crawl replays only files on this machine. Copy it here, or use reparse."
         )
     where = Path(path)
     if base is not None and (base := urls.parse(base)) is None:

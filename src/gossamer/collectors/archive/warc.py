@@ -99,10 +99,10 @@ class Stream:
             if found:
                 return self.take(found.end())
             if len(self._have) > MOST_HEAD:
-                raise ValueError("no end of its header")
+                raise ValueError("the header of a record is too long")
             if not self._more():
                 if self._have.strip():
-                    raise ValueError("cut off in its header")
+                    raise ValueError("cut off in the header of a record")
                 return None
 
     def _more(self) -> bool:
@@ -151,7 +151,7 @@ def header(head: bytes) -> RecordHeader:
     """Parses a record's header. Raises ValueError."""
     head = head.strip()
     if not head.startswith(b"WARC/"):
-        raise ValueError(f"no WARC record but {head[:20]!r}")
+        raise ValueError(f"expected a WARC record, found {head[:20]!r}")
     fields: dict[str, str] = {}
     for line in head.decode("utf-8", "replace").split("\n")[1:]:
         name, colon, value = line.partition(":")
@@ -159,7 +159,7 @@ def header(head: bytes) -> RecordHeader:
             fields.setdefault(name.strip().lower(), value.strip())
     length = fields.get("content-length", "")
     if not (length.isascii() and length.isdigit()):
-        raise ValueError("it has no length")
+        raise ValueError("the record has no valid Content-Length")
     return RecordHeader(fields.get("warc-type", "").lower(), fields, int(length[:18]))
 
 
@@ -282,7 +282,9 @@ class WarcArchive:
         if any(one.method not in ("GET", "HEAD") for one in lines):
             return False  # only the records contain the request body
         if lost is not None:
-            self.broken.append(f"{path} is broken from byte {lost} on (its index names more than it has)")
+            self.broken.append(
+                f"{path} is broken from byte {lost} on (its index lists records beyond its end)"
+            )
         for one in lines:
             place, known = (
                 RecordPosition(int(one.offset), 0, number, int(one.length)),
@@ -293,7 +295,7 @@ class WarcArchive:
             if one.mime == "warc/revisit" and known is not None:
                 self._bodies[place] = known
             elif one.mime == "warc/revisit":
-                self._skip(place, f"a revisit of {one.url[:100]}, whose original is not in the file")
+                self._skip(place, f"a revisit of {one.url[:100]}, whose original record is missing")
                 continue
             else:
                 self._digests.setdefault(one.digest, place)
@@ -308,7 +310,8 @@ class WarcArchive:
             return None  # not a page, as expected
         if url is None or not url.startswith(("http://", "https://")):
             return self._skip(
-                place, f"a {found.kind} of {found.fields.get('warc-target-uri', 'nothing')[:100]}"
+                place,
+                f"a {found.kind} whose URL is not http(s): {found.fields.get('warc-target-uri', '')[:100]}",
             )
         asked = asked_of(found)
         name, digest = key(url, asked.method, asked.body), found.fields.get("warc-payload-digest", "")
@@ -316,7 +319,7 @@ class WarcArchive:
             original = urls.parse(found.fields.get("warc-refers-to-target-uri", "").strip("<>")) or url
             known = self._digests.get(digest) or self._places.get(original.partition("#")[0])
             if known is None:
-                return self._skip(place, f"a revisit of {url[:100]}, whose original is not in the file")
+                return self._skip(place, f"a revisit of {url[:100]}, whose original record is missing")
             self._bodies[place] = self._bodies.get(known, known)
         elif digest:
             self._digests.setdefault(digest, place)
@@ -337,7 +340,7 @@ class WarcArchive:
                 while (one := record(stream)) is not None:
                     within, found = one
                     if stream.skip(found.length) < found.length:
-                        raise ValueError("cut off in its block")
+                        raise ValueError("cut off in the block of a record")
                     yield (
                         (
                             RecordPosition(offset, within, number)

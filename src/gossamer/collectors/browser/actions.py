@@ -66,7 +66,7 @@ class StepRunner:
         await element.scroll_into_view_if_needed(timeout=self._left())
         box = await element.bounding_box(timeout=self._left())
         if box is None:
-            raise Error(f"nothing is seen of {step.what}")
+            raise Error(f" is not visible{step.what}")
         x, y = self._at
         to = (
             box["x"] + box["width"] * random.uniform(0.3, 0.7),
@@ -101,7 +101,7 @@ class StepRunner:
 
     async def _pause(self, step: Step) -> None:
         if float(step.what) > self._left() / 1000:
-            raise Error("there is no time for it")
+            raise Error("not enough time is left for the pause")
         await asyncio.sleep(float(step.what))
 
     async def _scroll(self, _: Step) -> None:

@@ -91,7 +91,7 @@ def find(path: str | None, bare: bool = False) -> str:
         shutil.which(path) if path else next(filter(None, map(shutil.which, BARE * bare + PROGRAMS)), None)
     )
     if found is None:
-        raise ConfigError(f"{path} is no program; {INSTALL}" if path else INSTALL)
+        raise ConfigError(f"{path} is not an executable program; {INSTALL}" if path else INSTALL)
     return found
 
 
@@ -127,13 +127,13 @@ def only_chromium(
         return
     if disguised:
         raise ConfigError(
-            "Firefox is driven as it is: no ladder may have impersonated beside it (setting chromium)"
+            "Firefox cannot imitate another browser, so no ladder may contain both impersonated and Firefox (setting chromium)"
         )
     for one in sites:
         typed = one.site.session is not None and one.site.session.url and held[one.site.name][0] == "browser"
         if word := lacks(one.site.render) or ("session" if typed else ""):
             raise ConfigError(
-                f"site {one.site.name}: {word}: that is done in Chromium, not in Firefox (setting chromium)"
+                f"site {one.site.name}: {word} works in Chromium, not in Firefox (setting chromium)"
             )
 
 

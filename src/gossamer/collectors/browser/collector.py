@@ -176,7 +176,7 @@ class BrowserCollector:
             sound = True
         except TimeoutError:
             result = self._broken(
-                FailureCause("timeout", f"the page was not done within {self._total:g} s"), at, began, kept
+                FailureCause("timeout", f"the page did not finish within {self._total:g} s"), at, began, kept
             )
         except Exception as error:
             theirs = any(kind.__module__.startswith("playwright") for kind in type(error).__mro__)

@@ -162,7 +162,7 @@ class BrowserDocument:
         tunnel = self._kept.tunnel
         if tunnel.over:
             return self._failure(
-                watch, FailureCause("too-large", "with all that belongs to it the page is too large", True)
+                watch, FailureCause("too-large", "the page and its resources are too large together", True)
             )
         if watch.refused:
             return self._failure(
@@ -188,7 +188,9 @@ class BrowserDocument:
             return self._failure(watch, why(problem))
         body, version = await rendering.read(2 * self._wire)
         if isinstance(body, int):
-            return self._failure(watch, FailureCause("too-large", f"it has {body} characters", True))
+            return self._failure(
+                watch, FailureCause("too-large", f"the document is too large: {body} characters", True)
+            )
         if (
             status >= 400 and body == EMPTY
         ):  # where a window shows an internal page of Chromium, the headless shell shows nothing
@@ -246,7 +248,7 @@ def why(problem: str) -> FailureCause:
         r"net::(ERR_\w+)|\b((?:NS_ERROR|NS_BINDING|SSL_ERROR|SEC_ERROR|MOZILLA_PKIX_ERROR)_\w+)", problem
     )
     if found is None:
-        return FailureCause("reset", next(iter(problem.splitlines()), "")[:200] or "no document came")
+        return FailureCause("reset", next(iter(problem.splitlines()), "")[:200] or "no document was received")
     code = found[1] or found[2]
     if "CERT" in code or "SSL" in code or code.startswith(("SEC", "MOZILLA")):
         return FailureCause("tls", code, code in _FINAL or code.startswith(("SEC", "MOZILLA")))

@@ -94,7 +94,7 @@ class BidiConnection:
         found, said = None, ""
         while found is None:
             if not (line := (await self._process.stderr.readline()).decode("utf-8", "replace")):
-                raise BidiError(f"it does not start: {said}")
+                raise BidiError(f"it exited: {said}")
             found, said = re.search(r"BiDi listening on ws://[^:\s]+:(\d+)", line), line.strip() or said
         self._tasks.append(asyncio.create_task(self._drain(self._process.stderr)))
         self._socket = await connect(
@@ -379,7 +379,7 @@ class GeckoRendering(Rendering):
             self.late = f"the page has no {render.wait}"
             await self._until(f"document.querySelector({json.dumps(render.wait)})", ends)
         if render.until:
-            self.late = f"{render.until[:100]} never was true"
+            self.late = f"{render.until[:100]} never became true"
             await self._until(render.until, ends, world=False)
         self.late = ""
         if render.scroll:

@@ -517,7 +517,7 @@ def _missing(step: Step) -> str:
     """Returns the message for a step that took too long."""
     if step.act == "pause":
         return f"no time was left for a pause of {step.what} s"
-    return f"{step.what[:100]} never was true" if step.act == "until" else f"the page has no {step.what}"
+    return f"{step.what[:100]} never became true" if step.act == "until" else f"the page has no {step.what}"
 
 
 @lru_cache(1)

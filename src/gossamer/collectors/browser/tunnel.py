@@ -88,7 +88,7 @@ class Upstream(NamedTuple):
         head = await _head(stream[0])
         found = re.match(rb"HTTP/1\.[01] (\d{3})", head)
         if found is None:
-            raise ProxyRefused("the proxy's answer is no HTTP")
+            raise ProxyRefused("the proxy's response is not HTTP")
         if found[1][:1] != b"2":
             blame = "path" if int(found[1]) in TOWARDS else "proxy"
             raise ProxyRefused(f"the proxy refuses: CONNECT tunnel failed, response {int(found[1])}", blame)
@@ -146,12 +146,12 @@ async def _socks5(proxy: Upstream, stream: Stream, host: str, port: bytes) -> No
     writer.write(b"\x05\x02\x00\x02" if proxy.user else b"\x05\x01\x00")
     version, method = await reader.readexactly(2)
     if version != 5 or method not in (0, 2) or (method == 2 and not proxy.user):
-        raise ProxyRefused("the proxy refuses us")
+        raise ProxyRefused("the proxy rejected the authentication method")
     if method == 2:
         user, password = proxy.user.encode()[:255], proxy.password.encode()[:255]
         writer.write(b"\x01" + bytes([len(user)]) + user + bytes([len(password)]) + password)
         if (await reader.readexactly(2))[1]:
-            raise ProxyRefused("the proxy refuses user and password")
+            raise ProxyRefused("the proxy rejected the user and password")
     writer.write(b"\x05\x01\x00" + _place(host) + port)
     version, code, _, kind = await reader.readexactly(4)
     if version != 5 or code:
@@ -170,7 +170,7 @@ async def _socks4(proxy: Upstream, stream: Stream, host: str, port: bytes) -> No
         request = b"\0\0\0\x01" + user + host.encode() + b"\0"
     else:
         if place.version != 4:
-            raise ProxyRefused("SOCKS 4 leads to no IPv6", "path")
+            raise ProxyRefused("SOCKS 4 cannot connect to an IPv6 address", "path")
         request = place.packed + user
     writer.write(b"\x04\x01" + port + request)
     answer = await reader.readexactly(8)
@@ -311,7 +311,7 @@ class Tunnel:
             writer.write(_reply(0))
             return there
         if addresses:
-            self.refused[known(authority)] = FailureCause("connect", f"nobody answers at {problem}")
+            self.refused[known(authority)] = FailureCause("connect", f"cannot connect to {problem}")
             writer.write(_reply(_FAILED))
         return None
 
@@ -341,7 +341,7 @@ class Tunnel:
         except ProxyRefused as refused:
             self._blame(authority, refused.blame, str(refused))
         except (OSError, EOFError, TimeoutError, ValueError) as error:
-            detail = "the proxy does not answer" if there is None else "the proxy ends the connection"
+            detail = "the proxy does not answer" if there is None else "the proxy closed the connection"
             self._blame(authority, "proxy" if there is None else "path", f"{detail}: {type(error).__name__}")
         finally:
             if there is not None and not leads:
@@ -366,7 +366,9 @@ class Tunnel:
                 async for piece in data:
                     if back:
                         if new and _UNKNOWN.match(piece):
-                            return self._blame(authority, "proxy", "the proxy refuses us: HTTP 407")
+                            return self._blame(
+                                authority, "proxy", "the proxy rejected the user and password: HTTP 407"
+                            )
                         new = False
                         self.got += len(piece)
                     if self._room and self.got > self._room:

@@ -84,7 +84,7 @@ _REASONS = dict.fromkeys(_TLS, "tls") | {
 }
 _FINAL = (*_FINAL_TLS, pycurl.E_URL_MALFORMAT, TOO_LARGE)
 _DETAILS = {
-    pycurl.E_PARTIAL_FILE: "the connection ended before the body was whole",
+    pycurl.E_PARTIAL_FILE: "the connection ended before the body was complete",
     pycurl.E_GOT_NOTHING: "the server closed the connection without an answer",
     TOO_LARGE: "the headers are larger than 64 KiB or 100 lines",
 }
@@ -169,7 +169,7 @@ def why(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> Fai
         case "content-type":
             return FailureCause("content-type", f"its content type is {kind[:100]}", True)
         case "private":
-            return FailureCause("private", "the connection led to another address than the checked one", True)
+            return FailureCause("private", "the connection went to an address that was not checked", True)
         case "again":
             return FailureCause(
                 "reset", "the server closed the connection without an answer, again and again"
@@ -177,7 +177,7 @@ def why(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> Fai
     if text.startswith("CONNECT tunnel failed"):
         return FailureCause("connect", f"the proxy refuses: {text[:150]}")
     if code == WEIRD or (code == pycurl.E_UNSUPPORTED_PROTOCOL and not text.startswith("Protocol ")):
-        return FailureCause("reset", f"the answer is no HTTP: {text[:150]}")
+        return FailureCause("reset", f"the response is not HTTP: {text[:150]}")
     if code == pycurl.E_UNSUPPORTED_PROTOCOL:
         return FailureCause("filter", "only http and https are fetched", True)
     return FailureCause(
@@ -518,11 +518,11 @@ class HttpCollector:
                 most = self._decoded if status < 300 else min(self._decoded, transfer.most)
                 body, spooled = whole(held, body, coding, most, cut=self._bounds.truncate or status >= 300)
             except TooLarge:
-                detail = f"decoded it is larger than {self._decoded} bytes"
+                detail = f"the decoded body is larger than {self._decoded} bytes"
                 return Failure("too-large", detail, now, elapsed, size, True, self.name, status=status)
             except BadCoding as bad:
                 if status < 300:
-                    detail = f"it is packed more than once ({bad})"
+                    detail = f"it has more than one content-coding ({bad})"
                     return Failure("content-type", detail, now, elapsed, size, True, self.name, status=status)
                 body = b""
         spoken = version(transfer.lines[0]) if transfer.lines else ""

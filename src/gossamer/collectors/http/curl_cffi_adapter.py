@@ -96,7 +96,7 @@ class Curl:
         if lib.curl_easy_impersonate(self._easy, target.encode(), 0):
             self.close()
             raise ConfigError(
-                f"this curl_cffi cannot appear as {target}: {newer('curl_cffi', 'impersonated')}"
+                f"this version of curl_cffi cannot impersonate {target}: {newer('curl_cffi', 'impersonated')}"
             )
         if http2:
             self.setopt(HTTP2_SETTINGS, http2)

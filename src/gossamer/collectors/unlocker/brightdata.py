@@ -53,9 +53,9 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     """Returns `POST /request` with JSON. Bright Data decides itself whether to render. It takes no headers,
     bodies, selectors or sessions."""
     if needs.headers:
-        raise ValueError("brightdata sends no headers of ours")
+        raise ValueError("brightdata forwards no headers")
     if needs.body is not None:
-        raise ValueError("brightdata sends no body")
+        raise ValueError("brightdata forwards no body")
     wanted = {"zone": needs.extra["zone"], "url": needs.url, "format": "raw", "method": needs.method}
     if needs.country:
         wanted["country"] = needs.country

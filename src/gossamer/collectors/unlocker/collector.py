@@ -127,7 +127,12 @@ class UnlockerCollector:
         except ValueError as error:
             return self._failed("filter", str(error), final=True, sent=False)
         if request.proxy:
-            return self._failed("filter", "an unlocker has proxies of its own", final=True, sent=False)
+            return self._failed(
+                "filter",
+                "a request with a proxy cannot use an unlocker, which has its own proxies",
+                final=True,
+                sent=False,
+            )
         if (refused := await self._refused(request.url)) is not None:
             return refused
         async with self._places:
@@ -174,7 +179,7 @@ class UnlockerCollector:
     async def _unanswered(self, answer: Failure, needs: ApiCall, token: str) -> Failure:
         """Handles a call that did not reach the provider, or whose result is unknown."""
         shut = await self._purse.repay(token, None if answer.sent else 0, FAULT, answer.reason)
-        detail = f"no answer of {self.name}: {answer.detail}"
+        detail = f"no answer from {self.name}: {answer.detail}"
         self._hopeless(shut, detail)
         if shut.wait and not answer.sent:
             return self._later("open", shut.wait)
@@ -232,8 +237,8 @@ class UnlockerCollector:
         text = {
             "crawl": "the credits of this crawl are spent",
             "day": f"today's credits are spent; there are more in {wait / 60:.0f} min",
-            "open": f"it failed, and is left alone for {wait:.0f} s",
-            BANNED: f"it shut us out; it is left alone for {wait:.0f} s",
+            "open": f"it failed; no calls are made for {wait:.0f} s",
+            BANNED: f"it banned us; no calls are made for {wait:.0f} s",
         }.get(why)
         if text and why != "crawl" and time.monotonic() - self._said_at > LONGEST:
             self._said_at = time.monotonic()

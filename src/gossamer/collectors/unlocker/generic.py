@@ -96,9 +96,7 @@ def provider(template: str, lines: Sequence[tuple[str, str]]) -> Provider:
 def request(shape: ApiDescription, needs: ApiCall, endpoint: str, key: str) -> Call:
     """Returns the filled template: values are percent-encoded in the URL, and JSON strings in a body."""
     if not shape.forward and (needs.headers or needs.body is not None or needs.method != "GET"):
-        raise ValueError(
-            "this unlocker sends no method, headers or body of ours (forward=true is not in its shape)"
-        )
+        raise ValueError("this unlocker forwards no method, headers or body (its shape has no forward=true)")
     values = {
         "url": needs.url,
         "key": key,
@@ -151,7 +149,7 @@ def answer(shape: ApiDescription, found: ApiAnswer, needs: ApiCall) -> FetchedPa
             headers = []
         headers = headers if base64 else as_text(headers)
     if body is None:
-        return Refusal(RETRY, "there is no body at the place that its shape names", charged)
+        return Refusal(RETRY, "the answer has no body at the place that its shape names", charged)
     url = at("url")
     return FetchedPage(status, headers, body, url if isinstance(url, str) else None, charged)
 

@@ -44,7 +44,7 @@ class ChosenUnlocker(NamedTuple):
             return self
         try:
             if name := next((name for name in more if name in ACCOUNT), None):
-                raise ValueError(f"{name}= is no site's")
+                raise ValueError(f"{name}= cannot be set for a site")
             return _with(self.provider, {**self.options, **more})._replace(endpoint=self.endpoint)
         except ValueError as error:
             raise ConfigError(f"unlocker {self.provider.name}: {error}") from None
@@ -89,7 +89,7 @@ def _chosen(text: str, shape: Sequence[str]) -> ChosenUnlocker:
         known = (*OPTIONS, *generic.NAMES)
         for name, _ in lines:
             if name not in known:
-                raise ValueError(f"its shape knows no {name[:40]}={nearest(name, known)}")
+                raise ValueError(f"its shape has no option {name[:40]}={nearest(name, known)}")
         provider = generic.provider(text, [one for one in lines if one[0] not in OPTIONS])
         options = {name: value for name, value in lines if name in OPTIONS}
     else:
@@ -108,7 +108,7 @@ def _with(provider: Provider, options: dict[str, str]) -> ChosenUnlocker:
     known = [name for name in (*OPTIONS, *provider.extra) if name not in provider.lacks]
     for name in options:
         if name not in known:
-            raise ValueError(f"it takes no {name[:40]}={nearest(name, known)}")
+            raise ValueError(f"it has no option {name[:40]}={nearest(name, known)}")
     for name in provider.needed:
         if not options.get(name):
             raise ValueError(f"it needs {name}=, as in {provider.name}?{name}=NAME")

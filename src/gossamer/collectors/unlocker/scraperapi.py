@@ -44,7 +44,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     if _on(needs, "premium") and _on(needs, "ultra_premium"):
         raise ValueError("premium and ultra_premium exclude each other")
     if needs.headers and _on(needs, "ultra_premium"):
-        raise ValueError("ultra_premium sends no headers of ours")
+        raise ValueError("ultra_premium forwards no headers")
     parameters = [
         ("api_key", key),
         ("url", needs.url),
@@ -76,7 +76,7 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     if status == 403:
         lower = found.body[:2000].lower()
         if b"max_cost" in lower or b"max cost" in lower:
-            return Refusal(NEEDS, f"{words}: a call may cost more with cost=N")
+            return Refusal(NEEDS, f"{words}: raise the limit with cost=N")
         return Refusal(CREDIT, words) if b"credit" in lower else Refusal(RETRY, words)
     return Refusal(TARGET, words, reason="http-4xx") if status < 500 else Refusal(RETRY, words)
 

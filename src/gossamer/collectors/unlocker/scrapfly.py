@@ -90,7 +90,7 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     charged = _charged(found, reply)
     if (found.status < 300 and not code) or (code == UPSTREAM and isinstance(result.get("status_code"), int)):
         page = _page(result, needs.cost if charged is None else charged)
-        return page or Refusal(RETRY, "its answer is not what it documents", needs.cost)
+        return page or Refusal(RETRY, "its answer does not match its documentation", needs.cost)
     kind = next((meaning for part, meaning in FAMILIES if part in code), None) or STATUSES.get(found.status)
     if kind is None:
         again = (found.header("x-scrapfly-reject-retryable") or "").lower()

@@ -56,7 +56,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     if needs.render:
         wanted["browserHtml"] = True
         if needs.method != "GET" or needs.body is not None:
-            raise ValueError("zyte renders what a GET brings")
+            raise ValueError("zyte renders only GET requests without a body")
         if others := [name for name in needs.headers if name.lower() != "referer"]:
             raise ValueError(f"zyte's browser sends no {others[0][:40]} of ours")
         if needs.headers:
@@ -99,7 +99,7 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
         html.encode("utf-8", "replace") if isinstance(html, str) else bytes_of(reply.get("httpResponseBody"))
     )
     if not isinstance(status, int) or body is None:
-        return Refusal(RETRY, "its answer is not what it documents", needs.cost)
+        return Refusal(RETRY, "its answer does not match its documentation", needs.cost)
     if html is None and len(body) in CUT:
         return Refusal(TARGET, "the body is 10 MB or more: it was cut", needs.cost, reason="too-large")
     headers = flat(reply.get("httpResponseHeaders"))

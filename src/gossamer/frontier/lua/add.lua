@@ -1,12 +1,13 @@
--- Purpose: take URLs into the frontier: seen-set, budget, host queue, ready heap, counts, in one atomic step.
+-- Purpose: adds URLs to the frontier in one atomic step: seen-set, budget, host queue, ready heap and counts.
 -- KEYS[1]: bucket tag.
 -- ARGV: crawl, seen mode (default|exact|bloom), sets of the first generation, page cap of a discovered host
---   (negative: flat), depths (depths.lua), pages, strangers and singles of the other buckets (shares.py), then groups of one host and level:
---   host, level, lane, flags, voucher, marks, entries (links.lua).
---   flags: o own (a seed's host), f front of its queue, r child of a redirect, i infrastructure (a sitemap: no page), s a seed,
---   h refused as out of scope, held in case a seed is redirected to its host.
--- Returns: {new, known, parked, new on the share of strangers, of singles (links.lua)}.
--- Promise: adding twice is the same as adding once.
--- Cost: see links.lua; the client sends at most 500 URLs a call.
+--   (negative: the same for every host), depths (depths.lua), pages, strangers and singles of the other
+--   buckets (budget.lua), then groups of one host and level: host, level, lane, flags, voucher, marks,
+--   entries (links.lua).
+-- Flags: o own (a seed's host), f front of the queue, r target of a redirect, i infrastructure (a sitemap,
+-- not a page), s a seed, h outside the scope (held in case a seed is redirected to its host).
+-- Returns: {new, known, parked, new ones from strangers, new ones from singles (links.lua)}.
+-- Promise: adding twice has the same effect as adding once.
+-- Cost: see links.lua. The client sends at most 500 URLs per call.
 call('SADD', T .. 'c', ARGV[1])
 return add(ARGV, 9, #ARGV, 6)

@@ -1,8 +1,10 @@
--- Purpose: a seed was redirected to a host: the links to it that were refused before are taken after all.
--- KEYS[1]: bucket tag.  ARGV: crawl, seen mode, sets of the first generation, page cap, depths,
---   pages, strangers, singles elsewhere (all as in add.lua), host.
--- Returns: how many were taken.
--- Promise: links to the host that are still on their way here as refused are taken when they come.  Cost: 6 us a link.
+-- Purpose: adds links to a host that were held as outside the scope, after a seed was redirected to the host.
+-- KEYS[1]: bucket tag.
+-- ARGV: crawl, seen mode, sets of the first generation, page cap, depths, pages, strangers and singles of the
+--   other buckets (all as in add.lua), host.
+-- Returns: how many were added.
+-- Promise: links to the host that arrive later with the flag h are added too.
+-- Cost: 6 us per link.
 local key, list = C .. 'a:' .. ARGV[9], {}
 call('SADD', T .. 'c', ARGV[1])
 call('HSET', C .. 'h:' .. ARGV[9], 's', 1)

@@ -1,7 +1,9 @@
--- Purpose: what a host's answers tell of it: its circuit breaker, and how hard it is; put after the prelude.
--- Promise: as the table of politeness/breaker.py has it, whoever asks; a host that never fails costs nothing.
--- Kept in the host's `b`: faults in a row, openings in a row, ms of the first of these faults, ms until which it is open (0: closed),
--- failing share of its visits (thousandths), `!` when it is hard, and why it was given up ('': it was not).
+-- Purpose: the circuit breaker of a host and how hard the host is, updated from its responses. Loaded after
+--   the prelude.
+-- Promise: follows the table in politeness/breaker.py. A host that never fails costs nothing.
+-- Stored in the field `b` of the host hash: faults in a row, openings in a row, time of the first of these
+-- faults in ms, time in ms until which the breaker is open (0: closed), share of failed visits in
+-- thousandths, `!` if the host is hard, and the reason for which it was given up ('': not given up).
 local function trouble(text)
   if not text then return nil end
   local f, o, s, e, share, hard, why = string.match(text, '^(%d+),(%d+),(%d+),(%d+),(%d+),(!?),(.*)$')
@@ -13,17 +15,18 @@ local function written(t)
   return string.format('%d,%d,%.0f,%.0f,%d,%s,%s', t.faults, t.openings, t.since, t.ends, t.share, t.hard, t.why)
 end
 
-local function open(t) return t and t.ends > now and t.why == '' end -- no request
-local function given_up(t) return t and t.ends > now and t.why ~= '' end -- its URLs end unasked
+local function open(t) return t and t.ends > now and t.why == '' end -- no requests
+local function given_up(t) return t and t.ends > now and t.why ~= '' end -- URLs end without a request
 local function probed(t) return t and t.ends > 0 and (t.why == '' or t.ends <= now) end -- one request at a time
 
-local function forgive(s) -- an operator knows better
+local function forgive(s) -- an operator closes the breaker
   if s.t then s.t, s.told = trouble('0,0,0,0,0,,'), true end
 end
 
--- What a visit says of the host, told once. health: '' nothing; g a good answer; b blocked; e a fault of a URL that failed before;
--- f a fault of the host; d a fault, and the host is given up when three probes failed. After f and d: the fault that opens it, ms it
--- stays open first and at most.
+-- Applies the result of a visit once. health: '' nothing; g a good response; b blocked; e a fault of a URL
+-- that failed before; f a fault of the host; d a fault after which the host is given up if three probes
+-- failed. After f and d follow the number of faults that opens the breaker, and the first and the longest
+-- opening in ms.
 local function felt(s, health, why)
   local kind = string.sub(health, 1, 1)
   local t = s.t
@@ -40,7 +43,7 @@ local function felt(s, health, why)
   local most, first, longest = string.match(health, '^.(%d+),(%d+),(%d+)$')
   t.faults = t.faults + 1
   if t.since == 0 then t.since = now end
-  if t.ends > now or (t.ends == 0 and t.faults < tonumber(most)) then return end -- open: it was asked before
+  if t.ends > now or (t.ends == 0 and t.faults < tonumber(most)) then return end -- open: the request began before the opening
   t.why = t.openings >= 3 and kind == 'd' and why or ''
   t.openings = t.openings + 1
   local wait = math.min(tonumber(first) * 2 ^ (t.openings - 1), tonumber(longest))

@@ -1,13 +1,16 @@
--- Purpose: how many pages a discovered host may have; put before links.
--- Promise: what hosts of little standing get together are shares of the whole crawl, however many buckets the store has.
--- Cost: 2 us a group of links to a discovered host.
+-- Purpose: decides how many pages a discovered host may have. Loaded before links.
+-- Promise: hosts without enough vouchers together get a share of the whole crawl, whatever the number of
+--   buckets.
+-- Cost: 2 us per group of links to a discovered host.
 
--- Pages a discovered host may still have: its budget grows with the domains in good standing that link to it. One link alone
--- may be spam: such a host has 5 pages and a thousandth of what the crawl has fetched, and beyond them all such hosts share 50
--- pages and a hundredth. Hosts that nobody vouches for share a hundredth, for each costs its robots.txt, too.
--- cap < 0: -cap for everybody. Returns the room, and the count of the crawl that what is taken goes to.
-local elsewhere = {0, 0, 0} -- pages, strangers, singles of the other buckets (shares.py)
-local pools = {strangers = 0, singles = 0} -- what this add took of the shares
+-- The pages that a discovered host may still have. The budget grows with the number of vouchers, which are
+-- domains in good standing that link to the host. A single link may be spam, so a host with one voucher (a
+-- single) has 5 pages plus a thousandth of the crawl's fetched pages. Beyond that, all singles share 50 pages
+-- plus a hundredth. Hosts without a voucher (strangers) share 5 pages plus a hundredth, because each also
+-- costs a robots.txt request. A negative cap gives every host -cap pages. Returns the room, and the count of
+-- the crawl to which the pages are charged.
+local elsewhere = {0, 0, 0} -- pages, strangers and singles of the other buckets (multi_bucket.py)
+local pools = {strangers = 0, singles = 0} -- pages that this call took from the shares
 local function room(host, voucher, cap)
   local n, v = 0, call('HMGET', C .. 'h:' .. host, 'u', 'v')
   if voucher ~= '' and num(v[2], 0) < 10 and call('SADD', C .. 'v:' .. host, voucher) == 1 then

@@ -1,14 +1,16 @@
--- Purpose: hand out URLs of hosts whose time has come, under a lease.
+-- Purpose: claims URLs of hosts that may start now, and grants a lease on each.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, heaps served (ready.lua), k, lease ms, fixed delay ms (-1: the host's own), delay ms of an unknown host, at once a host,
---   obey robots (1|0), page limit (-1), byte limit (-1), requests a second of the crawl (0: no cap), width of a gate,
---   limits of a host (host_limits.lua), run id of the server ('': it has never changed).
--- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), then flat claims:
---   token, host, level, kind (page|gate|robots), robots version (robots: tries so far), pace, delay ms, crawl-delay ms,
---   operator's delay ms or -1, vouchers, trouble ('' or `ms it has failed while it is probed,failing share in thousandths,! if hard,why given up`), entry}.
--- Promise: at most `at once` claims of a host are out; while one of one is out the host has no next start; a host whose robots.txt is
---   unknown or old is claimed for robots.txt alone; every 8th claim comes from the lowest level; failover.lua.
--- Cost: reads ready hosts only: O(log hosts + k); about 15 us a claim.
+-- ARGV: crawl, heaps served (ready.lua), k, lease ms, fixed delay ms (-1: the host's own), delay ms of an unknown host, most claims per
+--   host at once, obey robots (1|0), page limit (-1: none), byte limit (-1: none), requests per second of the crawl (0: no cap), width of
+--   a gate (most URLs of a host in one claim when many may end without a request), limits of a host (host_limits.lua), run id of the
+--   server ('': never changes).
+-- Returns: {now, ms when the next host is ready or -1, limit reached (pages|bytes|''), then flat claims: token, host, level, kind
+--   (page|gate|robots), robots version (for robots: tries so far), pace, delay ms, crawl-delay ms, operator's delay ms or -1, vouchers,
+--   trouble ('' or `ms since the first fault (0: breaker closed),failing share in thousandths,! if hard,reason if given up`), entry}.
+-- Promise: a host has at most its number of claims at once. While a host has all of them, it has no next start. If the robots.txt of a
+--   host is unknown or expired, only robots.txt is claimed. Every 8th claim of a host comes from its lowest level. After a server change,
+--   failover.lua applies.
+-- Cost: reads ready hosts only: O(log hosts + k). About 15 us per claim.
 local k, fixed, default = tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]
 local per_host, obey, rate, gate = tonumber(ARGV[7]), ARGV[8] == '1', tonumber(ARGV[11]), tonumber(ARGV[12])
 local out = {now, -1, ''}
@@ -47,11 +49,12 @@ local function visit(host, hk, hv, free, share)
   if n > 0 then
     s.i, s.n = s.i + n, now + delay
     call('HSET', hk, 'k', (turn + n) % 8, 'M', per_host)
-    if hv[7] then call('HSET', hk, 'F', fixed >= 0 and fixed or num(hv[6], default)) end -- what holds when that is undone
+    if hv[7] then call('HSET', hk, 'F', fixed >= 0 and fixed or num(hv[6], default)) end -- applies without the operator's
     if not (hv[2] or hv[7]) then call('PEXPIRE', hk, 172800000) end
     begun(host)
   elseif popped > 0 then
-    call('HSET', hk, 'k', (turn + 1) % 8) -- what was on is for others: another level may be for us
+    -- these entries are for other workers, so the next turn may reach another level with entries for this worker
+    call('HSET', hk, 'k', (turn + 1) % 8)
   end
   return n
 end

@@ -1,9 +1,10 @@
--- Purpose: read some counts of a crawl in many buckets of one server.
--- KEYS[1]: tag of one bucket of the server (it says where to go).
--- ARGV: crawl, n, n names of counts, then the tags of the buckets. The last name may be
---   `leases`: how many claims are out, or `producers`: how many live that may yet add URLs.
--- Returns: for each bucket in turn its n counts; what is not there is 0.
--- Promise: changes nothing; those of one server are of one moment.  Cost: 1 us a bucket.
+-- Purpose: reads counts of a crawl in many buckets of one server.
+-- KEYS[1]: tag of one bucket of the server (selects the server).
+-- ARGV: crawl, n, n names of counts, then the tags of the buckets. The last name may be `leases` (open
+--   claims) or `producers` (live producers that may still add URLs).
+-- Returns: for each bucket in order its n counts. Missing counts are 0.
+-- Promise: changes nothing. All counts of one server are from the same moment.
+-- Cost: 1 us per bucket.
 local out, fields, n = {}, {}, tonumber(ARGV[2])
 local last = ARGV[2 + n]
 local own = last == 'leases' or last == 'producers'

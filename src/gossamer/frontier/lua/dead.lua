@@ -1,7 +1,9 @@
--- Purpose: give dead letters another life, or drop them for good.
--- KEYS[1]: bucket tag.  ARGV: crawl, requeue|drop, id...
--- Returns: how many there were.
--- Promise: a requeued URL starts with no attempt and no crash; a dropped one counts as failed.  Cost: 6 us a letter.
+-- Purpose: requeues dead letters, or drops them for good.
+-- KEYS[1]: bucket tag.
+-- ARGV: crawl, requeue|drop, id...
+-- Returns: how many of them existed.
+-- Promise: a requeued URL starts without attempts and crashes. A dropped URL counts as failed.
+-- Cost: 6 us per dead letter.
 local done = 0
 for j = 3, #ARGV do
   local letter = call('HGET', C .. 'x', ARGV[j])

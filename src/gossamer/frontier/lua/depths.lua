@@ -1,8 +1,10 @@
--- Purpose: what is known of a URL too late: a shorter way to it, a host that a seed leads to; put after the queue, before links.
--- Promise: with `depths` (how many hashes keep them; 0: not kept) a URL found again nearer to a seed is visited at the lesser depth; if it
---   was visited already, it is queued again, marked by a capital scheme letter, so that its links are taken at the lesser depth.
--- Cost: 2 us a URL and 10 bytes, only where depths are kept.
-local NEAR, HELD = 100, 1000 -- added to the depth of a URL that was visited; links held for a host
+-- Purpose: handles facts about a URL that arrive late: a shorter path to it, or a redirect of a seed to its
+--   host. Loaded after the queue and before links.
+-- Promise: if depths are kept (`depths`: number of hashes; 0: not kept), a URL that is found again closer to
+--   a seed is visited at the smaller depth. If the URL was visited already, it is queued again with an
+--   uppercase scheme letter, so that its links get the smaller depth.
+-- Cost: 2 us and 10 bytes per URL, only if depths are kept.
+local NEAR, HELD = 100, 1000 -- added to the depth of a visited URL; most links held per host
 
 local function near_key(hi, depths) return C .. 'd:' .. math.floor(tonumber(hi) * depths / 4294967296) end
 local function depth_of(entry) return cmsgpack.unpack(string.sub(entry, 4))[2] end
@@ -10,7 +12,8 @@ local function again(entry) return string.upper(string.sub(entry, 1, 1)) .. '00'
 
 local function put_depth(hi, lo, entry, depths) call('HSET', near_key(hi, depths), lo, depth_of(entry)) end
 
--- A known URL was found again: remember the lesser depth; the entry to queue if it has to be read again.
+-- A known URL was found again. Records a smaller depth, and returns the entry to queue if the page must be
+-- read again.
 local function nearer(hi, lo, entry, depths)
   local key, depth = near_key(hi, depths), depth_of(entry)
   local have = num(call('HGET', key, lo), -1)
@@ -19,7 +22,7 @@ local function nearer(hi, lo, entry, depths)
   return have >= NEAR and again(entry) or nil
 end
 
--- A URL was visited at a depth: remember that. Queues it again when a shorter way was found meanwhile.
+-- Records the depth at which a URL was visited. Queues the URL again if a shorter path was found meanwhile.
 local function visited(hi, lo, depth, depths, record)
   local key = near_key(hi, depths)
   local have = num(call('HGET', key, lo), -1)
@@ -34,7 +37,8 @@ local function visited(hi, lo, depth, depths, record)
   call('HSET', key, lo, have + NEAR)
 end
 
--- Links to a host outside, to which a seed may yet be redirected, wait for that: at most HELD a host. None of them is taken.
+-- Holds links to a host outside the scope, in case a seed is redirected to it. Holds at most HELD links per
+-- host, and adds none of them.
 local function hold(host, level, lane, marks, entries)
   local key, at = C .. 'a:' .. host, 1
   for e = 1, #marks, 3 do

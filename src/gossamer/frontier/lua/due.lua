@@ -1,10 +1,10 @@
--- Purpose: decide the due times of one schedule up to a moment: the runs they make, and what is let go.
+-- Purpose: decides the due times of one schedule up to a moment: which runs begin, and which are skipped.
 -- KEYS[1]: bucket tag.
--- ARGV: '', token of the lead, schedule, its revision, its mark, the new mark, records kept, runs, (field, run)...,
---   ended, record..., (count, by)...
--- Returns: 1 done, 0 somebody changed the schedule or decided before us, -1 the lead is lost.
--- Promise: each due time is decided once, by whoever leads: the mark is compared and set in one step with the runs.
--- Cost: 5 us and 1 us a run.
+-- ARGV: '', token of the leader, schedule, its revision, its mark, the new mark, number of records to keep,
+--   number of runs, (field, run)..., number of ended records, record..., (count, change)...
+-- Returns: 1 done; 0 if the schedule was changed or another leader decided first; -1 if the lead was lost.
+-- Promise: each due time is decided once, because the mark is compared and set in the same step as the runs.
+-- Cost: 5 us plus 1 us per run.
 local token, name = ARGV[2], ARGV[3]
 if string.match(call('GET', T .. '@leader') or '', '^%d+') ~= token then return -1 end
 local sk = T .. '@schedule:' .. name

@@ -1,13 +1,15 @@
--- Purpose: take a turn at what hosts share, an address or a registered domain, before a request is made.
--- KEYS[1]: the group (`keys.group`).  ARGV: token, at once, delay ms, ms after which the turn of a dead worker is over.
--- Returns: 0: it is ours; else ms after which to ask again.
--- Promise: a token has one turn, however often it asks; at most `at once` turns are out, and they begin `delay` apart, whoever asks. Those that are refused are told times that are
---   apart as well, so that they do not come back all at once.
--- Cost: 8 us; O(turns out).
+-- Purpose: takes a turn of a group of hosts (one address or one registered domain) before a request.
+-- KEYS[1]: the group (`keys.group`).
+-- ARGV: token, most turns at once, delay ms, ms after which the turn of a dead worker expires.
+-- Returns: 0 if the turn was granted, else the ms after which to ask again.
+-- Promise: a token has one turn, however often it asks. The group has at most `most turns at once` turns,
+--   which begin `delay` apart. Rejected workers get different times to ask again, so that they do not return
+--   all at once.
+-- Cost: 8 us; O(turns in progress).
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local at_once, delay, hold = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-if redis.call('HEXISTS', KEYS[1], 't' .. ARGV[1]) == 1 then return 0 end -- the reply was lost
+if redis.call('HEXISTS', KEYS[1], 't' .. ARGV[1]) == 1 then return 0 end -- granted before, but the reply was lost
 local v, out, start, last = redis.call('HGETALL', KEYS[1]), 0, 0, 0
 for j = 1, #v, 2 do
   local value = tonumber(v[j + 1])

@@ -1,8 +1,10 @@
--- Purpose: hold a bucket's hosts after its server changed (a replica was made master, a server began again); put before claim.
--- Promise: what the new server does not know of the last claims, or its clock says otherwise, brings no host asked sooner than its
---   delay: no host is claimed before its own delay has passed since the first claim that the new server was asked for.
--- Cost: 1 us a call that finds hosts.
-local since = 0 -- when the server that has the bucket now was first asked, in ms; 0: nobody else had it before
+-- Purpose: delays a bucket's hosts after its server changed (a replica was promoted, or a server restarted).
+--   Loaded before claim.
+-- Promise: the new server may lack the latest claims, and its clock may differ. Still no host gets a request
+--   before its delay has passed, because each host waits its own delay from the first claim on the new
+--   server.
+-- Cost: 1 us per call that finds hosts.
+local since = 0 -- ms when the bucket's current server got its first claim; 0: the bucket never had another server
 
 local function look_for_change(run) -- run: id of the server's process; '': it never changes
   if run == '' then return end

@@ -1,10 +1,11 @@
--- Purpose: the seen-set of `--seen bloom`: a quotient filter in pages (pages.lua); put before seen.lua.
--- Promise: about 2.8 bytes a URL at any size; a look-up reads one page.
--- Cost: 3 us a known URL, 6 us a new one, rewriting and splitting of pages included.
-local filter_risk = 0 -- sum over new URLs of the chance that they had been taken for known ones
+-- Purpose: the seen-set for `--seen bloom`: a quotient filter in pages (pages.lua). Loaded before seen.lua.
+-- Promise: about 2.8 bytes per URL at any size. A lookup reads one page.
+-- Cost: 3 us per known URL and 6 us per new one, including rewrites and splits of pages.
+local filter_risk = 0 -- sum over the new URLs of the probability that each would have been taken for a known one
 local filter_pages = 1
 
--- The page's node in the tree of pages (children 2n and 2n + 1), and the 24 bits by which the page knows the URL.
+-- Returns the page's node in the tree of pages (the children of n are 2n and 2n + 1), and the 24 bits by
+-- which the page identifies the URL.
 local function place(pages, hi, lo)
   local _, level = math.frexp(pages)
   level = level - 1
@@ -13,7 +14,8 @@ local function place(pages, hi, lo)
   return 2 ^ level + floor(hi / 2 ^ (32 - level)), floor(whole / 2 ^ (30 - level)) % 8388608 * 2 + 1
 end
 
-local function remember(key, page, word) -- in a page of the filter: in its room, or the page is written anew
+-- Adds a URL to a page of the filter. Uses the free space of the page, or rewrites the page if it is full.
+local function remember(key, page, word)
   local free = page and find(page, '\0\0\0', HEAD + 2 * pair(page, 1) + 1, true)
   if free then return call('SETRANGE', key, free - 1, word) end
   page = page and merged(page) or written({byte(string.rep('\0', 256), 1, 256)}, '')

@@ -1,6 +1,8 @@
--- Purpose: what of a host's entries a worker may have, and leases for them; used by claim, put after the queue and ready.
--- Promise: an entry for another region goes back un-attempted, and its host to the heap of that region.
--- Entries that were taken and are not for this worker go back, in their order; the others.
+-- Purpose: decides which of a host's entries a worker may have, and grants leases for them. Used by claim,
+--   loaded after queue and ready.
+-- Promise: an entry for another region returns to the queue without an attempt, and its host to the heap of
+--   that region.
+-- Returns the entries for this worker. The others go back to the queue in their order.
 local function ours(host, own, got)
   if all or not own or string.sub(own, -1) ~= '?' then return got end
   local kept, name = {}, string.sub(own, 1, -2)
@@ -10,7 +12,8 @@ local function ours(host, own, got)
   return kept
 end
 
--- Leases: entries ({level, entry}) of a host go to `out`, as claim returns them. The last token.
+-- Grants leases: appends the entries ({level, entry}) of a host to `out` in the form that claim returns.
+-- Returns the last token.
 local function grant(out, host, hv, delay, got, kind, versions, vouchers)
   local n1, t = now + delay, slot(host).t
   t = t and table.concat({t.ends > 0 and now - t.since or 0, t.share, t.hard, given_up(t) and t.why or ''}, ',') or ''

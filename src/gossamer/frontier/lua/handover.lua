@@ -1,9 +1,12 @@
--- Purpose: a host of a crawl waits for other workers from now on: those of another lane (with a browser, or its usual ones again), or
---   those that have the files of its sites.
--- KEYS[1]: bucket tag.  ARGV: crawl, host, lane, or `+SITE+SITE`: its own lane, set apart for those.
--- Returns: 1 when it waited elsewhere, else 0.
--- Promise: its region stays, in another lane what it is set apart for, too; where it stands it may be claimed
---   once more, and moves when it is armed.  Cost: 3 us.
+-- Purpose: moves a host of a crawl to other workers: to another lane (for example browsers, or back to the
+--   usual lane), or to workers with the files of its sites.
+-- KEYS[1]: bucket tag.
+-- ARGV: crawl, host, and a lane, or `+SITE+SITE` to keep the lane and require workers with the files of these
+--   sites.
+-- Returns: 1 if the host moved, else 0.
+-- Promise: the host keeps its region, and in another lane also its required sites. It may be claimed once
+--   more from its old heap, and moves when it is armed next.
+-- Cost: 3 us.
 local hk = C .. 'h:' .. ARGV[2]
 local own = call('HGET', hk, 'y') or 'http'
 local lane, sites = string.match(own, '^([^@?+]*)([^@?]*)')

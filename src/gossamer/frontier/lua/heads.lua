@@ -1,8 +1,10 @@
--- Purpose: find the buckets of one server in which something comes due: hosts that may start, leases that run out.
--- KEYS[1]: tag of one bucket of the server (it says where to go).
+-- Purpose: finds the buckets of one server in which hosts may start or leases expire.
+-- KEYS[1]: tag of one bucket of the server (selects the server).
 -- ARGV: crawl, heaps served (ready.lua) or `l` for leases, then the tags of the buckets.
--- Returns: {now, then for each bucket in which something waits: its place in the list (0 is the first), ms when the first is due}.
--- Promise: changes nothing.  Cost: 1.2 us a bucket and set, for one call instead of one a bucket.
+-- Returns: {now, then for each bucket with waiting hosts or leases: its position in the list (from 0), ms
+--   when the first is due}.
+-- Promise: changes nothing.
+-- Cost: 1.2 us per bucket and set, in one call instead of one per bucket.
 local out = {now}
 for j = 3, #ARGV do
   C = ARGV[j] .. ARGV[1] .. ':'

@@ -1,22 +1,25 @@
--- Purpose: which ready heap a host stands in: `LANE`, `LANE@REGION`, and with `!` behind the lane for hard hosts; after trouble.
---   To a lane belongs what the host is set apart for (`+SITE`, handover.lua).
--- Promise: a host's own lane and region are those it was first added with; a request may ask for a region of its own.
--- Cost: hosts of the lane http that are not hard never get here.
+-- Purpose: decides which ready heap a host is in: `LANE` or `LANE@REGION`, with `!` after the lane for hard
+--   hosts. The lane includes the sites whose files a worker needs (`+SITE`, handover.lua). Loaded after
+--   breaker.lua.
+-- Promise: a host keeps the lane and region with which it was first added. A single request may require
+--   another region.
+-- Cost: hosts in the lane http that are not hard never call this code.
 
--- What a queue entry asks for by itself.
+-- The region that a queue entry requires.
 local function region_of(entry)
   local extra = cmsgpack.unpack(string.sub(entry, 4))[4]
   return extra and extra.region
 end
 
--- The name of a heap with the region that an entry asks for, else as it is.
+-- The name of a heap with the region that an entry requires. Without one, the name stays the same.
 local function sent_to(heap, entry)
   local region = region_of(entry)
   return region and string.match(heap, '^[^@]*') .. '@' .. region or heap
 end
 
--- The name of the heap of a host for its next request: its own (`y`; `?`: requests ask for regions by themselves), `!` behind the
--- lane when it is hard. `Y` is where it stands: what is usual never gets here.
+-- The heap of a host for its next request: the host's own heap (`y`; `?` at its end: requests require regions
+-- themselves), with `!` after the lane if the host is hard. `Y` is the heap that the host is in now. The most
+-- common hosts never get here.
 local function heap_of(c, host, y, s)
   local hk, name = c .. 'h:' .. host, y or 'http'
   if string.sub(name, -1) == '?' then
@@ -36,7 +39,8 @@ local function heap_of(c, host, y, s)
   return name
 end
 
--- A host was added: its lane and region are settled the first time (`lane`; with `?`: these requests ask for regions).
+-- Sets the lane and region of a host when it is first added (`lane`; with `?` at its end: its requests
+-- require regions).
 local function house(host, lane)
   local hk, asks = C .. 'h:' .. host, string.sub(lane, -1) == '?'
   local own, at_home = call('HGET', hk, 'y'), call('HEXISTS', hk, 'q') == 1

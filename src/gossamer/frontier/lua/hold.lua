@@ -1,8 +1,11 @@
--- Purpose: steer one host while crawls run: pause it (its end closes its breaker, too), fix its delay, set how many at once.
--- KEYS[1]: bucket tag.  ARGV: '', host, field (p until ms | D delay ms | m at once), value ('': as it was).
--- Returns: 1; 0: it was so before.
--- Promise: holds for every crawl and worker from the next claim on, until it is undone; claims that are out are not touched. A host
---   waits no longer than a new delay, from now, unless it asked for time itself (429, 503).  Cost: 5 us.
+-- Purpose: controls one host while crawls run: pauses it (the end of the pause also closes its breaker),
+--   fixes its delay, or sets the number of concurrent requests.
+-- KEYS[1]: bucket tag.
+-- ARGV: '', host, field (p paused until ms | D delay ms | m most requests at once), value ('': remove it).
+-- Returns: 1 if the value changed, else 0.
+-- Promise: applies to every crawl and worker from the next claim until it is removed. Open claims are not
+--   affected. A host waits at most a new delay from now, unless the host requested more time (429, 503).
+-- Cost: 5 us.
 local hk = T .. 'h:' .. ARGV[2]
 local same = (call('HGET', hk, ARGV[3]) or '') == ARGV[4]
 if ARGV[4] == '' then call('HDEL', hk, ARGV[3]) else call('HSET', hk, ARGV[3], ARGV[4]) end

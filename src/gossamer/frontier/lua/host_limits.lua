@@ -1,9 +1,11 @@
--- Purpose: what one host may have of a crawl, bytes and time; used by claim, put after the queue.
--- Promise: no claim of a host once its bytes are reached, or its time is over, whoever asks. What waits of it is parked, also what waits
---   for its retry, and counted as skip `budget`; `regain` takes it back.
--- Cost: nothing where there are no such limits; else 1 us a host, and 1.5 us a URL that is parked, at most 500 a call.
+-- Purpose: limits on the bytes and the time of one host in a crawl. Used by claim, loaded after the queue.
+-- Promise: no URL of a host is claimed once its byte limit or its time limit is reached. Its queued URLs and
+--   its retries are parked and counted as skip `budget`. `regain` returns them to the queue.
+-- Cost: nothing without such limits. Otherwise 1 us per host, and 1.5 us per parked URL, at most 500 per
+--   call.
 
--- limits: `BYTES MS IDLE`, -1: no limit; IDLE: ms that the crawl was not at work since it began. What a host had is in `B` and `F`.
+-- limits: `BYTES MS IDLE`, -1: no limit. IDLE: ms during which the crawl was not running since it began. `B`
+-- and `F` of the host hash hold the bytes so far and the time of the first claim.
 local most, longest, idle = string.match(ARGV[13], '^(%-?%d+) (%-?%d+) (%d+)$')
 most, longest, idle = num(most, -1), num(longest, -1), num(idle, 0)
 
@@ -13,7 +15,7 @@ local function enough(host)
   return most >= 0 and num(v[1], 0) >= most or longest >= 0 and now - idle - num(v[2], now - idle) >= longest
 end
 
--- Its time begins with the first claim.
+-- The time of a host begins with its first claim.
 local function begun(host)
   if longest >= 0 then call('HSETNX', C .. 'h:' .. host, 'F', now - idle) end
 end

@@ -1,7 +1,10 @@
--- Purpose: cookies that answers set: kept for all workers, unless others changed them meanwhile.
--- KEYS[1]: a site's log-ins  ARGV: account, version, revision that the caller knows, state, ms that all is kept
--- Returns: {1, revision} | {0, version, revision, state or ''}: another one is kept, put yours over it.
--- Promise: no change of another worker is lost, none of a log-in that is over is kept.  Cost: O(1).
+-- Purpose: stores cookies from responses for all workers, unless another worker changed them meanwhile.
+-- KEYS[1]: a site's log-ins.
+-- ARGV: account, version, revision that the caller has, state, ms for which the log-ins are stored.
+-- Returns: {1, revision} | {0, version, revision, state or ''}: another state is stored, so apply your
+--   cookies to it.
+-- Promise: no change by another worker is lost, and cookies of an ended log-in are not stored.
+-- Cost: O(1).
 local key, name = KEYS[1], ARGV[1]
 local f = redis.call('HMGET', key, 'v:' .. name, 'c:' .. name, 'j:' .. name)
 if f[1] ~= ARGV[2] or f[2] ~= ARGV[3] or not f[3] then

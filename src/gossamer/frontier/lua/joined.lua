@@ -1,9 +1,13 @@
--- Purpose: what becomes of a log-in: it goes on (`renew`), is done (`in`), failed for now (`again`) or was refused (`out`).
--- KEYS[1]: a site's log-ins  ARGV: account, the caller's token, what, then
---   renew: ms; in: state, told (of its credentials), ms that all is kept; again: ms of the first wait (0: none), of the longest;
---   out: ms that it is not tried again, told, why
--- Returns: the account's version, 0: the log-in was not the caller's any more, and nothing is changed.
--- Promise: whoever lost the right to log in changes nothing.  Cost: O(1).
+-- Purpose: records the state of a log-in attempt: it continues (`renew`), succeeded (`in`), failed for now
+--   (`again`) or was rejected (`out`).
+-- KEYS[1]: a site's log-ins.
+-- ARGV: account, the caller's token, one of these words, then for renew: ms; in: state, fingerprint of the
+--   credentials, ms for which the log-ins are stored; again: ms of the first wait (0: none), ms of the
+--   longest; out: ms until the next try, fingerprint, reason.
+-- Returns: the account's version, or 0 if the caller no longer holds the log-in, in which case nothing
+--   changes.
+-- Promise: a worker that lost the right to log in changes nothing.
+-- Cost: O(1).
 local key, name, what = KEYS[1], ARGV[1], ARGV[3]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -1,6 +1,8 @@
--- Purpose: whether the seen-set knows a URL; for the doors.
--- KEYS[1]: bucket tag.  ARGV: crawl, seen mode, hi, lo (as add has them).
+-- Purpose: tests whether the seen-set contains a URL. Used by the doors through which programs add URLs.
+-- KEYS[1]: bucket tag.
+-- ARGV: crawl, seen mode, hi, lo (as in add).
 -- Returns: 1 or 0.
--- Promise: remembers nothing.  Cost: as seen.lua.
+-- Promise: adds nothing to the seen-set.
+-- Cost: see seen.lua.
 generations(ARGV[2])
 return seen(tonumber(ARGV[3]), ARGV[4]) and 1 or 0

@@ -1,9 +1,11 @@
--- Purpose: say that requests are over before their rows are durable, so that slow sinks hold no host up.
+-- Purpose: frees the slots of finished requests before their rows are durable, so that slow sinks delay no
+--   host.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, then times (token, ms since the request began, delay ms, pace, host wait ms, what it says of the host, why).
--- Returns: how many leases were still ours.
--- Promise: frees a slot once; settle ends the claim later and does not free it again.
--- Cost: about 8 us a claim.
+-- ARGV: crawl, then any number of (token, ms since the request began, delay ms, pace, wait ms requested by
+--   the host, health code of the host (breaker.lua), reason).
+-- Returns: how many claims were still leased.
+-- Promise: frees each slot once. Settle ends the claim later and does not free the slot again.
+-- Cost: about 8 us per claim.
 local ours, touched = 0, {}
 for j = 2, #ARGV, 7 do
   local record = call('HGET', C .. 'lp', ARGV[j])

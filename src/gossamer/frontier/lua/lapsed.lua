@@ -1,8 +1,11 @@
--- Purpose: find the other crawls of a server's buckets whose leases ran out long ago: nobody runs those crawls.
--- KEYS[1]: tag of one bucket of the server (it says where to go).
--- ARGV: crawl (our own, left out), ms that a lease must be over, then the tags of the buckets.
--- Returns: {for each bucket and crawl with one: the bucket's place in the list (0 is the first), the crawl}.
--- Promise: changes nothing.  Cost: 1.2 us a bucket and crawl.
+-- Purpose: finds other crawls in the buckets of one server whose leases expired long ago, which means that no
+--   process runs those crawls.
+-- KEYS[1]: tag of one bucket of the server (selects the server).
+-- ARGV: crawl of the caller (left out), ms since the expiry of a lease, then the tags of the buckets.
+-- Returns: for each bucket and crawl with such a lease: the bucket's position in the list (from 0), the
+--   crawl.
+-- Promise: changes nothing.
+-- Cost: 1.2 us per bucket and crawl.
 local out = {}
 for j = 3, #ARGV do
   for _, crawl in ipairs(call('SMEMBERS', ARGV[j] .. 'c')) do

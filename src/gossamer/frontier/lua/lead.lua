@@ -1,8 +1,10 @@
--- Purpose: one leader of many schedulers: take the lead, keep it, or give it up.
--- KEYS[1]: bucket tag.  ARGV: '', owner, ms it holds (0: give it up).
--- Returns: {token (0: another leads), the leader, now ms, number of the last change of a schedule}.
--- Promise: at most one owner holds the lead at a time; each new lead has a larger token, and what a former leader still
---   wants to write is refused by it.  Cost: 3 us.
+-- Purpose: elects one leader among the schedulers: takes the lead, keeps it, or gives it up.
+-- KEYS[1]: bucket tag.
+-- ARGV: '', owner, ms for which the lead holds (0: give it up).
+-- Returns: {token (0: another scheduler leads), the leader, now ms, number of the last change of a schedule}.
+-- Promise: at most one owner leads at a time. Each new leader has a larger token, so later writes of a former
+--   leader are rejected.
+-- Cost: 3 us.
 local token, owner = string.match(call('GET', T .. '@leader') or '', '^(%d+) (.*)$')
 if ARGV[3] == '0' then
   if owner == ARGV[2] then call('DEL', T .. '@leader') end

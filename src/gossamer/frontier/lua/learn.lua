@@ -1,7 +1,10 @@
--- Purpose: keep by which rung a host's pages are got (politeness.ladder), so that all crawls and workers learn as one.
--- KEYS[1]: bucket tag.  ARGV: '', host, text that the caller knew, text that it shall be ('': forget it; nothing at all: only tell).
--- Returns: {whether it was changed (1|0), the text that holds now ('': nothing is known)}.
--- Promise: a change is made on what the caller knew, or not at all.  Cost: 2 us.
+-- Purpose: stores the rung that fetches a host's pages (politeness.ladder), so that all crawls and workers
+--   share what they learn.
+-- KEYS[1]: bucket tag.
+-- ARGV: '', host, text that the caller has, new text ('': delete; absent: only read).
+-- Returns: {whether the text was changed (1|0), the current text ('': none)}.
+-- Promise: a change is made only if the caller had the current text.
+-- Cost: 2 us.
 local key = T .. '@rung:' .. ARGV[2]
 local held = call('GET', key) or ''
 if not ARGV[4] or held ~= ARGV[3] then return {0, held} end

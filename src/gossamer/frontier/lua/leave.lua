@@ -1,7 +1,9 @@
--- Purpose: give a turn of a group back when its request is over.
--- KEYS[1]: the group.  ARGV: token, ms since the request began or -1, delay ms.
--- Returns: 1, or 0 when the turn was over before.
--- Promise: the next turn begins `delay` after the start of this request, or of a later one.  Cost: 4 us.
+-- Purpose: returns a turn of a group when its request is finished.
+-- KEYS[1]: the group.
+-- ARGV: token, ms since the request began or -1, delay ms.
+-- Returns: 1, or 0 if the turn had ended already.
+-- Promise: the next turn begins `delay` after the start of this request or of a later one.
+-- Cost: 4 us.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local ours = redis.call('HDEL', KEYS[1], 't' .. ARGV[1])

@@ -1,7 +1,9 @@
--- Purpose: how many claims the crawl's limits leave; used by claim.
--- Promise: pages are exact with any number of workers: a claim that is out may become a page; bytes: no claim after the sum is
---   reached; a tenth of a second of the rate cap (or one request) may come at once.
--- Returns: claims left, limit reached ('' none), theoretical arrival time of the rate cap, ms to wait for it or -1.
+-- Purpose: computes how many claims the limits of the crawl permit. Used by claim.
+-- Promise: the page limit is exact with any number of workers, because each open claim counts as a page. The
+--   byte limit permits no claim after the sum is reached. The rate cap permits a tenth of a second of
+--   requests, or one request, at once.
+-- Returns: claims permitted, limit reached ('' none), theoretical arrival time of the rate cap, ms to wait
+--   for it or -1.
 local function allowance(k, pages, bytes, rate)
   local counts = call('HMGET', C .. 'n', 'pages', 'bytes', 'tat')
   local reached = ''

@@ -1,10 +1,10 @@
--- Purpose: taking URLs in, shared by add and settle; put after the prelude and the seen-set.
--- Promise: a URL is taken once however many producers offer it at the same moment; each refusal is counted.
--- Cost: about 1 us a known URL, 5 us a new one; a group of links shares the reads and writes of its host.
--- A group comes as host, level, lane, flags, voucher, marks (msgpack: hi, lo, length of the entry, for each link) and all its entries in one:
--- most links are known, and what is not looked at need not become a string of its own.
+-- Purpose: adds URLs; shared by add and settle. Loaded after the prelude and the seen-set.
+-- Promise: a URL is added once, however many producers offer it at the same moment. Each rejection is counted.
+-- Cost: about 1 us per known URL, 5 us per new one. A group of links shares the reads and writes of its host. A group consists of host,
+--   level, lane, flags, voucher, marks (msgpack: hi, lo and entry length of each link) and one string of all entries. Most links are
+--   known, and their entries need not become separate strings.
 
--- Queue the entries; what is over the host's budget is parked; a host whose standing grew gets its parked URLs back.
+-- Queues the entries. Entries over the host's budget are parked. A host with more vouchers gets parked URLs back.
 local function take(host, level, lane, entries, front, own, voucher, cap)
   local hk, pk, parked = C .. 'h:' .. host, C .. 'p:' .. host, 0
   if not own then
@@ -26,11 +26,11 @@ local function take(host, level, lane, entries, front, own, voucher, cap)
   return parked
 end
 
-local before = {strangers = 0, singles = 0} -- what earlier adds of this call took, in other buckets
+local before = {strangers = 0, singles = 0} -- taken from the shares by earlier calls of `add` in this script, in other buckets
 
--- The list from j on to `last`: groups of one host and level, taken as ARGV[2] to ARGV[5] say; `shares`: where in ARGV the
--- pages, strangers and singles of the other buckets stand. Returns new, known, parked, and how many of the new ones were taken on the
--- shares of hosts that nobody, or one domain, vouches for.
+-- Adds the groups in the list from position j to `last`, as ARGV[2] to ARGV[5] specify. `shares`: the position in ARGV of the pages,
+-- strangers and singles of the other buckets. Returns the counts of new, known and parked URLs, and of new URLs charged to strangers and
+-- to singles (budget.lua).
 local function add(list, j, last, shares)
   local cap, depths = tonumber(ARGV[4]), tonumber(ARGV[5])
   before.strangers, before.singles = before.strangers + pools.strangers, before.singles + pools.singles

@@ -1,8 +1,12 @@
--- Purpose: a log-in is over, as an answer tells: it shall be made anew, unless that was of no use of late.
--- KEYS[1]: a site's log-ins  ARGV: account, version that was used, log-ins of no use in a row that are borne, ms after which one
---   more is, 1: it is over for sure (its proxy is gone)
--- Returns: 1: ask again, logged in anew; 0: the page is not for this account, whoever logs in.
--- Promise: one log-in for all who met the same version; pages that are never shown cost a few log-ins, then one in a while.
+-- Purpose: records that a response showed an ended log-in. The account logs in again, unless recent log-ins
+--   had no effect.
+-- KEYS[1]: a site's log-ins.
+-- ARGV: account, version that was used, most log-ins in a row without effect, ms after which one more is
+--   permitted, 1 if the log-in has certainly ended (its proxy is gone).
+-- Returns: 1: request the page again after a new log-in; 0: the account cannot see the page, even after a
+--   log-in.
+-- Promise: workers that used the same version cause one log-in. Pages that are never shown cost a few log-ins
+--   at first and then rare ones.
 -- Cost: O(1).
 local key, name = KEYS[1], ARGV[1]
 local time = redis.call('TIME')

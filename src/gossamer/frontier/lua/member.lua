@@ -1,10 +1,14 @@
--- Purpose: whose turn it is of a site's accounts: the one that was used longest ago, logged in or to be logged in by the caller.
--- KEYS[1]: a site's log-ins  ARGV: the caller's token, ms that it may log in before others do, ms between two uses of one account,
---   ms that all is kept, then for each account: name, told (of its credentials), version and revision that the caller knows
--- Returns: {'go', account, version, revision, state or ''} | {'enter', account, version} | {'wait', ms}
---   | {'refused', account, why, ms}: all are, for so long.
--- Promise: at most one caller logs an account in at a time; an account that was refused is not tried again with the same
---   credentials before its time is over.  Cost: O(accounts).
+-- Purpose: selects the account of a site for the next request: the least recently used one. The account is
+--   logged in already, or the caller logs it in.
+-- KEYS[1]: a site's log-ins.
+-- ARGV: the caller's token, ms that the caller has for a log-in, ms between two uses of one account, ms for
+--   which the log-ins are stored, then for each account: name, fingerprint of its credentials, version and
+--   revision that the caller has.
+-- Returns: {'go', account, version, revision, state or ''} | {'enter', account, version} | {'wait', ms} |
+--   {'refused', account, reason, ms}: all accounts are rejected for this long.
+-- Promise: at most one caller logs an account in at a time. Rejected credentials are not tried again before
+--   their time is over.
+-- Cost: O(accounts).
 local key, me = KEYS[1], ARGV[1]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -1,7 +1,9 @@
--- Purpose: change the priority of queued URLs while the crawl runs.
--- KEYS[1]: bucket tag.  ARGV: crawl, host, from level, to level, entry...
--- Returns: how many were still queued there and moved.
--- Promise: nothing is lost or doubled; what was claimed meanwhile stays as it is.  Cost: O(length of the level) an entry.
+-- Purpose: changes the priority of queued URLs while the crawl runs.
+-- KEYS[1]: bucket tag.
+-- ARGV: crawl, host, old level, new level, entry...
+-- Returns: how many entries were still queued and moved.
+-- Promise: no URL is lost or duplicated. URLs that were claimed meanwhile do not change.
+-- Cost: O(length of the level) per entry.
 local from, moved = C .. 'q:' .. ARGV[2] .. ':' .. ARGV[3], {}
 for j = 5, #ARGV do
   if call('LREM', from, 1, ARGV[j]) == 1 then moved[#moved + 1] = ARGV[j] end

@@ -1,16 +1,20 @@
--- Purpose: the pages in which `--seen bloom` keeps 23 bits of each fingerprint: how they are written, and split; before filter.lua.
--- Promise: pages split one by one, in order (linear hashing), so that they hold 768 URLs on average, however many there are.
--- Cost: 0.05 ms to write a page anew, 1 ms to split one.
--- A page is a string: members in it (u16), members before each group of 8 cells (u16), members of each of 256 cells (u8), the
--- members by cell (2 bytes each), then room for new ones (3 bytes each: cell and member). A member is the 15 bits that follow those
--- of its page and cell, and a 1; a split moves each one bit to the left, so what stands below the last 1 is unknown and matches anything.
+-- Purpose: the pages in which `--seen bloom` stores 23 bits of each fingerprint: how they are written and
+--   split. Loaded before filter.lua.
+-- Promise: pages are split one by one in order (linear hashing), so that a page holds 768 URLs on average,
+--   whatever their total number.
+-- Cost: 0.05 ms to rewrite a page, 1 ms to split one.
+-- A page is a string: number of members (u16), members before each group of 8 cells (u16), members in each of
+-- 256 cells (u8), the members by cell (2 bytes each), then free space for new ones (3 bytes each: cell and
+-- member). A member consists of the 15 bits that follow those of its page and cell, and of a final 1. A split
+-- shifts each member one bit to the left, so the bits after the last 1 are unknown and match anything.
 local floor, byte, char, sub, find = math.floor, string.byte, string.char, string.sub, string.find
 local HEAD = 322
 
 local function pair(page, at) return byte(page, at) * 256 + byte(page, at + 1) end
 local function two(n) return char(floor(n / 256), n % 256) end
 
--- A page of these members; its room is at least 24 places and what the allocator would give anyway.
+-- Returns a page with these members. Its free space has at least 24 places, plus the bytes by which the
+--   allocator rounds up.
 local function written(counts, members)
   local starts, n = {}, 0
   for c = 1, 256 do
@@ -24,7 +28,7 @@ local function written(counts, members)
   return table.concat({two(n), table.concat(starts), char(unpack(counts)), members, string.rep('\0', room)})
 end
 
--- The page with what stood in its room put into the cells.
+-- Returns the page with the members from its free space sorted into the cells.
 local function merged(page)
   local counts, more, parts, from, at = {byte(page, 67, HEAD)}, {}, {}, HEAD + 1, HEAD
   for j = HEAD + 2 * pair(page, 1) + 1, #page - 2, 3 do
@@ -55,7 +59,7 @@ local function split(node)
       for j = at + 1, at + 2 * byte(page, 67 + 128 * half + c), 2 do
         local m = pair(page, j)
         local member, to = two(m * 2 % 65536), m < 32768 and left or right
-        if m == 32768 then -- nothing is known of it but its cell: it goes to both
+        if m == 32768 then -- only the cell of this member is known, so the member goes to both halves
           member = two(m)
           left[#left + 1] = member
         end

@@ -1,7 +1,10 @@
--- Purpose: permits of the caps on a lane's or the whole fleet's requests a second: taken before claims, given back unused.
--- KEYS[1]: gossamer:rates.  ARGV: permits wanted (negative: so many are given back), names of caps.
--- Returns: {permits, ms until there is one more, 0 when there were enough}.
--- Promise: never more than each cap, and a tenth of a second of it (or one request) at once, whoever asks.  Cost: 3 us.
+-- Purpose: takes permits from the request rate caps of a lane or of the whole fleet before claims, and
+--   returns unused permits.
+-- KEYS[1]: gossamer:rates.
+-- ARGV: number of permits wanted (negative: returned), names of caps.
+-- Returns: {permits, ms until one more is available, 0 if there were enough}.
+-- Promise: all callers together never exceed a cap by more than a tenth of a second of it, or one request.
+-- Cost: 3 us.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + clock[2] / 1000
 local want, caps, free, wait = tonumber(ARGV[1]), {}, math.max(0, tonumber(ARGV[1])), 0

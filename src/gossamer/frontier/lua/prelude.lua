@@ -1,6 +1,7 @@
--- Purpose: shared by every verb; put before each script.
--- KEYS[1]: the bucket's tag; ARGV[1]: the crawl ('' where no crawl is meant).
--- Promise: one clock, the store's, in milliseconds. Keys: store/keys.py.
+-- Purpose: code shared by every script. Loaded before each script.
+-- KEYS[1]: the bucket's tag.
+-- ARGV[1]: the crawl ('' if the script does not concern a crawl).
+-- Promise: there is one clock, which is the store's, in milliseconds. Keys: see store/keys.py.
 local T, C = KEYS[1], KEYS[1] .. ARGV[1] .. ':'
 local call = redis.call
 local clock = call('TIME')
@@ -8,7 +9,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 local function num(x, default) return x and tonumber(x) or default end
 
-local function parts(record) -- of a lease: host, level, kind, n0, n1, entry
+local function parts(record) -- the parts of a lease record: host, level, kind, n0, n1, entry
   return string.match(record, '^([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t(.*)$')
 end
 
@@ -16,19 +17,20 @@ local function count(field, by)
   if by ~= 0 then call('HINCRBY', C .. 'n', field, by) end
 end
 
--- A sitemap or feed, or a page that is only read again (a capital scheme letter), is no page; a file is counted as one.
+-- Whether an entry is not a page: a sitemap, a feed, or a page that is only read again (uppercase scheme
+-- letter). A file counts as a page.
 local function infrastructure(entry)
   if string.byte(entry, 1) < 97 then return true end
   local extra = cmsgpack.unpack(string.sub(entry, 4))[4]
   return extra and string.byte(extra.use or '', 1) == 64 and extra.use ~= '@file' or false
 end
 
--- It is counted apart (`infra`), and as found only while it is a dead letter.
+-- Such an entry is counted separately (`infra`). It counts as found only while it is a dead letter.
 local function apart(entry, by)
   if infrastructure(entry) then count('infra', by); count('found', -by) end
 end
 
-local function bury(reason, detail, host, level, entry) -- make it a dead letter
+local function bury(reason, detail, host, level, entry) -- turns an entry into a dead letter
   local id = call('HINCRBY', C .. 'n', 'letter', 1)
   call('HSET', C .. 'x', id, table.concat({reason, detail, host, level, now, entry}, '\t'))
   count('open', -1); count('dead', 1); count('err:' .. reason, 1)

@@ -1,8 +1,13 @@
--- Purpose: how proxies stand, of what all workers saw: take in what one saw, tell what changed since it last asked.
--- KEYS[1]: standings, KEYS[2]: when each changed  ARGV: number of the last change heard of, ms after which one is forgotten,
---   then for each seen: key, good, bad, seconds, tail, most, first ms, longest ms (proxies/proxy_health.py)
--- Returns: {now ms, number of the last change told, key, standing, key, standing, ...}, at most 1,000; more: ask again.
--- Promise: the rules of proxies/proxy_health.py, each observation counted once a call.  Cost: O(seen + told), log of all.
+-- Purpose: shares the health of proxies among all workers: applies the caller's reports, and returns the
+--   changes since its last call.
+-- KEYS[1]: health records.
+-- KEYS[2]: number of the last change of each.
+-- ARGV: number of the last change that the caller received, ms after which an unused record is deleted, then
+--   for each report: key, good, bad, seconds, tail, most, first ms, longest ms (proxies/proxy_health.py).
+-- Returns: {now ms, number of the last change returned, key, record, key, record, ...}, at most 1,000
+--   records. Call again if there are as many.
+-- Promise: follows the rules of proxies/proxy_health.py. Each report is counted once per call.
+-- Cost: O(reports + changes), times the logarithm of the total.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local last = tonumber(redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2] or 0)

@@ -1,6 +1,7 @@
--- Purpose: the queues of a host, one list a level; shared by the verbs that fill or empty them; put after the prelude.
--- Promise: `q` and `L` of the crawl's host hash always say what the lists hold.
--- Levels are the priorities that hold URLs, highest first, as "5,0,-3".
+-- Purpose: the queues of a host, one list per level. Shared by the verbs that fill or empty them. Loaded
+--   after the prelude.
+-- Promise: `q` and `L` of the crawl's host hash always match the contents of the lists. Levels are the
+--   priorities that hold URLs, highest first, for example "5,0,-3".
 local function with_level(levels, level)
   if not levels or levels == '' then return level end
   local list, l = {}, tonumber(level)
@@ -14,8 +15,9 @@ local function with_level(levels, level)
   return table.concat(list, ',')
 end
 
-local began = {} -- hosts of which a level was empty and is not any more: another request may be the next one
--- Put entries into a host's queue: at its end, or one by one at its front. Returns the URLs queued for the host.
+local began = {} -- hosts with a level that was empty before, so that another request may be next
+-- Puts entries into a host's queue: at the end, or one by one at the front. Returns the number of URLs queued
+-- for the host.
 local function enqueue(host, level, entries, front)
   local hk = C .. 'h:' .. host
   if call(front and 'LPUSH' or 'RPUSH', C .. 'q:' .. host .. ':' .. level, unpack(entries)) == #entries then
@@ -25,7 +27,7 @@ local function enqueue(host, level, entries, front)
   return call('HINCRBY', hk, 'q', #entries)
 end
 
--- A level that has cold URLs (cold.py) and few others left wants some of them.
+-- Requests a refill of a level that has URLs in the cold store (cold.py) and few others left.
 local function want(host, level, left)
   if left < num(call('HGET', C .. 'g', 'hot'), 0) / 2 and call('HEXISTS', C .. 'k:' .. host, level) == 1 then
     call('SADD', C .. 'rf', host)
@@ -42,7 +44,7 @@ local function without_level(host, level)
   return rest
 end
 
--- Retries whose time has come go behind the fresh URLs of their level.
+-- Puts due retries after the new URLs of their level.
 local function promote(host)
   local key = C .. 't:' .. host
   for _, member in ipairs(call('ZRANGE', key, '-inf', now, 'BYSCORE', 'LIMIT', 0, 64)) do
@@ -52,7 +54,8 @@ local function promote(host)
   end
 end
 
--- Take up to n entries as {level, entry}: highest level first, every 8th of the host's turns from the lowest.
+-- Takes up to n entries as {level, entry}: from the highest level first, except that every 8th turn of the
+-- host takes from the lowest.
 local function pop(host, n, turn)
   local hk, got = C .. 'h:' .. host, {}
   local levels, cold = unpack(call('HMGET', hk, 'L', 'k'))

@@ -1,9 +1,11 @@
--- Purpose: which hosts may start now, of all the heaps that a worker serves; used by claim and heads.
--- Promise: heaps take turns, so that none starves another; hosts that were not there for long are left to better workers.
--- ARGV[2]: `EASY HARD HEAP...`: ms that easy and hard hosts must have waited (0: none), and heaps, or `*` for all there are.
--- Cost: 1.5 us a heap.
-local served, all = {}, false -- by name, without `!`
-local heaps -- {name of its key after the crawl's, ms that its hosts must have waited}
+-- Purpose: finds the hosts that may start now, from all heaps that a worker serves. Used by claim and heads.
+-- Promise: heaps alternate, so that none starves another. Hosts that have waited too short a time are left to
+--   better workers.
+-- ARGV[2]: `EASY HARD HEAP...`: ms that easy and hard hosts must have waited (0: none), and the names of the
+--   heaps, or `*` for all heaps.
+-- Cost: 1.5 us per heap.
+local served, all = {}, false -- names of the heaps, without `!`
+local heaps -- {the key's suffix after the crawl's prefix, ms that its hosts must have waited}
 
 local function serve(name, easy, hard)
   served[name] = true
@@ -11,7 +13,7 @@ local function serve(name, easy, hard)
   heaps[#heaps + 1] = {'r:' .. string.gsub(name, '^[^@]*', '%0!', 1), hard}
 end
 
--- Which heaps they are, in the bucket C.
+-- Determines the heaps in the bucket C.
 local function look()
   if heaps and not all then return end
   local easy, hard, names = string.match(ARGV[2], '^(%d+) (%d+) (.*)$')
@@ -24,7 +26,7 @@ local function look()
   end
 end
 
--- Up to k hosts, each with its heap's key.
+-- Returns up to k hosts, each with the key of its heap.
 local function ready(k)
   look()
   local lists, hosts, from, n = {}, {}, {}, 0
@@ -47,7 +49,7 @@ local function ready(k)
   return hosts, from
 end
 
--- When the next host may start, ms; -1: none waits.
+-- Returns the ms when the next host may start, or -1 if no host waits.
 local function next_start()
   local at = -1
   for _, heap in ipairs(heaps) do

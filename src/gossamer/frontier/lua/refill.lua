@@ -1,10 +1,13 @@
--- Purpose: bring cold URLs of one host and level back: to the end of its queue, or (priority changes) to other levels, in one step.
+-- Purpose: brings cold URLs of one host and level back in one step: to the end of their queue, or to other
+--   levels after a change of priority.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, host, level, cursor (number of the last one brought back so far, as it was read), new cursor, how many of those
---   counted are lost, then pairs (level or '' for the end of the queue, entry).
--- Returns: cold URLs that the level has left, or -1 having done nothing: the cursor is not where it was.
--- Promise: a URL is brought back once, however many try. The host is wanted until each of its cold levels has enough in the queue.
--- Cost: 2 us a URL.
+-- ARGV: crawl, host, level, cursor (number of the last entry brought back, as the caller read it), new
+--   cursor, how many counted entries were lost, then pairs (level, or '' for the end of the queue; entry).
+-- Returns: the number of cold URLs left in the level, or -1 if the cursor has moved, in which case nothing
+--   changes.
+-- Promise: a URL is brought back once, however many callers try. The host stays marked for refill until each
+--   of its cold levels has enough URLs in the queue.
+-- Cost: 2 us per URL.
 local host, level, lost, by_level, order = ARGV[2], ARGV[3], tonumber(ARGV[6]), {}, {}
 local kk, hk = C .. 'k:' .. host, C .. 'h:' .. host
 if call('HGET', kk, 'c' .. level) ~= ARGV[4] or num(call('HGET', kk, level), 0) < (#ARGV - 6) / 2 + lost then return -1 end

@@ -1,8 +1,11 @@
--- Purpose: take back what a host's limits on bytes and time parked (host_limits.lua), when a run has larger ones.
--- KEYS[1]: bucket tag.  ARGV: crawl, host.
--- Returns: how many came back; call it until there are none.
--- Promise: each returns once, to its level, in order; what is over the new limits is parked again by the next claim.
--- Cost: 2 us a URL, at most 500 a call.
+-- Purpose: returns URLs that a host's byte or time limit parked (host_limits.lua) to the queue, once a run
+--   raises the limit.
+-- KEYS[1]: bucket tag.
+-- ARGV: crawl, host.
+-- Returns: how many URLs were returned. Call again until the result is 0.
+-- Promise: each URL returns once, to its level and in order. If the new limit is exceeded too, the next claim
+--   parks them again.
+-- Cost: 2 us per URL, at most 500 per call.
 local host, levels, order, infra = ARGV[2], {}, {}, 0
 local got = call('LPOP', C .. 'e:' .. host, 500) or {}
 for _, member in ipairs(got) do

@@ -1,7 +1,9 @@
--- Purpose: keep the leases of all claims that a worker holds, in one call.
--- KEYS[1]: bucket tag.  ARGV: crawl, lease ms, token...
--- Returns: the tokens that are no longer leased (their work must be dropped).
--- Promise: an ended lease is never revived.  Cost: 1 us a token.
+-- Purpose: renews the leases of all claims of a worker in one call.
+-- KEYS[1]: bucket tag.
+-- ARGV: crawl, lease ms, token...
+-- Returns: the tokens that are no longer leased. The worker must drop their work.
+-- Promise: a lease that was swept or settled is never renewed.
+-- Cost: 1 us per token.
 local lost = {}
 for j = 3, #ARGV do
   if call('ZSCORE', C .. 'l', ARGV[j]) then

@@ -1,9 +1,11 @@
--- Purpose: what a call of an unlocker really cost, and what it says of the unlocker.
+-- Purpose: settles a call of an unlocker with its real cost, and records its result.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, unlocker, token, credits (-1: nobody knows, all that was reserved stays spent and the place stays taken), what it
---   says as `breaker.lua` wants it, why.
--- Returns: {ms for which its breaker is open now, 0: it is closed; how often in a row it opened}.
--- Promise: a token is settled once: said again it changes nothing; the day is that of its reservation.  Cost: 15 us.
+-- ARGV: crawl, unlocker, token, credits (-1: unknown, so the reserved credits stay spent and the place stays
+--   taken), health code of the unlocker (breaker.lua), reason.
+-- Returns: {ms for which its breaker is still open (0: closed), number of openings in a row}.
+-- Promise: a token is settled once, and settling it again changes no credits. The credits are charged to the
+--   day of the reservation.
+-- Cost: 15 us.
 local outs, spent, key = T .. '@calls:' .. ARGV[2], T .. '@credits', T .. '@unlocker:' .. ARGV[2]
 local out = call('HGET', outs, ARGV[3])
 local s = {t = trouble(call('GET', key) or nil)}

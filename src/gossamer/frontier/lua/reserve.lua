@@ -1,15 +1,16 @@
--- Purpose: credits and a place at an unlocker, taken before it is called.
+-- Purpose: reserves credits and a place at an unlocker before a call.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, unlocker, token, credits, most calls at once, most credits a day, most of the crawl (-1: no bound), ms after which
---   a call that was never settled is over.
--- Returns: {why, ms to wait}: '' it may be called; `busy` all places are taken, or what is reserved may yet come back; `open` its breaker
---   is; `day`, `crawl`: those credits are spent.
--- Promise: what is spent and what is reserved never pass a bound, whoever asks; a call that nobody settles (its worker died, it timed
---   out) counts as spent, and keeps its place until its time is over. A token has one place, however often it asks.
--- Cost: 25 us and 1 us a call that is out.
+-- ARGV: crawl, unlocker, token, credits, most calls at once, most credits per day, most credits of the crawl
+--   (-1: no limit), ms after which an unsettled call expires.
+-- Returns: {reason, ms to wait}. Reasons: '' the call may begin; `busy` all places are taken, or reserved
+--   credits may still be returned; `open` the breaker is open; `day`, `crawl`: these credits are spent.
+-- Promise: spent and reserved credits together never exceed a limit. A call that is never settled (its worker
+--   died, or it timed out) counts as spent, and keeps its place until it expires. A token has one place,
+--   however often it asks.
+-- Cost: 25 us plus 1 us per call in progress.
 local who, token, want = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local outs, spent = T .. '@calls:' .. who, T .. '@credits'
-if call('HEXISTS', outs, token) == 1 then return {'', 0} end -- the reply was lost
+if call('HEXISTS', outs, token) == 1 then return {'', 0} end -- reserved before, but the reply was lost
 local day = math.floor(now / 86400000)
 local today, mine = 'day:' .. who .. ':' .. day, 'crawl:' .. ARGV[1]
 local live, of_day, of_crawl, v = 0, 0, 0, call('HGETALL', outs)
@@ -23,7 +24,7 @@ for j = 1, #v, 2 do
     if c == ARGV[1] then of_crawl = of_crawl + credits end
   end
 end
-local function left(field, most, reserved) -- nothing, or why not
+local function left(field, most, reserved) -- nil, or the reason why the credits are not available
   local sum = num(call('HGET', spent, field), 0) + want
   if most < 0 or sum <= most then return nil end
   return sum - reserved <= most and 'busy' or 'spent'
@@ -37,7 +38,7 @@ if open(t) then return {'open', t.ends - now} end
 if probed(t) and live > 0 then return {'open', 1000} end
 if live >= tonumber(ARGV[5]) then return {'busy', 100} end
 if call('HEXISTS', spent, today) == 0 then
-  for _, field in ipairs(call('HKEYS', spent)) do -- once a day: days before yesterday
+  for _, field in ipairs(call('HKEYS', spent)) do -- once per day: delete days before yesterday
     local d = string.match(field, '^day:' .. who .. ':(%d+)$')
     if d and tonumber(d) < day - 1 then call('HDEL', spent, field) end
   end

@@ -1,8 +1,9 @@
--- Purpose: add, change or remove a schedule while schedulers run.
+-- Purpose: adds, changes or removes a schedule while schedulers run.
 -- KEYS[1]: bucket tag.
--- ARGV: '', put|drop, schedule, its record, 1: its due times count from now on (0: from where they were decided to).
--- Returns: 1 when there was one of that name.
--- Promise: the leader hears of it within its next beat, by the number of the change.  Cost: 5 us.
+-- ARGV: '', put|drop, schedule, its record, 1 if due times count from now on (0: from the last decided one).
+-- Returns: 1 if a schedule of that name existed.
+-- Promise: the leader sees the change number within its next heartbeat.
+-- Cost: 5 us.
 local name = ARGV[3]
 local sk = T .. '@schedule:' .. name
 local was = call('EXISTS', sk)

@@ -1,27 +1,31 @@
--- Purpose: the seen-set, shared by the verbs that take URLs in (add, settle) or ask for one (known); put after the prelude.
--- Promise: says "seen" wrongly for at most 380 / 2^32 of the new URLs a full generation (bloom: about 1 in 1,000). How many new URLs
---   were lost so is expected, in 10^-12 URLs, stands in `lost` of the crawl's `g`.
--- Cost: about 0.6 us a generation and URL.
-local gens -- the generations: n, sets (bloom: pages) s1.., URLs in them c1..
+-- Purpose: the seen-set, shared by the verbs that add URLs (add, settle) or test one (known). Loaded after
+--   the prelude.
+-- Promise: at most 380 / 2^32 of the new URLs per full generation are wrongly taken for known ones (bloom:
+--   about 1 in 1,000). `lost` of the crawl's `g` contains the expected number of URLs lost in this way, in
+--   10^-12 URLs.
+-- Cost: about 0.6 us per generation and URL.
+local gens -- the generations: n their number, s1.. sets (bloom: pages), c1.. URLs in each
 local seen_test
-local span -- values that a member may have
-local latest -- the number of the last one
+local span -- the number of values that a member may have
+local latest -- the number of the last generation
 local sets, format = {}, string.format
 
-local function in_sets(g, hi, lo, put) -- a number that is joined to a string would be printed as a fraction may be: three times the cost
+-- `%d` prevents Lua from formatting the number as a possible fraction, which takes three times as long
+local function in_sets(g, hi, lo, put)
   local key = format('%s%d', gens[g], hi * sets[g] / 4294967296)
   if put then return call('SADD', key, lo) == 0 end
   return call('SISMEMBER', key, lo) == 1
 end
 
-local function seen(hi, lo, put) -- with `put` remembers what it did not know
+local function seen(hi, lo, put) -- with `put`, adds a URL that is new
   for g = 1, latest - 1 do
     if seen_test(g, hi, lo) then return true end
   end
   return seen_test(latest, hi, lo, put)
 end
 
--- Read the generations; where room is wanted (`first`: sets of the first one), begin the next one, or split the filter's pages.
+-- Reads the generations. If room is wanted (`first`: sets of the first generation), begins the next
+-- generation or splits pages of the filter.
 local function generations(mode, first)
   local v, g = call('HGETALL', C .. 'g'), 1
   filter_risk = 0
@@ -36,7 +40,7 @@ local function generations(mode, first)
   if mode == 'bloom' then
     filter_pages = gens.s1
     while first and gens.c1 > gens.s1 * 768 do
-      split(gens.s1) -- the node that is next has this number
+      split(gens.s1) -- this is also the number of the node to split next
       gens.s1 = gens.s1 + 1
     end
     if gens.s1 > filter_pages then call('HSET', C .. 'g', 's1', gens.s1) end
@@ -49,7 +53,7 @@ local function generations(mode, first)
   for k = 1, latest do gens[k], sets[k] = table.concat({C, 's:', k, ':'}), gens['s' .. k] end
 end
 
--- Count what was taken in, and the loss to be expected of it.
+-- Counts the new URLs, and the expected number of URLs lost.
 local function remembered(new)
   local risk = filter_risk
   for g = 1, gens.n do risk = risk + new * gens['c' .. g] / gens['s' .. g] / span end

@@ -1,20 +1,22 @@
--- Purpose: end claims after the sinks are durable: file lengths, counts, verdicts and links in one atomic step.
--- KEYS[1]: tag of the first bucket. (Several buckets only where all lie on one server: a Cluster's node lets scripts without flags do that.)
--- ARGV: crawl, seen mode, sets of the first generation, page cap of a discovered host, depths (all as in add.lua),
---   tag of the bucket that keeps all lengths of files ('': each its own), B, B times (tag of the bucket, n, n arguments of the bucket), which are
---   pages, strangers and singles of the other buckets (as in add.lua),
---   F, F times (file, committed length, new length),
---   D, D times (count, change),
---   H, H times (host, bytes), where hosts have limits (host_limits.lua),
---   S, S times (token, action, ms since the request began or -1, delay ms, pace, host wait ms, wait ms, reason, detail),
---   V, V times (token, hi, lo, depth) of URLs visited, where depths are kept,
---   then groups of links as in add.lua.
---   actions (and behind them what the visit says of its host, breaker.lua): d done, r retry after `wait`, x dead letter, k refused by
---   a gate, b back to the front of its queue.
--- Returns: {'ok', then for each bucket new, known, parked, strangers, singles}, or having done nothing {'stale', then for each token
---   that is no longer leased the place of its bucket (1 is the first) and itself}, or {'file', file, committed length}.
--- Promise: all or nothing, in all buckets; a token settles once; a file's length moves only together with the claims of its rows.
--- Cost: about 15 us a claim and its host, plus its links (links.lua).
+-- Purpose: ends claims after the sinks are durable: file lengths, counts, verdicts and links in one atomic step.
+-- KEYS[1]: tag of the first bucket. Several buckets are possible only if all are on one server. A Cluster node permits that for scripts
+--   without flags.
+-- ARGV: crawl, seen mode, sets of the first generation, page cap of a discovered host, depths (all as in add.lua), tag of the bucket that
+--   stores all file lengths ('': each bucket its own), B, B times (tag of the bucket, n, n arguments of the bucket). The arguments of a
+--   bucket are
+--   - pages, strangers and singles of the other buckets (as in add.lua),
+--   - F, F times (file, committed length, new length),
+--   - D, D times (count, change),
+--   - H, H times (host, bytes), if hosts have limits (host_limits.lua),
+--   - S, S times (token, action, ms since the request began or -1, delay ms, pace, host wait ms, wait ms, reason, detail),
+--   - V, V times (token, hi, lo, depth) of visited URLs, if depths are kept,
+--   - then groups of links as in add.lua.
+-- Actions, followed by the health code of the host (breaker.lua): d done, r retry after `wait`, x dead letter, k refused without a
+-- request (a gate), b back to the front of the queue.
+-- Returns: {'ok', then for each bucket new, known, parked, strangers, singles}. If nothing was done: {'stale', then for each token that
+--   is no longer leased the position of its bucket (from 1) and the token}, or {'file', file, committed length}.
+-- Promise: all or nothing, in all buckets. A token settles once. A file length changes only together with the claims of its rows.
+-- Cost: about 15 us per claim and its host, plus its links (links.lua).
 local keeps, at = ARGV[6], 8
 local function take_list(width)
   local n = tonumber(ARGV[at])
@@ -38,11 +40,12 @@ for n = 1, tonumber(ARGV[7]) do
   b.v1, b.v2 = take_list(4)
   b.links, at, buckets[n] = at, b.last + 1, b
   for j = b.f1, b.f2, 3 do
-    local have = call('HGET', lengths(), ARGV[j]) or '0' -- less: the store lost its last second
+    local have = call('HGET', lengths(), ARGV[j]) or '0' -- smaller if the store lost its last second
     if tonumber(have) > tonumber(ARGV[j + 1]) or (keeps ~= '' and have ~= ARGV[j + 1]) then return {'file', ARGV[j], have} end
   end
   for j = b.s1, b.s2, 9 do b.tokens[#b.tokens + 1] = ARGV[j] end
-  if #b.tokens > 0 then b.records = call('HMGET', C .. 'lp', unpack(b.tokens)) else call('EXISTS', C .. 'lp') end -- is it of this server?
+  -- fails if the bucket is not on this server
+  if #b.tokens > 0 then b.records = call('HMGET', C .. 'lp', unpack(b.tokens)) else call('EXISTS', C .. 'lp') end
   for j, token in ipairs(b.tokens) do
     if not b.records[j] then stale[#stale + 1] = n; stale[#stale + 1] = token end
   end
@@ -92,12 +95,12 @@ local function settle(b)
     count('open', -closed)
   end
   for host, pace in pairs(paces) do paced(host, pace[1], pace[2]) end
-  for j = #backs, 1, -1 do -- the last first, so that the order stays
+  for j = #backs, 1, -1 do -- last entry first, to preserve the order
     local host, level, entry = unpack(backs[j])
     enqueue(host, level, {entry}, true)
     if not refused[host] then call('HDEL', T .. 'h:' .. host, 'z') end
   end
-  for host in pairs(refused) do call('HSET', T .. 'h:' .. host, 'z', 1) end -- next time a whole gate of URLs
+  for host in pairs(refused) do call('HSET', T .. 'h:' .. host, 'z', 1) end -- the next claim takes a whole gate of URLs
   for host in pairs(touched) do arm(host, true) end
   if b.links > b.last then return {0, 0, 0, 0, 0} end
   call('SADD', T .. 'c', ARGV[1])

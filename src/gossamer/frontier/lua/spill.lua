@@ -1,14 +1,17 @@
--- Purpose: the bound on what a host keeps in the store's memory: what is beyond waits in the cold store (cold.py); put after the queue.
--- Promise: with a bound (`hot` of the crawl's `g`) a level's list takes at most that many, a host four times as many. Where a level has
---   cold URLs, new ones go behind them. Retries and what goes to the front of a queue are not bound.
--- Cost: 0.4 us a group of links; 2 us a URL that is spilled.
+-- Purpose: limits how much of a host the store keeps in memory. The rest waits in the cold store (cold.py).
+--   Loaded after the queue.
+-- Promise: with a limit (`hot` of the crawl's `g`), the list of a level accepts at most that many URLs, and a
+--   host four times as many. If a level has cold URLs, new ones follow them. Retries and URLs for the front
+--   of a queue are not limited.
+-- Cost: 0.4 us per group of links; 2 us per URL moved to the cold store.
 local bound
 local function limit()
   bound = bound or num(call('HGET', C .. 'g', 'hot'), 0)
   return bound
 end
 
--- To the end of the outbox, numbered by the store's clock: a store that forgot its last second gives no number twice.
+-- Appends entries to the outbox, numbered by the store's clock, so that a store that lost its last second
+-- never repeats a number.
 local function spill(host, level, entries, first)
   local kk, out, n = C .. 'k:' .. host, {}, #entries - first + 1
   local seq = math.max(clock[1] * 1000000 + clock[2], num(call('HGET', C .. 'g', 'seq'), 0) + 1)
@@ -23,7 +26,8 @@ local function spill(host, level, entries, first)
   if call('LLEN', C .. 'q:' .. host .. ':' .. level) < limit() / 2 then call('SADD', C .. 'rf', host) end
 end
 
--- Put entries to the end of a host's queue, or behind its cold URLs. Returns whether the host had none before.
+-- Puts entries at the end of a host's queue, or after its cold URLs. Returns whether the host had none
+-- before.
 local function join(host, level, entries)
   local hot = limit()
   if hot == 0 then return enqueue(host, level, entries) == #entries end

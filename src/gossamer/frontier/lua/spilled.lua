@@ -1,11 +1,13 @@
--- Purpose: the first entries of the outbox are in the cold store, on its disk: take them out.
--- KEYS[1]: bucket tag.  ARGV: crawl, how many were read, number of the last of them.
--- Returns: how many were taken out.
--- Promise: an entry that was not read stays, whoever else empties the outbox meanwhile.  Cost: O(entries).
+-- Purpose: removes the first entries of the outbox after the cold store has written them to disk.
+-- KEYS[1]: bucket tag.
+-- ARGV: crawl, how many were read, number of the last of them.
+-- Returns: how many were removed.
+-- Promise: an entry that the caller did not read stays, even if others empty the outbox meanwhile.
+-- Cost: O(entries).
 local n, last = tonumber(ARGV[2]), tonumber(ARGV[3])
 local function number(record) return tonumber(string.match(record, '^%d+')) end
 local at = call('LINDEX', C .. 'o', n - 1)
-if not at or number(at) ~= last then -- somebody took some of them
+if not at or number(at) ~= last then -- another caller removed some of them
   local gone = 0
   for _, record in ipairs(call('LRANGE', C .. 'o', 0, n - 1)) do
     if number(record) > last then break end

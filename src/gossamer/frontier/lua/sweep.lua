@@ -1,11 +1,14 @@
--- Purpose: return the claims whose lease ran out to the front of their queues.
+-- Purpose: returns claims with an expired lease to the front of their queues.
 -- KEYS[1]: bucket tag.
--- ARGV: crawl, limit, delay ms of an unknown host, all (1: nobody lives, every lease returns now and no crash is counted
---   but of the tokens that follow: their pages were being read when the reader died).
--- Returns: {claims returned, open and producers at work, added, infra}: the counts decide with a second sweep whether the crawl is finished.
--- Promise: a claim whose worker died is not an attempt; after 10 such deaths the URL is dead with reason crash.
---   The host waits its delay from now: the dead worker may just have asked it.
--- Cost: 10 us an expired lease.
+-- ARGV: crawl, limit, delay ms of an unknown host, all (1: no worker lives, so every lease returns now and no
+--   crash is counted), then, for all, the tokens whose pages were being read when the reader died, for which
+--   a crash is counted.
+-- Returns: {claims returned, open URLs plus working producers, added, infra}. The counts of two sweeps
+--   together decide whether the crawl is finished.
+-- Promise: a claim whose worker died does not count as an attempt. After 10 such deaths the URL becomes a
+--   dead letter with the reason crash. The host waits its delay from now, because the dead worker may just
+--   have sent a request.
+-- Cost: 10 us per expired lease.
 local all, touched, blamed = ARGV[4] == '1', {}, {}
 for i = 5, #ARGV do
   blamed[ARGV[i]] = true

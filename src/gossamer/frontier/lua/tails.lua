@@ -1,8 +1,10 @@
--- Purpose: find the buckets of one server in which the spiller has something to do, or URLs are cold.
--- KEYS[1]: tag of one bucket of the server (it says where to go).
+-- Purpose: finds the buckets of one server that have cold URLs or work for the spiller.
+-- KEYS[1]: tag of one bucket of the server (selects the server).
 -- ARGV: crawl, then the tags of the buckets.
--- Returns: for each such bucket: its place in the list (0 is the first), entries in its outbox, hosts that run low, cold URLs.
--- Promise: changes nothing.  Cost: 1 us a bucket, for one call instead of three a bucket.
+-- Returns: for each such bucket: its position in the list (from 0), entries in its outbox, hosts whose queue
+--   runs low, cold URLs.
+-- Promise: changes nothing.
+-- Cost: 1 us per bucket, in one call instead of three per bucket.
 local out = {}
 for j = 2, #ARGV do
   local crawl = ARGV[j] .. ARGV[1] .. ':'

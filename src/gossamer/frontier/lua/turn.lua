@@ -1,9 +1,11 @@
--- Purpose: one step of a run: it is taken in hand, confirmed, ended.
+-- Purpose: one step of a scheduled run: it is taken over, confirmed or ended.
 -- KEYS[1]: bucket tag.
--- ARGV: '', token of the lead ('': a person's own run), schedule, field, the run as it was ('': there is none), as it is now,
---   records kept (0: it goes on, else it ended), what is counted.
--- Returns: 1 done, 0 it is not as it was, or its schedule is gone, -1 the lead is lost.
--- Promise: a run is taken in hand by one leader, and a former one cannot write over what the new one did.  Cost: 5 us.
+-- ARGV: '', token of the leader ('': a run started by a person), schedule, field, the run as the caller read
+--   it ('': none), the run as it is now, number of records to keep (0: the run continues, else it has ended),
+--   count to increase.
+-- Returns: 1 done; 0 if the run has changed or its schedule is gone; -1 if the lead was lost.
+-- Promise: a run is taken over by one leader, and a former leader cannot overwrite the work of the new one.
+-- Cost: 5 us.
 local token, name, field = ARGV[2], ARGV[3], ARGV[4]
 if token ~= '' and string.match(call('GET', T .. '@leader') or '', '^%d+') ~= token then return -1 end
 local sk, open = T .. '@schedule:' .. name, T .. '@open:' .. name
