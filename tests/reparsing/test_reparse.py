@@ -268,7 +268,7 @@ def test_of_one_key_the_last_line_counts(tmp_path: Path) -> None:
         ),
         (["--archive", "pages.warc.gz", "--site", "shop.py", "-o", "x.warc.gz"], "stores pages"),
         (["--archive", "pages.warc.gz", "--site", "shop.py", "--processes", "many"], "1 to 256"),
-        (["--archive", "shop.py", "--site", "shop.py"], "only of a WARC"),
+        (["--archive", "shop.py", "--site", "shop.py"], "only if it is a WARC"),
     ],
 )
 def test_what_is_off_is_told_in_one_line(
