@@ -304,12 +304,15 @@ def main() -> None:
     words.add_argument("--sample", type=int, default=200)
     words.add_argument("--show", type=int, default=20)
     words.add_argument(
-        "--least", type=float, default=minhash.LEAST, help="likeness from which on two are nearly the same"
+        "--least",
+        type=float,
+        default=minhash.MIN_LIKENESS,
+        help="likeness from which on two are nearly the same",
     )
     words.add_argument("--memory", type=int)
     words.add_argument("--buckets", type=int, default=1)
     given = words.parse_args()
-    minhash.LEAST = given.least  # type: ignore[misc] # to choose it by
+    minhash.MIN_LIKENESS = given.least  # type: ignore[misc] # to choose it by
     if given.memory:
         asyncio.run(memory(given.memory, given.buckets))
     elif given.versions:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gossamer.app.job import Job
     from gossamer.model.summary import Summary
 
-ROOM = 1000
+MAX_WAITING_ROWS = 1000
 """Maximum number of rows that wait for a slow consumer. When the queue is full, the crawl waits."""
 _END = object()
 
@@ -46,7 +46,7 @@ class Crawl:
     def __init__(self, targets: Sequence[str], options: dict[str, Any]) -> None:
         self.summary: Summary | None = None
         self._targets, self._options = list(targets), options
-        self._rows: queue.Queue[object] = queue.Queue(ROOM)
+        self._rows: queue.Queue[object] = queue.Queue(MAX_WAITING_ROWS)
         self._stop: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._left = False

@@ -95,7 +95,7 @@ def test_a_time_limit_ends_the_waiting(tmp_path: Path) -> None:
 
 
 def test_one_that_never_answers_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_store, "ASKED", 0.5)
+    monkeypatch.setattr(object_store, "CHECK_TIMEOUT_S", 0.5)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "joe")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     with socket.create_server(("127.0.0.1", 0)) as deaf:

@@ -106,7 +106,7 @@ async def test_what_hangs_is_huge_or_blocked_is_left_out(stage: Stage, browser: 
 async def test_there_are_bounds_for_all_together(
     stage: Stage, browser: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tab, "MOST", 4)
+    monkeypatch.setattr(tab, "MAX_FRAMES", 4)
     long = (
         rows(2)
         + "<script>document.body.append('x'.repeat(70_000))</script>"

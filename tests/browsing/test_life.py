@@ -84,8 +84,8 @@ async def test_a_page_that_hangs_is_ended(stage: Stage, browser: Make) -> None:
 async def test_a_browser_that_stands_still_is_replaced(
     stage: Stage, browser: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chromium, "END", 1.0)
-    monkeypatch.setattr(tab, "END", 1.0)
+    monkeypatch.setattr(chromium, "CLOSE_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(tab, "CLOSE_TIMEOUT_S", 1.0)
     stage.pages["/"] = "<p>well</p>"
     collector = browser(total=10.0)
     await page(collector, stage.url())

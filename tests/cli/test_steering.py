@@ -103,7 +103,7 @@ def test_workers_that_were_told_so_just_now_end_no_crawl_either(
 
 def test_what_a_draining_worker_is_at_is_waited_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """A crawl is not ended while its claims are out: the queue that is dropped is whole."""
-    monkeypatch.setattr(steering, "WAIT", 0.3)
+    monkeypatch.setattr(steering, "END_TIMEOUT_S", 0.3)
 
     async def at_work(store: Store) -> tuple[bool, bool]:
         await fill(store, "one")

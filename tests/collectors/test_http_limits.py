@@ -10,7 +10,7 @@ import gzip
 import pytest
 
 from collectors.loopback import Asked, answer, bad, collecting, get, good, names_of, saying, serving
-from gossamer.collectors.http.transfer import DRAINED, ERROR
+from gossamer.collectors.http.transfer import MAX_DRAINED_BYTES, MAX_ERROR_BODY_BYTES
 from gossamer.model.request import Request
 
 OK = answer(b"<p>ok")
@@ -31,7 +31,9 @@ async def test_a_handle_that_waits_holds_no_body() -> None:
         assert held == []
 
 
-@pytest.mark.parametrize(("status", "most"), [(404, ERROR), (500, ERROR), (302, DRAINED)])
+@pytest.mark.parametrize(
+    ("status", "most"), [(404, MAX_ERROR_BODY_BYTES), (500, MAX_ERROR_BODY_BYTES), (302, MAX_DRAINED_BYTES)]
+)
 async def test_the_bomb_of_an_error_unpacks_no_further_than_its_body_is_read(status: int, most: int) -> None:
     bomb = gzip.compress(bytes(8 << 20))
     page = good(await get(answer(bomb, status, "Content-Encoding: gzip", "Location: /")))

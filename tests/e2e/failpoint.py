@@ -88,7 +88,7 @@ def install_cold(place: str, after: int, marker: str) -> None:
     from gossamer.frontier.cold import ColdFiles
     from gossamer.store.store import Store
 
-    cold.TRIM = 0.0
+    cold.TRIM_DELAY_S = 0.0
     moves = 0
     whole, verb = (
         (ColdFiles, "write" if place == "kept" else "trim")

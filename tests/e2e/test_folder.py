@@ -25,7 +25,7 @@ from gossamer.errors import GossamerError
 from web import preset, serve
 
 IMPATIENT = (
-    "from gossamer.store import embedded, store; embedded.UNANSWERED_S, embedded.TELL_S = 3.0, 0.5; "
+    "from gossamer.store import embedded, store; embedded.UNANSWERED_S, embedded.MESSAGE_AFTER_S = 3.0, 0.5; "
     "store.connect.__defaults__ = (2.0,); from gossamer.cli import main; main()"
 )
 """Commands fail after 2 s, a server that does not answer is ended after 3 s."""

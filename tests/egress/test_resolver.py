@@ -223,7 +223,7 @@ async def test_no_such_name_is_final_a_silent_server_is_not(code: int, final: bo
 
 
 async def test_a_name_server_that_failed_is_asked_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "TTL_FAILED", 0.01)
+    monkeypatch.setattr(room, "FAILED_TTL_S", 0.01)
     lookup = stub(socket.gaierror(socket.EAI_AGAIN, "try again"), [PUBLIC])
     resolver = Resolver(lookup=lookup)
     assert isinstance(await resolver.resolve("e.com"), Refused)
@@ -270,7 +270,7 @@ async def test_a_look_up_that_hangs_ends() -> None:
 
 
 async def test_no_address_is_a_failure_and_room_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "ROOM", 10)
+    monkeypatch.setattr(room, "MAX_CACHED_HOSTS", 10)
     resolver = Resolver(lookup=stub([]))
     for number in range(25):
         assert isinstance(await resolver.resolve(f"h{number}"), Refused)

@@ -9,7 +9,7 @@ from gossamer.errors import InUse
 from gossamer.fleet import heartbeat as signs
 from gossamer.fleet.heartbeat import Heartbeat
 from gossamer.frontier.crawls import Crawls, Spec
-from gossamer.state.workers import GONE, WorkerRecords
+from gossamer.state.workers import DEAD_AFTER_S, WorkerRecords
 from gossamer.store.store import connect
 
 
@@ -25,12 +25,12 @@ async def test_a_part_is_ours_while_signs_are_given(server: Server, monkeypatch:
         assert not await crew.name("c/part", "seal"), "nobody closes it while it lives"
         await Crawls(store).set("c", "ending")
         await sign.ours()  # what is under way is still written
-        now += GONE
+        now += DEAD_AFTER_S
         with pytest.raises(InUse, match="held up for 15 s"):
             await sign.ours()
         await Crawls(store).set("c", "running")
         await sign.ours()
-        now += GONE
+        now += DEAD_AFTER_S
         await crew.unname("c/part", "part")  # as if it had run out
         assert await crew.name("c/part", "seal")
         with pytest.raises(InUse):

@@ -52,7 +52,7 @@ async def test_copies_are_in_the_group_of_the_first(spread: Store) -> None:
     assert (first.copy, copy.copy, almost.copy) == (None, "exact", "near")
     assert first.group == copy.group == almost.group
     assert copy.likeness == 1.0
-    assert minhash.LEAST <= (almost.likeness or 0) < 1
+    assert minhash.MIN_LIKENESS <= (almost.likeness or 0) < 1
     assert len({first.group, other.group, strange.group}) == 3
     later = await NearDuplicateIndex(spread, "c").place(
         [page(6, edited(text(1), 50)), page(7, text(2)), page(8, text(4))]
@@ -74,8 +74,8 @@ async def test_a_kill_at_any_call_loses_no_page(
     store: Store, words: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After so many calls of the script its worker is dead; what it had placed is placed again."""
-    monkeypatch.setattr("gossamer.state.near_duplicate_index.CHUNK", 4)
-    monkeypatch.setattr("gossamer.state.near_duplicate_index.TURNS", 2)
+    monkeypatch.setattr("gossamer.state.near_duplicate_index.CHUNK_OPERATIONS", 4)
+    monkeypatch.setattr("gossamer.state.near_duplicate_index.MAX_LOOKS", 2)
     calls, run = 0, store.run_all
 
     async def dying(verb: str, asked: list[object], **how: bool) -> list[object]:

@@ -186,7 +186,7 @@ async def test_whenever_a_spiller_dies_each_url_comes_once(
 async def test_what_the_cold_store_lost_ends_as_failed(
     bed: Beds, store: Store, spiller: Spiller, cold: Cold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gossamer.frontier.cold.LOST", 0.0)
+    monkeypatch.setattr("gossamer.frontier.cold.LOST_AFTER_S", 0.0)
     one = bed()
     await one.add(*(f"{A}/{n}" for n in range(30)))
     await spiller.drain()

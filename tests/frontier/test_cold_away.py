@@ -62,7 +62,7 @@ async def test_it_is_waited_for_and_told(
     monkeypatch: pytest.MonkeyPatch,
     how: str,
 ) -> None:
-    monkeypatch.setattr(spilling, "OUT", 1.0)
+    monkeypatch.setattr(spilling, "MAX_COLD_OUTAGE_S", 1.0)
     cold = ColdServer(connect(f"redis://127.0.0.1:{server.port}"), "c")
     await bound(store, "c", 4)
     moves = Spiller(store, "c", cold, 4)

@@ -24,7 +24,7 @@ import redis
 
 from gossamer.errors import ConfigError, InUse, StoreDamaged, StoreError
 from gossamer.store import embedded
-from gossamer.store.embedded import RESTARTS, Embedded, server_binary
+from gossamer.store.embedded import MAX_RESTARTS, Embedded, server_binary
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_one_that_dies_again_and_again_is_given_up(data: Path) -> None:
     one = Embedded(data)
     one.start()
     try:
-        for _ in range(RESTARTS):
+        for _ in range(MAX_RESTARTS):
             os.kill(servers(data)[0], 9)
             one.again()
         os.kill(servers(data)[0], 9)
@@ -120,7 +120,7 @@ def test_one_that_dies_again_and_again_is_given_up(data: Path) -> None:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that does not answer is ended soon."""
     monkeypatch.setattr(embedded, "UNANSWERED_S", 0.5)
-    monkeypatch.setattr(embedded, "TELL_S", 0.1)
+    monkeypatch.setattr(embedded, "MESSAGE_AFTER_S", 0.1)
 
 
 def is_ours(pid: int) -> bool:
@@ -155,7 +155,7 @@ def test_a_server_that_goes_on_in_time_is_adopted(data: Path, monkeypatch: pytes
     url = one.start()
     (old,) = servers(data)
     os.kill(old, signal.SIGSTOP)
-    monkeypatch.setattr(embedded, "TELL_S", 0.0)
+    monkeypatch.setattr(embedded, "MESSAGE_AFTER_S", 0.0)
     monkeypatch.setattr(embedded, "_tell", lambda line: os.kill(old, signal.SIGCONT))
     try:
         assert two.start() == url

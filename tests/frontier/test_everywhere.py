@@ -16,7 +16,7 @@ from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds, Claim, Commit, Settle
 from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store, connect
-from gossamer.worker.claim_poller import LOOK, QUIET, ClaimPoller
+from gossamer.worker.claim_poller import POLL_ALL_INTERVAL_S, QUIET_S, ClaimPoller
 
 HOSTS = [f"h{n}.site{n}.example" for n in range(40)]
 
@@ -207,14 +207,14 @@ async def test_a_worker_asks_where_something_is_due_and_sees_what_others_add(sto
     assert await asking.claims(100) == []
     assert store.used == used, "nothing is asked before the next look"
     await frontier_of(store).add(links(frontier, "1", hosts=HOSTS[:30]))
-    await asyncio.sleep(QUIET)
+    await asyncio.sleep(QUIET_S)
     got = await asking.claims(12)
     assert len(got) == 3, "each is asked for four, not twelve for one"
     assert 3 <= sum(len(one.claims) for one in got) <= 12
     assert asking.waiting
     while claims := [claim for one in await asking.claims(100) for claim in one.claims]:
         await frontier.settle_all(commits(claims))
-    await asyncio.sleep(LOOK)
+    await asyncio.sleep(POLL_ALL_INTERVAL_S)
     await asking.claims(100)
     assert not asking.waiting
 

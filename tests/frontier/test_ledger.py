@@ -86,7 +86,7 @@ def test_another_start_of_the_machine_is_left_alone(tmp_path: Path, monkeypatch:
 
 
 def test_it_stays_small_and_ends_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held_claims, "FULL", 10)
+    monkeypatch.setattr(held_claims, "MAX_NEW_ENTRIES", 10)
     book = HeldClaims(tmp_path, "mine")
     book.open()
     for token in range(25):

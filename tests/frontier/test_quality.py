@@ -8,20 +8,20 @@ import pytest
 from gossamer.frontier.crawls import forget
 from gossamer.frontier.quality import GoodRuns, RecentPages
 from gossamer.items.gates import GateFailure, Window, counted, parse
-from gossamer.model.quality import KEPT, GoodRun, SitePart
+from gossamer.model.quality import KEPT_RUNS, GoodRun, SitePart
 from gossamer.store import keys
 from gossamer.store.store import Store
 
 
 async def test_the_last_good_runs_of_a_site(store: Store) -> None:
     runs = GoodRuns(store)
-    for n in (*range(KEPT + 2), KEPT + 1):
+    for n in (*range(KEPT_RUNS + 2), KEPT_RUNS + 1):
         await runs.keep(
             "shop", GoodRun("c", f"2026-01-{n + 1:02}T00:00:00Z", 20, 1.0, 0.5, {"book.price": 0.9})
         )
     await store.guard(store.client.lpush(keys.quality("odd"), b"{"))
     found = await runs.load(["shop", "odd", "none"])
-    assert [run.at[8:10] for run in found["shop"]] == [f"{n:02}" for n in range(KEPT + 2, 2, -1)]
+    assert [run.at[8:10] for run in found["shop"]] == [f"{n:02}" for n in range(KEPT_RUNS + 2, 2, -1)]
     assert (found["odd"], found["none"], await runs.load([])) == ([], [], {})
     assert 0 < await store.guard(store.client.ttl(keys.quality("shop"))) <= 400 * 86_400
 

@@ -8,7 +8,7 @@ import asyncio
 import pytest
 
 from frontier.made import A, Beds
-from gossamer.state.rates import LOOK, Caps, Rates
+from gossamer.state.rates import CHECK_INTERVAL_S, Caps, Rates
 from gossamer.store.store import Store
 
 
@@ -57,11 +57,11 @@ async def test_a_cap_comes_and_goes_while_workers_work(store: Store) -> None:
     caps = Caps(store, ("http",))
     assert await caps.take(100) == 100
     await Rates(store).set("http", 10.0)
-    await asyncio.sleep(LOOK + 0.05)
+    await asyncio.sleep(CHECK_INTERVAL_S + 0.05)
     assert await caps.take(100) == 1
     assert await caps.take(100) == 0
     await Rates(store).set("http", None)
-    await asyncio.sleep(LOOK + 0.05)
+    await asyncio.sleep(CHECK_INTERVAL_S + 0.05)
     assert await caps.take(100) == 100
     assert await store.client.exists("gossamer:rates") == 0
 

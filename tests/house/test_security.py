@@ -46,26 +46,36 @@ def test_its_bounds_are_the_defaults() -> None:
         16 * MIB,
         30,
     )
-    assert (transfer.MOST_HEADER_BYTES, transfer.MOST_HEADER_LINES, transfer.MOST_CHUNKS) == (
+    assert (transfer.MAX_HEADER_BYTES, transfer.MAX_HEADER_LINES, transfer.MAX_CHUNKS) == (
         64 << 10,
         100,
         200_000,
     )
-    assert (transfer.DRAINED, transfer.ERROR) == (64 << 10, MIB)
-    assert (sitemaps.LIMIT, sitemaps.MOST) == (50 * MIB, 50_000)
-    assert (robots.LIMIT, robots_access.MOST, robots_access.AGE, robots_access.PARKED) == (
+    assert (transfer.MAX_DRAINED_BYTES, transfer.MAX_ERROR_BODY_BYTES) == (64 << 10, MIB)
+    assert (sitemaps.MAX_BYTES, sitemaps.MAX_ENTRIES) == (50 * MIB, 50_000)
+    assert (
+        robots.MAX_BYTES,
+        robots_access.MAX_BYTES,
+        robots_access.MAX_AGE_S,
+        robots_access.PARK_DELAY_S,
+    ) == (
         500 << 10,
         500 << 10,
         86_400,
         300,
     )
-    assert (decide.MOST_HOPS, robots_gate.MOST_REDIRECTS, reader.MOST_LINKS) == (10, 5, 5000)
+    assert (decide.MAX_REDIRECTS, robots_gate.MAX_REDIRECTS, reader.MAX_LINKS) == (10, 5, 5000)
     assert (scope.PORTS, scope.MAX_URL, Settings().depth) == ({80, 443, 8080, 8443}, 2083, 50)
-    assert (transfer.SMALL, transfer.SLOWEST, asset_download.MOST, assets.MOST) == (
+    assert (
+        transfer.MAX_MEMORY_BYTES,
+        transfer.MIN_FILE_RATE_BYTES,
+        asset_download.MAX_FILES_PER_PAGE,
+        assets.DEFAULT_MAX_FILES,
+    ) == (
         256 << 10,
         256 << 10,
         5000,
         100,
     )
-    assert (pdf_process.MEMORY, pdf.SECONDS) == (1 << 30, 20)
-    assert (abs(Settings().page_cap), resolver.TTL) == (10_000, 60)
+    assert (pdf_process.MAX_MEMORY_BYTES, pdf.MAX_SECONDS) == (1 << 30, 20)
+    assert (abs(Settings().page_cap), resolver.TTL_S) == (10_000, 60)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer import url as urls
-from gossamer.identity.cookies import DOMAINS, PER_DOMAIN, Jar, parse_date, parse_set_cookie
+from gossamer.identity.cookies import MAX_COOKIES_PER_DOMAIN, MAX_DOMAINS, Jar, parse_date, parse_set_cookie
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
 # Cookies of 2019 still lived when the rows were written.
@@ -144,11 +144,13 @@ def test_size_and_number_are_bounded() -> None:
     assert jar.header("https://e.com/").startswith("b=x")
     for i in range(200):
         jar.take("https://e.com/", b"n%d=1" % i)
-    assert jar.header("https://e.com/") == "; ".join(f"n{i}=1" for i in range(200 - PER_DOMAIN, 200))
-    for i in range(DOMAINS + 50):
+    assert jar.header("https://e.com/") == "; ".join(
+        f"n{i}=1" for i in range(200 - MAX_COOKIES_PER_DOMAIN, 200)
+    )
+    for i in range(MAX_DOMAINS + 50):
         jar.take(f"https://d{i}.com/", b"a=1")
-    assert len(jar.dump()["cookies"]) <= DOMAINS * PER_DOMAIN
-    assert len(jar._domains) == DOMAINS
+    assert len(jar.dump()["cookies"]) <= MAX_DOMAINS * MAX_COOKIES_PER_DOMAIN
+    assert len(jar._domains) == MAX_DOMAINS
 
 
 def test_attributes_count_however_far_behind() -> None:
@@ -157,7 +159,9 @@ def test_attributes_count_however_far_behind() -> None:
 
 
 def test_secure_cookies_are_forgotten_last() -> None:
-    jar = jar_with("https://e.com/", b"first=1; Secure", *(b"n%d=1" % i for i in range(PER_DOMAIN + 5)))
+    jar = jar_with(
+        "https://e.com/", b"first=1; Secure", *(b"n%d=1" % i for i in range(MAX_COOKIES_PER_DOMAIN + 5))
+    )
     assert jar.header("https://e.com/").startswith("first=1; ")
 
 

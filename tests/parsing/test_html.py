@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.parsing.html import LONGEST_TITLE, Document, directives, parse
+from gossamer.parsing.html import MAX_TITLE_CHARS, Document, directives, parse
 from gossamer.parsing.links import hrefs, links
 
 URL = "https://e.com/dir/page.html"
@@ -34,7 +34,7 @@ def test_title(body: str, title: str | None) -> None:
 
 
 def test_a_title_is_bounded() -> None:
-    assert page(f"<title>{'x' * 10_000}</title>").title == "x" * LONGEST_TITLE
+    assert page(f"<title>{'x' * 10_000}</title>").title == "x" * MAX_TITLE_CHARS
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_hostile(name: str) -> None:
     body = HOSTILE[name].encode()
     document = parse(body, "text/html", URL)
     assert len(document.text) <= 4_000_000 + 2 * len(body)
-    assert document.title is None or len(document.title) <= LONGEST_TITLE
+    assert document.title is None or len(document.title) <= MAX_TITLE_CHARS
     assert len(document.text_hash) == 32
     assert document.language is None
     assert hrefs(document) == hrefs(document)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.parsing.html import DEEP, deep
+from gossamer.parsing.html import MAX_DEPTH, deep
 
 
 @pytest.mark.parametrize(
     "page",
     [
         b"<a>" + b"<div>" * 506 + b"<table><td></tr>x<div><a>",
-        b"</div>" * 600 + b"<b>" * (DEEP + 1),
+        b"</div>" * 600 + b"<b>" * (MAX_DEPTH + 1),
         b"<i><b></i></u></b>" * 9 + b"<x>" * 500,
     ],
 )
@@ -30,7 +30,7 @@ def test_deep(page: bytes) -> None:
         b"<dl>" + b"<dt>a<dd>b" * 900,
         b"<select>" + b"<option>a" * 900,
         b"<div><ul><li>a</li></ul></div>" * 2000,
-        b"<div>" * DEEP,
+        b"<div>" * MAX_DEPTH,
         b"<script>" + b"<b>" * 900,
         "<p>\N{PILE OF POO}</p>".encode("utf-16") * 600,
     ],

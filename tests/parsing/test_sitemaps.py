@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.parsing.sitemaps import MOST, SitemapEntry, entries
+from gossamer.parsing.sitemaps import MAX_ENTRIES, SitemapEntry, entries
 from gossamer.politeness.robots import Robots
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "sitemaps.jsonl.gz"
@@ -295,8 +295,8 @@ def test_gzip_in_members_cut_and_broken() -> None:
 
 
 def test_no_more_than_the_protocol_allows() -> None:
-    assert len(pages(b"<urlset>" + b"<url><loc>/a</loc></url>" * (MOST + 10))) == MOST
-    assert len(pages(b"https://e.com/a\n" * (MOST + 10))) == MOST
+    assert len(pages(b"<urlset>" + b"<url><loc>/a</loc></url>" * (MAX_ENTRIES + 10))) == MAX_ENTRIES
+    assert len(pages(b"https://e.com/a\n" * (MAX_ENTRIES + 10))) == MAX_ENTRIES
 
 
 LAUGHS = (
@@ -347,7 +347,7 @@ HOSTILE = {
 def test_hostile(name: str) -> None:
     """Work that grows with the square, or without a bound, would not come to an end here."""
     found, sitemaps = entries(HOSTILE[name](), HOME)
-    assert len(found) + len(sitemaps) <= MOST
+    assert len(found) + len(sitemaps) <= MAX_ENTRIES
 
 
 PIECES = st.lists(

@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.model.page import Page
 from gossamer.model.request import Request
-from gossamer.parsing.page_view import CARRY, PageView
+from gossamer.parsing.page_view import MAX_CARRY_BYTES, PageView
 
 URL = "https://example.com/shop/list.html?x=1"
 DATA = {
@@ -179,11 +179,11 @@ def test_what_no_request_can_be() -> None:
     for url in ("mailto:a@b", "javascript:1", "http://[", "ftp://example.com/"):
         with pytest.raises(ValueError, match="no http"):
             page.request(url)
-    page.request("x", carry="y" * (CARRY - 2))
+    page.request("x", carry="y" * (MAX_CARRY_BYTES - 2))
     with pytest.raises(ValueError, match="4096"):
-        page.request("x", carry="y" * (CARRY - 1))
+        page.request("x", carry="y" * (MAX_CARRY_BYTES - 1))
     with pytest.raises(ValueError, match="4096"):
-        page.request("x", carry="é" * (CARRY // 2))
+        page.request("x", carry="é" * (MAX_CARRY_BYTES // 2))
     with pytest.raises(TypeError):
         page.request("x", carry=object())
     with pytest.raises(TypeError):

@@ -6,9 +6,9 @@ import pytest
 
 from gossamer.model.page import Failure, Page
 from gossamer.politeness.robots_access import (
-    AGE,
     CLOSED,
-    MOST,
+    MAX_AGE_S,
+    MAX_BYTES,
     NO_NAME,
     OPEN,
     PRIVATE,
@@ -34,10 +34,10 @@ def failed(reason: str, final: bool = False) -> Failure:
     ("result", "wait", "stale", "found"),
     [
         *(
-            (page(status), 5.0, 9, Access(OPEN, AGE))
+            (page(status), 5.0, 9, Access(OPEN, MAX_AGE_S))
             for status in (301, 302, 400, 401, 403, 404, 410, 451, 304)
         ),
-        (failed("content-type"), 5.0, 0, Access(OPEN, AGE)),
+        (failed("content-type"), 5.0, 0, Access(OPEN, MAX_AGE_S)),
         *((page(status), 5.0, 0, Access(holds=0.0, wait=5.0)) for status in (500, 503, 429)),
         *((page(status), 5.0, 9, Access(9, holds=3600.0)) for status in (500, 503, 429)),
         (page(500), None, 0, Access(UNREACHABLE)),
@@ -63,7 +63,7 @@ def test_an_answer_opens_or_closes(
 def test_rules_are_kept_and_come_back() -> None:
     body = b"Sitemap: /s.xml\nUser-agent: other\nDisallow: /\n\nUser-agent: gossamer\nDisallow: /a\nAllow: /a/b\nCrawl-delay: 2\n"
     found = access(page(200, body), "gossamer", 5.0, 0)
-    assert (found.crawl_delay, found.holds, found.sitemaps) == (2.0, AGE, ("/s.xml",))
+    assert (found.crawl_delay, found.holds, found.sitemaps) == (2.0, MAX_AGE_S, ("/s.xml",))
     kept = rules(found.rules)
     assert [kept.allows("gossamer", f"https://a.example{path}") for path in ("/", "/a", "/a/b")] == [
         True,
@@ -87,7 +87,7 @@ def test_a_crawl_delay_beyond_five_minutes_parks_the_host() -> None:
 
 
 def test_what_lies_beyond_500_kib_is_not_read() -> None:
-    body = b"User-agent: *\nDisallow: /early\n" + b"#" * (MOST - 20) + b"\nDisallow: /late\n"
+    body = b"User-agent: *\nDisallow: /early\n" + b"#" * (MAX_BYTES - 20) + b"\nDisallow: /late\n"
     kept = rules(read(body, "gossamer").rules)
     assert not kept.allows("gossamer", "https://a.example/early")
     assert kept.allows("gossamer", "https://a.example/late")

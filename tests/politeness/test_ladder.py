@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.politeness.ladder import (
-    CLASSES,
     COSTS,
+    MAX_PATH_CLASSES,
     RUNGS,
     Ladder,
     Learned,
@@ -89,7 +89,7 @@ def test_more_classes_than_are_kept_go_by_the_host() -> None:
     ladder = Ladder()
     for n in range(100):
         ladder = visit(ladder, f"/c{n}/x", 1)[0]
-    assert len(ladder.classes) == CLASSES
+    assert len(ladder.classes) == MAX_PATH_CLASSES
     assert ladder.known("/c99/y").rung == 1
     assert Ladder.of(ladder.text()) == ladder
 

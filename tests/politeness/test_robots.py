@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.politeness.robots import LONGEST_DELAY, Robots
+from gossamer.politeness.robots import MAX_DELAY_S, Robots
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_octets_that_are_no_utf8_are_percent_encoded_as_they_are() -> None:
         ("Crawl-delay: soon", None),
         ("Crawl-delay: ٣", None),
         ("Crawl-delay:", None),
-        ("Crawl-delay: 99999999999", LONGEST_DELAY),
+        ("Crawl-delay: 99999999999", MAX_DELAY_S),
         (f"Crawl-delay: {'9' * 5000}", None),
         ("Request-rate: 1/10s 1820-1940", 10.0),
         ("Request-rate: 30/1m", 2.0),

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.politeness.robots import LIMIT, Robots, normal, path_of
+from gossamer.politeness.robots import MAX_BYTES, Robots, normal, path_of
 
 
 def test_500_kib_are_read_and_no_half_line() -> None:
     head = b"User-agent: *\nDisallow: /early\n"
-    filler = b"#" * (LIMIT - len(head) - 20) + b"\n"
+    filler = b"#" * (MAX_BYTES - len(head) - 20) + b"\n"
     body = head + filler + b"Disallow: /late/and/cut\nDisallow: /after\n"
     robots = Robots(body)
     assert not robots.allows("gossamer", "/early")

@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.politeness.scores import (
     HOSTS,
-    LAST,
+    LAST_VISITS,
     LastVisits,
     MovingMeans,
     WorkerScore,
@@ -120,17 +120,17 @@ GOOD, BAD = record("b", good_at=NOW - 1), record("b", good_at=NOW - 60)
 @pytest.mark.parametrize(
     ("streak", "others", "goes"),
     [
-        (failing(LAST, HOSTS, "connect"), [GOOD], True),
-        (failing(LAST, HOSTS, "dns", "timeout", "blocked"), [GOOD, BAD], True),
-        (failing(LAST - 1, HOSTS, "connect"), [GOOD], False),
-        (failing(LAST, HOSTS - 1, "connect"), [GOOD], False),
-        (failing(LAST, HOSTS, "connect", ""), [GOOD], False),
-        (failing(LAST, HOSTS, "connect", answered=HOSTS), [BAD], False),
-        (failing(LAST, HOSTS, "connect"), [record("b", good_at=NOW - 1, out="x")], False),
-        (failing(LAST, HOSTS, "connect"), [], False),
-        (failing(LAST, HOSTS, "connect", answered=HOSTS - 1), [], False),
-        (failing(LAST, HOSTS, "connect", answered=HOSTS), [], True),
-        (failing(LAST, HOSTS, "connect", answered=HOSTS), [record("b", at=NOW - 60)], True),
+        (failing(LAST_VISITS, HOSTS, "connect"), [GOOD], True),
+        (failing(LAST_VISITS, HOSTS, "dns", "timeout", "blocked"), [GOOD, BAD], True),
+        (failing(LAST_VISITS - 1, HOSTS, "connect"), [GOOD], False),
+        (failing(LAST_VISITS, HOSTS - 1, "connect"), [GOOD], False),
+        (failing(LAST_VISITS, HOSTS, "connect", ""), [GOOD], False),
+        (failing(LAST_VISITS, HOSTS, "connect", answered=HOSTS), [BAD], False),
+        (failing(LAST_VISITS, HOSTS, "connect"), [record("b", good_at=NOW - 1, out="x")], False),
+        (failing(LAST_VISITS, HOSTS, "connect"), [], False),
+        (failing(LAST_VISITS, HOSTS, "connect", answered=HOSTS - 1), [], False),
+        (failing(LAST_VISITS, HOSTS, "connect", answered=HOSTS), [], True),
+        (failing(LAST_VISITS, HOSTS, "connect", answered=HOSTS), [record("b", at=NOW - 60)], True),
     ],
 )
 def test_when_a_worker_takes_itself_out(streak: LastVisits, others: list[WorkerScore], goes: bool) -> None:
@@ -138,5 +138,5 @@ def test_when_a_worker_takes_itself_out(streak: LastVisits, others: list[WorkerS
 
 
 def test_it_says_why() -> None:
-    said = failing(LAST, 4, "connect", "dns").out([GOOD], NOW)
+    said = failing(LAST_VISITS, 4, "connect", "dns").out([GOOD], NOW)
     assert said == "its last 20 visits, to 4 hosts, failed (connect, dns) while others succeed"

@@ -20,7 +20,7 @@ from gossamer.frontier.summary import counts
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists are long from 100 bytes on, and read in small parts."""
     monkeypatch.setattr(registry, "SHORT", 100)
-    monkeypatch.setattr("gossamer.app.producers.lines.PART", 200)
+    monkeypatch.setattr("gossamer.app.producers.lines.CHUNK_BYTES", 200)
     monkeypatch.setattr("gossamer.app.producers.lines.SHORT", 100)
 
 

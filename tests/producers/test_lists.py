@@ -75,7 +75,7 @@ async def test_a_page_s_own_host_is_the_scope(tmp_path: Path) -> None:
 def test_killed_and_run_again_each_url_comes_once(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gossamer.app.producers.lines.PART", 2000)
+    monkeypatch.setattr("gossamer.app.producers.lines.CHUNK_BYTES", 2000)
     urls = [f"https://h{n % 40}.invalid/{n}" for n in range(20_000)]
     if "jsonl" in name:
         urls = [json.dumps({"url": url}) for url in urls]
@@ -192,9 +192,9 @@ def fetched(web: Web) -> set[str]:
 async def test_producers_wait_while_too_much_is_pending(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(producer_runner, "HIGH", 50)
-    monkeypatch.setattr(producer_runner, "LOOK", 0.0)
-    monkeypatch.setattr(producer_runner, "WAIT", 0.01)
+    monkeypatch.setattr(producer_runner, "MAX_PENDING_URLS", 50)
+    monkeypatch.setattr(producer_runner, "CHECK_INTERVAL_S", 0.0)
+    monkeypatch.setattr(producer_runner, "CROWDED_INTERVAL_S", 0.01)
     most = 0
     crowded = producer_runner.Feeder._crowded
 

@@ -68,7 +68,7 @@ async def test_a_user_who_may_not_ask_adds_all_the_same(
     tmp_path: Path, server: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry, "SHORT", 100)
-    monkeypatch.setattr(producer_runner, "LOOK", 0.0)
+    monkeypatch.setattr(producer_runner, "CHECK_INTERVAL_S", 0.0)
     with server.client() as client:
         client.execute_command("ACL SETUSER crawler on >word ~{b:* ~{proxies}* ~gossamer* +@all -@dangerous")
     path = listed(tmp_path / "list.txt", [f"https://h.example/{n}" for n in range(100)])

@@ -105,7 +105,7 @@ async def test_only_new_and_changed_entries_are_visited(tmp_path: Path, shop: st
 async def test_of_an_index_only_what_changed_is_read_again(
     tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gossamer.app.producers.watched_feeds.PAUSE", 0.0)
+    monkeypatch.setattr("gossamer.app.producers.watched_feeds.REQUEST_INTERVAL_S", 0.0)
 
     def index(a: str, b: str) -> str:
         inner = f"<sitemap><loc>{shop}/a.xml</loc><lastmod>{a}</lastmod></sitemap>"
@@ -145,7 +145,7 @@ async def test_a_sitemap_of_an_index_that_could_not_be_read_is_read_in_the_next_
     tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the index says when it changed last, and is itself no more than one of another index."""
-    monkeypatch.setattr("gossamer.app.producers.watched_feeds.PAUSE", 0.0)
+    monkeypatch.setattr("gossamer.app.producers.watched_feeds.REQUEST_INTERVAL_S", 0.0)
 
     def index(*names: str) -> str:
         inner = "".join(

@@ -145,7 +145,7 @@ def test_limits_are_kept_with_json_too(
     everything = said(capsys, "attempts")
     assert len(everything) == 42
     assert said(capsys, "attempts", "--limit", "41") == everything[:41]
-    monkeypatch.setattr("gossamer.cli.query.FIRST", 10)
+    monkeypatch.setattr("gossamer.cli.query.DEFAULT_LIMIT", 10)
     assert said(capsys, "attempts", "--limit", "10") == everything[:10]
     assert said(capsys, "attempts", "--limit", "0") == said(capsys, "attempts") == everything
     assert said(capsys, "items", "--kind", "Leaf", "--limit", "1") == said(capsys, "items", "--limit", "1")

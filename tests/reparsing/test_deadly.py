@@ -23,7 +23,7 @@ def test_a_page_that_ends_its_process_is_kept_aside_and_the_rest_is_read(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(working, "BATCH", 10)
+    monkeypatch.setattr(working, "BATCH_PAGES", 10)
     whole = reparse(capsys, "--archive", "plain", "--site", "shop.py")
     before = place / "before.jsonl"
     before.write_bytes(Path(whole["items_file"]).read_bytes())

@@ -48,8 +48,8 @@ def test_a_run_that_begins_anew_and_ends_at_once_leaves_nothing_to_go_on_from(
     place: Path,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(processes, "BATCH", 5)
-    monkeypatch.setattr(runner, "OFTEN", 0.0)
+    monkeypatch.setattr(processes, "BATCH_PAGES", 5)
+    monkeypatch.setattr(runner, "SAVE_INTERVAL_S", 0.0)
     sites, archive = load_all(["shop.py"]), [place / "pages.warc.gz"]
 
     def ended(*_: Any) -> None:

@@ -145,8 +145,8 @@ def test_a_better_parser_is_compared_with_what_was(
 
 
 def test_a_run_that_was_ended_goes_on_where_it_was(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "BATCH", 5)
-    monkeypatch.setattr(runner, "OFTEN", 0.0)
+    monkeypatch.setattr(processes, "BATCH_PAGES", 5)
+    monkeypatch.setattr(runner, "SAVE_INTERVAL_S", 0.0)
     sites = load_all(["shop.py"])
     whole = runner.ReparseRun(place / "whole", [place / "pages.warc.gz"], sites)
     whole.work()

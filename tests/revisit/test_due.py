@@ -8,7 +8,7 @@ import itertools
 import pytest
 
 from gossamer.recrawl.cron import Cron
-from gossamer.recrawl.due_times import LATE, MOST, decide, starts
+from gossamer.recrawl.due_times import MAX_DUE_TIMES, MISSED_AFTER_S, decide, starts
 
 H = 3600.0
 HOURLY = Cron("0 * * * *")
@@ -19,9 +19,9 @@ HOURLY = Cron("0 * * * *")
     [
         (0, 10, "run", 9, [], [], 0, 0),
         (0, H, "run", 9, [], [1], 0, 1),
-        (0, H + LATE, "skip", 9, [], [1], 0, 1),
-        (0, H + LATE + 1, "run", 9, [1], [], 0, 1),
-        (0, H + LATE + 1, "skip", 9, [], [], 1, 1),
+        (0, H + MISSED_AFTER_S, "skip", 9, [], [1], 0, 1),
+        (0, H + MISSED_AFTER_S + 1, "run", 9, [1], [], 0, 1),
+        (0, H + MISSED_AFTER_S + 1, "skip", 9, [], [], 1, 1),
         (0, 4.5 * H, "run", 9, [4], [], 3, 4),
         (0, 4 * H + 5, "run", 9, [], [4], 3, 4),
         (0, 4.5 * H, "skip", 9, [], [], 4, 4),
@@ -50,7 +50,7 @@ def test_decisions(
 
 
 def test_a_long_absence_is_looked_at_in_parts_and_ends_the_same() -> None:
-    cron, now = Cron("* * * * *"), 60.0 * (3 * MOST + 500)
+    cron, now = Cron("* * * * *"), 60.0 * (3 * MAX_DUE_TIMES + 500)
     mark, gone = 0.0, 0
     for _ in range(10):
         due = decide(cron, mark, now, "all", 5)
@@ -60,7 +60,7 @@ def test_a_long_absence_is_looked_at_in_parts_and_ends_the_same() -> None:
         assert not due.made_up
         assert not due.on_time
     assert due.made_up + due.on_time == [now - 60 * n for n in range(6, -1, -1)]
-    assert gone == 3 * MOST + 500 - 7
+    assert gone == 3 * MAX_DUE_TIMES + 500 - 7
 
 
 def test_each_due_time_is_decided_once_however_often_one_looks() -> None:

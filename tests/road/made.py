@@ -21,7 +21,7 @@ from gossamer.worker.committer import Committer, company
 from gossamer.worker.ladder import NoIdentity, Rung, Rungs
 from gossamer.worker.link_intake import LinkIntake, TakenLinks
 from gossamer.worker.loop import Worker
-from gossamer.worker.min_depth import DEEP, MinDepthVisits
+from gossamer.worker.min_depth import MAX_EXACT_DEPTH, MinDepthVisits
 from gossamer.worker.outputs import Outputs
 from gossamer.worker.reader import Reader
 from gossamer.worker.robots_gate import RobotsGate
@@ -115,7 +115,7 @@ class Road:
             "delay": -1 if fixed is None else round(fixed.low * 1000),
             "per_host": 100,
             "obey_robots": obey,
-            "depths": depth < DEEP,
+            "depths": depth < MAX_EXACT_DEPTH,
         } | policy
         self.frontier = Frontier(store, "c", Policy(**given))
         own = {urls.host(seed) for seed in seeds}
@@ -128,7 +128,7 @@ class Road:
             bucket=lambda host: 0,
             cap=cap,
             room=room,
-            depths=depth < DEEP,
+            depths=depth < MAX_EXACT_DEPTH,
         )
         self.reader = Reader([], self.taker, urls.key, pages=True, text=False, links=False)
         self.gate = RobotsGate(
@@ -156,7 +156,7 @@ class Road:
             fixed=fixed,
             anchor=self._nothing,
             anchored=self._nothing,
-            nearer=MinDepthVisits(self.frontier, self.taker, at_hand) if depth < DEEP else None,
+            nearer=MinDepthVisits(self.frontier, self.taker, at_hand) if depth < MAX_EXACT_DEPTH else None,
         )
         self.path = folder / output
         files: Any = [open_output(str(self.path), {"page": []}, owner="c")]

@@ -242,12 +242,12 @@ async def test_a_busy_worker_gathers(road: Make) -> None:
     running = asyncio.create_task(committer.run())
     for visit in visits[:4]:
         committer.put(visit)
-        await asyncio.sleep(2 * committing.LULL)
+        await asyncio.sleep(2 * committing.GATHER_WAIT_S)
     assert not batches
     committer.put(visits[4])
     await until(lambda: batches == [5])
     committer.put(visits[5])
-    await asyncio.sleep(2 * committing.LULL)
+    await asyncio.sleep(2 * committing.GATHER_WAIT_S)
     assert batches == [5]
     committer.busy = lambda: False
     await until(lambda: batches == [5, 1])
@@ -277,7 +277,7 @@ async def test_when_much_waits_no_more_is_claimed(road: Make) -> None:
 async def test_a_large_batch_counts_by_its_bytes(road: Make) -> None:
     table = road(Net())
     visits = await claimed(table, URLS[0])
-    visits[0].size = committing.MOST_BYTES
+    visits[0].size = committing.MAX_COMMIT_BYTES
     assert not table.committer.full
     table.committer.put(visits[0])
     assert table.committer.full

@@ -8,12 +8,12 @@ from gossamer.blocks import Block
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.verdict import ERRORS, SKIPS, Done, Drop, Redirected, Retry, Verdict
-from gossamer.worker.decide import MOST_HOPS, decide, retry_after, wait
+from gossamer.worker.decide import MAX_REDIRECTS, decide, retry_after, wait
 
 URL = "https://a.example/x"
 TO = "https://b.example/"
 BOUNCED = Request(URL, hops=("https://a.example/0", "https://a.example/1"))
-FAR = Request(URL, hops=tuple(f"https://a.example/{k}" for k in range(MOST_HOPS)))
+FAR = Request(URL, hops=tuple(f"https://a.example/{k}" for k in range(MAX_REDIRECTS)))
 NEARLY = Request(URL, hops=FAR.hops[1:])
 
 

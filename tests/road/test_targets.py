@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gossamer.app.targets import CARRY, Rejected, SeedLine, Target, crawl_name, read, requests
+from gossamer.app.targets import MAX_CARRY_BYTES, Rejected, SeedLine, Target, crawl_name, read, requests
 from gossamer.errors import UsageError
 from gossamer.model.request import Request
 
@@ -159,7 +159,7 @@ def test_each_field_alone(tmp_path: Path, name: str) -> None:
         '{"url": "https://a.example/", "priority": 1000001}',
         '{"url": "https://a.example/", "method": "GET /"}',
         '{"url": "https://a.example/", "headers": {"a": 1}}',
-        '{"url": "https://a.example/", "carry": "' + "x" * CARRY + '"}',
+        '{"url": "https://a.example/", "carry": "' + "x" * MAX_CARRY_BYTES + '"}',
         '{"url": "https://a.example/"} x',
         "[]",
         b"https://a.example/\xff",

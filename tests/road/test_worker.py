@@ -63,7 +63,7 @@ async def test_a_graceful_stop_gives_back_what_was_not_begun(road: Make) -> None
     table.stop.set()
     began = time.monotonic()
     assert await task == "stopped"
-    assert time.monotonic() - began < working.GRACE
+    assert time.monotonic() - began < working.STOP_TIMEOUT_S
     await all_accounted_for(table, len(table.net.asked))
     assert len(table.net.asked) < 41
     again = road(slow_site(0.0), output="again.jsonl")
@@ -74,7 +74,7 @@ async def test_a_graceful_stop_gives_back_what_was_not_begun(road: Make) -> None
 async def test_a_stop_ends_requests_that_hang_and_gives_them_back(
     road: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(working, "GRACE", 0.3)
+    monkeypatch.setattr(working, "STOP_TIMEOUT_S", 0.3)
     net = slow_site(0.0)
     table = road(net, concurrency=4)
     net.wait = 0.0
@@ -213,7 +213,7 @@ async def test_a_url_that_killed_its_workers_runs_alone(road: Make, store: Store
     await table.add(SEED, *URLS[:10])
     for claim in await table.claim(20):
         if claim.request.url == URLS[5]:
-            for _ in range(working.ALONE):
+            for _ in range(working.ALONE_AFTER_DEATHS):
                 await store.client.zadd("{b:000}c:l", {str(claim.token): 1})
                 await table.frontier.sweep(0)
                 (claim,) = await table.claim(1)
@@ -238,8 +238,8 @@ async def test_a_url_that_killed_its_workers_runs_alone(road: Make, store: Store
 
 
 async def test_leases_are_renewed_while_a_visit_is_long(road: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "RENEW", 0.2)
-    monkeypatch.setattr(keeping, "SWEEP", 0.2)
+    monkeypatch.setattr(keeping, "RENEW_INTERVAL_S", 0.2)
+    monkeypatch.setattr(keeping, "SWEEP_INTERVAL_S", 0.2)
     table = road(Net({}, wait=1.5), lease=700)
     await table.add(SEED)
     assert await table.run() == "finished"
@@ -251,7 +251,7 @@ async def test_a_lost_lease_is_fetched_again_and_written_once(
     road: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after a laptop's sleep: the leases are gone, another worker has the claims; the links are not lost."""
-    monkeypatch.setattr(keeping, "RENEW", 0.2)
+    monkeypatch.setattr(keeping, "RENEW_INTERVAL_S", 0.2)
     net = slow_site(0.8)
     table = road(net)
     await table.add(SEED)

@@ -21,7 +21,7 @@ def moved() -> Iterator[Moved]:
 
 @pytest.fixture
 async def bed(moved: Moved, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bed]:
-    monkeypatch.setattr(loop, "BEAT", 0.05)
+    monkeypatch.setattr(loop, "BEAT_INTERVAL_S", 0.05)
     store = await open_url(moved.url, embedded=False)
     yield Bed(moved, store, tmp_path)
     await store.close()

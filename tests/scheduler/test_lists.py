@@ -38,7 +38,7 @@ async def begun(bed: Bed, done: bool) -> Crawls:
 async def test_a_list_that_a_dead_scheduler_did_not_read_to_its_end_is_gone_on_with(
     bed: Bed, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(runs, "LOOK", 0.02)
+    monkeypatch.setattr(runs, "CHECK_INTERVAL_S", 0.02)
     crawls, launched, again = await begun(bed, done=False), list[str | None](), asyncio.Event()
     await producer_runner._hold(bed.store, "run", "a door that lives")
 

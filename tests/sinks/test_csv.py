@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gossamer.app.query.sources import rows_of
 from gossamer.errors import SinkError, UsageError
-from gossamer.sinks.columns import MOST, item_columns, page_columns
+from gossamer.sinks.columns import MAX_COLUMNS, item_columns, page_columns
 from gossamer.sinks.csv import FORMULA, Csv, field, records, unguarded
 from gossamer.sinks.output_spec import open_output
 from sinks.made import Book, book, loose, page
@@ -189,9 +189,9 @@ def test_odd_names_of_untyped_items_are_no_columns(tmp_path: Path) -> None:
     (row,) = written(tmp_path / "out.csv", [loose(1, **odd, Größe=7, **{"in stock": 8})], None)
     assert list(row)[:3] == ["Größe", "in stock", "_url"]
     assert json.loads(row["_extra"]) == odd
-    many = loose(1, **{f"n{n}": n for n in range(MOST + 5)})
+    many = loose(1, **{f"n{n}": n for n in range(MAX_COLUMNS + 5)})
     (row,) = written(tmp_path / "many.csv", [many], None)
-    assert len(row) == MOST + 8
+    assert len(row) == MAX_COLUMNS + 8
     assert len(json.loads(row["_extra"])) == 5
 
 

@@ -61,7 +61,7 @@ def test_every_row_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_group_ends_at_the_offset_that_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_rows, "GROUP", 3)
+    monkeypatch.setattr(kept_rows, "MIN_GROUP_ROWS", 3)
     sink = KeptRows(tmp_path)
     length = sink.prepare()
     for n in range(5):

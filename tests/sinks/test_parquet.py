@@ -30,7 +30,7 @@ URLS = [row.data.url for row in ROWS]
 
 @pytest.fixture(autouse=True, params=["lines", "batches"])
 def held(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(parquet, "_MANY", 1 if request.param == "batches" else 1000)
+    monkeypatch.setattr(parquet, "_MIN_BATCH_RECORDS", 1 if request.param == "batches" else 1000)
     return str(request.param)
 
 

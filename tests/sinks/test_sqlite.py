@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from gossamer.errors import ConfigError, DiskFull, SinkError, UsageError
-from gossamer.sinks.columns import MOST, Column, item_columns, page_columns
+from gossamer.sinks.columns import MAX_COLUMNS, Column, item_columns, page_columns
 from gossamer.sinks.sqlite import Sqlite
 from sinks.made import Book, book, loose, page
 
@@ -113,10 +113,10 @@ def test_columns_of_untyped_items_come_as_they_come(tmp_path: Path) -> None:
         ("3", 3, None, None, None),
     ]
     with opened(path) as sink:
-        sink.upsert([loose(4, **{f"n{n}": n for n in range(MOST)})])
-    assert len(ask(path, "SELECT * FROM note")[0]) == MOST + 11
+        sink.upsert([loose(4, **{f"n{n}": n for n in range(MAX_COLUMNS)})])
+    assert len(ask(path, "SELECT * FROM note")[0]) == MAX_COLUMNS + 11
     assert json.loads(ask(path, "SELECT _extra FROM note WHERE _key = '4'")[0][0]) == {
-        f"n{n}": n for n in range(MOST - 3, MOST)
+        f"n{n}": n for n in range(MAX_COLUMNS - 3, MAX_COLUMNS)
     }
 
 

@@ -13,7 +13,7 @@ from gossamer.errors import ConfigError, UsageError
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.sites.check import check, saved
-from gossamer.sites.failed_pages import LARGEST, FailedPages, reasons
+from gossamer.sites.failed_pages import MAX_PAGE_BYTES, FailedPages, reasons
 from gossamer.sites.loading import load
 from gossamer.sites.new import new
 
@@ -191,7 +191,7 @@ def test_bad_names(tmp_path: Path, name: str) -> None:
 
 
 def test_failed_pages_are_kept_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gossamer.sites.failed_pages.MOST", 3)
+    monkeypatch.setattr("gossamer.sites.failed_pages.MAX_PAGES", 3)
     failed = FailedPages(tmp_path / "failed")
     for n in (0, 0, 1, 2, 3, 4):
         failed.keep(
@@ -199,7 +199,7 @@ def test_failed_pages_are_kept_bounded(tmp_path: Path, monkeypatch: pytest.Monke
             Request("https://a.example/", use="book", carry={"n": n}),
             "why",
         )
-    failed.keep(page(b"x" * (LARGEST + 1)), Request("https://a.example/"), "why")
+    failed.keep(page(b"x" * (MAX_PAGE_BYTES + 1)), Request("https://a.example/"), "why")
     kept = sorted((tmp_path / "failed").glob("*.html"))
     assert len(kept) == 3
     assert len(list((tmp_path / "failed").iterdir())) == 6

@@ -14,7 +14,7 @@ from gossamer import Item, Request, Site
 from gossamer.model.page import Page
 from gossamer.parsing.page_view import PageView
 from gossamer.sites import LoadedSite, load
-from gossamer.sites.page_functions import MOST, PageResult, gather, run
+from gossamer.sites.page_functions import MAX_VALUES, PageResult, gather, run
 
 URL = "https://a.example/list"
 
@@ -133,7 +133,7 @@ def test_deep_recursion_and_endless_yields_end() -> None:
             yield {"n": 1}
 
     assert "RecursionError" in applied(deep).detail
-    assert f"more than {MOST}" in applied(endless).detail
+    assert f"more than {MAX_VALUES}" in applied(endless).detail
 
 
 def test_must_have() -> None:

@@ -108,6 +108,6 @@ def test_the_snapshot_is_whole_and_named() -> None:
     assert "===BEGIN ICANN DOMAINS===" in text
     assert "===END PRIVATE DOMAINS===" in text
     assert "Mozilla Public" in text
-    assert max(rule.count(".") for rule in domains._rules()) < domains.DEEPEST - 1
+    assert max(rule.count(".") for rule in domains._rules()) < domains.MAX_LABELS - 1
     assert len(url.psl_hash()) == 16
     assert int(url.psl_hash(), 16)

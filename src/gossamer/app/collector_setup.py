@@ -31,7 +31,7 @@ from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.interfaces import Collector, Given
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request, split
-from gossamer.politeness.robots_access import MOST as ROBOTS_SIZE
+from gossamer.politeness.robots_access import MAX_BYTES as ROBOTS_SIZE
 from gossamer.sinks.output_spec import whole
 from gossamer.sites import host_rules
 from gossamer.worker.ladder import LendsIdentity, LendsProxies, NoIdentity, Rung, UserHeadersIdentity

@@ -37,9 +37,9 @@ from gossamer.store.store import Store
 from gossamer.worker.records import moment
 
 STATES = {"pause": "paused", "stop": "stopping"}
-REASONS = 5
+MAX_REASONS = 5
 """The number of different reasons for held items that are reported."""
-LOOK = 1.0
+REPORT_INTERVAL_S = 1.0
 """Seconds after which a process reports the pages that it read, however few."""
 
 
@@ -83,7 +83,7 @@ class RunJudge:
         """Reads the pages of all processes each time that this process has read more, until cancelled."""
         while self._window:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK):
+                async with asyncio.timeout(REPORT_INTERVAL_S):
                     await self._news.wait()
             self._news.clear()
             with contextlib.suppress(GossamerError):  # the store is away; the next round reports the pages
@@ -272,7 +272,7 @@ async def _judge_held(setup: Setup, store: Store, sites: Sequence[LoadedSite], e
         await asyncio.to_thread(_keep, path, verdict.rejected)
         by_site = Counter(row.data["_site"] for row, _ in verdict.rejected)  # type: ignore[index] # an item's row is a dict
         await _set_counts(store, setup.crawl, {f"q|{name}|h": n for name, n in by_site.items()})
-        for reason, n in Counter(reason for _, reason in verdict.rejected).most_common(REASONS):
+        for reason, n in Counter(reason for _, reason in verdict.rejected).most_common(MAX_REASONS):
             _say(setup.crawl, f"{n} items stay as they were stored: {reason}; what came is in {path}")
     await held.clear()
 

@@ -37,8 +37,8 @@ from gossamer.worker.login_session import LoggedInFetcher, Seat, cookies
 from gossamer.worker.robots_gate import HostTreatment, RobotsGate
 
 IMPERSONATED, BROWSER = "impersonated", "browser"
-TRIES = 5
-LOOKS = 0.0, 0.1, 0.3, 0.6
+MAX_TRIES = 5
+COOKIE_CHECK_PAUSES_S = 0.0, 0.1, 0.3, 0.6
 """Seconds before each check for cookies that another response changed."""
 
 
@@ -163,7 +163,7 @@ class SiteAccounts:
         if (holding := self._holdings.get(name)) is None or holding.member is not member:
             return
         async with holding.keeping:
-            for _ in range(TRIES if member.news or holding.stale else 0):
+            for _ in range(MAX_TRIES if member.news or holding.stale else 0):
                 count, known = len(member.news), KnownAccount(name, "", holding.version, holding.revision)
                 state = self._state(member, holding.bound, holding.proof, name)
                 done, version, revision, kept = await self._logins.keep(self.site, known, state)
@@ -179,7 +179,7 @@ class SiteAccounts:
     async def changed(self, seat: Seat, request: Request, sent: str) -> bool:
         """Returns whether another response changed the cookies since they were sent. Waits a little where
         responses have done so before."""
-        for wait in LOOKS:
+        for wait in COOKIE_CHECK_PAUSES_S:
             await asyncio.sleep(wait)
             version, revision, kept = await self._logins.state(self.site, seat.account.name)
             if version != seat.version or not kept:

@@ -15,7 +15,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Parameters of mallopt(3)."""
 PR_SET_PDEATHSIG = 1
 """Parameter of prctl(2)."""
-KEPT, OWN = 16 << 20, 4 << 20
+KEPT_HEAP_BYTES, MIN_MAPPED_BYTES = 16 << 20, 4 << 20
 """Free bytes kept at the end of the heap, and the minimum size of a block that is mapped separately."""
 
 
@@ -37,8 +37,8 @@ def settle_in() -> None:
     gc.set_threshold(50_000, 20, 50)
     with contextlib.suppress(OSError, AttributeError):  # not glibc
         mallopt = ctypes.CDLL(None).mallopt
-        mallopt(M_TRIM_THRESHOLD, KEPT)
-        mallopt(M_MMAP_THRESHOLD, OWN)
+        mallopt(M_TRIM_THRESHOLD, KEPT_HEAP_BYTES)
+        mallopt(M_MMAP_THRESHOLD, MIN_MAPPED_BYTES)
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 

@@ -2,7 +2,7 @@
 not end before them.
 
 A producer's position is kept after its batch is in the frontier: after a kill at most one batch is offered
-again, and the seen-set knows it. While more than HIGH URLs are pending, or the store's memory is nearly used
+again, and the seen-set knows it. While more than MAX_PENDING_URLS URLs are pending, or the store's memory is nearly used
 up, producers wait.
 """
 
@@ -40,23 +40,23 @@ from gossamer.store.store import Store
 from gossamer.store.store_check import fullest
 from gossamer.worker.link_intake import TakenLinks
 
-HIGH = 20_000_000
+MAX_PENDING_URLS = 20_000_000
 """Pending URLs of a crawl above which producers wait."""
-OUTBOX = 500_000
+MAX_OUTBOX_URLS = 500_000
 """URLs on their way to the cold store above which producers wait."""
-FULL = 0.8
+MAX_MEMORY_SHARE = 0.8
 """The share of the store's `maxmemory` above which producers wait."""
-LEASE, RENEW = 30_000, 8.0
+LEASE_MS, RENEW_INTERVAL_S = 30_000, 8.0
 """Milliseconds of a lease, and seconds between renewals."""
-TAIL = 16 << 20
+SEARCHED_TAIL_BYTES = 16 << 20
 """The number of bytes of rejected lines that are searched for repetitions."""
-PATIENCE = 60.0
+MAX_OUTAGE_S = 60.0
 """Seconds for which the store may be away."""
 ADDED_TO = ("running", "paused")
 """States of a crawl to which URLs may be added."""
 ENDS_WITH = {"limited": 0, "ending": 0, "finished": 0, "failed": 9}
 """Exit codes of a `submit` whose crawl reached such a state while it was adding. 11 for all others."""
-LOOK, WAIT, TELL = 1.0, 0.5, 10.0
+CHECK_INTERVAL_S, CROWDED_INTERVAL_S, PROGRESS_INTERVAL_S = 1.0, 0.5, 10.0
 """Seconds between checks of the pending URLs, between checks while there are too many, and between progress
 messages."""
 
@@ -131,7 +131,7 @@ class Feeder:
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
         """Retries a step while the store is away: it is restarted, or a replica takes over."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + MAX_OUTAGE_S
         while True:
             try:
                 return await step()
@@ -139,32 +139,32 @@ class Feeder:
                 if time.monotonic() > deadline:
                     raise
                 self._again = True
-                await asyncio.sleep(WAIT)
+                await asyncio.sleep(CROWDED_INTERVAL_S)
 
     async def _room(self) -> None:
         """Waits while there are too many pending URLs. Checks once per second, and reports a long wait."""
-        if (began := time.monotonic()) - self._looked < LOOK:
+        if (began := time.monotonic()) - self._looked < CHECK_INTERVAL_S:
             return
         told = False
         while why := await self._crowded():
-            if not told and time.monotonic() - began >= TELL:
+            if not told and time.monotonic() - began >= PROGRESS_INTERVAL_S:
                 told = True
                 for tell in (self._say, self._warn):
                     tell(f"{self._line()}; it waits for room: {why}")
-            await asyncio.sleep(WAIT)
+            await asyncio.sleep(CROWDED_INTERVAL_S)
         self._looked = time.monotonic()
 
     async def _crowded(self) -> str:
         """Returns why nothing may be added now, or ''."""
-        if (await counts(self._store, self._crawl))["open"] > HIGH:
-            return f"more than {HIGH:,} URLs are pending"
+        if (await counts(self._store, self._crawl))["open"] > MAX_PENDING_URLS:
+            return f"more than {MAX_PENDING_URLS:,} URLs are pending"
         pipe = self._store.client.pipeline(transaction=False)
         for bucket in range(self._store.buckets):
             pipe.llen(f"{keys.tag(bucket)}{self._crawl}:o")
-        if sum(await self._store.guard(pipe.execute())) > OUTBOX:
-            return f"more than {OUTBOX:,} URLs are on their way to the cold store"
+        if sum(await self._store.guard(pipe.execute())) > MAX_OUTBOX_URLS:
+            return f"more than {MAX_OUTBOX_URLS:,} URLs are on their way to the cold store"
         used = await self._store.guard(fullest(self._store))
-        return f"the store uses {used:.0%} of its maxmemory" if used > FULL else ""
+        return f"the store uses {used:.0%} of its maxmemory" if used > MAX_MEMORY_SHARE else ""
 
     def _progress(self, batch: UrlBatch) -> None:
         trouble = batch.trouble
@@ -172,7 +172,7 @@ class Feeder:
             self._warn(f"{mask(self.source.name)}: {trouble}")
         if trouble or batch.position is not None:
             self._trouble = trouble
-        if time.monotonic() - self._told >= TELL:
+        if time.monotonic() - self._told >= PROGRESS_INTERVAL_S:
             self._told = time.monotonic()
             self._say(self._line() + (f"; {trouble}" if trouble else ""))
 
@@ -237,7 +237,7 @@ async def _ended(store: Store, crawl: str) -> GossamerError:
     """Waits until a crawl to which URLs are being added has ended. Returns the error to raise."""
     crawls = Crawls(store)
     while True:
-        await asyncio.sleep(WAIT)
+        await asyncio.sleep(CROWDED_INTERVAL_S)
         try:
             record = await crawls.get(crawl)
             if record is None:
@@ -276,14 +276,14 @@ async def _leased(bench: CrawlWorker, sources: Sequence[UrlProducer], say: Say, 
 
 async def _renewed(store: Store, crawl: str, name: str) -> None:
     while True:
-        await asyncio.sleep(RENEW)
+        await asyncio.sleep(RENEW_INTERVAL_S)
         with contextlib.suppress(StoreError):  # the next write reports the outage
             await _hold(store, crawl, name)
 
 
 async def _hold(store: Store, crawl: str, name: str) -> None:
     seconds, micros = await store.guard(store.client.time())
-    until = seconds * 1000 + micros // 1000 + LEASE
+    until = seconds * 1000 + micros // 1000 + LEASE_MS
     await store.guard(cast(Awaitable[Any], store.client.zadd(leases(crawl), {name: until})))
 
 
@@ -304,6 +304,6 @@ def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb", *, agai
 def _last(path: Path) -> set[bytes]:
     """Returns the last lines of a file, as many as a batch may have."""
     with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - TAIL))
+        file.seek(max(0, path.stat().st_size - SEARCHED_TAIL_BYTES))
         return set(file)
     return set()

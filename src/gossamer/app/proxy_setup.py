@@ -30,7 +30,7 @@ from gossamer.sites import host_rules
 from gossamer.state.proxy_stats import ProxyStatistics
 from gossamer.store.store import Store
 
-PATIENCE = 10.0
+CHECK_TIMEOUT_S = 10.0
 """The maximum number of seconds of a health check."""
 
 
@@ -120,7 +120,7 @@ class ProxyCheck:
         self._collector = HttpCollector(
             guard,
             user_agent=settings.agent,
-            total=min(PATIENCE, settings.timeout),
+            total=min(CHECK_TIMEOUT_S, settings.timeout),
             wire=64 << 10,
             decoded=1 << 20,
             accept=None,

@@ -17,7 +17,7 @@ from gossamer.recrawl import known_pages
 from gossamer.store.store import Store
 from gossamer.worker.link_intake import TakenLinks
 
-TELL = 10.0
+PROGRESS_INTERVAL_S = 10.0
 """Seconds between progress messages."""
 
 
@@ -80,7 +80,7 @@ async def visit_again(
                     {**{f"skip:{k}": n for k, n in taken.skips.items()}, "found": taken.found}
                 )
             added += len(batch)
-            if time.monotonic() - told >= TELL:
+            if time.monotonic() - told >= PROGRESS_INTERVAL_S:
                 told = time.monotonic()
                 say(f"{added} known URLs added")
     except OSError as error:

@@ -46,7 +46,7 @@ from gossamer.url.scope import Scope
 from gossamer.worker.link_intake import LinkIntake, TakenLinks
 
 NAME = "crawl.json"
-BATCH = 500
+BATCH_URLS = 500
 Say = Callable[[str], None]
 
 
@@ -247,9 +247,9 @@ async def _enter(
         depths=frontier.policy.depths,
         lane=lambda host: "http",
     )
-    for first in range(0, len(pages), BATCH):
+    for first in range(0, len(pages), BATCH_URLS):
         taken, counts = TakenLinks(), dict[str, int]()
-        for page in pages[first : first + BATCH]:
+        for page in pages[first : first + BATCH_URLS]:
             taker.request(Request(page.url, page.depth, **(page.needs or {})), taken, flags="i")
             for name, by in _counts(page).items():
                 counts[name] = counts.get(name, 0) + by
@@ -257,7 +257,7 @@ async def _enter(
             flat[2::3] = [entry[:1].upper() + entry[1:] for entry in flat[2::3]]
         await frontier.add(taken.adds)
         await frontier.count(counts)
-        if first and first % (20 * BATCH) == 0:
+        if first and first % (20 * BATCH_URLS) == 0:
             say(f"crawl {known.name}: {first} of {len(pages)} pages")
 
 
@@ -373,7 +373,7 @@ def _rewrite_kept(kept: Path, known: CrawlFile, tables: list[str]) -> bool:
             with contextlib.suppress(msgspec.MsgspecError):
                 record = msgspec.json.decode(line, type=PageRecord)
                 rows.append(Row("page", canonical(record.requested_url), record))
-            if len(rows) == BATCH:
+            if len(rows) == BATCH_URLS:
                 length, rows = sink.append(length, rows), []
     sink.close(sink.append(length, rows))
     return True

@@ -62,7 +62,7 @@ class Live(msgspec.Struct):
 
 
 Watch = Callable[[Live], None]
-LOOK, RATE = 0.5, 10
+UPDATE_INTERVAL_S, RATE_UPDATES = 0.5, 10
 """Seconds between two updates of a watcher, and the number of updates over which the rate is measured."""
 
 
@@ -152,7 +152,7 @@ class DataFolder:
     async def until_lost(self) -> str:
         """Raises ConfigError when the folder is removed or replaced."""
         while (lost := self.lost()) is None:  # noqa: ASYNC110 - no event tells of it
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(UPDATE_INTERVAL_S)
         raise lost
 
 
@@ -258,7 +258,7 @@ class CrawlRun:
         self.watch, self.stop, self.taps = watch, stop, taps
         self.processes = (os.cpu_count() or 1) if (n := setup.job.settings.processes) == "auto" else int(n)
         self._census = CrawlStatistics(store)
-        self._looks: deque[tuple[float, int, int]] = deque(maxlen=RATE)
+        self._looks: deque[tuple[float, int, int]] = deque(maxlen=RATE_UPDATES)
         """Time, pages and found URLs at the last updates."""
 
     async def work(self) -> str:
@@ -336,7 +336,7 @@ class CrawlRun:
         while self.watch is not None:
             with contextlib.suppress(GossamerError):
                 self.watch(await self._live())
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(UPDATE_INTERVAL_S)
 
     async def _live(self) -> Live:
         summary = await (census := self._census).summary(self.setup.crawl)

@@ -28,7 +28,7 @@ from gossamer.sites.manifest import note
 from gossamer.store.store import Store
 from gossamer.worker.link_intake import TakenLinks
 
-BATCH = 5000
+BATCH_SEEDS = 5000
 """Number of seeds added in one call."""
 
 
@@ -168,7 +168,7 @@ async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> No
         for number, request in enumerate(given.seeds, 1):
             infra = "i" if (request.use or "").startswith("@") else "s"
             bench.taker.request(request, taken, flags=flags + infra)
-            if number % BATCH == 0 or number == len(given.seeds):
+            if number % BATCH_SEEDS == 0 or number == len(given.seeds):
                 await bench.frontier.add(taken.adds)
                 if not record.seeded:
                     await bench.frontier.count(

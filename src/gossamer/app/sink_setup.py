@@ -23,7 +23,7 @@ from gossamer.sinks.open_outputs import SiteOutput, open_all
 from gossamer.sinks.output_spec import parse
 from gossamer.sites.item_builder import compares
 from gossamer.sites.loading import LoadedSite
-from gossamer.state.near_duplicate_index import MOST, NearDuplicateIndex
+from gossamer.state.near_duplicate_index import DEFAULT_MAX_GROUPS, NearDuplicateIndex
 from gossamer.store.store import Store
 from gossamer.worker.asset_download import AssetDownloads
 from gossamer.worker.near_duplicates import DuplicateMarker
@@ -124,7 +124,7 @@ def likening(
     """Returns the marker of near-duplicate pages and items, if they are compared."""
     _, _, most = settings.duplicates.partition("?most=")
     return (
-        DuplicateMarker(NearDuplicateIndex(store, crawl, int(most or MOST)))
+        DuplicateMarker(NearDuplicateIndex(store, crawl, int(most or DEFAULT_MAX_GROUPS)))
         if settings.duplicates != "off" or compares(sites)
         else None
     )

@@ -27,7 +27,7 @@ from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.state.workers import Refusals
 from gossamer.store.store import Store
 
-LOOK, SELDOM = 0.5, 4
+CHECK_INTERVAL_S, CHECKS_PER_MESSAGE_READ = 0.5, 4
 """Seconds between two looks at the crawl, and the number of looks between two reads of the workers' messages.
 """
 
@@ -101,7 +101,7 @@ async def wait(
             store = await looking.store()
             try:
                 await store.check_same()
-                if (look := look + 1) % SELDOM == 0:
+                if (look := look + 1) % CHECKS_PER_MESSAGE_READ == 0:
                     refused = await Refusals(store).of(crawl)
                     for worker in [worker for worker in refused if told.get(worker) != refused[worker]]:
                         say(f"{crawl}: no work is done by {worker}: {refused[worker]}")
@@ -115,7 +115,7 @@ async def wait(
                 watch(summary)
             if summary.state in ENDED:
                 return summary
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(CHECK_INTERVAL_S)
     finally:
         await looking.close()
 
@@ -152,7 +152,7 @@ class Looking:
         if not self._told:
             self._told = True
             self._say(f"{error}; waiting for it")
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(CHECK_INTERVAL_S)
 
     def back(self) -> None:
         """Records that the store answers."""

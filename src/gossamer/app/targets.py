@@ -20,11 +20,11 @@ from gossamer.errors import UsageError
 from gossamer.model import proxy
 from gossamer.model.request import Request, split
 
-CARRY = 4096
+MAX_CARRY_BYTES = 4096
 """Maximum bytes of a request's `carry`, as JSON."""
-LONGEST = 1 << 20
+MAX_LINE_BYTES = 1 << 20
 """Maximum bytes of a line."""
-SHOWN = 200
+MAX_SHOWN_CHARS = 200
 """Maximum characters of a target or line in a message."""
 
 
@@ -124,7 +124,7 @@ def _bare(text: str) -> Target:
 
 def shown(text: str) -> str:
     """Shortens text of the user for a message, because a line of a list may be a megabyte."""
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}..."
 
 
 def _url(text: str, given: str) -> str:
@@ -161,7 +161,7 @@ def _lines(lines: Iterable[bytes], source: str, rejected: list[Rejected]) -> Ite
 
 def parsed(raw: bytes, source: str, number: int) -> Request | Rejected | None:
     """Parses a line of a list or a message: a URL, or a request as JSON. Returns None for an empty line."""
-    if len(raw) >= LONGEST:
+    if len(raw) >= MAX_LINE_BYTES:
         return Rejected(source, number, raw[:500].decode("utf-8", "replace"), "is a line of a MiB or more")
     line = raw.removeprefix(b"\xef\xbb\xbf").strip()
     if not line or line.startswith(b"#"):
@@ -189,8 +189,8 @@ def seed(line: SeedLine) -> Request:
     fields["url"] = _url(line.url, line.url)
     if not line.method.isalpha() or len(line.method) > 20:
         raise ValueError(f"method {shown(line.method)!r} is none")
-    if line.carry is not None and len(msgspec.json.encode(line.carry)) > CARRY:
-        raise ValueError(f"carry is larger than {CARRY} bytes")
+    if line.carry is not None and len(msgspec.json.encode(line.carry)) > MAX_CARRY_BYTES:
+        raise ValueError(f"carry is larger than {MAX_CARRY_BYTES} bytes")
     if not -1_000_000 <= line.priority <= 1_000_000:
         raise ValueError("priority must lie between -1000000 and 1000000")
     if line.region is not None:

@@ -18,7 +18,7 @@ from gossamer.errors import ConfigError
 from gossamer.state.credits import CreditLimits, Credits
 from gossamer.store.store import Store
 
-MARGIN = 5.0
+SETTLE_MARGIN_S = 5.0
 """Seconds after a call's own timeout at which its credits are no longer settled."""
 
 
@@ -52,7 +52,7 @@ def ready(settings: Settings) -> None:
 def credits_of(settings: Settings, crawl: str, store: Store, one: ChosenUnlocker) -> Credits:
     """Returns the credits of a crawl at its unlocker."""
     bounds = CreditLimits(one.at_once, settings.credits_daily, settings.credits)
-    return Credits(store, crawl, one.provider.name, bounds, one.timeout + MARGIN)
+    return Credits(store, crawl, one.provider.name, bounds, one.timeout + SETTLE_MARGIN_S)
 
 
 def unlocker(

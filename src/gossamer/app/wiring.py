@@ -70,7 +70,7 @@ from gossamer.worker.crash_marker import CrashMarker
 from gossamer.worker.ladder import Climbing
 from gossamer.worker.link_intake import LinkIntake
 from gossamer.worker.loop import Worker
-from gossamer.worker.min_depth import DEEP, MinDepthVisits
+from gossamer.worker.min_depth import MAX_EXACT_DEPTH, MinDepthVisits
 from gossamer.worker.outputs import Outputs
 from gossamer.worker.page_frames import ProcessSettings
 from gossamer.worker.page_reader import PageReader
@@ -159,7 +159,7 @@ def policy(settings: Settings, lanes: tuple[str, ...] | None = None) -> Policy:
         rate=settings.rate or 0.0,
         seen=settings.seen,
         host_pages=settings.page_cap,
-        depths=settings.depth < DEEP,
+        depths=settings.depth < MAX_EXACT_DEPTH,
     )
 
 
@@ -284,7 +284,7 @@ class CrawlWorker:
             log=AttemptsLog(self.folder / "attempts.jsonl"),
             alone=setup.alone,
             ours=ours,
-            known=AttemptsLog(at / known_pages.name_of(setup.segment), known_pages.MODE) if at else None,
+            known=AttemptsLog(at / known_pages.name_of(setup.segment), known_pages.FILE_MODE) if at else None,
             say=say,
             stop=stop,
             deadline=setup.deadline,

@@ -33,7 +33,7 @@ from gossamer.errors import (
     StoreError,
 )
 
-LEASH = 10.0
+STOP_TIMEOUT_S = 10.0
 """Seconds that a child has to stop."""
 ERRORS: dict[int, type[GossamerError]] = {
     4: ConfigError,
@@ -43,7 +43,7 @@ ERRORS: dict[int, type[GossamerError]] = {
     20: SinkError,
     21: NoProxyLeft,
 }
-REPLACED = 20
+MAX_REPLACEMENTS = 20
 """How often children that die (from a kill or a crash) are replaced in one run."""
 
 
@@ -75,7 +75,7 @@ class WorkerProcesses:
             if code in ERRORS:
                 raise ERRORS[code](said.splitlines()[-1] if said else "a worker process gave up")
             self._died += 1
-            if self._died > REPLACED:
+            if self._died > MAX_REPLACEMENTS:
                 raise GossamerError(
                     f"worker processes died {self._died} times; the last one said: {said[-500:]}"
                 )
@@ -107,7 +107,7 @@ class WorkerProcesses:
             process.stdin.close()
             if process.returncode is None:
                 try:
-                    await asyncio.wait_for(process.wait(), LEASH + 1)
+                    await asyncio.wait_for(process.wait(), STOP_TIMEOUT_S + 1)
                 except (TimeoutError, asyncio.CancelledError):
                     with contextlib.suppress(ProcessLookupError):
                         process.kill()
@@ -122,7 +122,7 @@ async def child(setup: Setup) -> str:
     def leash() -> None:
         sys.stdin.buffer.read()  # returns when the parent closes the pipe or dies
         loop.call_soon_threadsafe(stop.set)
-        threading.Timer(LEASH, os._exit, (11,)).start()
+        threading.Timer(STOP_TIMEOUT_S, os._exit, (11,)).start()
 
     threading.Thread(target=leash, daemon=True).start()
     store = await open_url(setup.store, embedded=setup.job.settings.store is None)

@@ -11,7 +11,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from gossamer.blocks.answer import HEAD, LINKS, REFUSING, TAIL, THIN, Answer, Block, Headers, flat, wordy
+from gossamer.blocks.answer import (
+    HEAD_BYTES,
+    MAX_THIN_CHARS,
+    MAX_THIN_LINKS,
+    REFUSING,
+    TAIL_BYTES,
+    Answer,
+    Block,
+    Headers,
+    flat,
+    wordy,
+)
 from gossamer.blocks.signs import CONSENT_URL, LOGIN_URL, URL
 from gossamer.blocks.vendors import VENDORS
 from gossamer.model.media_types import Body, octets
@@ -36,13 +47,13 @@ NAMES = (
 )
 KINDS = ("challenge", "captcha", "denied", "rate-limit", "login", "empty", "decoy")
 
-_FIRST, _LAST = 6 << 10, 1 << 10
+_HEAD_BYTES, _TAIL_BYTES = 6 << 10, 1 << 10
 """In a page with a good status, detectors only look closer if a word of blocks is within this many bytes of
 the start or the end."""
-SAID = 400
+MAX_NOTICE_CHARS = 400
 """A page with more visible characters is not a notice by its words alone, unless its title or address says
 so. Twice as many if it asks for a password."""
-LARGE = 24 << 10
+MAX_NOTICE_BYTES = 24 << 10
 """A larger page with a usual title is not a notice."""
 _TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))
 """Headers that only refusals have."""
@@ -164,7 +175,7 @@ def _text(headers: dict[str, str], body: bytes) -> bool:
 def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Callable[[], int] | None) -> bool:
     """Returns whether a page with a good status needs a closer look: it has few words, and either no usual
     title or a word of blocks."""
-    if len(body) > HEAD + TAIL:
+    if len(body) > HEAD_BYTES + TAIL_BYTES:
         return False
     if len(body) < 512 or status == 202 or any(word in url for word in _PLACES):
         return True
@@ -175,13 +186,13 @@ def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Calla
     usual = _USUAL.match(title) and not _NOTICE.search(title.lower())
     if usual and len(body) <= 4096 and _BRIEF.search(title.lower()):
         usual = None
-    if (usual and len(body) > LARGE) or (shows is not None and shows() > THIN):
+    if (usual and len(body) > MAX_NOTICE_BYTES) or (shows is not None and shows() > MAX_THIN_CHARS):
         return False
     if usual:
-        window = body if len(body) <= _FIRST + _LAST else body[:_FIRST] + body[-_LAST:]
+        window = body if len(body) <= _HEAD_BYTES + _TAIL_BYTES else body[:_HEAD_BYTES] + body[-_TAIL_BYTES:]
         if not (_word(window) or (len(body) <= 4096 and any(word in window for word in _MORE))):
             return False
-    if body.count(b"<a ") > LINKS or (shows is None and wordy(body)):
+    if body.count(b"<a ") > MAX_THIN_LINKS or (shows is None and wordy(body)):
         return False
     return not _plain(Answer(status, known, body, url), shows) and (shows is None or not wordy(body))
 
@@ -207,7 +218,7 @@ def _plain(page: Answer, shows: Callable[[], int] | None) -> bool:
     from gossamer.blocks.notice_words import TITLES
 
     low, title, url = page.low, page.title, page.url.lower()
-    said = SAID if b"password" not in low else 2 * SAID
+    said = MAX_NOTICE_CHARS if b"password" not in low else 2 * MAX_NOTICE_CHARS
     if len(low) < said or not (wordy(low, said) if shows is None else shows() > said):
         return False
     if _NOTICE.search(_TYPOGRAPHY.sub(b" ", title.encode("utf-8", "replace"))) or TITLES.fullmatch(title):

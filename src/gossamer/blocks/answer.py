@@ -15,11 +15,11 @@ from gossamer.blocks.signs import CODE
 
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
-HEAD, TAIL = 96 << 10, 16 << 10
+HEAD_BYTES, TAIL_BYTES = 96 << 10, 16 << 10
 """The bytes of a body that are searched, at its start and its end."""
-START = 32 << 10
+SAMPLE_BYTES = 32 << 10
 """The bytes of a body that are searched to decide whether it is full of words."""
-THIN, LINKS = 2000, 40
+MAX_THIN_CHARS, MAX_THIN_LINKS = 2000, 40
 """The maximum number of visible characters, and of links, of a notice. A page with more is a page."""
 REFUSING = frozenset(
     (401, 402, 403, 405, 406, 407, 412, 418, 420, 428, 429, 430, 451, 468, 498, 503, 521, 566, 567, 999)
@@ -71,7 +71,12 @@ class Answer:
     `whole`: the complete body is searched."""
 
     def __init__(self, status: int, headers: Headers, body: bytes, url: str, whole: bool = False) -> None:
-        self.status, self.body, self.url, self.whole = status, body, url, whole or len(body) <= HEAD + TAIL
+        self.status, self.body, self.url, self.whole = (
+            status,
+            body,
+            url,
+            whole or len(body) <= HEAD_BYTES + TAIL_BYTES,
+        )
         self.headers = flat(headers)
         self.refuses = status in REFUSING  # it may be a refusal
 
@@ -79,7 +84,7 @@ class Answer:
     def low(self) -> bytes:
         """The start and the end of the body, with ASCII letters in lower case."""
         body = self.body
-        return (body if self.whole else body[:HEAD] + b"\n" + body[-TAIL:]).lower()
+        return (body if self.whole else body[:HEAD_BYTES] + b"\n" + body[-TAIL_BYTES:]).lower()
 
     @cached_property
     def title(self) -> str:
@@ -96,7 +101,11 @@ class Answer:
     @cached_property
     def thin(self) -> bool:
         """Whether there is hardly any text."""
-        return len(self.body) <= HEAD + TAIL and self.links <= LINKS and len(self.text) <= THIN
+        return (
+            len(self.body) <= HEAD_BYTES + TAIL_BYTES
+            and self.links <= MAX_THIN_LINKS
+            and len(self.text) <= MAX_THIN_CHARS
+        )
 
     @property
     def alone(self) -> bool:
@@ -167,7 +176,7 @@ def flat(headers: Headers) -> dict[str, str]:
     return found
 
 
-def wordy(body: bytes, most: int = THIN) -> bool:
+def wordy(body: bytes, most: int = MAX_THIN_CHARS) -> bool:
     """Returns whether the start of a page shows more characters than `most` for certain. Cheap, because most
     pages do.
 
@@ -175,7 +184,7 @@ def wordy(body: bytes, most: int = THIN) -> bool:
     (True, False)
     """
     seen = 0
-    for piece in visible(body[:START].lower()).split(b"<"):
+    for piece in visible(body[:SAMPLE_BYTES].lower()).split(b"<"):
         if len(piece) > 8 and len(text := piece[piece.find(b">") + 1 :].strip()) > 8:
             seen += (len(text) if text.isascii() else len(text) // 4) - 8 * text.count(b"&")
             if seen > most:

@@ -10,7 +10,7 @@ from gossamer.model.page import Page
 from gossamer.url.patterns import Searcher
 from gossamer.url.patterns import found as found_in
 
-MOST = 256 << 10
+MAX_SEARCHED_BYTES = 256 << 10
 """The number of bytes of a page in which a site's own signs are searched."""
 
 Blocks = bool | Sequence[Searcher]
@@ -38,7 +38,7 @@ def seen_by(
     patterns = [one for one in own if not one.pattern.startswith("!")]
     if not patterns or 300 <= status < 400:
         return None
-    text = body[:MOST].decode("utf-8", "replace")
+    text = body[:MAX_SEARCHED_BYTES].decode("utf-8", "replace")
     sign = next((one.pattern for one in patterns if found_in(one, text, on_timeout=False)), None)
     return Block("generic", "denied", (f"site: {clip(sign)}",)) if sign is not None else None
 

@@ -13,9 +13,9 @@ import msgspec
 if TYPE_CHECKING:
     from gossamer.config.settings import Settings
 
-MOST = 256 << 20
+MAX_SEARCHED_BYTES = 256 << 20
 """Maximum number of bytes to search, from the end of the log."""
-STEP = 1 << 20
+STEP_BYTES = 1 << 20
 MAX_LOG_LINES = 200_000
 
 
@@ -65,9 +65,9 @@ def backwards(path: Path) -> Iterator[bytes]:
         return
     with file:
         at = file.seek(0, 2)
-        least, rest = max(0, at - MOST), b""
+        least, rest = max(0, at - MAX_SEARCHED_BYTES), b""
         while at > least:
-            step = min(STEP, at - least)
+            step = min(STEP_BYTES, at - least)
             at -= step
             file.seek(at)
             lines = (file.read(step) + rest).split(b"\n")

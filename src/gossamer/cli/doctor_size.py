@@ -24,19 +24,19 @@ STORE_CPU = 0.16e-3
 """CPU seconds of the store per page."""
 SEEN = {"default": 4.7, "exact": 9.3, "bloom": 3.0}
 """Bytes of store memory per known URL, just after the seen set grew, by kind of seen set."""
-PENDING = 64.0
+PENDING_URL_BYTES = 64.0
 """Bytes of store memory per waiting URL, without its path and its referrer's path."""
-PATHS = 84.0
+URL_PATHS_BYTES = 84.0
 """Bytes of store memory for the path and the referrer's path of a waiting URL."""
-HOST = 520.0
+HOST_BYTES = 520.0
 """Bytes of store memory per host, for its state, the head of its queue and its entry in the ready heap."""
-COLD = 220.0
+COLD_URL_BYTES = 220.0
 """Bytes of disk per URL in the cold store."""
-HEADROOM = 2.0
+STORE_HEADROOM = 2.0
 """Ratio of the store's memory to its data. The store rewrites its file while it works and needs memory for
 that."""
-WORKER_MEMORY = 150 << 20
-MOST = 10**15
+WORKER_MEMORY_BYTES = 150 << 20
+MAX_COUNT = 10**15
 """Maximum number of hosts, URLs, or other counted things that the options accept."""
 
 
@@ -113,10 +113,10 @@ def size(load: PlannedLoad, machine: Machine) -> Size:
     rate = rates[bound]
     waiting = load.pending if load.pending is not None else load.urls // 2
     hot = min(waiting, load.hosts * load.hot) if load.hot else waiting
-    data = load.urls * SEEN[load.seen] + hot * (PENDING + PATHS) + load.hosts * HOST
-    memory, duration = int(data * HEADROOM), load.urls / rate
+    data = load.urls * SEEN[load.seen] + hot * (PENDING_URL_BYTES + URL_PATHS_BYTES) + load.hosts * HOST_BYTES
+    memory, duration = int(data * STORE_HEADROOM), load.urls / rate
     cores = wanted * (WORKER_CPU + STORE_CPU)
-    need = memory + have * WORKER_MEMORY
+    need = memory + have * WORKER_MEMORY_BYTES
     late = load.within is not None and load.urls / polite > load.within
     why = (
         f"at this delay they take {span(load.urls / polite)} on any machine: crawl more hosts at once, or use a shorter delay"
@@ -137,7 +137,7 @@ def size(load: PlannedLoad, machine: Machine) -> Size:
         duration,
         workers,
         memory,
-        int((waiting - hot) * COLD),
+        int((waiting - hot) * COLD_URL_BYTES),
         stores,
         enough,
         why,
@@ -162,7 +162,7 @@ def tell(settings: Settings, crawl: str | None, given: dict[str, Any], as_json: 
 def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> PlannedLoad:
     """Combines the measured figures of a crawl with the given options. The options take precedence. Raises
     UsageError."""
-    from gossamer.frontier.cold import HOT, parts
+    from gossamer.frontier.cold import DEFAULT_HOT_URLS, parts
 
     values = {**like, **{name: value for name, value in given.items() if value is not None}}
     for name in ("delay", "seconds", "within"):
@@ -175,12 +175,14 @@ def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> 
             )
     if low := [name for name in ("hosts", "urls", "per_host", "workers") if values.get(name, 1) < 1]:
         raise UsageError(f"--{low[0].replace('_', '-')} is 1 or more")
-    if high := [name for name in ("hosts", "urls", "per_host", "workers") if (values.get(name) or 0) > MOST]:
-        raise UsageError(f"--{high[0].replace('_', '-')} is at most {MOST}")
+    if high := [
+        name for name in ("hosts", "urls", "per_host", "workers") if (values.get(name) or 0) > MAX_COUNT
+    ]:
+        raise UsageError(f"--{high[0].replace('_', '-')} is at most {MAX_COUNT}")
     if values.get("within") == 0:
         raise UsageError("--within 0 is not possible: leave it out, or give a time such as 12h")
     off = settings.cold == "off" or (settings.cold is None and settings.store is not None)
-    hot = 0 if off else parts(settings.cold or "sqlite:")[1] if settings.cold else HOT
+    hot = 0 if off else parts(settings.cold or "sqlite:")[1] if settings.cold else DEFAULT_HOT_URLS
     return PlannedLoad(**{"concurrency": settings.concurrency, "seen": settings.seen, "hot": hot, **values})
 
 

@@ -165,7 +165,7 @@ SCHEME = re.compile(
     r"[a-z][a-z0-9+.-]*://|(?:about|blob|data|file|ftp|javascript|mailto|sms|tel):", re.IGNORECASE
 )
 ATTEMPTS_SHOWN = 5
-WAIT = 5.0
+STORE_TIMEOUT_S = 5.0
 
 
 def explain(
@@ -364,9 +364,11 @@ class Explainer:
 
         resolver = Resolver(self.settings.allow_private, self._typed)
         try:
-            found = await asyncio.wait_for(resolver.resolve(split(url)[1]), WAIT)
+            found = await asyncio.wait_for(resolver.resolve(split(url)[1]), STORE_TIMEOUT_S)
         except TimeoutError:
-            return GateVerdict("address", "unknown", f"its name was not resolved within {WAIT:.0f} s")
+            return GateVerdict(
+                "address", "unknown", f"its name was not resolved within {STORE_TIMEOUT_S:.0f} s"
+            )
         finally:
             await resolver.close()
         if isinstance(found, Refused):

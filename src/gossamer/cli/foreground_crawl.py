@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from gossamer.model.summary import Summary
 
 FORCED = 13
-ASIDE = 10
+MAX_SHOWN_BAD_SEEDS = 10
 """Maximum number of bad seed lines that are reported individually."""
-LOOKED_AT, REASONS = 100_000, 5
+MAX_READ_REJECTS, MAX_REASONS = 100_000, 5
 """Maximum number of rejected items that are read for their reasons, and of different reasons that are
 reported."""
-LAST = 2.0
+FORCED_STOP_S = 2.0
 """Seconds that a forced stop allows for the release of the locks and the store."""
 
 
@@ -41,7 +41,7 @@ def aside(job: Job, crawl: str, since: float, quiet: bool) -> None:
         lines = path.read_bytes().splitlines()
     except OSError:
         return
-    for raw in lines[:ASIDE]:
+    for raw in lines[:MAX_SHOWN_BAD_SEEDS]:
         line = json.loads(raw)
         remark(f"{line['source']} line {line['line']}: {line['reason']}", quiet)
     remark(f"{len(lines)} bad lines are kept aside in {path}; the rest was taken", quiet)
@@ -128,11 +128,11 @@ class ForegroundCrawl:
         """Reports the pages that the site files could not parse, and how to try again without fetching them."""
         if not summary.errors.get("parse"):
             return
-        from gossamer.sites.failed_pages import TOLD, reasons
+        from gossamer.sites.failed_pages import MAX_REPORTED_ERRORS, reasons
 
         folder = Path(self.job.settings.data) / summary.crawl / "failed"
         found = reasons(folder, self._began)
-        for why, count, url in found[:TOLD]:
+        for why, count, url in found[:MAX_REPORTED_ERRORS]:
             remark(f"{why} ({count} page{'s' if count > 1 else ''}, such as {url})", self.quiet)
         if found:
             remark(f"these pages are stored in {folder}: gossamer check SITE.py --pages {folder}", self.quiet)
@@ -146,10 +146,10 @@ class ForegroundCrawl:
         path = Path(self.job.settings.data) / summary.crawl / "rejected-items.jsonl"
         told = Counter[str]()
         with contextlib.suppress(OSError), path.open("rb") as file:
-            for raw in itertools.islice(file, LOOKED_AT):
+            for raw in itertools.islice(file, MAX_READ_REJECTS):
                 line = json.loads(raw)
                 told[f"{line['_site']}: {line['_kind']}: {line['field'] or 'item'}: {line['reason']}"] += 1
-        for why, count in told.most_common(REASONS):
+        for why, count in told.most_common(MAX_REASONS):
             remark(f"{why} ({count} item{'s' if count > 1 else ''})", self.quiet)
         if any(why.endswith("got `null`") for why in told):
             remark(
@@ -186,7 +186,7 @@ class ForegroundCrawl:
         if self.signals <= 2:
             signal.signal(signal.SIGALRM, self._alarmed)
             end_at_next(signal.SIGALRM)
-            signal.setitimer(signal.ITIMER_REAL, LAST, LAST if self.signals == 2 else 0)
+            signal.setitimer(signal.ITIMER_REAL, FORCED_STOP_S, FORCED_STOP_S if self.signals == 2 else 0)
 
     def _alarmed(self, number: int, frame: FrameType | None) -> None:
         if self.signals > 1:

@@ -35,7 +35,7 @@ AtOnce = Annotated[
     int | None, Option("--per-host", metavar="N", help="Concurrent requests; 0: the crawl's setting.")
 ]
 
-LAST = 3
+SHOWN_BLOCKS = 3
 """Number of recent blocks to show per crawl."""
 
 
@@ -56,10 +56,10 @@ def pause(
 ) -> int:
     """Pause requests to the host in all crawls. Requests in flight finish."""
     from gossamer.config.value_parsers import span
-    from gossamer.frontier.operator import FOR_EVER
+    from gossamer.frontier.operator import FOREVER_S
 
     try:
-        wait = span(how_long) if how_long is not None else FOR_EVER
+        wait = span(how_long) if how_long is not None else FOREVER_S
     except ValueError as error:
         raise UsageError(f"--for {how_long!r}: {error}") from None
     settings, name = read_settings(data, store, setting), authority(host)
@@ -152,7 +152,9 @@ def blocks(settings: Settings, view: HostView) -> list[dict[str, Any]]:
     are sorted latest first."""
     from gossamer.cli.attempts_tail import last_blocks
 
-    found = [line for held in view.crawls for line in last_blocks(settings, held.crawl, view.host, LAST)]
+    found = [
+        line for held in view.crawls for line in last_blocks(settings, held.crawl, view.host, SHOWN_BLOCKS)
+    ]
     return [{name: line.get(name) for name in ("crawl", "ts", "status", "block", "url")} for line in found]
 
 
@@ -189,9 +191,9 @@ def lines(view: HostView) -> list[tuple[str, str]]:
 def paused(left: float) -> str:
     """Formats the pause of a host. `left` is in seconds."""
     from gossamer.cli.printing import duration
-    from gossamer.frontier.operator import FOR_EVER
+    from gossamer.frontier.operator import FOREVER_S
 
-    return "paused until it is resumed" if left > FOR_EVER / 2 else f"paused, {duration(left)} left"
+    return "paused until it is resumed" if left > FOREVER_S / 2 else f"paused, {duration(left)} left"
 
 
 def spent(held: Queued) -> str:

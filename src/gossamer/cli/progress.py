@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from gossamer.frontier.stats import Retries
     from gossamer.model.summary import Summary
 
-EVERY = 10.0
-HOSTS = 5
+LINE_INTERVAL_S = 10.0
+SHOWN_HOSTS = 5
 
 
 class Progress(Protocol):
@@ -38,7 +38,7 @@ class Lines:
 
     def __init__(self) -> None:
         self.seen = False
-        self._next = time.monotonic() + EVERY
+        self._next = time.monotonic() + LINE_INTERVAL_S
         self._told = False
 
     def show(self, live: Live) -> None:
@@ -49,7 +49,7 @@ class Lines:
             remark(why)
         if time.monotonic() < self._next:
             return
-        self._next = time.monotonic() + EVERY
+        self._next = time.monotonic() + LINE_INTERVAL_S
         import msgspec
 
         s = live.summary
@@ -72,7 +72,7 @@ class Lines:
             "left": None if live.left is None else round(live.left),
             "skipped": s.skipped,
             "errors": s.errors,
-            "slowest_hosts": [host[0] for host in live.hosts[:HOSTS]],
+            "slowest_hosts": [host[0] for host in live.hosts[:SHOWN_HOSTS]],
         }
         print(msgspec.json.encode(line).decode(), file=sys.stderr, flush=True)
 
@@ -126,7 +126,7 @@ def drawn(live: Live) -> Any:
     if why := silence(live):
         parts.append(Text(why, style="red"))
     busy = [host for host in live.hosts if host[2:4] != ("0", "0")]
-    parts += [Text(clean(_host(host)), style="dim") for host in busy[:HOSTS]]
+    parts += [Text(clean(_host(host)), style="dim") for host in busy[:SHOWN_HOSTS]]
     return Group(*parts)
 
 

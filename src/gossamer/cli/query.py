@@ -50,7 +50,7 @@ ConfirmGone = Annotated[
     ),
 ]
 DryRun = Annotated[bool, Option("--dry-run", help="With --confirm-gone: only count them.")]
-FIRST = 50
+DEFAULT_LIMIT = 50
 
 
 def items(
@@ -289,7 +289,7 @@ def put(
         for row in islice(rows, limit or None):
             put_json(row)
         return
-    limit = FIRST if limit is None else limit
+    limit = DEFAULT_LIMIT if limit is None else limit
     found = list(islice(rows, limit + 1) if limit else rows)
     if not found:
         remark("nothing was found")

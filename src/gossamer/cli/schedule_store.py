@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gossamer.store.store import Store
 
 
-HAND = 30.0
+MANUAL_RUN_S = 30.0
 """Seconds for which a scheduler leaves a run alone that a person started."""
 
 

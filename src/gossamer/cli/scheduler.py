@@ -169,7 +169,7 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
 async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
     """Records a run, so that no other run of the schedule starts beside it. If a run by hand was stopped,
     returns that run, so that it continues. Raises UsageError if another run is open."""
-    from gossamer.cli.schedule_store import HAND, kept
+    from gossamer.cli.schedule_store import MANUAL_RUN_S, kept
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.scheduler.jobs import by_hand
     from gossamer.state.schedules import Schedules
@@ -184,7 +184,7 @@ async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
             raise UsageError(
                 f"{name} still runs as {going[0].crawl}: see gossamer status {going[0].crawl}, or gossamer stop it"
             )
-        run = by_hand(schedule, now, now + HAND)
+        run = by_hand(schedule, now, now + MANUAL_RUN_S)
         if await schedules.turn(None, name, None, run) != 1:
             raise UsageError(f"{name} was just begun or removed by somebody else: see gossamer schedule list")
         return schedule, run

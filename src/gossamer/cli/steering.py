@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gossamer.config.settings import Settings
     from gossamer.frontier.crawls import Crawls, Record
 
-WAIT = 15.0
+END_TIMEOUT_S = 15.0
 """Seconds that stop and cancel wait for the crawl's process to end the crawl."""
 QUEUE = {"cancelled": "its queue is dropped", "finished": "nothing was left in its queue"}
 
@@ -170,7 +170,7 @@ async def _served(crawls: Crawls, record: Record) -> bool:
     from gossamer.state.workers import WorkerRecords
 
     crew, census = WorkerRecords(crawls.store), CrawlStatistics(crawls.store)
-    for _ in range(int(WAIT * 10)):
+    for _ in range(int(END_TIMEOUT_S * 10)):
         if await crew.at_work():
             return True
         if not await crew.living() or not await census.in_flight(record.name):
@@ -250,7 +250,7 @@ async def _ended(crawls: Crawls, record: Record) -> tuple[str, int] | None:
     no worker is left that would end it."""
     from gossamer.frontier.crawls import ENDED
 
-    for n in range(int(WAIT * 10)):
+    for n in range(int(END_TIMEOUT_S * 10)):
         state, _reason = await crawls.state(record.name)
         if state in ENDED:
             return f"{state}; {QUEUE.get(state, 'its queue is kept')}", 0
@@ -258,7 +258,7 @@ async def _ended(crawls: Crawls, record: Record) -> tuple[str, int] | None:
             return None
         await asyncio.sleep(0.1)
     whom = "the fleet's workers" if record.fleet else f"its process {record.door.get('pid')}"
-    return f"asked {whom} to end it; it has not ended within {WAIT:.0f} s", 0
+    return f"asked {whom} to end it; it has not ended within {END_TIMEOUT_S:.0f} s", 0
 
 
 def _now(record: Record) -> str:

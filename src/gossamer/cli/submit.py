@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gossamer.app.job import Job
 
 STOPPED, FORCED = 11, 13
-PATIENCE = 5.0
+SUMMARY_TIMEOUT_S = 5.0
 """Seconds for which the command waits for the summary after a signal."""
 
 
@@ -146,7 +146,7 @@ class Submission:
             remark(f"stopped before the crawl began; nothing is lost. Go on with: {self._again}")
         if self.json and self.name:
             with contextlib.suppress(GossamerError, TimeoutError):
-                put_json(await asyncio.wait_for(seen(self.job.settings, self.name), PATIENCE))
+                put_json(await asyncio.wait_for(seen(self.job.settings, self.name), SUMMARY_TIMEOUT_S))
         return STOPPED
 
     def _forced(self) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gossamer.model.quality import Quality
     from gossamer.model.summary import Summary
 
-SITES, LOW = 10, 4
+MAX_SITES, MAX_LOW_FIELDS = 10, 4
 """Maximum number of sites shown, and of fields shown for each site."""
 RETRYABLE = {
     "dns": "check the host's name and this machine's network",
@@ -49,7 +49,7 @@ def lines(summary: Summary) -> list[tuple[str, str]]:
     items += [("files", f"{s.files} kept")] if s.files else []
     items += [("dropped", f"{s.dropped} items, by steps")] if s.dropped else []
     items += [("duplicates", duplicates(s.duplicates))] if s.duplicates else []
-    items += [(f"site {name}", site_line(one)) for name, one in list(s.sites.items())[:SITES]]
+    items += [(f"site {name}", site_line(one)) for name, one in list(s.sites.items())[:MAX_SITES]]
     return [
         ("crawl", f"{s.crawl} ({state})"),
         ("found", f"{s.found} URLs on {s.hosts} hosts"),
@@ -82,8 +82,8 @@ def duplicates(found: dict[str, int]) -> str:
 def site_line(one: Quality) -> str:
     """Formats the results of a site: its quality score, the fields missing most often, and values lower than
     in earlier runs."""
-    low = sorted((share, field) for field, share in one.coverage.items() if share < 1)[:LOW]
-    fell = sorted(((by, name) for name, by in one.drift.items() if by >= 0.01), reverse=True)[:LOW]
+    low = sorted((share, field) for field, share in one.coverage.items() if share < 1)[:MAX_LOW_FIELDS]
+    fell = sorted(((by, name) for name, by in one.drift.items() if by >= 0.01), reverse=True)[:MAX_LOW_FIELDS]
     words = [f"quality {share(one.quality)}"]
     words += [", ".join(f"{field} in {share(n)}" for n, field in low)] if low else []
     words += (

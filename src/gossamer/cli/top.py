@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from gossamer.model.summary import Summary
     from gossamer.store.store import Store
 
-LOOK = 1.0
-HOSTS = 8
-RATE = 10
+UPDATE_INTERVAL_S = 1.0
+SHOWN_HOSTS = 8
+RATE_UPDATES = 10
 
 
 def top(
@@ -46,13 +46,13 @@ async def _top(settings: Settings, name: str | None, once: bool, as_json: bool) 
                     continue
                 if once:
                     return
-                await asyncio.sleep(LOOK * 10)
+                await asyncio.sleep(UPDATE_INTERVAL_S * 10)
         from rich.live import Live
 
         with Live(console=console(stderr=True), auto_refresh=False, screen=True) as live:
             while True:
                 await looks.waited(looks.drawn, lambda found: live.update(found, refresh=True), False)
-                await asyncio.sleep(LOOK)
+                await asyncio.sleep(UPDATE_INTERVAL_S)
 
 
 class TopSnapshots:
@@ -79,7 +79,7 @@ class TopSnapshots:
             if not self._away:
                 remark(f"{error}; waiting for it")
             self._away = True
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(UPDATE_INTERVAL_S)
             return False
         if self._away:
             remark("the store answers again")
@@ -98,7 +98,7 @@ class TopSnapshots:
         for name in names:
             await census.crawls.need(name)
             summary = await census.summary(name)
-            seen = self._pages.setdefault(name, deque(maxlen=RATE))
+            seen = self._pages.setdefault(name, deque(maxlen=RATE_UPDATES))
             seen.append((now, summary.pages))
             (then, pages), gone = seen[0], now - seen[0][0]
             found.append((summary, (summary.pages - pages) / gone if gone > 0 else 0.0))
@@ -106,7 +106,7 @@ class TopSnapshots:
         hosts = []
         for summary, _ in found:
             if summary.state in UNDER_WAY:
-                hosts += await census.hosts(summary.crawl, HOSTS)
+                hosts += await census.hosts(summary.crawl, SHOWN_HOSTS)
         return found, await WorkerRecords(self._store).all(), hosts
 
     async def plain(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ Ladder = Annotated[
     str | None,
     Option("--ladder", metavar="RUNGS", help="How the page is fetched: plain, impersonated, browser, ..."),
 ]
-LINKS = 20
+SHOWN_LINKS = 20
 
 
 def try_(
@@ -155,8 +155,8 @@ def show(trial: Trial) -> None:
     if links:
         print()
         put_table(
-            (f"the first {min(LINKS, len(links))} of {len(links)} links",),
-            [(link,) for link in links[:LINKS]],
+            (f"the first {min(SHOWN_LINKS, len(links))} of {len(links)} links",),
+            [(link,) for link in links[:SHOWN_LINKS]],
         )
     for item in plain["items"]:
         print()

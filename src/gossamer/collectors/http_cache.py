@@ -31,7 +31,7 @@ from gossamer.model.page import Failure, Headers, Page
 from gossamer.model.request import Request
 
 _MAGIC = b"gossamer-cache-1"
-_MOST = 64 << 20
+_MAX_BYTES = 64 << 20
 _PASSING = (304, 408, 425, 429)
 _SECRET = re.compile(r"auth|cookie|key|token|secret|session|signature", re.IGNORECASE)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -150,7 +150,7 @@ class CacheCollector:
                     name[2:], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
                 )
                 with os.fdopen(fd, "rb") as file:
-                    data = file.read(_MOST + 1)
+                    data = file.read(_MAX_BYTES + 1)
         except OSError:
             return None
         head, sum_, packed = data[:16], data[16:32], data[32:]
@@ -178,7 +178,7 @@ class CacheCollector:
                 page.address,
             )
         )
-        if len(packed) > _MOST - 32:
+        if len(packed) > _MAX_BYTES - 32:
             return
         name = key.hex()
         aside = f"new-{os.getpid()}-{next(self._counter)}"

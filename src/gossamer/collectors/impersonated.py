@@ -20,7 +20,7 @@ from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 
-POOLS = 64
+MAX_IDLE_POOLS = 64
 """The number of idle pools that are kept. After that, a browser that returns connects again."""
 
 
@@ -70,7 +70,7 @@ class ImpersonatedCollector:
             curls = CurlLibrary(self.name, curl, self._handles.CurlMulti, honest=False)
             pool = self._pools[key] = HttpCollector(self._resolver, **self._options, curls=curls)
         self._pools.move_to_end(key)
-        if len(self._pools) > POOLS:
+        if len(self._pools) > MAX_IDLE_POOLS:
             idle = next(
                 (own for own, one in self._pools.items() if one not in self._busy and one is not pool), None
             )

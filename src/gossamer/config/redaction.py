@@ -50,7 +50,7 @@ _QUOTED = re.compile(
 _SCHEME = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/-]{6,}=*")
 
 
-_MOST_SECRETS = 1000
+_MAX_SECRETS = 1000
 _SHORT, _BARE = 4, 8
 """Minimum lengths of registered secrets. Secrets shorter than `_SHORT` are masked only by the patterns above.
 Secrets shorter than `_BARE` are masked only as whole words."""
@@ -63,7 +63,7 @@ _known: list[re.Pattern[str]] = []
 def register(*secrets: str) -> None:
     """Registers values to be masked in all output: in plain form, percent-encoded, escaped, and in base64."""
     for secret in secrets:
-        if len(secret) < _SHORT or MASK in secret or secret in _forms or len(_forms) >= _MOST_SECRETS:
+        if len(secret) < _SHORT or MASK in secret or secret in _forms or len(_forms) >= _MAX_SECRETS:
             continue
         raw = secret.encode("utf-8", "replace")
         forms = (

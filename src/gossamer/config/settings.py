@@ -26,7 +26,7 @@ from gossamer.model.proxy import ROTATIONS
 FILE = "gossamer.toml"
 PREFIX = "GOSSAMER_"
 PROJECT = "https://pypi.org/project/gossamer/"
-PAGES_OF_A_HOST = 10_000
+DEFAULT_MAX_PAGES_PER_HOST = 10_000
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +103,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def page_cap(self) -> int:
         """The page limit of a discovered host, in the form that the frontier expects. A limit that the user
         set is negative, which means that it is the same for all hosts."""
-        return PAGES_OF_A_HOST if self.host_pages is None else -self.host_pages
+        return DEFAULT_MAX_PAGES_PER_HOST if self.host_pages is None else -self.host_pages
 
 
 class SettingSpec(NamedTuple):
@@ -114,7 +114,7 @@ class SettingSpec(NamedTuple):
     text: str
 
 
-_MOST = 1 << 53
+_MAX_INTEGER = 1 << 53
 _LIST = "array string"
 ABOUT: dict[str, SettingSpec] = {
     "store": SettingSpec(
@@ -157,7 +157,7 @@ ABOUT: dict[str, SettingSpec] = {
     "depth": SettingSpec(
         partial(value_parsers.count, 0, 1_000_000), "integer", "most links away from a seed"
     ),
-    "limit": SettingSpec(partial(value_parsers.count, 1, _MOST), "integer", "most pages of the crawl"),
+    "limit": SettingSpec(partial(value_parsers.count, 1, _MAX_INTEGER), "integer", "most pages of the crawl"),
     "time_limit": SettingSpec(
         value_parsers.span,
         "number string",
@@ -236,7 +236,7 @@ ABOUT: dict[str, SettingSpec] = {
         value_parsers.ports, "array integer", "ports beyond the seeds' and 80, 443, 8080, 8443"
     ),
     "host_pages": SettingSpec(
-        partial(value_parsers.count, 1, _MOST),
+        partial(value_parsers.count, 1, _MAX_INTEGER),
         "integer",
         "most pages of a host without a seed; none: up to 10,000, depending on how many domains in good standing link to it",
     ),
@@ -290,12 +290,12 @@ ABOUT: dict[str, SettingSpec] = {
         "the request to an unlocker given as a URL, and where its response has status, body and the rest",
     ),
     "credits": SettingSpec(
-        partial(value_parsers.count, 0, _MOST),
+        partial(value_parsers.count, 0, _MAX_INTEGER),
         "integer",
         "most credits of the unlocker that the crawl spends",
     ),
     "credits_daily": SettingSpec(
-        partial(value_parsers.count, 0, _MOST),
+        partial(value_parsers.count, 0, _MAX_INTEGER),
         "integer",
         "most credits that all crawls spend there a day (UTC)",
     ),

@@ -20,7 +20,7 @@ RUNGS = ("plain", "impersonated", "browser", "unlocker")
 """The rungs of this version, the cheapest first."""
 URLS = r",\s*(?=[A-Za-z][\w+]*://|$)"  # a comma between URLs; one URL may contain commas between hosts
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_LONGEST = 3650 * 86400
+_MAX_SECONDS = 3650 * 86400
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
 _FRAMING = ("content-length", "transfer-encoding")
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -42,7 +42,7 @@ def seconds(value: object) -> float:
         found = float(text)
     else:
         raise ValueError("it is a time, such as 30, 90s, 5m or 2h")
-    if found > _LONGEST:
+    if found > _MAX_SECONDS:
         raise ValueError("it is a time of at most ten years")
     return found
 

@@ -22,12 +22,12 @@ from gossamer.config.resources import descriptors_short
 from gossamer.egress.addresses import forbidden, networks
 from gossamer.errors import OWN_LIMITS, own_limit
 
-TTL, TTL_FAILED = 60.0, 5.0
-"""Seconds for which an answer is cached. TTL_FAILED applies if no name server answered, so that a retry asks
+TTL_S, FAILED_TTL_S = 60.0, 5.0
+"""Seconds for which an answer is cached. FAILED_TTL_S applies if no name server answered, so that a retry asks
 again."""
-PATIENCE = 20.0
-THREADS = 32
-ROOM = 50_000
+LOOKUP_TIMEOUT_S = 20.0
+MAX_THREADS = 32
+MAX_CACHED_HOSTS = 50_000
 
 Lookup = Callable[[str, int], Awaitable[list[str]]]
 
@@ -71,8 +71,8 @@ class Resolver:
         names: Iterable[str] = (),
         *,
         lookup: Lookup | None = None,
-        ttl: float = TTL,
-        patience: float = PATIENCE,
+        ttl: float = TTL_S,
+        patience: float = LOOKUP_TIMEOUT_S,
     ) -> None:
         self.allow = networks(allow)
         self._typed = {name for name in names if _literal(name)}
@@ -137,9 +137,9 @@ class Resolver:
             found = Refused("dns", f"{authority[:300]!r} is not a host name", True)
         else:
             found = self._checked(authority, host, addresses)
-        if len(self._known) >= ROOM:
+        if len(self._known) >= MAX_CACHED_HOSTS:
             self._known.clear()
-        holds = self._ttl if found.final or found.addresses else min(self._ttl, TTL_FAILED)
+        holds = self._ttl if found.final or found.addresses else min(self._ttl, FAILED_TTL_S)
         self._known[authority] = (time.monotonic() + holds, found)
         return found
 
@@ -154,7 +154,7 @@ class Resolver:
 
     async def _getaddrinfo(self, host: str, port: int) -> list[str]:
         if self._threads is None:
-            self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="dns")
+            self._threads = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="dns")
         found = await asyncio.get_running_loop().run_in_executor(self._threads, _look_up, host, port)
         return [str(entry[4][0]) for entry in found]
 
@@ -194,9 +194,9 @@ class SingleAddressResolver:
 
     def failed(self, address: str) -> None:
         """Records that an address did not answer. Hosts with other addresses use those for TTL seconds."""
-        if len(self._failed) >= ROOM:
+        if len(self._failed) >= MAX_CACHED_HOSTS:
             self._failed.clear()
-        self._failed[address] = time.monotonic() + TTL
+        self._failed[address] = time.monotonic() + TTL_S
 
     def _one(self, found: Resolved | Refused) -> Resolved | Refused:
         if len(found.addresses) < 2 or isinstance(found, Refused):

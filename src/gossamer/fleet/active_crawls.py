@@ -30,11 +30,11 @@ from gossamer.store.store import Store
 
 log = logging.getLogger("gossamer.worker")
 
-LOOK = 1.0
+READ_INTERVAL_S = 1.0
 """Seconds between two reads of the list of crawls."""
-DRAIN = 12.0
+DRAIN_TIMEOUT_S = 12.0
 """Seconds in which this process must settle its claims of a crawl that ended."""
-AGAIN = 10.0
+RETRY_INTERVAL_S = 10.0
 """Seconds after which this process retries a crawl that it could not work on."""
 
 
@@ -177,9 +177,9 @@ class ActiveCrawls:
             await self._refuse(task.name, str(error))
             return
         except Exception:
-            log.exception("crawl %s: a bug was met; it is tried again in %d s", task.name, AGAIN)
+            log.exception("crawl %s: a bug was met; it is tried again in %d s", task.name, RETRY_INTERVAL_S)
             await self._leave(task.name)
-            self._shy[task.name] = time.monotonic() + AGAIN
+            self._shy[task.name] = time.monotonic() + RETRY_INTERVAL_S
             return
         if at.revision != task.revision:
             return  # the crawl was submitted again, and its limits may differ
@@ -188,19 +188,19 @@ class ActiveCrawls:
         elif outcome == "finished" and await all_given(self._store, task.name):
             await self._tasks.turn(task.name, "running", "ending", ends_as="finished")
         elif outcome == "finished":
-            self._shy[task.name] = time.monotonic() + LOOK  # its seeds are still being added
+            self._shy[task.name] = time.monotonic() + READ_INTERVAL_S  # its seeds are still being added
 
     async def _refuse(self, name: str, why: str) -> None:
         """Does no work for a crawl for a while, and records the reason."""
         await self._lacking.say(name, {"": why})
-        self._shy[name] = time.monotonic() + AGAIN
+        self._shy[name] = time.monotonic() + RETRY_INTERVAL_S
 
     async def _leave(self, name: str) -> None:
         """Leaves a crawl, and closes this process's part of its outputs."""
         at = self._at.pop(name)
         self._fair.drop(name)
         if at.work is not None:
-            await asyncio.wait([at.work], timeout=DRAIN)
+            await asyncio.wait([at.work], timeout=DRAIN_TIMEOUT_S)
             at.work.cancel()
             await asyncio.gather(at.work, return_exceptions=True)
         try:

@@ -42,14 +42,14 @@ from gossamer.state.workers import WorkerRecord, WorkerRecords, bear
 
 log = logging.getLogger("gossamer.worker")
 
-HANG = 60.0
+HANG_TIMEOUT_S = 60.0
 """Seconds that a slice may last beyond its time before its process is killed."""
-MEANT = 1.0
+CHILD_SIGNAL_DELAY_S = 1.0
 """Seconds after the start of a stop. A SIGTERM that reaches a child later than this ends the child."""
 
-WITHIN = 8.0
+STOP_TIMEOUT_S = 8.0
 """Seconds after the start of a stop in which all parts of the worker must end."""
-QUIET = 4.0
+BROKER_LOST_S = 4.0
 """Seconds without a slice, during a stop, after which Celery is considered to have lost its broker."""
 
 _stopping = mmap.mmap(-1, 1 + 256)
@@ -134,7 +134,7 @@ def configuration() -> dict[str, Any]:
         "task_acks_late": False,
         "task_reject_on_worker_lost": False,
         "task_default_queue": "http",
-        "task_time_limit": own.slice + HANG,
+        "task_time_limit": own.slice + HANG_TIMEOUT_S,
         "task_soft_time_limit": None,
         "worker_prefetch_multiplier": 1,
         "worker_disable_prefetch": True,
@@ -243,14 +243,14 @@ def _shutting_down(**_: Any) -> None:
 
 def _left(least: float) -> float:
     """Returns the seconds that remain for a stop. Returns `least` if fewer remain or no stop has begun."""
-    return max(least, _Now.told + WITHIN - time.monotonic()) if _Now.told else least
+    return max(least, _Now.told + STOP_TIMEOUT_S - time.monotonic()) if _Now.told else least
 
 
 def _without_broker() -> None:
     """Ends the process if Celery does not end. Celery waits forever for a broker that accepts data but does
     not answer. No message is needed any more."""
     quiet = 0.0
-    while quiet < min(QUIET, _left(1.5)):
+    while quiet < min(BROKER_LOST_S, _left(1.5)):
         time.sleep(0.1)
         quiet = 0.0 if any(_stopping[1:]) else quiet + 0.1
     if _Now.keeper is not None:
@@ -311,7 +311,7 @@ def _terminated(*_: object) -> None:
     """Handles SIGTERM in a child. Supervisors such as systemd send SIGTERM to all processes of a worker at
     once, but a child gets its orders from the main process and ignores the signal. If SIGTERM comes more
     than a second after the order to stop, the main process was told to end at once, and the child ends."""
-    if _Now.told and time.monotonic() - _Now.told > MEANT:
+    if _Now.told and time.monotonic() - _Now.told > CHILD_SIGNAL_DELAY_S:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
 

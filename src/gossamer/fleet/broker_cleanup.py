@@ -24,10 +24,10 @@ from gossamer.fleet import brokers
 from gossamer.fleet.brokers import all_of
 from gossamer.state.cleanup import Removed
 from gossamer.state.slots import Slots
-from gossamer.state.workers import GONE, WORKERS, WorkerRecord
+from gossamer.state.workers import DEAD_AFTER_S, WORKERS, WorkerRecord
 
 TASK = "gossamer.slice"
-MOST = 1000
+MAX_INSPECTED_MESSAGES = 1000
 """Maximum number of messages of a lane that are inspected in one run."""
 _BINDING, _MAILBOX, _APART = "_kombu.binding.", ".celery.pidbox", b"\x06\x16"
 
@@ -59,7 +59,11 @@ async def queues(scene: CleanupScene, age: float) -> Removed:
         return Removed()
     raw = await scene.broom.do(scene.store.client.hgetall(WORKERS))
     crew = [WorkerRecord.of(name, record) for name, record in raw.items()]
-    gone = [one for one in crew if one.state != "unread" and scene.broom.now - one.beat >= max(age, 2 * GONE)]
+    gone = [
+        one
+        for one in crew
+        if one.state != "unread" and scene.broom.now - one.beat >= max(age, 2 * DEAD_AFTER_S)
+    ]
     lanes = {lane for one in crew for lane in one.lanes} | {"http"}
     connection = kombu.Connection(where[0], transport_options=where[1], connect_timeout=5)
     try:
@@ -123,7 +127,7 @@ def _queued(connection: Any, lane: str) -> Iterator[HeldMessage]:
     except connection.channel_errors:
         return
     queue = brokers.library().Queue(lane, channel=channel)
-    for _ in range(MOST):
+    for _ in range(MAX_INSPECTED_MESSAGES):
         message = queue.get(no_ack=False)
         if message is None:
             return

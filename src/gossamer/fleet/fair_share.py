@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-HUNGRY = 0.5
+HUNGRY_S = 0.5
 """Seconds for which a crawl is assumed to want more capacity than it got."""
 
 
@@ -47,7 +47,7 @@ class FairShares:
             share.passed = max(share.passed, min(others) - quantum)
             free = min(free, round((min(others) - share.passed + quantum) * share.weight))
         if free < quantum:
-            share.hungry_until = now + HUNGRY
+            share.hungry_until = now + HUNGRY_S
             return 0
         return free  # `took` shows whether the crawl wanted them
 
@@ -55,7 +55,7 @@ class FairShares:
         """Records how many claims a share made after an offer."""
         share.busy += claims
         share.passed += claims / share.weight
-        share.hungry_until = self._clock() + HUNGRY if claims else 0.0
+        share.hungry_until = self._clock() + HUNGRY_S if claims else 0.0
 
 
 class CrawlShare:

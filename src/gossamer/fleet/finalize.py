@@ -34,7 +34,7 @@ from gossamer.worker.outputs import Outputs
 log = logging.getLogger("gossamer.worker")
 
 ENDS = {"stopping": "stopped", "cancelling": "cancelled"}
-SWEEP = 5.0
+SWEEP_INTERVAL_S = 5.0
 """Seconds between searches for claims with expired leases."""
 SetupOf = Callable[[FleetCrawl, str], Awaitable[Setup]]
 """Returns the setup of a crawl for the process with this segment."""
@@ -72,7 +72,7 @@ class CrawlEnding:
     async def _sweep(self, task: FleetCrawl, setup_of: SetupOf) -> None:
         """Requeues claims with expired leases. All workers of the crawl may be dead, and no worker starts a
         crawl that is to end."""
-        if time.monotonic() - self._swept.get(task.name, float("-inf")) < SWEEP:
+        if time.monotonic() - self._swept.get(task.name, float("-inf")) < SWEEP_INTERVAL_S:
             return
         self._swept[task.name] = time.monotonic()
         try:

@@ -7,7 +7,7 @@ import time
 
 from gossamer.errors import InUse
 from gossamer.frontier.crawls import ENDED, Crawls
-from gossamer.state.workers import GONE, WorkerRecords
+from gossamer.state.workers import DEAD_AFTER_S, WorkerRecords
 from gossamer.store.store import Store
 
 
@@ -31,7 +31,7 @@ class Heartbeat:
         """Raises InUse if another process may have closed the part, because this process paused for longer
         than its heartbeat lasts."""
         silent = time.monotonic() - self._given
-        if silent < GONE / 2:
+        if silent < DEAD_AFTER_S / 2:
             return
         state, _ = await self._crawls.state(self._crawl)
         if state in (*ENDED, "ending") or not await self.give():

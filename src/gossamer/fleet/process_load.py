@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gossamer.config.resources import free, memory
 
-LATE = 0.5
+MAX_LOOP_DELAY_S = 0.5
 """Seconds by which the event loop may be late before the process claims less."""
 
 
@@ -31,7 +31,7 @@ class ProcessLoad:
 
     def late(self, seconds: float) -> None:
         """Records by how many seconds the event loop woke late. Also checks the memory."""
-        self.pace = max(0.1, self.pace * 0.7) if seconds > LATE else min(1.0, self.pace + 0.1)
+        self.pace = max(0.1, self.pace * 0.7) if seconds > MAX_LOOP_DELAY_S else min(1.0, self.pace + 0.1)
         self._now = allowed(self.most, used=memory(), limit=self.limit, free=free(), pace=self.pace)
 
     def claims(self) -> int:

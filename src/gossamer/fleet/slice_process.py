@@ -10,19 +10,19 @@ import time
 
 from gossamer.app.wiring import open_url
 from gossamer.errors import StoreChanged, StoreError
-from gossamer.fleet.active_crawls import LOOK, ActiveCrawls, WorkerProcess
-from gossamer.state.slots import BEAT, Slots
+from gossamer.fleet.active_crawls import READ_INTERVAL_S, ActiveCrawls, WorkerProcess
+from gossamer.state.slots import RENEW_INTERVAL_S, Slots
 from gossamer.store.store import Store
 
-PATIENCE = 40.0
+MAX_OUTAGE_S = 40.0
 """Seconds for which a slice waits for a store that does not answer. It is less than the time a slice may
 hang."""
-TICK = 0.5
+TICK_S = 0.5
 """Seconds between checks whether the worker was ordered to stop."""
-AWAY, STOP = 6.0, 7.8
-"""Seconds in which a slice must end after an order to stop. `AWAY` applies if the store does not answer, and
-`STOP` if it does. Claims that the slice still holds then are visited again."""
-LAST = 0.3
+AWAY_STOP_S, STOP_S = 6.0, 7.8
+"""Seconds in which a slice must end after an order to stop. `AWAY_STOP_S` applies if the store does not answer, and
+`STOP_S` if it does. Claims that the slice still holds then are visited again."""
+LAST_CALLS_S = 0.3
 """Seconds allowed for the last calls to a store that may not answer."""
 log = logging.getLogger("gossamer.worker")
 
@@ -45,9 +45,9 @@ class SliceProcess:
         work, told = asyncio.create_task(self._slice(lane, slot, ticket)), asyncio.create_task(self._told())
         await asyncio.wait((work, told), return_when=asyncio.FIRST_COMPLETED)
         if told.done():
-            await asyncio.wait((work,), timeout=AWAY)
+            await asyncio.wait((work,), timeout=AWAY_STOP_S)
             if self._store is not None and not self._store.client.patience.away:
-                await asyncio.wait((work,), timeout=STOP - AWAY)
+                await asyncio.wait((work,), timeout=STOP_S - AWAY_STOP_S)
         told.cancel()
         if work.done():
             return work.result()
@@ -57,17 +57,17 @@ class SliceProcess:
             slot,
         )
         self._cut = work.cancel()
-        await asyncio.wait((work,), timeout=2 * LAST)
+        await asyncio.wait((work,), timeout=2 * LAST_CALLS_S)
         if self._works is not None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._works.close(forget=True), LAST)
+                await asyncio.wait_for(self._works.close(forget=True), LAST_CALLS_S)
         return None
 
     async def _told(self) -> None:
         """Waits until the worker is ordered to stop, and then ends the slice. This also works while a call
         waits for the store."""
         while not self.me.stopping():  # noqa: ASYNC110 - the order comes from another process
-            await asyncio.sleep(TICK / 2)
+            await asyncio.sleep(TICK_S / 2)
         self._halt.set()
 
     async def _slice(self, lane: str, slot: int, ticket: str) -> str | None:
@@ -86,7 +86,7 @@ class SliceProcess:
             beating.cancel()
             await asyncio.gather(beating, return_exceptions=True)
             with contextlib.suppress(StoreError, TimeoutError):
-                async with asyncio.timeout(LAST if self._cut else None):
+                async with asyncio.timeout(LAST_CALLS_S if self._cut else None):
                     await slots.leave(lane, slot, token)
         return None if self.me.stopping() else await slots.queue(lane, slot)
 
@@ -119,16 +119,16 @@ class SliceProcess:
             if asked >= look_at:
                 await works.look()
                 asked = time.monotonic()
-                look_at = asked + LOOK
+                look_at = asked + READ_INTERVAL_S
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._halt.wait(), TICK)
-            works.load.late(time.monotonic() - asked - TICK)
+                await asyncio.wait_for(self._halt.wait(), TICK_S)
+            works.load.late(time.monotonic() - asked - TICK_S)
 
     async def _beat(self, slots: Slots, lane: str, slot: int, token: str) -> None:
         """Renews the slot. Ends the slice if another process took the slot or the store does not answer."""
         self._away = False
         while True:
-            await asyncio.sleep(BEAT)
+            await asyncio.sleep(RENEW_INTERVAL_S)
             try:
                 if not await slots.keep(lane, slot, token):
                     log.warning("slot %s:%d was taken by another: this slice ends", lane, slot)
@@ -141,7 +141,7 @@ class SliceProcess:
 
     async def _opened(self) -> tuple[Store, ActiveCrawls]:
         if self._store is None or self._works is None:
-            self._store = await open_url(self.me.settings.store or "", embedded=False, patience=PATIENCE)
+            self._store = await open_url(self.me.settings.store or "", embedded=False, patience=MAX_OUTAGE_S)
             self._works = ActiveCrawls(self.me, self._store, self._halt)
         return self._store, self._works
 

@@ -27,11 +27,11 @@ from gossamer.store.store import Store
 
 log = logging.getLogger("gossamer.worker")
 
-BEAT, RECONCILE = 2.0, 2.0
+HEARTBEAT_INTERVAL_S, RECONCILE_INTERVAL_S = 2.0, 2.0
 """Seconds between heartbeats, and between checks of the slots."""
-REMIND = 60.0
+REPEAT_ERROR_S = 60.0
 """Seconds after which the same error is logged again."""
-ORDER = 1.0
+ORDER_INTERVAL_S = 1.0
 
 Send = Callable[[str, int, str], None]
 """Sends the message for a slot (lane, slot, ticket). Raises an error if the broker does not take it."""
@@ -95,7 +95,7 @@ class WorkerKeeper:
                 said = str(errors.exceptions[0])
                 if said != told or time.monotonic() > silent:  # once a second would be too often
                     log.warning("%s; trying again", said)
-                    told, silent = said, time.monotonic() + REMIND
+                    told, silent = said, time.monotonic() + REPEAT_ERROR_S
                 await self._rest(1)
             except* Exception:  # without a keeper no slot would be filled
                 log.exception("the keeper met a bug and begins anew")
@@ -119,10 +119,10 @@ class WorkerKeeper:
                 self._stop()
             self.me.memory = self._weigh()
             self._obey(await crew.beat(self.me))
-            for _ in range(round(BEAT / ORDER)):
+            for _ in range(round(HEARTBEAT_INTERVAL_S / ORDER_INTERVAL_S)):
                 if self._over.is_set():
                     break
-                await self._rest(ORDER)
+                await self._rest(ORDER_INTERVAL_S)
                 await self._write_malformed(store)
                 self._obey(await crew.ordered(self.me.name))
         await crew.leave(self.me.name)
@@ -154,11 +154,11 @@ class WorkerKeeper:
                 began = time.monotonic()
                 while mine and not self._over.is_set():
                     await self._reconcile(store, slots)
-                    await self._rest(RECONCILE)
+                    await self._rest(RECONCILE_INTERVAL_S)
                     now = time.monotonic()
                     await self._lasted(store, now - began)
                     began = now
-            await self._rest(RECONCILE)
+            await self._rest(RECONCILE_INTERVAL_S)
 
     async def _reconcile(self, store: Store, slots: Slots) -> None:
         for lane, wanted in (await self._wanted(store)).items():

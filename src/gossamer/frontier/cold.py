@@ -39,9 +39,9 @@ from gossamer.store.store_check import durably
 
 log = logging.getLogger("gossamer.worker")
 
-HOT = 512
+DEFAULT_HOT_URLS = 512
 """Number of URLs per host and level that stay in the store's memory."""
-ROW = 256
+MAX_ROW_ENTRIES = 256
 """Maximum number of entries in a row."""
 T = TypeVar("T")
 _encode = msgspec.msgpack.Encoder().encode
@@ -93,7 +93,7 @@ def rows(entries: Iterable[tuple[str, int, int, bytes]]) -> list[ColdEntry]:
     return [
         ColdEntry(host, level, part[-1][0], _encode(part))
         for (host, level), found in groups.items()
-        for part in (found[j : j + ROW] for j in range(0, len(found), ROW))
+        for part in (found[j : j + MAX_ROW_ENTRIES] for j in range(0, len(found), MAX_ROW_ENTRIES))
     ]
 
 
@@ -306,24 +306,24 @@ def parts(setting: str) -> tuple[str, int]:
     address, _, rest = setting.partition("?")
     hot = [one for one in rest.split("&") if one.startswith("hot=")]
     more = "&".join(one for one in rest.split("&") if one not in hot)
-    return f"{address}?{more}" if more else address, int(hot[-1][4:]) if hot else HOT
+    return f"{address}?{more}" if more else address, int(hot[-1][4:]) if hot else DEFAULT_HOT_URLS
 
 
-CHUNK, MOST = 5_000, 50_000
-"""Entries moved to the cold store in one step, per bucket (CHUNK) and in total (MOST)."""
-HOSTS = 200
+SPILL_CHUNK, MAX_SPILLED = 5_000, 50_000
+"""Entries moved to the cold store in one step, per bucket (SPILL_CHUNK) and in total (MAX_SPILLED)."""
+REFILLED_HOSTS = 200
 """Number of hosts of a bucket that are refilled in one step."""
-LEASE = 5_000
+LEASE_MS = 5_000
 """Length of the lease in milliseconds."""
-BUSY, IDLE = 0.05, 0.1
+BUSY_INTERVAL_S, IDLE_INTERVAL_S = 0.05, 0.1
 """Seconds between rounds while URLs are cold, and otherwise."""
-TRIM = 1.0
+TRIM_DELAY_S = 1.0
 """Seconds to wait before deleting cold rows that were brought back, so that many are deleted at once."""
-LOST = 10.0
+LOST_AFTER_S = 10.0
 """Seconds after which URLs that are missing from the cold store are given up."""
-PATIENCE = 60.0
+MAX_STORE_OUTAGE_S = 60.0
 """Seconds for which the crawl's store may be unreachable."""
-OUT = 20.0
+MAX_COLD_OUTAGE_S = 20.0
 """Seconds for which the cold store may be unreachable. Meanwhile hosts use the URLs that they have in memory.
 """
 
@@ -352,15 +352,15 @@ class SpillerLease:
     async def ours(self) -> bool:
         """Takes or renews the lease. Returns whether this spiller has it."""
         client = self.store.client
-        if await self.store.guard(client.set(self._lease, self._mine, nx=True, px=LEASE)):
+        if await self.store.guard(client.set(self._lease, self._mine, nx=True, px=LEASE_MS)):
             return True
         if await self.store.guard(client.get(self._lease)) != self._mine.encode():
             return False
-        return bool(await self.store.guard(cast(Awaitable[Any], client.pexpire(self._lease, LEASE))))
+        return bool(await self.store.guard(cast(Awaitable[Any], client.pexpire(self._lease, LEASE_MS))))
 
     async def durably(self) -> None:
         """Holds the lease and waits until all earlier writes are on the store's disk."""
-        await durably(self.store, "SET", self._lease, self._mine, "PX", str(LEASE))
+        await durably(self.store, "SET", self._lease, self._mine, "PX", str(LEASE_MS))
 
 
 class Spiller:
@@ -377,17 +377,17 @@ class Spiller:
         """Works until cancelled. Raises StoreError or ColdError if a store stays away."""
         since: float | None = None
         while True:
-            pause, buckets = IDLE, self.store.buckets
+            pause, buckets = IDLE_INTERVAL_S, self.store.buckets
             try:
                 if await self._turn.ours() and await self.round():
-                    pause = BUSY
+                    pause = BUSY_INTERVAL_S
                 since = None
             except StoreError:
                 since = since or time.monotonic()
-                if time.monotonic() - since > PATIENCE:
+                if time.monotonic() - since > MAX_STORE_OUTAGE_S:
                     raise
             except ColdError:
-                if time.monotonic() - (self.cold.away or 0.0) > OUT:
+                if time.monotonic() - (self.cold.away or 0.0) > MAX_COLD_OUTAGE_S:
                     raise
             await asyncio.sleep(pause + buckets / 1000)
 
@@ -450,10 +450,10 @@ class Spiller:
         read: dict[int, list[bytes]] = {}
         size = 0
         for bucket in buckets:
-            if size < MOST:
+            if size < MAX_SPILLED:
                 outbox = f"{keys.tag(bucket)}{self.crawl}:o"
                 read[bucket] = await self.store.guard(
-                    cast(Any, self.store.client.lrange(outbox, 0, CHUNK - 1))
+                    cast(Any, self.store.client.lrange(outbox, 0, SPILL_CHUNK - 1))
                 )
                 size += len(read[bucket])
         await self._turn.durably()
@@ -465,7 +465,7 @@ class Spiller:
 
     async def _serve(self, bucket: int) -> None:
         wanted = f"{keys.tag(bucket)}{self.crawl}:rf"
-        hosts = await self.store.guard(cast(Any, self.store.client.srandmember(wanted, HOSTS)))
+        hosts = await self.store.guard(cast(Any, self.store.client.srandmember(wanted, REFILLED_HOSTS)))
         tails = await self.tails(bucket, [host.decode() for host in hosts])
         left: dict[str, int] = {}
         for tail in tails:
@@ -495,18 +495,18 @@ class Spiller:
     def spend(self, tail: ColdTail, last: int) -> None:
         """Marks the entries up to `last` as no longer needed in the cold store."""
         if not self._spent:
-            self._trim_at = time.monotonic() + TRIM
+            self._trim_at = time.monotonic() + TRIM_DELAY_S
         self._spent.setdefault(tail.bucket, {})[tail.host, tail.level] = last
 
     def _gone(self, tail: ColdTail) -> int:
-        """Returns how many URLs are in neither the outbox nor the cold store, once that has lasted for LOST
+        """Returns how many URLs are in neither the outbox nor the cold store, once that has lasted for LOST_AFTER_S
         seconds; else 0."""
         where = tail.bucket, tail.host, tail.level
         count, cursor, since = self._missing.get(where, (-1, -1, 0.0))
         if (count, cursor) != (tail.cold, tail.cursor):
             self._missing[where] = tail.cold, tail.cursor, time.monotonic()
             return 0
-        return tail.cold if time.monotonic() - since > LOST else 0
+        return tail.cold if time.monotonic() - since > LOST_AFTER_S else 0
 
     async def _trim(self) -> None:
         """Deletes the cold rows that were brought back, after their return is on the store's disk."""

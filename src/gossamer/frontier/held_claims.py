@@ -20,7 +20,7 @@ from gossamer.model.visit import Claim
 Name = tuple[int, int]
 """The bucket and the token of a claim."""
 _ENTRY = struct.Struct("<QQ")
-FULL = 4096
+MAX_NEW_ENTRIES = 4096
 """Number of new entries after which the file is rewritten with the claims still held."""
 
 
@@ -49,7 +49,7 @@ class HeldClaims:
         entries = b"".join(_ENTRY.pack(claim.bucket, claim.token) for claim in claims)
         os.write(self._fd, entries)
         self._entries += len(entries) // _ENTRY.size
-        if self._entries > FULL:
+        if self._entries > MAX_NEW_ENTRIES:
             self.keep(held)
 
     def keep(self, held: Iterable[Name]) -> None:

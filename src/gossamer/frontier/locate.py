@@ -15,9 +15,9 @@ from gossamer.model.request import Request, split, unpack
 from gossamer.store import keys
 from gossamer.store.store import Store
 
-MOST = 1_000_000
+MAX_SEARCHED_ENTRIES = 1_000_000
 """Maximum number of entries of one host that are searched."""
-PAGE = 1000
+PAGE_ENTRIES = 1000
 
 
 class UrlState(msgspec.Struct):
@@ -128,22 +128,22 @@ class Locator:
             if self.cold is None:
                 return UrlState("cold", host)
             bucket, after, met = int(crawl[3:6], 16), tails[f"c{level}"], 0
-            while page := await self.cold.read(bucket, host, int(level), after, PAGE):
+            while page := await self.cold.read(bucket, host, int(level), after, PAGE_ENTRIES):
                 for position, (_, entry) in enumerate(page, before + met):
                     if request := ours(host, entry, int(level)):
                         return UrlState(
                             "cold", host, int(level), position, attempt=entry[1] - 48, request=request
                         )
                 after, met = page[-1][0], met + len(page)
-                if met >= MOST:
+                if met >= MAX_SEARCHED_ENTRIES:
                     return UrlState("cold", host, int(level))
             if met < n and (place := await self._outbox(crawl, host, level, before + met, ours)):
                 return place
         return None
 
     async def _outbox(self, crawl: str, host: str, level: str, before: int, ours: Any) -> UrlState | None:
-        for first in range(0, MOST, PAGE):
-            page = await self._do(self.store.client.lrange(f"{crawl}o", first, first + PAGE - 1))
+        for first in range(0, MAX_SEARCHED_ENTRIES, PAGE_ENTRIES):
+            page = await self._do(self.store.client.lrange(f"{crawl}o", first, first + PAGE_ENTRIES - 1))
             for record in page:
                 _, where, name, entry = record.split(b"\t", 3)
                 if (where.decode(), name.decode()) != (level, host):
@@ -151,14 +151,14 @@ class Locator:
                 if request := ours(host, entry, int(level)):
                     return UrlState("cold", host, int(level), before, attempt=entry[1] - 48, request=request)
                 before += 1
-            if len(page) < PAGE:
+            if len(page) < PAGE_ENTRIES:
                 break
         return None
 
     async def _retrying(self, crawl: str, host: str, ours: Any) -> UrlState | None:
-        for first in range(0, MOST, PAGE):
+        for first in range(0, MAX_SEARCHED_ENTRIES, PAGE_ENTRIES):
             page = await self._do(
-                self.store.client.zrange(f"{crawl}t:{host}", first, first + PAGE - 1, withscores=True)
+                self.store.client.zrange(f"{crawl}t:{host}", first, first + PAGE_ENTRIES - 1, withscores=True)
             )
             for member, score in page:
                 level, entry = member.split(b"\t", 1)
@@ -167,7 +167,7 @@ class Locator:
                     return UrlState(
                         "retrying", host, int(level), due=due, attempt=entry[1] - 48, request=request
                     )
-            if len(page) < PAGE:
+            if len(page) < PAGE_ENTRIES:
                 return None
         return None
 
@@ -192,20 +192,20 @@ class Locator:
     ) -> tuple[int, Request, int] | None:
         """Searches a list. `level` is None if each entry is prefixed with its own level. Returns position,
         request, attempt."""
-        for first in range(0, MOST, PAGE):
-            page = await self._do(self.store.client.lrange(key, first, first + PAGE - 1))
+        for first in range(0, MAX_SEARCHED_ENTRIES, PAGE_ENTRIES):
+            page = await self._do(self.store.client.lrange(key, first, first + PAGE_ENTRIES - 1))
             for position, member in enumerate(page, first):
                 own, entry = (level, member) if level is not None else member.split(b"\t", 1)
                 if request := ours(host, entry, int(own)):
                     return position, request, entry[1] - 48
-            if len(page) < PAGE:
+            if len(page) < PAGE_ENTRIES:
                 return None
         return None
 
     async def _fields(self, key: str) -> Any:
         cursor = 0
         while True:
-            cursor, page = await self._do(self.store.client.hscan(key, cursor, count=PAGE))
+            cursor, page = await self._do(self.store.client.hscan(key, cursor, count=PAGE_ENTRIES))
             for field, value in page.items():
                 yield field, value
             if not cursor:

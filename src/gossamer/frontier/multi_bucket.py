@@ -79,7 +79,7 @@ class BucketCalls(Protocol):
     def sweeping(self) -> Any: ...
 
 
-LONGEST = 5000
+TURN_TIMEOUT_MS = 5000
 """Milliseconds after which the turn of a dead worker ends."""
 _LEAVE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
@@ -95,7 +95,7 @@ class LimitTurns:
     async def claim(self, asks: Sequence[tuple[int, int]]) -> list[Claimed]:
         """Claims from several buckets, one after another, within the limits. `asks` has (bucket, k) pairs.
 
-        Stops early, without the remaining buckets, once the turn has lasted half of LONGEST.
+        Stops early, without the remaining buckets, once the turn has lasted half of TURN_TIMEOUT_MS.
         """
         p, found = self._frontier.policy, list[Claimed]()
         async with self._turn() as began:
@@ -108,7 +108,7 @@ class LimitTurns:
             if left <= 0:
                 return [Claimed(now, int(tat + 1000 / p.rate) + 1, "", [], bucket) for bucket, _ in asks]
             for bucket, k in asks:
-                if left <= 0 or time.monotonic() - began > LONGEST / 2000:
+                if left <= 0 or time.monotonic() - began > TURN_TIMEOUT_MS / 2000:
                     break
                 own_pages, own_size, own_out = counts[bucket]
                 limit = max(p.limit - (pages - own_pages) - (out - own_out), 0) if p.limit >= 0 else -1
@@ -143,7 +143,7 @@ class LimitTurns:
         mine = secrets.token_hex(8)
         while True:
             began = time.monotonic()
-            if await self._store.once("SET", self._key, mine, "NX", "PX", LONGEST):
+            if await self._store.once("SET", self._key, mine, "NX", "PX", TURN_TIMEOUT_MS):
                 break
             await asyncio.sleep(0.005)  # another worker has the turn
         try:

@@ -16,9 +16,9 @@ from gossamer.store.store import Store
 from gossamer.url import patterns
 from gossamer.url.patterns import Searcher
 
-FOR_EVER = 10 * 365 * 86400.0
-CHUNK = 200
-PAGE = 1000
+FOREVER_S = 10 * 365 * 86400.0
+CHUNK_URLS = 200
+PAGE_KEYS = 1000
 
 
 class OperatorCommands:
@@ -27,7 +27,7 @@ class OperatorCommands:
     def __init__(self, store: Store, spiller: Spiller | None = None) -> None:
         self.store, self.spiller = store, spiller
 
-    async def pause(self, host: str, seconds: float = FOR_EVER) -> None:
+    async def pause(self, host: str, seconds: float = FOREVER_S) -> None:
         """Pauses a host: from the next claim on, no requests are made to it."""
         now = await CrawlStatistics(self.store).now()
         await self._hold(host, "p", str(round((now + seconds) * 1000)))
@@ -65,7 +65,7 @@ class OperatorCommands:
                 continue
             ids = waiting.setdefault(letter.bucket, [])
             ids.append(letter.id)
-            if len(ids) >= CHUNK:
+            if len(ids) >= CHUNK_URLS:
                 done += int(
                     await self.store.run("dead", letter.bucket, name, verb, *waiting.pop(letter.bucket))
                 )
@@ -109,7 +109,7 @@ class OperatorCommands:
                 continue
             first = 0
             while page := await self._do(
-                self.store.client.lrange(f"{crawl}q:{host}:{level}", first, first + PAGE - 1)
+                self.store.client.lrange(f"{crawl}q:{host}:{level}", first, first + PAGE_KEYS - 1)
             ):
                 wanted = [
                     entry
@@ -117,8 +117,8 @@ class OperatorCommands:
                     if match is None or patterns.found(match, unpack(host, entry).url, on_timeout=False)
                 ]
                 first += len(page)
-                for j in range(0, len(wanted), CHUNK):
-                    part = wanted[j : j + CHUNK]
+                for j in range(0, len(wanted), CHUNK_URLS):
+                    part = wanted[j : j + CHUNK_URLS]
                     n = (
                         len(part)
                         if dry_run
@@ -156,7 +156,9 @@ class OperatorCommands:
             or 0
         )
         while True:
-            got = [one for one in await self.spiller.cold.read(*where, tail.cursor, PAGE) if one[0] <= end]
+            got = [
+                one for one in await self.spiller.cold.read(*where, tail.cursor, PAGE_KEYS) if one[0] <= end
+            ]
             if not got:
                 return moved
             wanted = [

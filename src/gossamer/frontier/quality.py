@@ -11,16 +11,16 @@ from typing import Any, cast
 
 import msgspec
 
-from gossamer.model.quality import KEPT, GoodRun, SitePart
+from gossamer.model.quality import KEPT_RUNS, GoodRun, SitePart
 from gossamer.store import keys
 from gossamer.store.store import Store
 
-TTL = 400 * 86_400
-ENTRIES = 100
+TTL_S = 400 * 86_400
+MAX_ENTRIES = 100
 """Entries in the stream of the last pages of a crawl. Each entry covers two pages or more unless the crawl is
 slow."""
-ENTRIES_TTL = 86_400
-TOLD_TTL = 3600
+ENTRIES_TTL_S = 86_400
+WARNED_TTL_S = 3600
 
 
 class GoodRuns:
@@ -34,7 +34,7 @@ class GoodRuns:
         cannot read."""
         pipe = self._store.client.pipeline(transaction=False)
         for site in sites:
-            pipe.lrange(keys.quality(site), 0, KEPT - 1)
+            pipe.lrange(keys.quality(site), 0, KEPT_RUNS - 1)
         found: list[list[bytes]] = await self._do(pipe.execute()) if sites else []
         read = [[_read(line) for line in lines] for lines in found]
         return {
@@ -48,8 +48,8 @@ class GoodRuns:
             return
         key = keys.quality(site)
         await self._do(self._store.client.lpush(key, msgspec.json.encode(run)))
-        await self._do(self._store.client.ltrim(key, 0, KEPT - 1))
-        await self._do(self._store.client.expire(key, TTL))
+        await self._do(self._store.client.ltrim(key, 0, KEPT_RUNS - 1))
+        await self._do(self._store.client.expire(key, TTL_S))
 
     async def _do(self, call: Any) -> Any:
         return await self._store.guard(cast(Awaitable[Any], call))
@@ -102,9 +102,9 @@ class RecentPages:
         lost, the entry may be appended twice."""
         pipe = self._store.client.pipeline(transaction=False)
         told: dict[Any, Any] = {"w": part.who, "p": part.pages, "n": msgspec.json.encode(part.counts)}
-        pipe.xadd(self._key, told, maxlen=ENTRIES, approximate=False)
+        pipe.xadd(self._key, told, maxlen=MAX_ENTRIES, approximate=False)
         pipe.xrange(self._key, b"(" + self._at)
-        pipe.expire(self._key, ENTRIES_TTL)
+        pipe.expire(self._key, ENTRIES_TTL_S)
         _, found, _ = await self._store.guard(pipe.execute())
         self._at = found[-1][0] if found else self._at
         return [
@@ -112,11 +112,11 @@ class RecentPages:
         ]
 
     async def first(self, what: str) -> bool:
-        """Returns whether `what` was not yet reported. All reports are forgotten TOLD_TTL seconds after the
+        """Returns whether `what` was not yet reported. All reports are forgotten WARNED_TTL_S seconds after the
         last call."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.sadd(keys.told(self._crawl), what)
-        pipe.expire(keys.told(self._crawl), TOLD_TTL)
+        pipe.expire(keys.told(self._crawl), WARNED_TTL_S)
         new, _ = await self._store.guard(pipe.execute())
         return bool(new)
 

@@ -22,8 +22,8 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 SORTS = ("waiting", "delay", "next", "host", "in_flight")
-PAGE = 500
-SHORT = 0.005
+PAGE_KEYS = 500
+QUICK_SCAN_S = 0.005
 """Seconds. The result of a scan that took no longer is not cached."""
 
 
@@ -149,7 +149,7 @@ class CrawlStatistics:
                 waiting = sum(int(n or 0) for n in got[3 * j]) + int(got[3 * j + 1])
                 line = _line(_parts(key, name)[1], waiting, got[3 * j + 2], now)
                 best[line.host] = line
-            if len(best) > 4 * limit + PAGE:
+            if len(best) > 4 * limit + PAGE_KEYS:
                 best = {line.host: line for line in _first(best, limit, order, largest)}
         return _first(best, limit, order, largest)
 
@@ -198,7 +198,7 @@ class CrawlStatistics:
         host: str | None = None,
         reason: str | None = None,
         since: float = 0.0,
-        page: int = PAGE,
+        page: int = PAGE_KEYS,
     ) -> AsyncIterator[Letter]:
         """Yields dead letters bucket by bucket, oldest first within a bucket. `since` is in seconds since the
         epoch."""
@@ -263,7 +263,7 @@ class CrawlStatistics:
         if began >= again:
             found = await ask()
             took = time.monotonic() - began
-            self._kept[what] = (began + 100 * took if took > SHORT else 0.0, found)
+            self._kept[what] = (began + 100 * took if took > QUICK_SCAN_S else 0.0, found)
         return found
 
     async def _held(self, tag: str, name: str, host: str) -> Queued | None:

@@ -44,7 +44,7 @@ async def timed(store: Store, record: Record) -> AsyncIterator[None]:
         await note()
 
 
-PAGE = 1000
+PAGE_KEYS = 1000
 """Number of keys or fields in one step of a scan."""
 
 
@@ -145,7 +145,7 @@ async def expected_lost(store: Store, name: str) -> float:
 
 def scan(store: Store, pattern: str) -> AsyncIterator[list[bytes]]:
     """Yields matching keys in pages (`Store.scan`)."""
-    return store.scan(pattern, PAGE)
+    return store.scan(pattern, PAGE_KEYS)
 
 
 def _moment(seconds: float) -> str:

@@ -28,7 +28,7 @@ from gossamer.store.server import RUN
 from gossamer.store.store import Store
 from gossamer.store.store_check import durably
 
-CHUNK = 500
+CHUNK_URLS = 500
 """Number of URLs in one call of a script, which keeps the call under a few milliseconds."""
 UNFOLLOWED = 60
 FILLED = "fill|"
@@ -203,16 +203,16 @@ def _line(detail: str) -> str:
 
 
 def _chunks(adds: Adds) -> list[tuple[int, list[Any]]]:
-    """Returns the script arguments that add links (as in `links.lua`), by bucket, with at most CHUNK URLs per
+    """Returns the script arguments that add links (as in `links.lua`), by bucket, with at most CHUNK_URLS URLs per
     call."""
     out: list[tuple[int, list[Any]]] = []
     room: dict[int, tuple[int, list[Any]]] = {}
     for (bucket, host, level, lane, flags, voucher), flat in adds.items():
-        for first in range(0, len(flat), CHUNK * 3):
-            part = flat[first : first + CHUNK * 3]
+        for first in range(0, len(flat), CHUNK_URLS * 3):
+            part = flat[first : first + CHUNK_URLS * 3]
             n, entries = len(part) // 3, part[2::3]
-            used, args = room.get(bucket, (CHUNK, []))
-            if used + n > CHUNK:
+            used, args = room.get(bucket, (CHUNK_URLS, []))
+            if used + n > CHUNK_URLS:
                 used, args = 0, []
                 out.append((bucket, args))
             part[1::3], part[2::3] = map(str, part[1::3]), map(len, entries)
@@ -223,7 +223,7 @@ def _chunks(adds: Adds) -> list[tuple[int, list[Any]]]:
 
 __all__ = ["Frontier", "Policy"]
 
-DEPTHS = 16_384
+DEPTH_HASHES = 16_384
 """Number of hashes that store depths, over all buckets."""
 
 
@@ -264,7 +264,7 @@ class Frontier:
     @property
     def _depths(self) -> int:
         """Hashes per bucket that keep depths; 0 if depths are not kept."""
-        return max(1, DEPTHS // self.store.buckets) if self.policy.depths else 0
+        return max(1, DEPTH_HASHES // self.store.buckets) if self.policy.depths else 0
 
     async def adding(self, bucket: int, adds: Adds) -> tuple[str | int, ...]:
         """Returns the first arguments of `add`, `settle` and `admit`, which say how URLs are added."""

@@ -19,12 +19,12 @@ import msgspec
 
 from gossamer import url as urls
 
-SIZE = 4096
+MAX_COOKIE_BYTES = 4096
 """The maximum number of bytes of a cookie's name and value together."""
-ATTRIBUTE = 1024
-PER_DOMAIN = 50
-DOMAINS = 1000
-LONGEST = 400 * 86_400
+MAX_ATTRIBUTE_BYTES = 1024
+MAX_COOKIES_PER_DOMAIN = 50
+MAX_DOMAINS = 1000
+MAX_LIFETIME_S = 400 * 86_400
 """The maximum lifetime of a cookie in seconds."""
 
 _CONTROL = re.compile(r"[\x01-\x08\x0b-\x1f\x7f]")
@@ -165,11 +165,11 @@ class Jar:
     def _bound(self, site: str) -> None:
         """Drops the oldest cookies beyond 50 per domain, and the oldest domain beyond 1,000."""
         kept = self._domains[site]
-        while len(kept) > PER_DOMAIN:
+        while len(kept) > MAX_COOKIES_PER_DOMAIN:
             del kept[min(kept, key=lambda key: (kept[key].secure, kept[key].created))]
         if not kept:
             del self._domains[site]
-        while len(self._domains) > DOMAINS:
+        while len(self._domains) > MAX_DOMAINS:
             del self._domains[next(iter(self._domains))]
 
 
@@ -199,20 +199,20 @@ def parse_set_cookie(header: bytes, now: float) -> SetCookie | None:
     pair, _, rest = text.partition(";")
     name, equals, value = pair.partition("=")
     name, value = name.strip(" \t"), value.strip(" \t")
-    if not equals or not name or len(name) + len(value) > SIZE:
+    if not equals or not name or len(name) + len(value) > MAX_COOKIE_BYTES:
         return None
     cookie = SetCookie(name, value)
     age: float | None = None
     for attribute in rest.split(";"):
         key, _, said = attribute.partition("=")
         key, said = key.strip(" \t").lower(), said.strip(" \t")
-        if len(said) > ATTRIBUTE:
+        if len(said) > MAX_ATTRIBUTE_BYTES:
             continue
         if key == "expires" and (when := parse_date(said)) is not None:
-            cookie.expires = min(when, now + LONGEST)
+            cookie.expires = min(when, now + MAX_LIFETIME_S)
         elif key == "max-age" and _SECONDS.fullmatch(said):
             seconds = int(said)
-            age = now + min(seconds, LONGEST) if seconds > 0 else 0.0
+            age = now + min(seconds, MAX_LIFETIME_S) if seconds > 0 else 0.0
         elif key == "domain" and said:
             cookie.domain = _domain(said)
         elif key == "path":

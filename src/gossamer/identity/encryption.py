@@ -15,7 +15,7 @@ from gossamer.config.redaction import Secret
 from gossamer.errors import ConfigError
 
 PLAIN, SEALED = b"p1", b"s1"
-NONCE = 12
+NONCE_BYTES = 12
 
 
 class Encryption:
@@ -39,7 +39,7 @@ class Encryption:
         plain = msgspec.msgpack.encode(state)
         if self._cipher is None:
             return PLAIN + plain
-        nonce = secrets.token_bytes(NONCE)
+        nonce = secrets.token_bytes(NONCE_BYTES)
         sealed: bytes = self._cipher.encrypt(nonce, plain, name.encode())
         return SEALED + nonce + sealed
 
@@ -56,7 +56,7 @@ class Encryption:
             from cryptography.exceptions import InvalidTag
 
             try:
-                rest = self._cipher.decrypt(rest[:NONCE], rest[NONCE:], name.encode())
+                rest = self._cipher.decrypt(rest[:NONCE_BYTES], rest[NONCE_BYTES:], name.encode())
             except InvalidTag:
                 raise ConfigError(
                     f"{name} in the store was encrypted with another session_key: {advice}"

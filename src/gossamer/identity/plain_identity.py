@@ -15,7 +15,7 @@ from gossamer.model.request import Request, split
 
 SECRET = re.compile(r"auth|cookie|key|token|secret|session|signature|passw|credential", re.IGNORECASE)
 """Names of headers that are only sent to the seeds' own origins."""
-JARS = 2000
+MAX_JARS = 2000
 
 
 class PlainIdentity:
@@ -92,7 +92,7 @@ class PlainIdentity:
                 domain = self._domain(split(page.url)[1])
                 if (jar := self._jars.get(domain)) is None:
                     jar = self._jars[domain] = Jar()
-                    if len(self._jars) > JARS:
+                    if len(self._jars) > MAX_JARS:
                         self._jars.popitem(last=False)
                 jar.take(page.url, value.encode("latin-1"))
 

@@ -16,7 +16,7 @@ from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.page import Page
 from gossamer.model.request import Request, split
 
-JARS = 2000
+MAX_JARS = 2000
 
 
 class Sessions:
@@ -71,6 +71,6 @@ class Sessions:
                 place = (self._domain(split(page.url)[1]), f"{guise.browser}/{guise.session}")
                 if (jar := self._jars.get(place)) is None:
                     jar = self._jars[place] = Jar()
-                    if len(self._jars) > JARS:
+                    if len(self._jars) > MAX_JARS:
                         self._jars.popitem(last=False)
                 jar.take(page.url, value.encode("latin-1"))

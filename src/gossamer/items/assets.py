@@ -20,7 +20,7 @@ import xxhash
 from gossamer.config import value_parsers
 from gossamer.model.request import FILE, Request
 
-MOST = 100
+DEFAULT_MAX_FILES = 100
 """Default maximum number of files per field."""
 _encode = msgspec.json.Encoder().encode
 
@@ -68,7 +68,7 @@ class File:
     """
 
     def __init__(
-        self, *kinds: str, size: int | str | None = None, most: int = MOST, text: bool = False
+        self, *kinds: str, size: int | str | None = None, most: int = DEFAULT_MAX_FILES, text: bool = False
     ) -> None:
         self.rule = FileRule(
             types=value_parsers.media_types(kinds),
@@ -84,7 +84,12 @@ class Image(File):
     `image/*`. Raises ValueError."""
 
     def __init__(
-        self, *kinds: str, size: int | str | None = None, most: int = MOST, width: int = 0, height: int = 0
+        self,
+        *kinds: str,
+        size: int | str | None = None,
+        most: int = DEFAULT_MAX_FILES,
+        width: int = 0,
+        height: int = 0,
     ) -> None:
         super().__init__(*(kinds or ("image/*",)), size=size, most=most)
         least = {

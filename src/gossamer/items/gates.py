@@ -32,13 +32,13 @@ from typing import NamedTuple
 
 from gossamer.config.value_parsers import nearest
 from gossamer.errors import UsageError
-from gossamer.model.quality import LEAST, GoodRun, Quality, SitePart, of_counts
+from gossamer.model.quality import MIN_ITEMS, GoodRun, Quality, SitePart, of_counts
 from gossamer.model.summary import Summary
 from gossamer.model.verdict import ERRORS, SKIPS
 
-PAGES = 100
+WINDOW_PAGES = 100
 """Number of pages in the window. The window is judged once it has half of this number."""
-EVERY, AMONG = 10, 60
+MAX_LOCAL_PAGES, MAX_UNREPORTED_PAGES = 10, 60
 """Maximum number of pages that a process counts by itself before it reports them, and maximum number of
 unreported pages over all processes."""
 
@@ -76,7 +76,9 @@ class Window:
     @property
     def every(self) -> int:
         """The number of pages after which a process reports its counts."""
-        return max(2, min(EVERY, AMONG // max(1, len({part.who for part in self._parts}))))
+        return max(
+            2, min(MAX_LOCAL_PAGES, MAX_UNREPORTED_PAGES // max(1, len({part.who for part in self._parts})))
+        )
 
     def saw(self, parts: Iterable[SitePart]) -> list[GateFailure]:
         """Adds the counts of more pages and returns the gates that are now not met. Each gate is returned
@@ -84,9 +86,9 @@ class Window:
         for part in parts:
             self._parts.append(part)
             self._add(part, 1)
-        while self._parts and self._pages - self._parts[0].pages >= PAGES:
+        while self._parts and self._pages - self._parts[0].pages >= WINDOW_PAGES:
             self._add(self._parts.popleft(), -1)
-        return self._judge() if self._pages >= PAGES // 2 else []
+        return self._judge() if self._pages >= WINDOW_PAGES // 2 else []
 
     def forget(self) -> None:
         """Empties the window, for example after the site file was repaired or when a user resumes the paused
@@ -138,7 +140,7 @@ class Window:
             hosts=0,
             errors={},
             outputs=[],
-            sites=of_counts(n, self._runs, LEAST),
+            sites=of_counts(n, self._runs, MIN_ITEMS),
         )
 
 
@@ -208,8 +210,8 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 _WORD = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?%?)|(?P<name>[A-Za-z_]\w*(?:\.[\w-]+){0,2})|(?P<mark>[<>=!]=|[<>()]))"
 )
-DEEPEST = 20
-LONGEST = 2000
+MAX_DEPTH = 20
+MAX_CHARS = 2000
 
 Test = Callable[[Summary], bool]
 
@@ -231,8 +233,8 @@ def parse(text: str) -> QualityGate:
     >>> parse("dead>0 or success<95%").action, parse("pause if coverage.price<0.9").action
     ('', 'pause')
     """
-    if len(text) > LONGEST:
-        raise _wrong(text[:80], f"it is longer than {LONGEST} characters")
+    if len(text) > MAX_CHARS:
+        raise _wrong(text[:80], f"it is longer than {MAX_CHARS} characters")
     words, names = _words(text), list[str]()
     action = ""
     if words[1:2] == ["if"]:
@@ -331,7 +333,7 @@ def _joined(
 
 
 def _one(text: str, words: list[str], at: int, depth: int, names: list[str]) -> tuple[Test, int]:
-    if words[at : at + 1] == ["("] and depth < DEEPEST:
+    if words[at : at + 1] == ["("] and depth < MAX_DEPTH:
         test, at = _either(text, words, at + 1, depth + 1, names)
         if words[at : at + 1] != [")"]:
             raise _wrong(text, "a ) is missing")

@@ -12,16 +12,16 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from gossamer.model.item import has_value
-from gossamer.model.quality import LEAST, GoodRun, Quality
+from gossamer.model.quality import MIN_ITEMS, GoodRun, Quality
 from gossamer.model.summary import Summary
 from gossamer.model.visit import Row
 
-GONE_SHARE = 0.2
+MAX_GONE_SHARE = 0.2
 """Maximum share of a site's stored items that one run marks as gone."""
-USUAL = 0.9
+USUAL_COVERAGE = 0.9
 """Median coverage in the last good runs from which a field is usual. An item without a usual field is
 checked."""
-FALL = 0.2
+COVERAGE_FALL = 0.2
 """Fall of a usual field's coverage from which missing values point to the pages and not to the items."""
 
 Usual = Mapping[tuple[str, str], Mapping[str, float]]
@@ -55,11 +55,11 @@ def usual(
     """
     found: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for site, some in runs.items():
-        some = [run for run in some if run.items >= LEAST]
+        some = [run for run in some if run.items >= MIN_ITEMS]
         for name in {name for run in some for name in run.coverage}:
             kind, _, field = name.partition(".")
             share = median(run.coverage.get(name, 0.0) for run in some)
-            if share >= USUAL and keys.get(kind) != field:
+            if share >= USUAL_COVERAGE and keys.get(kind) != field:
                 found[site, kind][field] = round(share, 4)
     return {name: dict(sorted(fields.items())) for name, fields in found.items()}
 
@@ -127,7 +127,7 @@ def judge(rows: Sequence[Row], sites: Mapping[str, Quality], expected: Usual) ->
         reason = ""
         for field in row.lacks:
             now = sites[site].coverage.get(f"{row.kind}.{field}", 0.0) if site in sites else 0.0
-            if now < usual_here.get(field, 0.0) - FALL:
+            if now < usual_here.get(field, 0.0) - COVERAGE_FALL:
                 reason = f"{field} is in {now:.0%} of this run's items, and was in {usual_here[field]:.0%}"
         if not reason and (count := alike[_left(row, expected)]) > 1:
             reason = f"{count} items say the same, without {', '.join(row.lacks)}"

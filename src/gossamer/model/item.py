@@ -18,7 +18,7 @@ import msgspec
 
 from gossamer.config import value_parsers
 
-AHEAD = 86_400.0
+MAX_AHEAD_S = 86_400.0
 """Seconds by which a date may be in the future, because of time zones and clocks."""
 
 
@@ -83,7 +83,7 @@ class Fresh:
             return "it is no date (ISO 8601)"
         if now > 0 and at < now - self.age:
             return f"it is older than {self.said}"
-        return "it lies in the future" if 0 < now < at - AHEAD else None
+        return "it lies in the future" if 0 < now < at - MAX_AHEAD_S else None
 
 
 class Digits:

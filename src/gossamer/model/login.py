@@ -27,7 +27,7 @@ LEAVING = re.compile(r"(?:^|[/_.?&=-])(?:log|sign)[-_]?(?:out|off)(?![A-Za-z])",
 """URLs that end a session on most sites."""
 FORM = "form input[type=password i]"
 """Matches a form that asks for a password."""
-MOST = 1000
+MAX_ACCOUNTS = 1000
 """The maximum number of accounts of a site."""
 
 Sign = int | str | re.Pattern[str]
@@ -91,8 +91,8 @@ class Login:
         self.avoid = compile_(avoid)
         common = _fields(fields or {})
         given = accounts if accounts is not None else {MAIN: {}}
-        if not 0 < len(given) <= MOST:
-            raise ValueError(f"accounts= has 1 to {MOST} names")
+        if not 0 < len(given) <= MAX_ACCOUNTS:
+            raise ValueError(f"accounts= has 1 to {MAX_ACCOUNTS} names")
         self.accounts = tuple(
             Account(value_parsers.label(name), MappingProxyType(common | _fields(own)))
             for name, own in given.items()

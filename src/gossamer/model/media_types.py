@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 Body = bytes | bytearray | memoryview | str | None
 """A body in any form that callers may have."""
-HEAD = 4096
+HEAD_BYTES = 4096
 """The number of bytes from which a type is detected."""
 UNKNOWN = "application/octet-stream"
 _SIGNS: tuple[tuple[int, bytes, str], ...] = (
@@ -99,7 +99,7 @@ def media_type(head: bytes, declared: str | None = None) -> str:
     ('application/pdf', 'application/geo+json', 'text/html')
     """
     said = (declared or "").partition(";")[0].strip().lower()
-    shown = _shown(head[:HEAD])
+    shown = _shown(head[:HEAD_BYTES])
     if not shown:  # an unknown format: the header is believed, unless it names a type that has a signature
         known = said in _SIGNED or said.startswith(("image/", "text/")) or "/" not in said
         return UNKNOWN if known else said

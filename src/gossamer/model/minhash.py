@@ -18,11 +18,11 @@ from typing import Final, NamedTuple
 import xxhash
 
 SIZE: Final = 64
-LEAST: Final = 0.7
+MIN_LIKENESS: Final = 0.7
 """The likeness from which on two texts count as nearly equal."""
-FEW: Final = 24
+FEW_WORDS: Final = 24
 """Texts with fewer words are only compared for equality."""
-LONGEST: Final = 100_000
+MAX_CHARS: Final = 100_000
 """The maximum number of characters of a text that are used."""
 _BANDS, _BYTES, _BITS, _HEAD = 8, 32, 223, 5
 _HEADED: Final = 3
@@ -77,8 +77,8 @@ class Placed(NamedTuple):
 def near(text: str, head: str = "") -> bytes:
     """Returns the 64 bytes of a text with its heading ('': none). Returns b"" if the text has too few words.
     Takes about 0.5 ms for 1,000 words."""
-    words = _words(text[:LONGEST])
-    if len(words) < FEW:
+    words = _words(text[:MAX_CHARS])
+    if len(words) < FEW_WORDS:
         return b""
     least, bits = [_EMPTY] * _BYTES, [_EMPTY] * _BITS
     said = " ".join(words).encode("utf-8", "replace").split(b" ")
@@ -98,7 +98,7 @@ def near(text: str, head: str = "") -> bytes:
 
 def likeness(one: bytes, other: bytes) -> float:
     """Returns the share of word triples that two texts have in common, estimated from their 64 bytes (error
-    about 0.04). 0 if it is less than LEAST, or if their headings have nothing in common.
+    about 0.04). 0 if it is less than MIN_LIKENESS, or if their headings have nothing in common.
 
     >>> text = " ".join(map(str, range(100)))
     >>> likeness(near(text), near(text + " 100")) > 0.9, likeness(near(text, "Tea"), near(text, "Coffee cups"))
@@ -110,7 +110,7 @@ def likeness(one: bytes, other: bytes) -> float:
     apart = (int.from_bytes(one[36:], "big") ^ int.from_bytes(other[36:], "big")).bit_count()
     # weighted by their precision
     share = 0.24 * (equal / _BYTES * 256 - 1) / 255 + 0.76 * (1 - 2 * apart / _BITS)
-    return round(min(1.0, share), 2) if share >= LEAST else 0.0
+    return round(min(1.0, share), 2) if share >= MIN_LIKENESS else 0.0
 
 
 def bands(sketched: bytes) -> list[bytes]:

@@ -19,12 +19,12 @@ import msgspec
 
 from gossamer.model.item import has_value
 
-FIELDS = 50
+MAX_FIELDS = 50
 """Maximum number of counted fields per kind, for untyped items."""
 NAMED = re.compile(r"[^\W\d][\w .-]{0,59}")
-KEPT = 10
+KEPT_RUNS = 10
 """Number of runs of a site that are stored."""
-LEAST = 20
+MIN_ITEMS = 20
 """Minimum number of items of a stored run, and of a window in which a field's coverage is judged."""
 
 
@@ -110,7 +110,7 @@ class SiteCounts:
     def _name(self, kind: str, field: str) -> str:
         """Returns the name of a field's count, `-` for a field that is not counted."""
         known = self._known[kind]
-        if len(known) >= FIELDS or not NAMED.fullmatch(field):
+        if len(known) >= MAX_FIELDS or not NAMED.fullmatch(field):
             return "-"
         known[field] = f"{self._site}f|{kind}|{field}"
         return known[field]
@@ -154,7 +154,7 @@ def of_counts(
         whole = one.pages + one.unread
         read = one.pages / whole if whole else 1.0
         one.quality = round(read * ((one.items - one.rejected) / one.items if one.items else 1.0), 4)
-        _drift(one, [run for run in (runs or {}).get(site, ()) if run.items >= LEAST], least)
+        _drift(one, [run for run in (runs or {}).get(site, ()) if run.items >= MIN_ITEMS], least)
     return found
 
 

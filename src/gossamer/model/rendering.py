@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from gossamer.url.patterns import Searcher, compile_
 
 ACTS = ("click", "hover", "fill", "type", "press", "wait", "until", "pause", "scroll")
-MOST = 50
+MAX_STEPS = 50
 """The maximum number of steps of a page."""
-LONGEST = 60.0
+MAX_PAUSE_S = 60.0
 """The maximum number of seconds of a pause."""
 _TEXTS = ("fill", "type")
 
@@ -40,8 +40,8 @@ def read_actions(values: Any) -> tuple[Step, ...]:
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         raise ValueError('steps are a list, such as [{"fill": "#q", "with": "tea"}, {"press": "Enter"}]')
     found = tuple(_step(one) for one in values)
-    if len(found) > MOST:
-        raise ValueError(f"there are more than {MOST} steps")
+    if len(found) > MAX_STEPS:
+        raise ValueError(f"there are more than {MAX_STEPS} steps")
     return found
 
 
@@ -62,8 +62,8 @@ def _step(value: Any) -> Step:
             raise ValueError("scroll is to the end: write True")
         return Step(act)
     if act == "pause":
-        if isinstance(what, bool) or not isinstance(what, int | float) or not 0 <= what <= LONGEST:
-            raise ValueError(f"pause has seconds, at most {LONGEST:g}")
+        if isinstance(what, bool) or not isinstance(what, int | float) or not 0 <= what <= MAX_PAUSE_S:
+            raise ValueError(f"pause has seconds, at most {MAX_PAUSE_S:g}")
         return Step(act, f"{what:g}")
     if not isinstance(what, str) or not what.strip():
         raise ValueError(

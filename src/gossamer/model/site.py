@@ -20,7 +20,7 @@ from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError
 from gossamer.model import item as items
 from gossamer.model import rendering
-from gossamer.model.absence import GONE_SHARE
+from gossamer.model.absence import MAX_GONE_SHARE
 from gossamer.model.login import Login
 from gossamer.model.proxy import Wanted, wanted
 from gossamer.url import patterns
@@ -314,7 +314,7 @@ def _complete(value: object) -> float:
     items."""
     text = str(value)
     try:
-        return GONE_SHARE if value_parsers.flag(text) else 0.0
+        return MAX_GONE_SHARE if value_parsers.flag(text) else 0.0
     except ValueError:
         share = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
     if not 0 <= share <= 1:

@@ -21,7 +21,7 @@ from gossamer.errors import DiskFull, SinkAway, SinkError, own_limit
 from gossamer.model.visit import Attempt, KnownLine
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_STEP = 64 * 1024
+_STEP_BYTES = 64 * 1024
 
 
 class AttemptsLog:
@@ -80,7 +80,7 @@ def _whole(fd: int, size: int) -> int:
         return size
     start = size
     while start:
-        step = min(_STEP, start)
+        step = min(_STEP_BYTES, start)
         start -= step
         newline = os.pread(fd, step, start).rfind(b"\n")
         if newline >= 0:

@@ -83,23 +83,23 @@ def is_colophon(line: str) -> bool:
 
 Element = turbohtml.Element
 
-NODES: Final = 50_000
+MAX_NODES: Final = 50_000
 """Maximum number of nodes that one walk over a tree visits."""
-SHORT: Final = 250
+SHORT_CHARS: Final = 250
 """Number of characters. If the main text is shorter, the whole page is searched, too. Boxes around forms and
 elements that `_SMALL` matches are dropped only if they are shorter."""
-ASKED: Final = 200
+MAX_MEASURED: Final = 200
 """Maximum number of elements that one search measures. Further elements with a boilerplate name are dropped
 unmeasured."""
-UP: Final = 5
+MAX_LEVELS_UP: Final = 5
 """Number of levels above an element that are searched."""
-LEADS: Final = 40
+MAX_LEADS: Final = 40
 """Maximum number of elements of a header that are checked for a summary."""
-FORMS: Final = 10
+MAX_FORMS: Final = 10
 """Maximum number of forms in a main text whose surroundings are checked."""
-TITLES: Final = 100
+MAX_TITLES: Final = 100
 """Maximum number of headings in a main text that are checked."""
-HEADER: Final = 2_000
+MAX_HEADER_CHARS: Final = 2_000
 """Maximum number of characters of a header that is checked for a summary."""
 SKIPPED: Final = frozenset(
     (
@@ -148,7 +148,7 @@ _SMALL: Final = re.compile(
     r"(?:article|post|entry|news)-info|reading-time|tagline|editor|reporter|kanren|relacionad[ao]s?|verwandt|correlat[ie])(?:$|[\s_-])",
     re.IGNORECASE,
 )
-"""Matches classes and ids of elements that are boilerplate only if their text is shorter than `SHORT`. A
+"""Matches classes and ids of elements that are boilerplate only if their text is shorter than `SHORT_CHARS`. A
 longer element may contain the main text."""
 
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -200,7 +200,7 @@ _ALWAYS, _LESS, _SMALLER, _NEVER = range(4)
 @lru_cache(10_000)
 def _kind(name: str) -> int:
     """Returns when an element with this class or id is dropped: `_ALWAYS`, `_LESS` (if it has less than half
-    of the text), `_SMALLER` (if it is shorter than `SHORT`) or `_NEVER`."""
+    of the text), `_SMALLER` (if it is shorter than `SHORT_CHARS`) or `_NEVER`."""
     if _CONSENT.search(name):
         return _ALWAYS
     if called_boilerplate(name):
@@ -218,9 +218,9 @@ class Pruner:
         self._total = size_of(main)
         self._asked = 0
         self._asking = set[Element]()
-        for form in main.select("form")[:FORMS]:
+        for form in main.select("form")[:MAX_FORMS]:
             self._ask(form)
-        for title in main.select("h2, h3, h4, h5, h6, strong, b")[:TITLES]:
+        for title in main.select("h2, h3, h4, h5, h6, strong, b")[:MAX_TITLES]:
             if is_other(title.text):
                 self._other(title, main)
         self._kept = {main, *(one for heading in main.select("h1")[:1] for one in heading.ancestors)}
@@ -229,11 +229,11 @@ class Pruner:
         """Marks the box around a form for dropping, including the few words beside the form. An example is a
         newsletter sign-up."""
         box = form
-        for _ in range(UP):
+        for _ in range(MAX_LEVELS_UP):
             if (
                 not isinstance(box.parent, Element)
                 or box.parent.tag not in ("div", "section")
-                or len(box.parent.text) >= SHORT
+                or len(box.parent.text) >= SHORT_CHARS
             ):
                 break
             box = box.parent
@@ -245,7 +245,7 @@ class Pruner:
         a quarter of the text."""
         box: Element | None = None
         node = title
-        for _ in range(UP):
+        for _ in range(MAX_LEVELS_UP):
             if not isinstance(node.parent, Element) or main in (node, node.parent):
                 break
             if next((one for one in node.parent.children if isinstance(one, Element)), None) is not node:
@@ -275,14 +275,14 @@ class Pruner:
         if self._discussion and kind == _LESS and _COMMENT.search(parted(called)):
             return False
         if kind == _SMALLER:
-            return element.tag not in (*HEADINGS, "td", "th") and self._under(element, SHORT)
+            return element.tag not in (*HEADINGS, "td", "th") and self._under(element, SHORT_CHARS)
         return kind == _ALWAYS or (kind == _LESS and self._under(element, self._total / 2))
 
     def _under(self, element: Element, size: float) -> bool:
-        """Whether an element's text is shorter than `size` characters. Always true after `ASKED` elements
+        """Whether an element's text is shorter than `size` characters. Always true after `MAX_MEASURED` elements
         were measured."""
         self._asked += 1
-        return self._asked > ASKED or size_of(element) < size
+        return self._asked > MAX_MEASURED or size_of(element) < size
 
     def _holds(self, element: Element) -> bool:
         """Whether an element with a skipped tag contains main text after all. True for a figure around a
@@ -292,7 +292,7 @@ class Pruner:
         if element.tag not in ("figure", "form"):
             return False
         self._asked += 1
-        if self._asked > ASKED:
+        if self._asked > MAX_MEASURED:
             return False
         if element.tag == "figure":
             return element.select_one("table, blockquote, pre") is not None
@@ -303,7 +303,7 @@ def prune(main: Element, discussion: bool = False) -> None:
     """Removes the boilerplate from an element. The tree is changed. With `discussion` comments are kept."""
     pruner = Pruner(main, discussion)
     waiting = [main]
-    for _ in range(NODES):
+    for _ in range(MAX_NODES):
         if not waiting:
             return
         for child in list(waiting.pop().children):
@@ -314,7 +314,7 @@ def prune(main: Element, discussion: bool = False) -> None:
                     waiting.append(child)
 
 
-GOOD: Final = 80
+PARAGRAPH_CHARS: Final = 80
 """Number of characters from which a block counts as a paragraph."""
 _INLINE: Final = frozenset(
     (
@@ -384,7 +384,10 @@ def blocks(tree: turbohtml.Document) -> list[TextBlock]:
     """Returns the blocks of a page's main text, in page order."""
     main = main_of(tree)
     found = [*_lead(main), *_kept(_walk(main))] if main is not None else []
-    if sum(len(block.text) for block in found) < SHORT and (body := tree.select_one("body")) is not None:
+    if (
+        sum(len(block.text) for block in found) < SHORT_CHARS
+        and (body := tree.select_one("body")) is not None
+    ):
         other = _run(_walk(body))
         if sum(len(block.text) for block in other) > sum(len(block.text) for block in found):
             found = other
@@ -410,7 +413,11 @@ def main_of(tree: turbohtml.Document) -> Element | None:
     """
     main = tree.main_content()
     headings = tree.select("h1")
-    if len(headings) == 1 and (article := _article(headings[0])) is not None and len(article.text) >= SHORT:
+    if (
+        len(headings) == 1
+        and (article := _article(headings[0])) is not None
+        and len(article.text) >= SHORT_CHARS
+    ):
         inside = main is not None and (article in main.ancestors or main.closest("article") is article)
         around = main is not None and (article.closest("article") is main or main in article.ancestors)
         if not inside and not around:
@@ -445,9 +452,9 @@ def _under(heading: Element, main: Element) -> Element | None:
     sizes = [
         len(one.text)
         for one in box.children
-        if isinstance(one, Element) and one.tag == "p" and len(one.text) >= GOOD
+        if isinstance(one, Element) and one.tag == "p" and len(one.text) >= PARAGRAPH_CHARS
     ]
-    return box if len(sizes) > 1 and sum(sizes) >= max(SHORT, len(main.text) // 4) else None
+    return box if len(sizes) > 1 and sum(sizes) >= max(SHORT_CHARS, len(main.text) // 4) else None
 
 
 def _chaptered(heading: Element, main: Element) -> Element | None:
@@ -483,20 +490,20 @@ def _whole(tree: turbohtml.Document, main: Element) -> Element:
     live = len(headings) == 1 and _article(headings[0]) is None
     above: list[Element] = []
     for node in main.ancestors:
-        if not isinstance(node, Element) or node.tag in ("body", "html") or len(above) == UP:
+        if not isinstance(node, Element) or node.tag in ("body", "html") or len(above) == MAX_LEVELS_UP:
             break
         above.append(node)
         if _is_article(node) and not live:
             break
     found, more = -1, 0
-    for twin in tree.find_all(main.tag, class_=names[0], limit=ASKED):
+    for twin in tree.find_all(main.tag, class_=names[0], limit=MAX_MEASURED):
         if (
             twin is main
             or not _alike(attribute_of(twin, "class").split(), names)
             or not (size := _paragraphs(twin))
         ):
             continue
-        near = list(islice(twin.ancestors, UP))
+        near = list(islice(twin.ancestors, MAX_LEVELS_UP))
         shared = next((place for place, one in enumerate(above) if one in near), None)
         if shared is not None:
             found, more = max(found, shared), more + size
@@ -512,11 +519,12 @@ def _alike(one: list[str], other: list[str]) -> bool:
 
 def _paragraphs(element: Element) -> int:
     """Returns the number of characters in an element's paragraphs, without links. Paragraphs shorter than
-    `GOOD` do not count."""
+    `PARAGRAPH_CHARS` do not count."""
     sizes = (
-        len(one.text) - sum(len(link.text) for link in one.select("a")) for one in element.select("p")[:ASKED]
+        len(one.text) - sum(len(link.text) for link in one.select("a"))
+        for one in element.select("p")[:MAX_MEASURED]
     )
-    return sum(size for size in sizes if size >= GOOD)
+    return sum(size for size in sizes if size >= PARAGRAPH_CHARS)
 
 
 def _lead(main: Element) -> list[TextBlock]:
@@ -526,13 +534,13 @@ def _lead(main: Element) -> list[TextBlock]:
     before: list[TextBlock] = []
     for _ in range(12):
         if isinstance(node, Element) and node.tag == "p":
-            before = [block for block in _kept(_walk(node)) if len(block.text) >= GOOD] + before
+            before = [block for block in _kept(_walk(node)) if len(block.text) >= PARAGRAPH_CHARS] + before
         if isinstance(node, Element) and node.tag == "h1":
             return before
         if isinstance(node, Element) and _LEAD.search(
             parted(f"{attribute_of(node, 'class')} {attribute_of(node, 'id')}")
         ):
-            return [block for block in _kept(_walk(node)) if len(block.text) >= GOOD]
+            return [block for block in _kept(_walk(node)) if len(block.text) >= PARAGRAPH_CHARS]
         node = node.previous_sibling if node is not None else None
     return []
 
@@ -545,7 +553,7 @@ def _walk(main: Element, discussion: bool = False) -> list[TextBlock]:
     linked, tag = 0, main.tag
     # Each entry has a node, or the tag of a block that continues after a child, and whether it is in a link.
     waiting: list[tuple[Any, bool]] = [(main, False)]
-    for _ in range(NODES):
+    for _ in range(MAX_NODES):
         if not waiting:
             break
         node, in_link = waiting.pop()
@@ -586,7 +594,7 @@ def _kept(found: list[TextBlock]) -> list[TextBlock]:
     "Advertisement", and without headings and copyright notices at the end."""
     kept: list[TextBlock] = []
     for block in found:
-        if block.linked * 2 > len(block.text) < block.linked + GOOD:
+        if block.linked * 2 > len(block.text) < block.linked + PARAGRAPH_CHARS:
             continue
         if not any(char.isalnum() for char in block.text):
             continue
@@ -607,7 +615,9 @@ def _begun(kept: list[TextBlock]) -> list[TextBlock]:
 
 def _says(block: TextBlock) -> bool:
     """Whether a block is long enough to be a paragraph or ends like a sentence. False for headings."""
-    return block.tag not in HEADINGS and (len(block.text) >= GOOD or block.text[-1] in ".!?…。！？।؟”»」")
+    return block.tag not in HEADINGS and (
+        len(block.text) >= PARAGRAPH_CHARS or block.text[-1] in ".!?…。！？।؟”»」"
+    )
 
 
 def _run(found: list[TextBlock]) -> list[TextBlock]:
@@ -618,7 +628,7 @@ def _run(found: list[TextBlock]) -> list[TextBlock]:
     gap = 0
     for place, block in enumerate(found):
         size = len(block.text)
-        good = size >= GOOD and block.linked * 3 < size
+        good = size >= PARAGRAPH_CHARS and block.linked * 3 < size
         if good:
             start, total = (place, size) if total == 0 else (start, total + size)
             last, gap = place, 0
@@ -641,7 +651,7 @@ def marked_down(page: Document, grows: bool) -> str:
         )
     body = tree.select_one("body")
     main = main_of(tree) or body
-    if main is None or body is None or size_of(main) < min(SHORT, size_of(body)):
+    if main is None or body is None or size_of(main) < min(SHORT_CHARS, size_of(body)):
         main = body
     if main is None:
         return ""

@@ -8,14 +8,14 @@ from typing import Final, NamedTuple
 
 import turbohtml
 
-from gossamer.parsing.article import NODES, called_boilerplate
+from gossamer.parsing.article import MAX_NODES, called_boilerplate
 from gossamer.parsing.html import attribute_of
 
 _LEFT_OUT: Final = (
     "script, style, template, noscript, figure, aside, nav, footer, form, button, select, textarea, svg, iframe, object, dialog, "
     "video, audio, canvas, math"
 )
-MEASURED: Final = 50_000_000
+MAX_MEASURED_CHARS: Final = 50_000_000
 """Maximum number of characters that are measured on one page. Elements that are not measured are kept."""
 _called = lru_cache(10_000)(called_boilerplate)
 
@@ -28,11 +28,11 @@ class Gist(NamedTuple):
 
 
 class _Measure:
-    """Measures the texts of elements, up to `MEASURED` characters in total. The limit bounds the time,
+    """Measures the texts of elements, up to `MAX_MEASURED_CHARS` characters in total. The limit bounds the time,
     because elements can be nested thousands deep and each contains the text of all elements inside it."""
 
     def __init__(self) -> None:
-        self.left = MEASURED
+        self.left = MAX_MEASURED_CHARS
         self._known: dict[turbohtml.Element, int] = {}
 
     def of(self, element: turbohtml.Element) -> int:
@@ -51,11 +51,11 @@ def gist(tree: turbohtml.Document) -> Gist:
     body = tree.select_one("body")
     if body is None:
         return Gist("", head)
-    for element in body.select(_LEFT_OUT)[:NODES]:
+    for element in body.select(_LEFT_OUT)[:MAX_NODES]:
         element.decompose()
     measure = _Measure()
     _prune(body, measure)
-    for link in body.select("a")[:NODES]:
+    for link in body.select("a")[:MAX_NODES]:
         if measure.left < 0:
             break
         if isinstance(link.parent, turbohtml.Element) and measure.of(link) * 2 > measure.of(link.parent):
@@ -75,7 +75,7 @@ def _prune(body: turbohtml.Element, measure: _Measure) -> None:
     elements around the h1 are kept."""
     total = len(body.text)
     kept = {body, *(one for heading in body.select("h1")[:1] for one in heading.ancestors)}
-    for element in body.select("[class], [id]")[:NODES]:
+    for element in body.select("[class], [id]")[:MAX_NODES]:
         called = attribute_of(element, "class") or attribute_of(element, "id")
         if called and _called(called) and element not in kept:
             if measure.left < 0:

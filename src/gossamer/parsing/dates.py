@@ -10,9 +10,9 @@ from typing import Final
 
 from gossamer.parsing import date_words as words
 
-LONGEST: Final = 300
+MAX_CHARS: Final = 300
 """Maximum number of characters of a text that are parsed."""
-FIRST, LAST = 1000, 2200
+FIRST_YEAR, LAST_YEAR = 1000, 2200
 """The first and last year that count as dates."""
 _MONTH: Final = (
     r"(?P<month>[^\W\d_]{1,4}\.[^\W\d_]\.?"
@@ -48,7 +48,7 @@ _TIME: Final = re.compile(
     re.IGNORECASE,
 )
 _DIGITS: Final = re.compile(r"[^\W\d_]*\d")
-_ROOM: Final = 40
+_MAX_GAP: Final = 40
 """Maximum number of characters between a date and its time."""
 
 
@@ -64,7 +64,7 @@ def date(text: str | None, language: str | None = None, now: datetime | None = N
     >>> date("Published 12 May 2024, 3:05 pm"), date("12. Mai 2024"), date("05/12/2024", "en-US"), date("May 2024")
     ('2024-05-12T15:05:00', '2024-05-12', '2024-05-12', '2024-05')
     """
-    text = unicodedata.normalize("NFKC", (text or "")[:LONGEST]).strip()
+    text = unicodedata.normalize("NFKC", (text or "")[:MAX_CHARS]).strip()
     text = "".join(
         str(unicodedata.digit(char)) if char.isdigit() and not char.isascii() else char for char in text
     )
@@ -89,14 +89,14 @@ def _of_digits(whole: re.Match[str]) -> str | None:
             return f"{found}T{hour}:{minute}:{second or '00'}"
         return found
     if its_year:
-        return whole[0] if 1 <= int(its_month) <= 12 and FIRST <= int(its_year) <= LAST else None
+        return whole[0] if 1 <= int(its_month) <= 12 and FIRST_YEAR <= int(its_year) <= LAST_YEAR else None
     return alone if 1900 <= int(alone) <= 2100 else None
 
 
 def _iso(year: int, month: int, day: int) -> str | None:
     year -= 543 if 2400 < year < 2700 else 0  # years of the Buddhist calendar
     try:
-        return datetime(year, month, day).date().isoformat() if FIRST <= year <= LAST else None
+        return datetime(year, month, day).date().isoformat() if FIRST_YEAR <= year <= LAST_YEAR else None
     except ValueError:
         return None
 
@@ -156,7 +156,7 @@ def _in_year(month: int, day: int, now: datetime | None) -> str | None:
 
 def _timed(day: str, text: str, found: re.Match[str]) -> str:
     """Returns a day with the time that follows it, or that is just before it."""
-    after = _TIME.search(text, found.end(), min(len(text), found.end() + _ROOM))
+    after = _TIME.search(text, found.end(), min(len(text), found.end() + _MAX_GAP))
     before = None if after else _TIME.search(text[max(0, found.start() - 12) : found.start()])
     time = after or before
     if time is None or (time["half"] and int(time["hour"]) > 12):

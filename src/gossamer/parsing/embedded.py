@@ -14,12 +14,12 @@ from gossamer.parsing.html import attribute_of, parse
 from gossamer.parsing.js_literals import LiteralReader
 from gossamer.parsing.lenient_json import values
 
-SCRIPTS: Final = 8_000_000
+MAX_SCRIPT_CHARS: Final = 8_000_000
 """Maximum number of characters of scripts that are read on one page."""
-REREAD: Final = 4
+MAX_REREADS: Final = 4
 """How many times the characters of one script may be read, on average. Text that turns out not to be a value
 is read again."""
-VALUES: Final = 1000
+MAX_VALUES: Final = 1000
 """Maximum number of values that are kept for one page."""
 _ROOTS: Final = r"(?:(?:window|self|globalThis|top|this)(?:\.|(?=\[)))"
 _PLACE: Final = re.compile(
@@ -69,12 +69,12 @@ def embedded(body: Body, content_type: str | None = None) -> dict[str, Any]:
 def of(tree: turbohtml.Document) -> dict[str, Any]:
     """Returns `embedded` of a parsed page."""
     found: dict[str, Any] = {}
-    left = SCRIPTS
+    left = MAX_SCRIPT_CHARS
     for script in tree.select("script:not([src])"):
         text = script.text
         kind = attribute_of(script, "type").strip().lower().partition(";")[0]
         left -= len(text)
-        if left < 0 or len(found) > VALUES:
+        if left < 0 or len(found) > MAX_VALUES:
             break
         if kind in _CODE:
             _read(text, found)
@@ -99,8 +99,8 @@ def _keep(found: dict[str, Any], name: str, read: list[Any]) -> None:
 
 def _read(text: str, found: dict[str, Any]) -> None:
     """Adds the values that a script assigns, pushes or passes to a function to `found`."""
-    reader, at, chain, left = LiteralReader(text), 0, list[str](), REREAD * len(text) + 1_000_000
-    while left > 0 and len(found) <= VALUES and (place := _PLACE.search(text, at)):
+    reader, at, chain, left = LiteralReader(text), 0, list[str](), MAX_REREADS * len(text) + 1_000_000
+    while left > 0 and len(found) <= MAX_VALUES and (place := _PLACE.search(text, at)):
         at = place.end()
         if place["skip"] is not None:
             continue

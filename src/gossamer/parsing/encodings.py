@@ -95,9 +95,9 @@ def _labels() -> dict[str, str]:
     return {label: name for name, (_, *more) in _rows().items() for label in (name, *more)}
 
 
-PRESCAN = 1024
+PRESCAN_BYTES = 1024
 """Number of bytes at the start of a body that are searched for a declaration."""
-LATE = 65_536
+LATE_META_BYTES = 65_536
 """Number of bytes in which a later `<meta>` counts. A browser also uses a `<meta>` that its parser meets
 before the end of the head."""
 
@@ -137,9 +137,9 @@ def encoding(body: Body, content_type: str | None = None) -> str:
     if kind.endswith(("/json", "+json", "javascript")):
         return "utf-8"
     if not kind or "html" in kind:
-        declared = _prescan(body[:PRESCAN]) or _xml(body)
-        if declared is None and len(body) > PRESCAN:
-            declared = _meta(body[:LATE], late=True)
+        declared = _prescan(body[:PRESCAN_BYTES]) or _xml(body)
+        if declared is None and len(body) > PRESCAN_BYTES:
+            declared = _meta(body[:LATE_META_BYTES], late=True)
         if declared:
             return declared
     return _guess(body[: 1 << 20])
@@ -200,7 +200,7 @@ def _xml(body: bytes) -> str | None:
         return "utf-16le"
     if body[:6] == b"\0<\0?\0x":
         return "utf-16be"
-    found = _XML.match(body[:PRESCAN])
+    found = _XML.match(body[:PRESCAN_BYTES])
     name = named((found[1] or found[2]).decode("latin-1")) if found else None
     # The declaration was read as ASCII, so the body is not in UTF-16.
     return "utf-8" if name in ("utf-16le", "utf-16be") else name

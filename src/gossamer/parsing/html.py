@@ -20,7 +20,7 @@ from gossamer.model.media_types import Body, octets
 from gossamer.parsing.base_url import Base, base_of
 from gossamer.parsing.encodings import decode, encoding
 
-LONGEST_TITLE: Final = 2000
+MAX_TITLE_CHARS: Final = 2000
 """Maximum number of characters that are kept of a title."""
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
 _HTML_TYPES: Final = frozenset({"", "text/html", "application/xhtml+xml", "application/xml", "text/xml"})
@@ -32,7 +32,7 @@ _REFRESH: Final = re.compile(
 """Matches the content of a meta refresh, which has a time and then a URL (HTML Standard, 4.2.5.3, "shared
 declarative refresh steps")."""
 _MERGED: Final = re.compile(rb"<[bBhH][oOtT][dDmM][yYlL][\s/]")
-_MERGES: Final = 20_000_000
+_MAX_MERGE_COST: Final = 20_000_000
 """Maximum of the number of body and html start tags times the size of the page in bytes. Each of these tags
 that brings a new attribute copies all attributes so far, and 140 KB of such tags would take 1.2 GB of
 memory. Pages of less than 20 KB are not checked because they cannot take more than 90 MB."""
@@ -49,11 +49,11 @@ _ENDS: Final = frozenset(
 kind."""
 _HOLD: Final = frozenset(("ul", "ol", "menu", "dl", "select", "table", "button", "object", "template"))
 """Elements in which an element of `_ENDS` may be nested in one of its own kind."""
-DEEP: Final = 400
+MAX_DEPTH: Final = 400
 """Nesting depth above which `deep` reports a page."""
 _HIDDEN: Final = ("title", "noscript", "template", "svg")
 """Elements whose text is not shown, in addition to scripts and styles."""
-_LONG: Final = 16_000
+_MAX_COUNTED_BYTES: Final = 16_000
 """Size in bytes above which the letters of a text are estimated instead of counted."""
 
 
@@ -110,7 +110,7 @@ class Document:
         """The title with whitespace collapsed. None if the title is missing or empty."""
         for element in self.tree.select("title"):
             if element.namespace is not _SVG:
-                return " ".join(element.text.split())[:LONGEST_TITLE] or None
+                return " ".join(element.text.split())[:MAX_TITLE_CHARS] or None
         return None
 
     @once
@@ -160,7 +160,7 @@ class Document:
         """A lower bound for the number of letters that the page shows. For a long text it is computed from a
         quarter of the bytes."""
         hidden = sum(len(element.text) for tag in _HIDDEN for element in self.tree.select(tag))
-        if len(self.letters) > _LONG:
+        if len(self.letters) > _MAX_COUNTED_BYTES:
             return len(self.letters) // 4 - hidden
         text = self.letters.decode()
         return len(text) - text.count("\xa0") - hidden
@@ -218,7 +218,7 @@ def parse(
 
 
 def deep(body: bytes, content_type: str | None) -> bool:
-    """Whether elements may be nested deeper than `DEEP`. turbohtml 1.15 keeps at most 512 elements open, and
+    """Whether elements may be nested deeper than `MAX_DEPTH`. turbohtml 1.15 keeps at most 512 elements open, and
     at exactly that depth a table in an element that is opened twice (`<a>`) crashes the process. This
     check takes as long as parsing, so use it only for suspicious pages."""
     inside: list[str] = []
@@ -230,7 +230,7 @@ def deep(body: bytes, content_type: str | None) -> bool:
                 if tag in inside[within + 1 :]:
                     del inside[inside.index(tag, within + 1) :]
             inside.append(tag)
-            if len(inside) > DEEP:
+            if len(inside) > MAX_DEPTH:
                 return True
         elif token.type is _END and token.tag in inside:
             while inside.pop() != token.tag:
@@ -246,7 +246,7 @@ def _tree(body: bytes, name: str | None) -> turbohtml.Document:
 def _merging(body: bytes, name: str, roots: int | None) -> bytes:
     """Returns the page. If it has too many start tags of body and html, those beyond the limit are replaced
     by empty `wbr` elements."""
-    most = max(2, _MERGES // len(body))
+    most = max(2, _MAX_MERGE_COST // len(body))
     if roots is not None and roots <= most:
         return body
     wide = name.startswith("utf-16")

@@ -10,9 +10,9 @@ import re
 from typing import Any, Final
 from urllib.parse import unquote
 
-DEEPEST: Final = 100
+MAX_DEPTH: Final = 100
 """Maximum nesting depth of objects and lists. Deeper values are dropped."""
-LONGEST: Final = 4_000_000
+MAX_STRING_CHARS: Final = 4_000_000
 """Length in characters from which a string is no longer extended by `+`."""
 _BLANK: Final = re.compile(r"(?>(?:\s++|//[^\r\n]*+|/\*(?>(?:[^*]++|\*(?!/))*)(?:\*/|$)|<!--)*)")
 _STRING: Final = re.compile(
@@ -51,7 +51,7 @@ _SKIP: Final = re.compile(r"""(?>(?:[^"'`/()\[\]{},;\r\n\\]++|\\.)+)""", re.DOTA
 _REGEX: Final = re.compile(r"/(?>(?:[^/\\\[\r\n]|\\.|\[(?>(?:[^\]\\\r\n]|\\.)*)\])+)/[a-z]*+")
 _JSON: Final = re.compile(r"""\[|\{\s*+["}]""")
 """Matches the beginning of JSON."""
-QUICK_TRIES: Final = 8
+MAX_JSON_TRIES: Final = 8
 """How many times the characters of a text may be parsed as JSON without success."""
 _DECODER: Final = json.JSONDecoder(strict=False)
 
@@ -62,7 +62,7 @@ class LiteralReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.names: dict[str, Any] = {}
-        self._tries = QUICK_TRIES * len(text) + 1_000_000
+        self._tries = MAX_JSON_TRIES * len(text) + 1_000_000
 
     def blank(self, at: int) -> int:
         """Returns the position after whitespace and comments."""
@@ -76,12 +76,12 @@ class LiteralReader:
         while True:
             after = self.blank(at)
             sign = self.text[after : after + 2]
-            if sign in ("||", "??") and depth < DEEPEST:
+            if sign in ("||", "??") and depth < MAX_DEPTH:
                 other, at = self._one(after + 2, depth + 1)
                 value = value or other
             elif sign[:1] == "+" and sign != "++" and isinstance(value, str):
                 other, at = self._one(after + 1, depth + 1)
-                value = value + other if isinstance(other, str) and len(value) < LONGEST else None
+                value = value + other if isinstance(other, str) and len(value) < MAX_STRING_CHARS else None
             else:
                 break
         # An empty sign, which `in` also finds, is the end of the text.
@@ -120,18 +120,18 @@ class LiteralReader:
         """Reads one operand, without the operators after it."""
         at = self.blank(at)
         text, char = self.text, self.text[at : at + 1]
-        if char in ("{", "[") and depth < DEEPEST:
+        if char in ("{", "[") and depth < MAX_DEPTH:
             return self._object(at, depth) if char == "{" else self._list(at, depth)
         if char in ('"', "'", "`") and (found := _STRING.match(text, at)):
             return _unescaped(found[1] or found[2] or found[3] or ""), found.end()
         if found := _NUMBER.match(text, at):
             return _number(found[0]), found.end() + (text[found.end() : found.end() + 1] == "n")
-        if char in ("-", "+", "!") and depth < DEEPEST:
+        if char in ("-", "+", "!") and depth < MAX_DEPTH:
             value, end = self._one(at + 1, depth + 1)
             if char == "!":
                 return (not value if isinstance(value, int) else None), end
             return (-value if char == "-" and isinstance(value, int | float) else value), end
-        if char == "(" and depth < DEEPEST and not _RUNS.match(text, at):
+        if char == "(" and depth < MAX_DEPTH and not _RUNS.match(text, at):
             return self._called(at, depth)
         return self._named(at, depth)
 
@@ -161,19 +161,19 @@ class LiteralReader:
             given, end = self._list(end, depth + 1, ")")
         names = [name.strip() for name in (found[1] or found[2] or "").split(",")]
         before, self.names = self.names, {**self.names, **dict(zip(names, given, strict=False))}
-        value = self.value(body, depth + 1)[0] if body >= 0 and depth < DEEPEST else None
+        value = self.value(body, depth + 1)[0] if body >= 0 and depth < MAX_DEPTH else None
         self.names = before
         end = self.blank(end)
         return value, end + (self.text[end : end + 1] == ")")
 
     def _named(self, at: int, depth: int) -> tuple[Any, int]:
         """Reads the value of a name, or of a call that only converts its argument, such as `JSON.parse`."""
-        if (found := _CALL.match(self.text, at) or _CONSTRUCTOR.match(self.text, at)) and depth < DEEPEST:
+        if (found := _CALL.match(self.text, at) or _CONSTRUCTOR.match(self.text, at)) and depth < MAX_DEPTH:
             given, end = self._list(found.end(), depth + 1, ")")
             call = found[1] if found.re is _CALL else ""
             return _changed(call, given[0] if given else None), end
         if self.text.startswith("void ", at):
-            return None, self._one(at + 5, min(depth + 1, DEEPEST))[1]
+            return None, self._one(at + 5, min(depth + 1, MAX_DEPTH))[1]
         found = None if _RUNS.match(self.text, at) else _NAME.match(self.text, at)
         if not found:
             return None, at if self.text[at : at + 1] in ",;)]}" else self.skip(at)

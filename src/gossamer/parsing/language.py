@@ -11,14 +11,14 @@ from gossamer.model.media_types import Body, octets
 from gossamer.parsing.html import parse
 from gossamer.parsing.text import text_of
 
-_READ = 3000
+_MAX_CHARS = 3000
 """Maximum number of characters of a text that are examined."""
-_LITTLE, _ENOUGH = 20, 200
-"""Minimum numbers of letters. With `_LITTLE` letters the language of a text is detected, with `_ENOUGH`
+_MIN_LETTERS, _ENOUGH_LETTERS = 20, 200
+"""Minimum numbers of letters. With `_MIN_LETTERS` letters the language of a text is detected, with `_ENOUGH_LETTERS`
 letters it may contradict the markup."""
-_LIKELY, _SURE = 0.5, 0.95
-"""Minimum probabilities. With `_LIKELY` a detected language is returned if the markup declares none, with
-`_SURE` it may contradict the markup."""
+_MIN_PROBABILITY, _SURE_PROBABILITY = 0.5, 0.95
+"""Minimum probabilities. With `_MIN_PROBABILITY` a detected language is returned if the markup declares none, with
+`_SURE_PROBABILITY` it may contradict the markup."""
 _OLD = {"iw": "he", "in": "id", "ji": "yi", "no": "nb", "mo": "ro", "tl": "fil"}
 """Outdated language code -> current code."""
 _CLOSE = (
@@ -47,24 +47,24 @@ def language(body: Body, url: str | None = None, content_type: str | None = None
     body = octets(body)
     document = parse(body, content_type, url)
     text = text_of(document.tree, body, url)
-    return told(text if len(text) >= _ENOUGH else document.text, document.language)
+    return told(text if len(text) >= _ENOUGH_LETTERS else document.text, document.language)
 
 
 def told(text: str, declared: str | None = None) -> str | None:
     """Returns the language of a text as a BCP 47 tag, or None. `declared`: the language that the markup
     declares."""
-    text = text[:_READ]
+    text = text[:_MAX_CHARS]
     letters = sum(map(str.isalpha, text))
     own = _primary(declared)
-    if letters < (_LITTLE if text.isascii() else _LITTLE // 2):
+    if letters < (_MIN_LETTERS if text.isascii() else _MIN_LETTERS // 2):
         return declared
     found, sure = _identifier()(text)
     if found in ("und", "zxx") or own == _primary(found):
         return declared
     if own is None:
-        return found if sure >= _LIKELY else None
+        return found if sure >= _MIN_PROBABILITY else None
     close = any({own, _primary(found)} <= some for some in _CLOSE)
-    return found if sure >= _SURE and letters >= _ENOUGH and not close else declared
+    return found if sure >= _SURE_PROBABILITY and letters >= _ENOUGH_LETTERS and not close else declared
 
 
 def _primary(tag: str | None) -> str | None:

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-LONGEST: Final = 8_000_000
+MAX_CHARS: Final = 8_000_000
 """Maximum number of characters of a text that are read."""
-DEEPEST: Final = 100
+MAX_DEPTH: Final = 100
 """Maximum nesting depth of objects and lists. Deeper values are dropped."""
 _ENTITIES: Final = re.compile(r"[\s{\[]*+&(?:quot|#34|#x22);")
 _BLANK: Final = re.compile(r"[\s\ufeff;]++|//[^\r\n]*+|<!\[CDATA\[|\]\]>|<script\b[^>]*+>")
@@ -47,7 +47,7 @@ def values(text: str) -> list[Any]:
     >>> values('{"a": [1, 2,], /* why */ "b": "c"} {"d": 5')
     [{'a': [1, 2], 'b': 'c'}, {'d': 5}]
     """
-    text = text[:LONGEST]
+    text = text[:MAX_CHARS]
     if _ENTITIES.match(text):
         text = html.unescape(text)
     if '"' not in text and "“" in text:
@@ -60,8 +60,8 @@ def values(text: str) -> list[Any]:
 
 
 def _shallow(text: str) -> bool:
-    """Whether the brackets of a text cannot be nested deeper than `DEEPEST`."""
-    return text.count("{") + text.count("[") <= DEEPEST or _depth(text) <= DEEPEST
+    """Whether the brackets of a text cannot be nested deeper than `MAX_DEPTH`."""
+    return text.count("{") + text.count("[") <= MAX_DEPTH or _depth(text) <= MAX_DEPTH
 
 
 def _depth(text: str) -> int:
@@ -105,7 +105,7 @@ def _built(text: str) -> list[Any]:
     for mark, value in _marks(text):
         if mark in ("{", "["):
             new: Any = {} if mark == "{" else []
-            if len(open_) < DEEPEST:
+            if len(open_) < MAX_DEPTH:
                 put(new)
             open_.append((new, []))
         elif mark in ("}", "]"):

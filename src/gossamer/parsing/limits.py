@@ -20,45 +20,45 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-MEMORY = 64 << 20
+MEMORY_BYTES = 64 << 20
 """Bytes of memory that reading any page may take, in addition to MEMORY_PER_BYTE for each byte of the page.
 """
 MEMORY_PER_BYTE = 8
-LONG_TEXT, LONG_TEXT_PER_BYTE = 2 << 20, 16
-"""If a page has a text of more than LONG_TEXT bytes without a tag, LONG_TEXT_PER_BYTE more bytes of memory
+LONG_TEXT_BYTES, LONG_TEXT_PER_BYTE = 2 << 20, 16
+"""If a page has a text of more than LONG_TEXT_BYTES bytes without a tag, LONG_TEXT_PER_BYTE more bytes of memory
 are allowed per byte of that text. The parser doubles its buffer repeatedly and keeps the old buffers."""
-SECONDS, SECONDS_PER_MB = 10.0, 1.0
+CPU_SECONDS, CPU_SECONDS_PER_MB = 10.0, 1.0
 """CPU seconds that reading a page may take: a fixed part, and a part per megabyte of the page."""
-MAX_UNPACKED = 50 << 20
+MAX_UNPACKED_BYTES = 50 << 20
 """Maximum size of an unpacked sitemap in bytes (sitemaps.org)."""
-WALL = 3.0
+WALL_FACTOR = 3.0
 """Limit on the elapsed time, as a multiple of the CPU limit. It is larger because a site function may sleep.
 """
 
 
 def limit_seconds(body: bytes) -> float:
     """Returns the CPU seconds that reading a page may take."""
-    return SECONDS + SECONDS_PER_MB * len(body) / 1e6
+    return CPU_SECONDS + CPU_SECONDS_PER_MB * len(body) / 1e6
 
 
 def decoded_size(body: bytes) -> int:
     """Returns the size of a page in bytes. For a gzip file this is the unpacked size that its trailer states,
-    limited to MAX_UNPACKED."""
+    limited to MAX_UNPACKED_BYTES."""
     if body[:2] != b"\x1f\x8b":
         return len(body)
-    return max(len(body), min(int.from_bytes(body[-4:], "little"), MAX_UNPACKED))
+    return max(len(body), min(int.from_bytes(body[-4:], "little"), MAX_UNPACKED_BYTES))
 
 
 def limit_bytes(body: bytes) -> int:
     """Returns the number of bytes by which a process may grow while it reads a page."""
     longest = 0
-    for at in range(LONG_TEXT // 2, len(body), LONG_TEXT // 2):
+    for at in range(LONG_TEXT_BYTES // 2, len(body), LONG_TEXT_BYTES // 2):
         end = body.find(b"<", at)
         longest = max(longest, (len(body) if end < 0 else end) - body.rfind(b"<", 0, at))
     return (
-        MEMORY
+        MEMORY_BYTES
         + MEMORY_PER_BYTE * decoded_size(body)
-        + (LONG_TEXT_PER_BYTE * longest if longest > LONG_TEXT else 0)
+        + (LONG_TEXT_PER_BYTE * longest if longest > LONG_TEXT_BYTES else 0)
     )
 
 
@@ -127,7 +127,7 @@ MAX_BYTES: Final = 1_000_000
 MAX_TAGS: Final = 10_000
 """Maximum number of tags in a page that is read in the crawling process. The links of a page are resolved at
 5 to 10 us each."""
-SMALL: Final = 64_000
+SMALL_BYTES: Final = 64_000
 """Size in bytes up to which a page cannot have too many links."""
 FEW_TAGS: Final = 1000
 """Number of tags below which no page is costly. At worst, 500 formatting elements are reopened 500 times,
@@ -138,7 +138,7 @@ MAX_CLONES: Final = 500_000
 MAX_OPEN: Final = 100
 """Maximum number of formatting elements that a page may leave open. About 250 of them in as many blocks crash
 the process of the parser (turbohtml 1.15.4)."""
-WITHOUT_ATTRIBUTES: Final = 39
+MAX_WITHOUT_ATTRIBUTES: Final = 39
 """Maximum number of formatting elements without attributes that can be open. There are 13 such elements, and
 at most 3 equal ones are reopened. (Only one `a` can be open.)"""
 _NAMES = (
@@ -227,12 +227,12 @@ def cost_of(body: bytes) -> Cost:
     starts = len(_STARTS.findall(_narrow(body)))
     if starts > MAX_OPEN and _may_leave_open(body):
         return Cost(True, starts)  # the parser may crash the process
-    too_many = tags > MAX_TAGS and len(body) > SMALL
+    too_many = tags > MAX_TAGS and len(body) > SMALL_BYTES
     return Cost(
         too_many
         or (
             tags >= FEW_TAGS
-            and (starts + WITHOUT_ATTRIBUTES) * tags > MAX_CLONES
+            and (starts + MAX_WITHOUT_ATTRIBUTES) * tags > MAX_CLONES
             and _clones(body, tags) > MAX_CLONES
         ),
         starts,
@@ -312,9 +312,9 @@ def _clones(body: bytes, tags: int) -> int:
     """
     narrow = _narrow(body)
     found = len(_FORMATS.findall(narrow))
-    if (found + WITHOUT_ATTRIBUTES) * tags <= MAX_CLONES:
+    if (found + MAX_WITHOUT_ATTRIBUTES) * tags <= MAX_CLONES:
         return 0
     if narrow is body:
         clear = _CLEAR.findall(body)
         found -= len(clear) - min(3 * len(set(clear)), len(clear))
-    return min(found + WITHOUT_ATTRIBUTES, 512) * (tags - narrow.count(b"</"))
+    return min(found + MAX_WITHOUT_ATTRIBUTES, 512) * (tags - narrow.count(b"</"))

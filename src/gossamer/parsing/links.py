@@ -19,9 +19,9 @@ import turbohtml
 from gossamer.model.media_types import Body
 from gossamer.parsing.html import Document, attribute_of, parse
 
-_LONGEST: Final = 1000
+_MAX_TEXT_CHARS: Final = 1000
 """Maximum number of characters that are kept of a link's text."""
-_TEXTS: Final = 2_000_000
+_MAX_TEXTS_CHARS: Final = 2_000_000
 """Maximum number of characters of link texts that are read on one page. The limit is needed because links may
 be nested."""
 _ELEMENTS: Final = (("area", "href"), ("iframe", "src"), ("frame", "src"))
@@ -60,7 +60,7 @@ def links_of(document: Document, cap: int | None = None) -> list[Link]:
     resolve = document.base.resolve
     shut = "nofollow" in document.robots
     found: dict[str, Link] = {}
-    budget = _TEXTS
+    budget = _MAX_TEXTS_CHARS
     for kind, href, element in _mentions(document):
         address = resolve(href)
         if address is None:
@@ -72,7 +72,7 @@ def links_of(document: Document, cap: int | None = None) -> list[Link]:
         if not text and budget > 0 and element is not None:
             seen = element.text if kind == "a" else ""
             budget -= len(seen)
-            text = " ".join(seen.split())[:_LONGEST] or _alternative(element)
+            text = " ".join(seen.split())[:_MAX_TEXT_CHARS] or _alternative(element)
         nofollow = (shut or _shut(element)) and (known is None or known.nofollow)
         found[address] = Link(address, text, nofollow, kind if known is None else known.kind)
     return list(found.values())
@@ -181,7 +181,7 @@ def _alternative(element: turbohtml.Element) -> str:
     """Returns the `alt` text of an area, or of the first image in a link."""
     for part in (element, *element.select("img[alt]")[:1]):
         if text := " ".join(attribute_of(part, "alt").split()):
-            return text[:_LONGEST]
+            return text[:_MAX_TEXT_CHARS]
     return ""
 
 

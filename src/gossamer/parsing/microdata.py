@@ -10,15 +10,15 @@ import turbohtml
 
 Element = turbohtml.Element
 
-MOST: Final = 50_000
+MAX_PROPERTIES: Final = 50_000
 """Maximum number of properties that are read on one page. A property counts each time that `itemref` leads to
 it."""
-CHARACTERS: Final = 8_000_000
+MAX_CHARS: Final = 8_000_000
 """Maximum number of characters of all values together. A nested property repeats the text inside it."""
-NAMES: Final = 10
+MAX_NAMES: Final = 10
 """Maximum number of names of one property. If the value is an item that contains items, only one name is
 kept."""
-DEEPEST: Final = 50
+MAX_DEPTH: Final = 50
 """Maximum nesting depth of items."""
 _SOURCES: Final = dict.fromkeys(("audio", "embed", "iframe", "img", "source", "track", "video"), "src")
 _LINKS: Final = {**_SOURCES, **dict.fromkeys(("a", "area", "link"), "href"), "object": "data"}
@@ -67,12 +67,12 @@ class _MicrodataReader:
         self._scopes = scopes
         self._resolve = resolve
         self._nearest = Nearest(scopes)
-        self._left = MOST
-        self._characters = CHARACTERS
+        self._left = MAX_PROPERTIES
+        self._characters = MAX_CHARS
         self._seen: set[Element] = set()
         self._tree = tree
         self._own: dict[Element, list[Element]] = {}
-        for element in tree.select("[itemprop]")[:MOST]:
+        for element in tree.select("[itemprop]")[:MAX_PROPERTIES]:
             if (owner := self._nearest.above(element)) is not None:
                 self._own.setdefault(owner, []).append(element)
 
@@ -82,7 +82,7 @@ class _MicrodataReader:
     def _item(self, scope: Element, depth: int) -> dict[str, Any] | None:
         """Returns the item of an element. None if the item was already read or if a limit of the page is
         exceeded."""
-        if scope in self._seen or depth > DEEPEST or self._left <= 0:
+        if scope in self._seen or depth > MAX_DEPTH or self._left <= 0:
             return None
         self._seen.add(scope)
         item: dict[str, Any] = {}
@@ -95,7 +95,7 @@ class _MicrodataReader:
             self._left -= 1
             if self._left > 0:
                 value = self._value(element, depth)
-                names = [*dict.fromkeys(attribute(element, "itemprop").split())][:NAMES]
+                names = [*dict.fromkeys(attribute(element, "itemprop").split())][:MAX_NAMES]
                 if isinstance(value, dict) and any(map(_holds, value.get("properties", {}).values())):
                     del names[1:]  # otherwise each level would double the values
                 for name in names:

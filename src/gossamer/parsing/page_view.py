@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 NEEDS = ("use", "carry", "priority", "method", "headers", "body", "id", "country", "region", "proxy", "rung")
 """The options that a request can have besides its URL."""
-CARRY = 4096
+MAX_CARRY_BYTES = 4096
 """Maximum size of a request's `carry` value, in bytes of JSON."""
 _ADDRESS = re.compile(
     r"""\.\.?$|https?:|[^\["'(]*[/?%&]|[^\s.\["'(][^\s\["'(]*\.(?:html?|php|aspx?|jsp)$""", re.IGNORECASE
@@ -297,8 +297,8 @@ def _chosen(view: PageView, text: str) -> Iterable[Selector | str]:
 def _request(view: PageView, resolved: str, needs: dict[str, Any]) -> Request:
     if unknown := needs.keys() - NEEDS:
         raise TypeError(f"a request has no {unknown.pop()}=: there are {', '.join(NEEDS)}")
-    if needs.get("carry") is not None and len(_json.dumps(needs["carry"]).encode()) > CARRY:
-        raise ValueError(f"carry is larger than {CARRY} bytes")
+    if needs.get("carry") is not None and len(_json.dumps(needs["carry"]).encode()) > MAX_CARRY_BYTES:
+        raise ValueError(f"carry is larger than {MAX_CARRY_BYTES} bytes")
     if needs.get("region") is not None:
         label(needs["region"])
     if needs.get("rung") is not None:

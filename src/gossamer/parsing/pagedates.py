@@ -13,9 +13,9 @@ from gossamer.parsing.dates import date
 from gossamer.parsing.html import Document, attribute_of, parse
 from gossamer.parsing.structured import json_ld
 
-ELEMENTS: Final = 300
+MAX_ELEMENTS: Final = 300
 """Maximum number of elements of each kind that are examined."""
-OLDEST: Final = "1990"
+OLDEST_DATE: Final = "1990"
 """Years before this one are not credible, because there was no web. Such a date is a default value."""
 _ARTICLES: Final = re.compile(
     r"article|posting|report|recipe|review|video|creativework|dataset|product|event|page$", re.IGNORECASE
@@ -67,7 +67,7 @@ def of(page: Document) -> Dates:
     language = page.language
     for source in (_linked, _metas, _marked, _timed, _called, _labelled, _addressed):
         for kind, text in source(page):
-            if kind not in found and (day := date(text, language)) and len(day) >= 10 and day > OLDEST:
+            if kind not in found and (day := date(text, language)) and len(day) >= 10 and day > OLDEST_DATE:
                 found[kind] = day
         if len(found) == 2:
             break
@@ -114,7 +114,7 @@ def _text(value: Any) -> str:
 
 def _metas(page: Document) -> Iterator[tuple[str, str]]:
     """Yields the dates in meta elements."""
-    for meta in page.tree.select("meta[content]")[:ELEMENTS]:
+    for meta in page.tree.select("meta[content]")[:MAX_ELEMENTS]:
         names = [attribute_of(meta, key) for key in ("property", "name", "http-equiv", "itemprop")]
         for name in " ".join(names).split():
             for kind, pattern in _META.items():
@@ -125,7 +125,7 @@ def _metas(page: Document) -> Iterator[tuple[str, str]]:
 def _marked(page: Document) -> Iterator[tuple[str, str]]:
     """Yields the dates in properties of microdata and RDFa."""
     for key in ("itemprop", "property"):
-        for element in page.tree.select(f"[{key}]")[:ELEMENTS]:
+        for element in page.tree.select(f"[{key}]")[:MAX_ELEMENTS]:
             for name in attribute_of(element, key).lower().split():
                 kind = {
                     "datepublished": "published",
@@ -143,7 +143,9 @@ def _timed(page: Document) -> Iterator[tuple[str, str]]:
     """Yields the dates in elements for times. Elements that are marked as published or modified come first,
     then those in the article."""
     elements = [
-        one for one in page.tree.select("time, abbr.published, abbr.updated")[:ELEMENTS] if not _is_aside(one)
+        one
+        for one in page.tree.select("time, abbr.published, abbr.updated")[:MAX_ELEMENTS]
+        if not _is_aside(one)
     ]
 
     def rank(element: Any) -> int:
@@ -170,7 +172,7 @@ def _called(page: Document) -> Iterator[tuple[str, str]]:
     """Yields the short texts of elements whose class names a date."""
     for element in page.tree.select(
         '[class*="date" i], [class*="time" i], [class*="publish" i], [class*="posted" i], [class*="byline" i]'
-    )[:ELEMENTS]:
+    )[:MAX_ELEMENTS]:
         if _CALLED.search(attribute_of(element, "class")) and not _is_aside(element):
             text = " ".join(element.text[:300].split())
             if len(text) < 150:

@@ -18,10 +18,10 @@ from typing import IO, cast
 
 from gossamer.config.optional_deps import install
 
-PAGES, SECONDS, SIGNS, BYTES = 2000, 20.0, 5_000_000, 64 << 20
+MAX_PAGES, MAX_SECONDS, MAX_CHARS, MAX_BYTES = 2000, 20.0, 5_000_000, 64 << 20
 """Limits for one document: pages that are read, seconds of reading, characters of text, and bytes of the
 file. Larger files are not read."""
-TURNS = 200
+DOCUMENTS_PER_PROCESS = 200
 """Number of documents after which the process is replaced."""
 _ASK, _SIZE = struct.Struct("<QIdI"), struct.Struct("<I")
 
@@ -40,7 +40,7 @@ def is_pdf(body: bytes) -> bool:
     return b"%PDF-" in body[:1024]
 
 
-def text(body: bytes, pages: int = PAGES, seconds: float = SECONDS) -> str:
+def text(body: bytes, pages: int = MAX_PAGES, seconds: float = MAX_SECONDS) -> str:
     """Returns the text of a PDF, with an empty line between pages. Returns '' if the bytes are not a PDF or
     more than 64 MiB, and if the PDF is encrypted or has only images.
 
@@ -52,7 +52,7 @@ def text(body: bytes, pages: int = PAGES, seconds: float = SECONDS) -> str:
     >>> text(b"no PDF")
     ''
     """
-    if not is_pdf(body) or len(body) > BYTES:
+    if not is_pdf(body) or len(body) > MAX_BYTES:
         return ""
     if not available():
         raise RuntimeError(f"the text of a PDF needs pypdfium2: {install('pdf')}")
@@ -85,7 +85,7 @@ class PdfProcess:
         ends = time.monotonic() + seconds + 5.0  # the process ends itself before this time
         try:
             put = cast(IO[bytes], self._process.stdin)
-            put.write(_ASK.pack(len(body), pages, seconds, SIGNS) + body)
+            put.write(_ASK.pack(len(body), pages, seconds, MAX_CHARS) + body)
             put.flush()
             while size := _SIZE.unpack(self._exactly(_SIZE.size, ends))[0]:
                 found.append(self._exactly(size - 1, ends).decode("utf-8", "replace"))
@@ -96,7 +96,7 @@ class PdfProcess:
     @property
     def alive(self) -> bool:
         """Whether it is ours, and may be asked."""
-        return self.pid == os.getpid() and self._process.poll() is None and self.turns < TURNS
+        return self.pid == os.getpid() and self._process.poll() is None and self.turns < DOCUMENTS_PER_PROCESS
 
     def end(self) -> None:
         """Kills the process."""

@@ -12,7 +12,7 @@ import struct
 import sys
 from typing import Any
 
-MEMORY = 1 << 30
+MAX_MEMORY_BYTES = 1 << 30
 """Maximum address space of the process in bytes."""
 _ASK, _SIZE = struct.Struct("<QIdI"), struct.Struct("<I")
 
@@ -23,7 +23,7 @@ def main() -> None:
 
     codecs.lookup("utf-16-le")  # load this codec now, because no file can be opened after the next lines
     bounds = {
-        resource.RLIMIT_AS: MEMORY,
+        resource.RLIMIT_AS: MAX_MEMORY_BYTES,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: 0,
         resource.RLIMIT_NOFILE: 3,

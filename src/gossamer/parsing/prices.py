@@ -11,9 +11,9 @@ import msgspec
 from gossamer.parsing import price_words as words
 from gossamer.parsing.currencies import NATIONS, SHARED, spellings
 
-LONGEST = 500
+MAX_CHARS = 500
 """Maximum number of characters of a text that are read. A longer text is not a price."""
-MOST = 20
+MAX_NUMBERS = 20
 """Maximum number of numbers, and of currencies, in a text that are compared."""
 _NUMBER = re.compile(
     r"(?=[\d.,−–-])(?:(?<![\d.,])|(?<=[^\W\d_][.,])|(?<=/[.,]))(?:[-−–]\s?)?"
@@ -75,13 +75,13 @@ def price(
     >>> price("1.299,00 €").amount, price("$ 4,999").amount, price("22,90 €").iso
     (Decimal('1299.00'), Decimal('4999'), 'EUR')
     """
-    text = ("" if text is None else str(text))[:LONGEST].translate(_PLAIN)
+    text = ("" if text is None else str(text))[:MAX_CHARS].translate(_PLAIN)
     text = html.unescape(text) if "&" in text else text
     text = text if text.isascii() else _POINT.sub(".", text)
     text = _COLON.sub(".", text) if ":" in text else text
     numbers = _numbers(text)
     places = _written(text, numbers)
-    named = _named(text, places, numbers, (currency or "")[:LONGEST])
+    named = _named(text, places, numbers, (currency or "")[:MAX_CHARS])
     iso = _iso(text, places, named)
     amount = _amount(
         text, numbers, [at for at in places if text[slice(*at)] == named], decimal, _THREE.get(iso or "", "")
@@ -100,17 +100,17 @@ def _numbers(text: str) -> list[Span]:
             found.append((start, blank.start()))
             start = blank.end()
         found.append((start, match.end()))
-    return [at for at in found if not _PERCENT.match(text, at[1])][:MOST]
+    return [at for at in found if not _PERCENT.match(text, at[1])][:MAX_NUMBERS]
 
 
 def _written(text: str, numbers: list[Span]) -> list[Span]:
     """Returns the positions at which the text names a currency. Words with several meanings count only beside
     a number, and only if there is no unambiguous name."""
     known = spellings()
-    found = [match.span() for match in known.sure.finditer(text)][:MOST]
+    found = [match.span() for match in known.sure.finditer(text)][:MAX_NUMBERS]
     if found or not numbers:
         return found
-    loose = [match.span() for match in known.unsure.finditer(text)][:MOST]
+    loose = [match.span() for match in known.unsure.finditer(text)][:MAX_NUMBERS]
     return [at for at in loose if any(_beside(text, at, number) for number in numbers)]
 
 

@@ -21,7 +21,7 @@ from gossamer.parsing import shop_words as words
 from gossamer.parsing.html import Document, attribute_of, parse
 from gossamer.parsing.prices import Price, price
 from gossamer.parsing.shop_page import (
-    MOST,
+    MAX_ELEMENTS,
     Element,
     Shop,
     begins_more,
@@ -59,7 +59,7 @@ def shown_brand(shop: Shop, name: str) -> str | None:
 
 def _called_so(shop: Shop) -> Iterator[Element]:
     """Yields elements whose class or id names a brand or a manufacturer, then links to brand pages."""
-    for element in shop.tree.select(words.MAKERS)[:MOST]:
+    for element in shop.tree.select(words.MAKERS)[:MAX_ELEMENTS]:
         if words.MAKER.search(called(element)):
             yield element
     for link in shop.tree.select("a[href]")[:2000]:
@@ -72,7 +72,7 @@ def _called_so(shop: Shop) -> Iterator[Element]:
 def named_so(shop: Shop) -> str | None:
     """Returns the text of the first element whose class or id contains `product-brand`, wherever the element
     is on the page. This is the weakest sign of a brand, so it is tried last."""
-    for element in shop.tree.select(words.MAKERS)[:MOST]:
+    for element in shop.tree.select(words.MAKERS)[:MAX_ELEMENTS]:
         found = brand_in(told(element)) if words.BRANDED.search(called(element)) else None
         if found and not shop.elsewhere(element) and not of_site(found, shop.page.url):
             return found
@@ -103,7 +103,7 @@ def brand_in(text: str) -> str | None:
     return text if 1 < len(text) <= 40 and text[0].isalnum() and not words.NO_BRAND.search(text) else None
 
 
-AHEAD: Final = 20
+CURRENT_PRICE_BONUS: Final = 20
 """Bonus for elements whose class or id names the current price. They rank as if they were this many elements
 closer to the heading."""
 _NEVER: Final = frozenset(
@@ -128,13 +128,13 @@ def shown_price(shop: Shop, hint: str | None) -> Price | None:
     end = next((at for at, one in enumerate(listed[start + 1 :], start + 1) if begins_more(one)), len(listed))
     best: tuple[tuple[bool, bool, bool, int, int], Price] | None = None
     for rank, selector in enumerate(words.PRICES):
-        for element in shop.tree.select(selector)[:MOST]:
+        for element in shop.tree.select(selector)[:MAX_ELEMENTS]:
             text = _price_text(element)
             found = price(text, hint) if text else None
             if not found or not found.amount or found.amount < 0 or shop.elsewhere(element):
                 continue
             place = order.get(element, 0)
-            away = place - start - AHEAD * (words.NOW.search(called(element)) is not None)
+            away = place - start - CURRENT_PRICE_BONUS * (words.NOW.search(called(element)) is not None)
             key = (
                 found.currency is None,
                 not start <= place < end,

@@ -13,13 +13,13 @@ from gossamer.parsing.microdata import Nearest, attribute, read
 
 Element = turbohtml.Element
 
-MOST: Final = 50_000
+MAX_ELEMENTS: Final = 50_000
 """Maximum number of elements with RDFa attributes that are read."""
-CHARACTERS: Final = 8_000_000
+MAX_CHARS: Final = 8_000_000
 """Maximum number of characters of all values of a page together."""
-NAMES: Final = 20
+MAX_NAMES: Final = 20
 """Maximum number of names in a `property` attribute, and of types in a `typeof` attribute."""
-LONG: Final = 100
+MAX_UNIQUE_VALUES: Final = 100
 """Duplicate values are removed as long as a property has at most this many values."""
 _MARKS: Final = "[property], [typeof], [vocab], [prefix], [about], [resource]"
 _PREFIX: Final = re.compile(r"([\w-]+):[ \t\n\r\f]++(\S++)")
@@ -80,7 +80,7 @@ def rdfa(tree: turbohtml.Document, url: str, resolve: Callable[[str], str]) -> l
 
 class _RdfaReader:
     def __init__(self, tree: turbohtml.Document, url: str, resolve: Callable[[str], str]) -> None:
-        self._marked = tree.select(_MARKS)[:MOST]
+        self._marked = tree.select(_MARKS)[:MAX_ELEMENTS]
         self._nearest = Nearest(self._marked)
         self._resolve = resolve
         root = tree.root
@@ -93,7 +93,7 @@ class _RdfaReader:
         self._scopes: dict[Element, _Scope] = {}
         self._nodes: dict[str, dict[str, Any]] = {}
         self._unnamed = 0
-        self._characters = CHARACTERS
+        self._characters = MAX_CHARS
 
     def nodes(self) -> list[dict[str, Any]]:
         for element in self._marked:
@@ -149,7 +149,7 @@ class _RdfaReader:
     def _say(self, subject: str, names: list[str], value: dict[str, str]) -> None:
         for name in names:
             said = self._node(subject).setdefault(name, [])
-            if len(said) > LONG or value not in said:
+            if len(said) > MAX_UNIQUE_VALUES or value not in said:
                 said.append(value)
 
     def _value(self, element: Element, thing: str | None) -> dict[str, str]:
@@ -167,7 +167,7 @@ class _RdfaReader:
         """Returns terms and prefixed names as IRIs. Names with an unknown prefix stay unchanged. Terms
         without a vocabulary are dropped."""
         found = []
-        for word in words.split()[:NAMES]:
+        for word in words.split()[:MAX_NAMES]:
             prefix, colon, rest = word.partition(":")
             if not colon:
                 found += [scope.vocab + word] if scope.vocab else []

@@ -24,7 +24,7 @@ from gossamer.url import patterns
 
 _STEP = re.compile(r"""\.?(?:\[(?:(-?\d{1,9}|\*)|"([^"]*)"|'([^']*)')\]|([^.\[\]"'\s][^.\[\]"']*))""")
 
-EVERY = None
+ALL_MEMBERS = None
 """The step `[*]`: all members of a list."""
 
 
@@ -43,7 +43,7 @@ def pick(value: Any, path: str) -> Any:
 def _walk(value: Any, steps: tuple[str | int | None, ...], at: int) -> Any:
     for place in range(at, len(steps)):
         step = steps[place]
-        if step is EVERY:
+        if step is ALL_MEMBERS:
             return [_walk(one, steps, place + 1) for one in value] if isinstance(value, list) else None
         if isinstance(value, list):
             number = int(step) if isinstance(step, int) or step.lstrip("-").isdecimal() else len(value)
@@ -57,7 +57,7 @@ def _walk(value: Any, steps: tuple[str | int | None, ...], at: int) -> Any:
 
 @lru_cache(maxsize=500)
 def _steps(path: str) -> tuple[str | int | None, ...]:
-    """Returns the steps of a path: names, indexes of lists, and EVERY for `[*]`."""
+    """Returns the steps of a path: names, indexes of lists, and ALL_MEMBERS for `[*]`."""
     text = path.strip().removeprefix("$")
     steps: list[str | int | None] = []
     at = 0
@@ -71,7 +71,7 @@ def _steps(path: str) -> tuple[str | int | None, ...]:
         steps.append(
             next(name for name in names if name is not None)
             if index is None
-            else EVERY
+            else ALL_MEMBERS
             if index == "*"
             else int(index)
         )

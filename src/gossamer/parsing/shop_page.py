@@ -18,13 +18,13 @@ import turbohtml
 from gossamer.parsing import shop_words as words
 from gossamer.parsing.html import Document, attribute_of, once
 
-SCRIPTS: Final = 4_000_000
+MAX_SCRIPT_CHARS: Final = 4_000_000
 """Maximum number of characters of scripts read per page."""
-OBJECT: Final = 6000
+MAX_OBJECT_DISTANCE: Final = 6000
 """Maximum distance in characters from a product's name to the braces of the object that contains it."""
-HITS: Final = 20
+MAX_OBJECTS: Final = 20
 """Maximum number of objects with the product's name that are read per page."""
-TRIES: Final = 1000
+MAX_OCCURRENCES: Final = 1000
 """Maximum number of occurrences of a name that are checked per script."""
 _BRACES: Final = re.compile(r"[{}]")
 _NAMED: Final = re.compile(r"""(?:name|title)\\?["']?\s?:\s?\\?["']$""", re.IGNORECASE)
@@ -32,8 +32,8 @@ _NAMED: Final = re.compile(r"""(?:name|title)\\?["']?\s?:\s?\\?["']$""", re.IGNO
 
 def scripts(tree: turbohtml.Document) -> list[str]:
     """Returns the texts of a page's scripts, up to the size limit."""
-    found, left = [], SCRIPTS
-    for script in tree.select("script")[:MOST]:
+    found, left = [], MAX_SCRIPT_CHARS
+    for script in tree.select("script")[:MAX_ELEMENTS]:
         if left > 0 and (text := script.text[:left]):
             left -= len(text)
             found.append(text)
@@ -57,7 +57,7 @@ def told_of(texts: list[str], name: str) -> dict[str, str]:
     found: dict[str, str] = {}
     forms = {form for form in (name, json.dumps(name)[1:-1], name.replace("/", "\\/")) if len(form) > 2}
     places = ((text, at) for form in sorted(forms) for text in texts for at in _places(text, form))
-    for text, at in itertools.islice(places, HITS):
+    for text, at in itertools.islice(places, MAX_OBJECTS):
         _read(text, at, found)
     return found
 
@@ -65,7 +65,7 @@ def told_of(texts: list[str], name: str) -> dict[str, str]:
 def _places(text: str, name: str) -> Iterator[int]:
     """Yields the positions at which a name is the value of a `name` or `title` key."""
     at = text.find(name)
-    for _ in range(TRIES):
+    for _ in range(MAX_OCCURRENCES):
         if at < 0:
             return
         end = at + len(name)
@@ -86,20 +86,20 @@ def _read(text: str, at: int, found: dict[str, str]) -> None:
     if (
         "price" in found
         and "currency" not in found
-        and (match := words.CURRENCY.search(text, max(0, at - OBJECT), at + OBJECT))
+        and (match := words.CURRENCY.search(text, max(0, at - MAX_OBJECT_DISTANCE), at + MAX_OBJECT_DISTANCE))
     ):
         found["currency"] = match[1]
 
 
 def _object(text: str, at: int) -> tuple[str, str]:
     """Returns the text of the innermost object around a position, without its nested objects and with them."""
-    start, depth = max(0, at - OBJECT), 0
+    start, depth = max(0, at - MAX_OBJECT_DISTANCE), 0
     for brace in reversed([*_BRACES.finditer(text, start, at)]):
         depth += 1 if brace[0] == "}" else -1
         if depth < 0:
             start = brace.end()
             break
-    end, depth = min(len(text), at + OBJECT), 0
+    end, depth = min(len(text), at + MAX_OBJECT_DISTANCE), 0
     for brace in _BRACES.finditer(text, at, end):
         depth += 1 if brace[0] == "{" else -1
         if depth < 0:
@@ -118,7 +118,7 @@ def _object(text: str, at: int) -> tuple[str, str]:
     return "".join(own), whole
 
 
-FRAME_DEPTH: Final = 30
+MAX_FRAME_DEPTH: Final = 30
 """Maximum number of ancestors of a button that are checked for a header, a menu or a footer."""
 _STOCKED: Final = (
     '[id*="availab" i], [class*="availab" i], [class*="stock" i], [id*="stock" i], [class*="sold" i], [data-testid*="stock" i], '
@@ -209,7 +209,7 @@ _MESSAGE: Final = re.compile(
 def shown_availability(shop: Shop) -> str | None:
     """Returns the availability that the page shows, as a schema.org value, or None. Elements for the
     availability come first, then the buttons of the product, then short texts."""
-    for element in shop.tree.select(_STOCKED)[:MOST]:
+    for element in shop.tree.select(_STOCKED)[:MAX_ELEMENTS]:
         text = said(element) if _STOCK.search(called(element)) and not hidden(element) else ""
         if 0 < len(text) < 400 and (word := standing(text)) and not shop.elsewhere(element):
             return word
@@ -265,7 +265,7 @@ def _of_the_frame(element: Element, shop: Shop) -> bool:
     """Whether an element is part of the page frame that all pages of a shop share: header, menu, footer,
     small cart. Ancestors of the product's heading do not count as frame."""
     node: object = element
-    for _ in range(FRAME_DEPTH):
+    for _ in range(MAX_FRAME_DEPTH):
         if not isinstance(node, Element) or node in shop.above:
             return False
         if node.tag in _FRAMES or attribute_of(node, "role").lower() in _FRAME_ROLES:
@@ -295,14 +295,14 @@ def standing(text: str, whole: bool = False) -> str | None:
 
 Element = turbohtml.Element
 
-MOST: Final = 400
+MAX_ELEMENTS: Final = 400
 """Maximum number of elements per selector that are examined."""
-NODES: Final = 60
+MAX_VALUE_NODES: Final = 60
 """Maximum number of nodes in an element whose text is read. A larger element is a section of the page, not a
 value."""
-ABOVE: Final = 12
+MAX_ANCESTORS: Final = 12
 """Maximum number of ancestors of an element that are examined."""
-NEAR: Final = 5
+NEAR_ANCESTORS: Final = 5
 """Number of ancestors of the heading that count as near the product."""
 _UNSAID: Final = frozenset(("script", "style", "template"))
 _WORDS: Final = re.compile(r"\w+")
@@ -319,7 +319,9 @@ class Shop:
         above = list(_ancestors(self.heading, 200)) if self.heading else []
         self.above = frozenset(above)
         self._beside = above[0] if above else None
-        self._near = frozenset(one for one in above[:NEAR] if one.tag not in ("body", "html", "main"))
+        self._near = frozenset(
+            one for one in above[:NEAR_ANCESTORS] if one.tag not in ("body", "html", "main")
+        )
 
     @once
     def small(self) -> list[tuple[Element, str]]:
@@ -345,7 +347,7 @@ class Shop:
                 words.ANY_LABEL.match(next(iter(one.stripped_strings), ""))
                 and 0 < len(text := said(one, 9)) <= 120
             ):
-                own = not under and not any(above in others for above in _ancestors(one, ABOVE))
+                own = not under and not any(above in others for above in _ancestors(one, MAX_ANCESTORS))
                 found.append((one, text, own))
         return found
 
@@ -358,12 +360,12 @@ class Shop:
         return (
             element in self.above
             or self._beside in (element.parent, element.parent and element.parent.parent)
-            or any(one in self._near for one in _ancestors(element, NEAR))
+            or any(one in self._near for one in _ancestors(element, NEAR_ANCESTORS))
         )
 
     def elsewhere(self, element: Element) -> bool:
         """Whether an element belongs to other products, or to no product. Ancestors of the heading never do."""
-        for node in (element, *_ancestors(element, ABOVE)):
+        for node in (element, *_ancestors(element, MAX_ANCESTORS)):
             if node in self.above or node.tag in ("body", "main"):
                 return False
             if node.tag in ("footer", "nav", "header", "del", "s", "strike") or words.OTHERS.search(
@@ -417,7 +419,7 @@ def _ancestors(element: Element, most: int) -> Iterator[Element]:
         node = node.parent
 
 
-def said(element: Element, most: int = NODES, struck: bool = True) -> str:
+def said(element: Element, most: int = MAX_VALUE_NODES, struck: bool = True) -> str:
     """Returns the text of a small element, with white space normalized and a space between numbers of
     different elements. Returns an empty text if the element has more than `most` nodes. If `struck` is
     false, leaves out struck-through text and elements whose class or id marks an old price."""
@@ -494,7 +496,7 @@ def told(element: Element) -> str:
 def shown_number(shop: Shop) -> str | None:
     """Returns the product's SKU from an element marked as a SKU. Such an element counts if it contains the
     heading, or if it is the only one near the heading or on the page."""
-    held = [one for one in shop.tree.select(words.NUMBERED)[:MOST] if not shop.elsewhere(one)]
+    held = [one for one in shop.tree.select(words.NUMBERED)[:MAX_ELEMENTS] if not shop.elsewhere(one)]
     around = [one for one in held if one in shop.above]
     near = [one for one in held if shop.near(one)]
     for elements in (around[-1:], near, held):
@@ -513,7 +515,7 @@ def held_number(shop: Shop) -> str | None:
     """Returns the product id that a data attribute contains for scripts, in an element that contains the
     heading or is close to it."""
     for name in words.ENTITIES:
-        for element in shop.tree.select(f"[{name}]")[:MOST]:
+        for element in shop.tree.select(f"[{name}]")[:MAX_ELEMENTS]:
             text = attribute_of(element, name).strip()
             if shop.near(element) and not shop.elsewhere(element) and numbered([text]) == text:
                 return text

@@ -20,9 +20,9 @@ from typing import Final
 from gossamer.model.media_types import Body, octets
 from gossamer.parsing.base_url import Base
 
-LIMIT: Final = 50 * 1024 * 1024
+MAX_BYTES: Final = 50 * 1024 * 1024
 """Maximum number of decoded bytes read from one sitemap (sitemaps.org: 50 MB)."""
-_MEMBERS: Final = 100
+_MAX_MEMBERS: Final = 100
 """Maximum number of members read from one gzip file."""
 _ENCODING: Final = re.compile(rb"""<\?xml[^<>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._:\-]{1,40})["']""")
 _TEXT_ENCODING: Final = re.compile(
@@ -38,13 +38,13 @@ def text_of(body: bytes) -> str:
 
 
 def _unzipped(body: bytes) -> bytes:
-    """Returns the body, unzipped if it begins with gzip's magic bytes, up to LIMIT bytes. A nested gzip is
+    """Returns the body, unzipped if it begins with gzip's magic bytes, up to MAX_BYTES bytes. A nested gzip is
     not unzipped. A broken gzip yields the bytes before the error."""
     if not body.startswith(b"\x1f\x8b"):
-        return body[:LIMIT]
+        return body[:MAX_BYTES]
     parts: list[bytes] = []
-    room, at = LIMIT, 0
-    for _ in range(_MEMBERS):
+    room, at = MAX_BYTES, 0
+    for _ in range(_MAX_MEMBERS):
         unzip = zlib.decompressobj(31)
         while room > 0 and at < len(body) and not unzip.eof:
             chunk = body[at : at + 65536]
@@ -80,12 +80,12 @@ def _decoded(body: bytes) -> str:
     return text.lstrip("\ufeff\0 \t\r\n")
 
 
-MOST: Final = 50_000
+MAX_ENTRIES: Final = 50_000
 """Maximum number of entries of one sitemap (sitemaps.org). Later entries are not read."""
-_STEPS: Final = 20 * MOST
+_STEPS: Final = 20 * MAX_ENTRIES
 """Maximum number of elements examined. Twenty per entry are plenty. A million tags without a URL are an
 attack."""
-_LONGEST: Final = 8192
+_MAX_VALUE_CHARS: Final = 8192
 """Maximum number of characters of one value."""
 
 _TAG: Final = re.compile(
@@ -197,7 +197,7 @@ class _SitemapScan:
         text, at = self.text, 0
         for _ in range(_STEPS):
             tag = tags.search(text, at)
-            if tag is None or len(self.pages) + len(self.sitemaps) >= MOST:
+            if tag is None or len(self.pages) + len(self.sitemaps) >= MAX_ENTRIES:
                 break
             at = tag.end()
             prefix, holder, empty, name, attributes, value, outer, end, special = tag.groups()
@@ -251,7 +251,7 @@ class _SitemapScan:
                 return at
         if self.text.startswith(("<![CDATA[", "<!--"), at):
             value, at = _content(self.text, at - len(value))
-        elif at < len(self.text) and len(value) <= _LONGEST:
+        elif at < len(self.text) and len(value) <= _MAX_VALUE_CHARS:
             value = _plain(value).strip()
         else:
             return at
@@ -287,16 +287,16 @@ def _content(text: str, at: int) -> tuple[str, int]:
     element."""
     parts: list[str] = []
     while len(parts) < 1000 and (stop := text.find("<", at)) >= 0:
-        if stop - at <= _LONGEST:
+        if stop - at <= _MAX_VALUE_CHARS:
             parts.append(_plain(text[at:stop]))
         if text.startswith("<![CDATA[", stop):
             at = text.find("]]>", stop)
-            parts.append(text[stop + 9 : min(at, stop + 9 + _LONGEST)])
+            parts.append(text[stop + 9 : min(at, stop + 9 + _MAX_VALUE_CHARS)])
         elif text.startswith("<!--", stop):
             at = text.find("-->", stop)
         else:
             value = "".join(parts).strip()
-            return value if len(value) <= _LONGEST else "", stop
+            return value if len(value) <= _MAX_VALUE_CHARS else "", stop
         if at < 0:
             break
         at += 3
@@ -356,12 +356,12 @@ def _lines(text: str, url: str) -> list[SitemapEntry]:
         _, newline, before = text[at : line.start()].rpartition("\n")
         first = not before.strip() and (newline or not at)
         at = line.end()
-        if not first or len(line[0]) > _LONGEST:
+        if not first or len(line[0]) > _MAX_VALUE_CHARS:
             continue
         stop = text.find("\n", at)
         page = base.resolve(line[0])
         if page and not text[at : stop if stop >= 0 else len(text)].strip():
             found.append(SitemapEntry(page))
-            if len(found) == MOST:
+            if len(found) == MAX_ENTRIES:
                 break
     return found

@@ -19,11 +19,11 @@ from gossamer.parsing.lenient_json import values
 from gossamer.parsing.microdata import microdata
 from gossamer.parsing.rdfa import rdfa
 
-DEEPEST: Final = 8
+MAX_DEPTH: Final = 8
 """Maximum depth of nested nodes that are read."""
-MOST: Final = 20_000
+MAX_NODES: Final = 20_000
 """Maximum number of nodes that are created per page."""
-LONGEST: Final = 1000
+MAX_VALUE_CHARS: Final = 1000
 """Maximum number of characters of a value that are kept."""
 
 
@@ -68,15 +68,15 @@ def nodes(found: dict[str, Any]) -> dict[str, list[Node]]:
     rdf = {one["@id"]: one for one in found["rdfa"]}
     maker = _Maker()
     return {
-        "json_ld": [maker.node(one, named, 0) for one in ld[:MOST]],
-        "microdata": [maker.node(one, {}, 0) for one in found["microdata"][:MOST]],
-        "rdfa": [maker.node(one, rdf, 0) for one in found["rdfa"][:MOST]],
+        "json_ld": [maker.node(one, named, 0) for one in ld[:MAX_NODES]],
+        "microdata": [maker.node(one, {}, 0) for one in found["microdata"][:MAX_NODES]],
+        "rdfa": [maker.node(one, rdf, 0) for one in found["rdfa"][:MAX_NODES]],
     }
 
 
 class _Maker:
     def __init__(self) -> None:
-        self._left = MOST
+        self._left = MAX_NODES
 
     def node(self, one: dict[str, Any], named: dict[str, dict[str, Any]], depth: int) -> Node:
         """Returns an object of any of the syntaxes as a node. `named` maps an `@id` to the object to which
@@ -87,7 +87,7 @@ class _Maker:
         pairs = inner if isinstance(inner, dict) else {} if "value" in one and "type" in one else one
         properties: dict[str, list[Any]] = {}
         for name, value in pairs.items():
-            if name[:1] != "@" and depth < DEEPEST:
+            if name[:1] != "@" and depth < MAX_DEPTH:
                 many = value if isinstance(value, list) else [value]
                 made = [self._value(part, named, depth + 1) for part in many[:200]]
                 properties.setdefault(short(name), []).extend(part for part in made if part is not None)
@@ -120,13 +120,13 @@ def _text(value: Any) -> str | None:
     """Returns a scalar as text, with entities decoded and white space normalized; None for None and booleans."""
     if value is None or isinstance(value, bool):
         return None
-    text = str(value)[:LONGEST]
+    text = str(value)[:MAX_VALUE_CHARS]
     return " ".join(html.unescape(text).split()) if "&" in text else " ".join(text.split())
 
 
-BLOCKS: Final = 1000
+MAX_BLOCKS: Final = 1000
 """Maximum number of JSON-LD scripts that are read per page."""
-THINGS: Final = 100_000
+MAX_VISITED_VALUES: Final = 100_000
 """Maximum number of JSON-LD values that are visited."""
 _NAMESPACES: Final = {
     "og": "http://ogp.me/ns#",
@@ -173,7 +173,7 @@ def of(page: Document) -> dict[str, Any]:
 def json_ld(tree: turbohtml.Document) -> list[dict[str, Any]]:
     """Returns the objects of a page's JSON-LD."""
     found: list[dict[str, Any]] = []
-    for script in tree.select('script[type*="ld+json" i]')[:BLOCKS]:
+    for script in tree.select('script[type*="ld+json" i]')[:MAX_BLOCKS]:
         for value in values(script.text):
             found += _objects(value)
     return found
@@ -217,7 +217,7 @@ def _tell(meta: turbohtml.Element, name: str, spaces: dict[str, str], found: lis
 def things(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yields every object in JSON-LD at any depth (`@graph`, `mainEntity`, ...), outer objects first."""
     waiting: list[Any] = [*reversed(found)]
-    for _ in range(THINGS):
+    for _ in range(MAX_VISITED_VALUES):
         if not waiting:
             return
         one = waiting.pop()

@@ -12,12 +12,12 @@ from gossamer.model.media_types import Body
 from gossamer.parsing.html import attribute_of, parse
 from gossamer.parsing.microdata import read
 
-TABLES: Final = 500
+MAX_TABLES: Final = 500
 """Maximum number of tables that are read per page."""
-CELLS: Final = 200_000
+MAX_CELLS: Final = 200_000
 """Maximum number of cells that are kept per page. A cell that spans several rows or columns counts several
 times. A table that exceeds the limit is cut."""
-WIDEST: Final = 1000
+MAX_COLUMNS: Final = 1000
 """Maximum number of columns that a cell spans, and of columns in a row."""
 
 
@@ -53,8 +53,8 @@ def tables(body: Body, content_type: str | None = None) -> list[Table]:
 def of(tree: turbohtml.Document) -> list[Table]:
     """Does the same as `tables` for a parsed page."""
     found: list[Table] = []
-    left = CELLS
-    for element in tree.select("table")[:TABLES]:
+    left = MAX_CELLS
+    for element in tree.select("table")[:MAX_TABLES]:
         table = None if _lays_out(element) or left <= 0 else _table(element)
         if table is not None:
             found.append(table)
@@ -116,12 +116,12 @@ def _grid(rows: list[list[turbohtml.Element]]) -> list[list[str]]:
     each."""
     grid: list[list[str]] = []
     down: dict[int, tuple[int, str]] = {}  # column: (rows that remain, text)
-    left = CELLS
+    left = MAX_CELLS
     for cells in rows:
         row: list[str] = []
 
         def above(row: list[str] = row) -> None:
-            while (kept := down.get(len(row))) and len(row) < WIDEST:
+            while (kept := down.get(len(row))) and len(row) < MAX_COLUMNS:
                 rest, text = kept
                 if rest > 1:
                     down[len(row)] = (rest - 1, text)
@@ -132,8 +132,8 @@ def _grid(rows: list[list[turbohtml.Element]]) -> list[list[str]]:
         for cell in cells:
             above()
             text = _told(cell)
-            high, wide = _span(cell, "rowspan", len(rows)), _span(cell, "colspan", WIDEST)
-            for _ in range(min(wide, WIDEST - len(row))):
+            high, wide = _span(cell, "rowspan", len(rows)), _span(cell, "colspan", MAX_COLUMNS)
+            for _ in range(min(wide, MAX_COLUMNS - len(row))):
                 if high > 1:
                     down[len(row)] = (high - 1, text)
                 row.append(text)

@@ -12,12 +12,12 @@ from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import parse
 from gossamer.parsing.visible_text import grows
 
-_LARGE: Final = 3_000_000
+_MAX_BYTES: Final = 3_000_000
 """Size in bytes above which trafilatura is not used for a page."""
-_TAGS: Final = 60_000
+_MAX_TAGS: Final = 60_000
 """Number of tags above which trafilatura is not used for a page. It takes 20 times as long as our own
 extractor."""
-_SAME: Final = 0.6
+_MIN_COMMON_SHARE: Final = 0.6
 """Minimum share of common words for which the results of two extractors count as the same text."""
 
 Quality = Literal["fast", "best"]
@@ -60,7 +60,7 @@ def text_of(
         import trafilatura
     except ImportError as error:
         raise RuntimeError(f'quality="best" needs trafilatura ({error}): {install("text")}') from None
-    if len(body) > _LARGE or body.count(b"<") > _TAGS:
+    if len(body) > _MAX_BYTES or body.count(b"<") > _MAX_TAGS:
         return ours
     try:
         theirs = (
@@ -74,7 +74,9 @@ def text_of(
 def _alike(one: str, other: str) -> bool:
     """Whether most words of the shorter text also occur in the longer one."""
     words, others = set(one.split()), set(other.split())
-    return len(words & others) >= _SAME * max(1, min(len(words), len(others))) and bool(words) == bool(others)
+    return len(words & others) >= _MIN_COMMON_SHARE * max(1, min(len(words), len(others))) and bool(
+        words
+    ) == bool(others)
 
 
 def markdown(body: Body, url: str | None = None, content_type: str | None = None) -> str:

@@ -6,9 +6,9 @@ from typing import Final
 
 import turbohtml
 
-PADDED: Final = 4_000_000
+MAX_LAID_OUT_CHARS: Final = 4_000_000
 """Maximum number of characters to which the tables of a page may expand in layout."""
-_DEEP: Final = 9
+_MAX_TABLE_DEPTH: Final = 9
 """Depth of nested tables from which on their size is not computed, because it is surely too large."""
 _GROUPS: Final = frozenset({"thead", "tbody", "tfoot"})
 
@@ -36,13 +36,13 @@ def grows(document: turbohtml.Document) -> bool:
     to the widest one, and nested tables multiply the effect."""
     tables = document.select("table")
     nested = len(tables) > 1 and document.select_one("table table") is not None
-    if nested and document.select_one("table " * _DEEP) is not None:
+    if nested and document.select_one("table " * _MAX_TABLE_DEPTH) is not None:
         return True
     total, sizes = 0, dict[turbohtml.Element, int]()
     for table in reversed(tables):  # inner tables come before the table that contains them
         size = _laid_out(table, sizes)
         total += size
-        if total > PADDED:
+        if total > MAX_LAID_OUT_CHARS:
             return True
         if nested:
             sizes[table] = size

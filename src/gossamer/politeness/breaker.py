@@ -25,12 +25,12 @@ import msgspec
 
 FAULTS = ("connect", "dns", "timeout", "reset", "tls", "http-5xx")
 """Errors that count against the host, not against the URL."""
-BLOCKS = (401, 403, 407, 429, 451)
+BLOCKING_STATUSES = (401, 403, 407, 429, 451)
 """Statuses that count against the visitor."""
 GOOD, BLOCKED, AGAIN, FAULT, LAST = "g", "b", "e", "f", "d"
-PROBES = 3
+MAX_FAILED_PROBES = 3
 """The number of failed probes after which a host is given up."""
-HARD, EASY = 500, 100
+HARD_THOUSANDTHS, EASY_THOUSANDTHS = 500, 100
 """The share of failed visits, in thousandths, at which a host becomes hard, and below which it is easy again.
 """
 
@@ -72,7 +72,7 @@ def health(reason: str | None, status: int | None, *, final: bool = False, again
     """
     if reason in FAULTS and not (final and reason != "dns"):
         return AGAIN if again else FAULT
-    if reason in ("blocked", "rate-limited") or status in BLOCKS:
+    if reason in ("blocked", "rate-limited") or status in BLOCKING_STATUSES:
         return BLOCKED
     return GOOD if status is not None else ""
 
@@ -114,7 +114,7 @@ class Breaker(msgspec.Struct):
         if not said:
             return
         self.share = int(self.share * 0.8) if said == GOOD else self.share + int((1000 - self.share) * 0.2)
-        self.hard = self.share >= HARD or (self.hard and self.share >= EASY)
+        self.hard = self.share >= HARD_THOUSANDTHS or (self.hard and self.share >= EASY_THOUSANDTHS)
         if said in (GOOD, BLOCKED):
             self.faults = self.openings = self.since = self.ends = 0
             self.why = ""
@@ -126,7 +126,7 @@ class Breaker(msgspec.Struct):
         state = self.state(now)
         if state in ("open", "given up") or (state == "closed" and self.faults < self.most):
             return
-        self.why = why if self.openings >= PROBES and said == LAST else ""
+        self.why = why if self.openings >= MAX_FAILED_PROBES and said == LAST else ""
         self.openings += 1
         wait = self.longest if self.why else min(self.first * 2 ** (self.openings - 1), self.longest)
         self.ends = int(now + wait * jitter)

@@ -15,27 +15,27 @@ import msgspec
 RUNGS = ("plain", "impersonated", "browser", "unlocker")
 COSTS = (1.0, 1.3, 20.0, 40.0)
 """The cost of a request on each rung, in plain requests."""
-CHEAP = 8
+CHEAP_FACTOR = 8
 """A rung that costs this many times less than the next one is tried on the way to it without further
 conditions."""
-SHARE, LEAST = 0.05, 0.01
+PROBE_SHARE, MIN_PROBE_SHARE = 0.05, 0.01
 """The share of a rung's cost that may be spent on probes of lower rungs: at first, and after many failed
 probes."""
-DEAR = 4
+EXPENSIVE_PROBE_EVERY = 4
 """Every so many probes, the expensive rung directly below is probed, if there are cheap ones as well."""
-PROVEN = 20
+PROVEN_PAGES = 20
 """After this many pages in a row, the failed probes of a rung are forgotten."""
-SURE = 3
+MAX_COUNTED_PAGES = 3
 """The number of pages that are counted at the lowest rung. More teach nothing and need not be stored."""
 PATIENCE = {"rate-limit": 2, "denied": 1}
 """Blocks in a row that only lead to a rest. A refusal shortly after a page may mean a rate limit, too."""
-REST, LONGER = 5.0, 3
+FIRST_REST_S, REST_FACTOR = 5.0, 3
 """Seconds of the first rest, and the factor for the next."""
-LOST = 3
+MAX_VAIN_CLIMBS = 3
 """After this many visits in vain, only every 4th blocked visit climbs, then every 8th, every 16th, up to
-every `AGAIN`th."""
-AGAIN = 32
-CLASSES = 16
+every `MAX_CLIMB_INTERVAL`th."""
+MAX_CLIMB_INTERVAL = 32
+MAX_PATH_CLASSES = 16
 """The maximum number of path classes that are distinguished. Other paths count for the host."""
 
 
@@ -123,7 +123,7 @@ def between(known: Learned, rungs: tuple[str, ...]) -> int:
     """
     here = _cost(rungs[_place(known.rung, rungs)])
     price = sum(map(_cost, _probed(known, rungs)))
-    first, last = (max(4, round(price / (share * here) + 0.5)) for share in (SHARE, LEAST))
+    first, last = (max(4, round(price / (share * here) + 0.5)) for share in (PROBE_SHARE, MIN_PROBE_SHARE))
     return min(first << min(known.misses, 9), last)
 
 
@@ -133,7 +133,9 @@ def _probed(known: Learned, rungs: tuple[str, ...]) -> tuple[str, ...]:
     place = _place(known.rung, rungs)
     below = rungs[:place]
     cheap = tuple(one for one in below if _cheap(one, rungs[place]))
-    dear = len(cheap) < len(below) and (not cheap or known.misses % DEAR == DEAR - 1)
+    dear = len(cheap) < len(below) and (
+        not cheap or known.misses % EXPENSIVE_PROBE_EVERY == EXPENSIVE_PROBE_EVERY - 1
+    )
     return below[-1:] if dear else cheap
 
 
@@ -147,9 +149,9 @@ def rest(known: Learned, rung: str, block: str, tried: int) -> float:
     patience = PATIENCE.get(block, 0)
     if RUNGS.index(rung) < known.rung or max(known.slowed, tried) >= patience:
         return 0.0
-    if block == "denied" and (known.good < SURE or known.lost >= LOST):
+    if block == "denied" and (known.good < MAX_COUNTED_PAGES or known.lost >= MAX_VAIN_CLIMBS):
         return 0.0
-    return float(REST * LONGER**known.slowed)
+    return float(FIRST_REST_S * REST_FACTOR**known.slowed)
 
 
 def climb(known: Learned, rungs: tuple[str, ...], rung: str, block: str) -> str | None:
@@ -184,7 +186,7 @@ def after(
     name = kind(path)
     learn = {"began": RUNGS.index(began), "got": None if got is None else RUNGS.index(got), "rested": rested}
     classes = ladder.classes
-    if name in classes or len(classes) < CLASSES:
+    if name in classes or len(classes) < MAX_PATH_CLASSES:
         classes = {**classes, name: _after(ladder.known(path), **learn)}  # type: ignore[arg-type]
     return msgspec.structs.replace(
         ladder,
@@ -205,8 +207,8 @@ def _after(known: Learned, began: int, got: int | None, rested: bool) -> Learned
         )
     lost = known.lost if got <= began else 0
     if got == known.rung:
-        good = 1 if probed else known.good + 1 if got else min(known.good + 1, SURE)
-        misses = known.misses + 1 if probed else known.misses if good < PROVEN else 0
+        good = 1 if probed else known.good + 1 if got else min(known.good + 1, MAX_COUNTED_PAGES)
+        misses = known.misses + 1 if probed else known.misses if good < PROVEN_PAGES else 0
         return replace(known, good=good, needed=0, misses=misses, slowed=0, lost=lost)
     if got < known.rung:
         return replace(known, rung=got, good=1, needed=0, slowed=0, lost=lost)
@@ -218,7 +220,7 @@ def _after(known: Learned, began: int, got: int | None, rested: bool) -> Learned
 
 
 def _vain(lost: int) -> bool:
-    return lost >= LOST and bool(lost % AGAIN) and bool(lost & (lost - 1))
+    return lost >= MAX_VAIN_CLIMBS and bool(lost % MAX_CLIMB_INTERVAL) and bool(lost & (lost - 1))
 
 
 def _place(rung: int, rungs: tuple[str, ...]) -> int:
@@ -232,4 +234,4 @@ def _cost(rung: str) -> float:
 
 
 def _cheap(rung: str, beside: str) -> bool:
-    return _cost(rung) * CHEAP <= _cost(beside)
+    return _cost(rung) * CHEAP_FACTOR <= _cost(beside)

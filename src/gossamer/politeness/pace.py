@@ -11,7 +11,7 @@ import random
 
 import msgspec
 
-LEAST, MOST, CAP = 0.25, 30.0, 3600.0
+MIN_DELAY_S, MAX_DELAY_S, MAX_RETRY_AFTER_S = 0.25, 30.0, 3600.0
 STEP_BACK = 20
 
 
@@ -64,14 +64,16 @@ class Delay(msgspec.Struct, frozen=True):
 
 def delay(pace: HostPace, fixed: Delay | None) -> float:
     """Returns the seconds from this start to the next one."""
-    base = fixed.draw() if fixed is not None else min(max(2 * pace.mean, LEAST), MOST)
+    base = fixed.draw() if fixed is not None else min(max(2 * pace.mean, MIN_DELAY_S), MAX_DELAY_S)
     if pace.doublings:
-        base = min(max(base, LEAST) * 2.0**pace.doublings, CAP)
+        base = min(max(base, MIN_DELAY_S) * 2.0**pace.doublings, MAX_RETRY_AFTER_S)
     return base
 
 
 def exhausted(pace: HostPace, fixed: Delay | None, asked: float) -> bool:
     """Returns whether the host asks for a delay of more than an hour. Its URL then becomes a dead letter
     instead of being retried."""
-    low = fixed.low if fixed is not None else min(max(2 * pace.mean, LEAST), MOST)
-    return asked > CAP or (pace.doublings > 0 and max(low, LEAST) * 2.0 ** (pace.doublings - 1) >= CAP)
+    low = fixed.low if fixed is not None else min(max(2 * pace.mean, MIN_DELAY_S), MAX_DELAY_S)
+    return asked > MAX_RETRY_AFTER_S or (
+        pace.doublings > 0 and max(low, MIN_DELAY_S) * 2.0 ** (pace.doublings - 1) >= MAX_RETRY_AFTER_S
+    )

@@ -176,9 +176,9 @@ def _encoded(text: str) -> str:
     return "".join(map("%{:02X}".format, octets))
 
 
-LIMIT: Final = 500 * 1024
+MAX_BYTES: Final = 500 * 1024
 """The number of bytes of a robots.txt that are read. RFC 9309 section 2.5 requires at least this many."""
-LONGEST_DELAY: Final = 1e9
+MAX_DELAY_S: Final = 1e9
 """The maximum Crawl-delay in seconds. A larger one counts as this one."""
 
 _AGENT, _ALLOW, _DISALLOW, _SITEMAP, _DELAY, _RATE = range(6)
@@ -311,10 +311,10 @@ class Robots:
 def _text(body: bytes) -> str:
     """Decodes the part that is read, with LF line ends: as UTF-8 (invalid octets survive a round trip) or
     UTF-16."""
-    if len(body) > LIMIT:
+    if len(body) > MAX_BYTES:
         # Half a line would be a rule that the host did not write.
-        end = max(body.rfind(b"\n", 0, LIMIT), body.rfind(b"\r", 0, LIMIT))
-        body = body[: end if end >= 0 else LIMIT]
+        end = max(body.rfind(b"\n", 0, MAX_BYTES), body.rfind(b"\r", 0, MAX_BYTES))
+        body = body[: end if end >= 0 else MAX_BYTES]
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = body.decode("utf-16", "replace")
     else:
@@ -366,7 +366,7 @@ def _delay(value: str) -> float | None:
     """Parses the seconds of a Crawl-delay: `2`, `0.5`, `10s`. None for other values, including negative, inf
     and nan."""
     found = _SECONDS.fullmatch(value)
-    return min(float(found[1].replace(",", ".")), LONGEST_DELAY) if found else None
+    return min(float(found[1].replace(",", ".")), MAX_DELAY_S) if found else None
 
 
 def _interval(value: str) -> float | None:
@@ -374,4 +374,4 @@ def _interval(value: str) -> float | None:
     found = _PER.match(value)
     if not found or not int(found[1]):
         return None
-    return min(int(found[2]) * _UNITS[found[3].lower()] / int(found[1]), LONGEST_DELAY)
+    return min(int(found[2]) * _UNITS[found[3].lower()] / int(found[1]), MAX_DELAY_S)

@@ -10,11 +10,11 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.verdict import Drop
 from gossamer.politeness.robots import Robots
 
-AGE = 86_400.0
+MAX_AGE_S = 86_400.0
 """Seconds for which rules are valid."""
-PARKED = 300.0
+PARK_DELAY_S = 300.0
 """A longer Crawl-delay parks the host."""
-MOST = 500 * 1024
+MAX_BYTES = 500 * 1024
 OPEN = 1
 """The version of "everything is allowed", which needs no rules."""
 UNREACHABLE, NO_NAME, PRIVATE, TOO_SLOW = -1, -2, -3, -4
@@ -32,7 +32,7 @@ class Access(msgspec.Struct, frozen=True):
     """`version` of the rules (negative: CLOSED), `holds` in seconds (0: not known yet, retry after `wait`)."""
 
     version: int = OPEN
-    holds: float = AGE
+    holds: float = MAX_AGE_S
     crawl_delay: float = 0.0
     rules: bytes = b""
     """The groups of our agent and `*`, compressed, as the frontier stores them."""
@@ -63,14 +63,14 @@ def access(result: Page | Failure, agent: str, wait: float | None, stale: int) -
 
 def read(body: bytes, agent: str) -> Access:
     """Returns the rules of a robots.txt body for our agent."""
-    body = body[:MOST]
+    body = body[:MAX_BYTES]
     robots = Robots(body)
     delay = robots.delay(agent) or 0.0
     sitemaps = tuple(robots.sitemaps)
-    if delay > PARKED:
+    if delay > PARK_DELAY_S:
         return Access(TOO_SLOW, sitemaps=sitemaps)
     kept = zlib.compress(Robots.trimmed(body, [agent]))
-    return Access(version_of(kept), AGE, delay, kept, sitemaps)
+    return Access(version_of(kept), MAX_AGE_S, delay, kept, sitemaps)
 
 
 def version_of(kept: bytes) -> int:

@@ -34,21 +34,21 @@ import msgspec
 FORMAT = 1
 """The version of the records' format."""
 NETWORK = ("dns", "connect", "timeout")
-LAST = 20
+LAST_VISITS = 20
 HOSTS = 3
-PROBE = 30.0
+PROBE_INTERVAL_S = 30.0
 """Seconds between the visits of a worker that is out."""
-FRESH = 12.0
+FRESH_S = 12.0
 """Seconds for which a worker's record is current."""
 MARGIN = 0.9
 PRIOR = 5
 """For this many visits of hard hosts, visits of easy hosts count as well."""
 FLOOR = 0.05
 POOR, HOPELESS = 0.5, 0.2
-HARD_WAIT, EASY_WAIT = 15_000, 300
+HARD_WAIT_MS, EASY_WAIT_MS = 15_000, 300
 """Milliseconds for which hosts are left to better workers."""
 WEIGHT = 0.02
-ROOM = 2_000
+MAX_HOSTS = 2_000
 
 
 class MovingMeans(msgspec.Struct):
@@ -124,8 +124,8 @@ def easy_score(record: WorkerScore) -> float:
 def waits(mine: WorkerScore, others: Sequence[WorkerScore], now: float) -> tuple[int, int]:
     """Returns the milliseconds that easy and hard hosts must have waited before this worker claims them."""
     best = max((easy_score(one) for one in _rivals(mine, others, now)), default=0.0)
-    easy = EASY_WAIT if easy_score(mine) < POOR * best and mine.easy.success > HOPELESS else 0
-    return easy, 0 if among_best(mine, others, now) else HARD_WAIT
+    easy = EASY_WAIT_MS if easy_score(mine) < POOR * best and mine.easy.success > HOPELESS else 0
+    return easy, 0 if among_best(mine, others, now) else HARD_WAIT_MS
 
 
 def among_best(mine: WorkerScore, others: Iterable[WorkerScore], now: float) -> bool:
@@ -161,7 +161,7 @@ def _rivals(mine: WorkerScore, others: Iterable[WorkerScore], now: float) -> lis
 
 def alive(record: WorkerScore, now: float) -> bool:
     """Returns whether a worker's record is current."""
-    return now - record.at <= FRESH
+    return now - record.at <= FRESH_S
 
 
 def merit(worker: str, records: Iterable[WorkerScore], now: float) -> dict[str, float | str | None]:
@@ -183,7 +183,7 @@ class LastVisits:
     """The last visits of a worker, and the hosts that answered it."""
 
     def __init__(self) -> None:
-        self._last: deque[tuple[str, str]] = deque(maxlen=LAST)
+        self._last: deque[tuple[str, str]] = deque(maxlen=LAST_VISITS)
         self._answered: dict[str, None] = {}
 
     def saw(self, host: str, failed: str) -> None:
@@ -191,7 +191,7 @@ class LastVisits:
         if not failed:
             self._last.clear()
             if host not in self._answered:
-                if len(self._answered) >= ROOM:
+                if len(self._answered) >= MAX_HOSTS:
                     self._answered.pop(next(iter(self._answered)))
                 self._answered[host] = None
             return
@@ -200,17 +200,17 @@ class LastVisits:
     def out(self, others: Iterable[WorkerScore], now: float) -> str:
         """Returns why the worker should take no claims, or ''."""
         hosts = {host for host, _ in self._last}
-        if len(self._last) < LAST or len(hosts) < HOSTS:
+        if len(self._last) < LAST_VISITS or len(hosts) < HOSTS:
             return ""
         living = [one for one in others if alive(one, now)]
         if living:
-            known = any(not one.out and now - one.good_at <= FRESH for one in living)
+            known = any(not one.out and now - one.good_at <= FRESH_S for one in living)
         else:
             known = len(hosts & self._answered.keys()) >= HOSTS
         if not known:
             return ""
         why = sorted({failed for _, failed in self._last})
-        return f"its last {LAST} visits, to {len(hosts)} hosts, failed ({', '.join(why)})" + (
+        return f"its last {LAST_VISITS} visits, to {len(hosts)} hosts, failed ({', '.join(why)})" + (
             " while others succeed" if living else ""
         )
 

@@ -15,7 +15,7 @@ from gossamer.errors import GossamerError
 from gossamer.proxies.proxy_choice import ProxyPool
 from gossamer.proxies.proxy_health import ProxyHealth, ProxyReport
 
-FLUSH, CHECKS, OLD = 1.0, 32, 600_000
+EXCHANGE_INTERVAL_S, MAX_CONCURRENT_CHECKS, RECHECK_AFTER_MS = 1.0, 32, 600_000
 """Seconds between exchanges with the other workers, the number of concurrent health checks, and milliseconds
 after which a proxy is checked again."""
 
@@ -83,7 +83,7 @@ class ProxyUpkeep:
                     await self._exchange()
                     if (checking is None or checking.done()) and await self.shared.turn(name, me):
                         checking = asyncio.create_task(self._checks())
-                await asyncio.sleep(FLUSH)
+                await asyncio.sleep(EXCHANGE_INTERVAL_S)
         finally:
             if checking is not None:
                 checking.cancel()
@@ -107,8 +107,8 @@ class ProxyUpkeep:
     async def _checks(self) -> None:
         """Runs the health checks that are due. Without a URL to fetch, it only checks whether proxies whose
         quarantine is over accept connections again."""
-        book, now, gate = self.pool.book, self.now(), asyncio.Semaphore(CHECKS)
-        due = book.due(now, OLD)
+        book, now, gate = self.pool.book, self.now(), asyncio.Semaphore(MAX_CONCURRENT_CHECKS)
+        due = book.due(now, RECHECK_AFTER_MS)
         if not self.pool.checked:
             due = [place for place in due if self._over(place) not in (0, self._looked.get(place))]
 

@@ -14,10 +14,10 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 
 from gossamer.model.proxy import Proxy, Wanted
-from gossamer.proxies.proxy_table import DOMAINS, ProxyTable
+from gossamer.proxies.proxy_table import MAX_DOMAINS, ProxyTable
 
-DRAWN = 6
-SMALL = 64
+DRAWS = 6
+SMALL_POOL = 64
 """If no proxy was found by drawing, all proxies of a pool of this size are checked. In a larger pool, the
 free ones are listed once per second."""
 OLD = 1000
@@ -41,7 +41,7 @@ class ProxyPool:
         """Returns the indexes of the proxies that suit, whatever their health."""
         found = self._lists.get(wanted)
         if found is None:
-            if len(self._lists) >= DOMAINS:
+            if len(self._lists) >= MAX_DOMAINS:
                 self._lists.clear()
                 self._named.clear()
             found = self._lists[wanted] = [
@@ -108,13 +108,13 @@ class ProxyPool:
         made, free = self._free.get(key, (0, some))
         found = self._drawn(free if now - made < OLD and free else some, domain, now, avoid)
         if found is None:
-            if len(some) <= SMALL or now - made >= OLD:
+            if len(some) <= SMALL_POOL or now - made >= OLD:
                 free = [place for place in some if self.usable(place, domain, now)]
-                if len(self._free) >= DOMAINS:
+                if len(self._free) >= MAX_DOMAINS:
                     self._free.clear()
                 self._free[key] = (now, free)
             found = self._drawn(free, domain, now, avoid)
-            if found is None and len(free) <= SMALL:
+            if found is None and len(free) <= SMALL_POOL:
                 found = next(
                     (place for place in free if place not in avoid and self.usable(place, domain, now)), None
                 )
@@ -122,7 +122,7 @@ class ProxyPool:
 
     def _drawn(self, some: Sequence[int], domain: str, now: int, avoid: Collection[int]) -> int | None:
         found, best, n = None, -1.0, len(some)
-        for _ in range(min(DRAWN, n)):
+        for _ in range(min(DRAWS, n)):
             place = some[int(self._draw() * n)]
             if place not in avoid and self.usable(place, domain, now):
                 score = self.score(place, domain, now)

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import msgspec
 
-HALF = 600.0
+HALF_LIFE_S = 600.0
 """Seconds in which counts decay by half."""
-FLOOR, UNKNOWN = 0.05, 0.5
+MIN_LATENCY_S, UNKNOWN_LATENCY_S = 0.05, 0.5
 """Seconds: smaller latencies count as the first number. The second stands for a proxy that was never used."""
 
 
@@ -72,7 +72,7 @@ class ProxyHealth(msgspec.Struct):
 
     def felt(self, seen: ProxyReport, now: int, rule: BreakerRule) -> None:
         """Adds observations."""
-        fade = 0.5 ** (max(0, now - self.at) / 1000 / HALF) if self.at else 1.0
+        fade = 0.5 ** (max(0, now - self.at) / 1000 / HALF_LIFE_S) if self.at else 1.0
         self.good, self.bad, self.at = self.good * fade + seen.good, self.bad * fade + seen.bad, now
         if seen.good:
             self.latency += (seen.seconds / seen.good - self.latency) * seen.good / self.good
@@ -87,9 +87,9 @@ class ProxyHealth(msgspec.Struct):
     def score(self, now: int) -> float:
         """Returns how good it is: the squared success rate divided by the root of the latency, which drifts
         to the middle with age."""
-        fade = 0.5 ** (max(0, now - self.at) / 1000 / HALF) if self.at else 1.0
+        fade = 0.5 ** (max(0, now - self.at) / 1000 / HALF_LIFE_S) if self.at else 1.0
         success = (self.good * fade + 1) / ((self.good + self.bad) * fade + 2)
-        return float(success * success / max(self.latency or UNKNOWN, FLOOR) ** 0.5)
+        return float(success * success / max(self.latency or UNKNOWN_LATENCY_S, MIN_LATENCY_S) ** 0.5)
 
     @property
     def text(self) -> str:

@@ -23,7 +23,7 @@ from gossamer.config.redaction import register_pair
 from gossamer.model.proxy import SCHEMES, Proxy, country, kind, provider
 
 TAGS = ("type", "country", "provider", "scheme")
-LONGEST = 2000
+MAX_LINE_CHARS = 2000
 _HOST = re.compile(r"[\w{}-]+(?:\.[\w{}-]+)*\.?")
 _URL = re.compile(r"([a-z0-9]+)://(?:([^@/]*)@)?(\[[0-9A-Fa-f:.]+\]|[^:/@\[\]]+):(\d{1,5})/?")
 _AGAIN = "write it as scheme://user:password@host:port"
@@ -60,8 +60,8 @@ def line(text: str) -> Proxy:
     >>> line("1.2.3.4:8080:joe:secret type=mobile country=DE provider=acme")  # doctest: +ELLIPSIS
     <proxy acme/1.2.3.4:8080#...>
     """
-    if len(text) > LONGEST:
-        raise ValueError(f"the line is longer than {LONGEST} characters")
+    if len(text) > MAX_LINE_CHARS:
+        raise ValueError(f"the line is longer than {MAX_LINE_CHARS} characters")
     if re.match(r"\{\s*[\"}]", text):
         address, tags = _of_json(text)
     else:

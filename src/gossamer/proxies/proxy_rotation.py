@@ -28,12 +28,12 @@ from gossamer.model.request import Request, split
 from gossamer.proxies.proxy_checks import ProxyUpkeep
 from gossamer.proxies.proxy_choice import ProxyPool
 
-MOST, PATIENCE, SUSPICIONS = 10, 30.0, 3
+MAX_TRIES, MORE_TRIES_S, MAX_SUSPICIONS = 10, 30.0, 3
 """The maximum number of tries of a visit that do not reach the host, the seconds within which more are
 allowed, and the maximum number of tries that may have reached the host."""
-WAIT = 20.0
+FREE_PROXY_TIMEOUT_S = 20.0
 """Seconds for which a request waits for a free proxy."""
-BLOCKS = (403, 429, 451)
+BLOCKING_STATUSES = (403, 429, 451)
 REPEATABLE = ("GET", "HEAD", "OPTIONS")
 
 Go = Callable[[str, Callable[[], bool]], Awaitable[Page | Failure]]
@@ -92,7 +92,7 @@ class Proxies:
         trip = ProxyTries([], [], [])
         result: Page | Failure | None = None
         tries, started = 0, began
-        while tries < MOST or time.perf_counter() - began < PATIENCE:
+        while tries < MAX_TRIES or time.perf_counter() - began < MORE_TRIES_S:
             tries += 1
             if not trip.doubts and len(trip.tried) >= len(self.pool.suited(wanted)):
                 trip.tried.clear()  # all proxies had a fault, so they are tried again until they are in quarantine
@@ -178,10 +178,10 @@ class Proxies:
         self._end(lease, host)
         trip.tried.append(lease.place)
         trip.before.append(_short(result, said))
-        del trip.before[:-MOST]
+        del trip.before[:-MAX_TRIES]
         return (
             said != "fault"
-            and sum(blocked == (said == "blocked") for _, blocked in trip.doubts) >= SUSPICIONS
+            and sum(blocked == (said == "blocked") for _, blocked in trip.doubts) >= MAX_SUSPICIONS
         )
 
     async def _try(self, lease: Lease, go: Go) -> Page | Failure:
@@ -197,7 +197,7 @@ class Proxies:
 
     async def _take(self, wanted: Wanted, host: str, tried: list[int]) -> Lease | None:
         """Waits for a proxy. Returns None if none is free in time."""
-        ends = time.monotonic() + WAIT
+        ends = time.monotonic() + FREE_PROXY_TIMEOUT_S
         while True:
             lease = await self._lease(wanted, host, tried)
             if lease is not None:
@@ -300,7 +300,13 @@ def judged(result: Page | Failure) -> str:
         return {"proxy": "fault", "path": "doubt"}.get(result.blame, "good")
     if result.status == 407:
         return "fault"
-    return "blocked" if result.status in BLOCKS else "doubt" if result.status in (502, 504) else "good"
+    return (
+        "blocked"
+        if result.status in BLOCKING_STATUSES
+        else "doubt"
+        if result.status in (502, 504)
+        else "good"
+    )
 
 
 def _short(result: Page | Failure, said: str) -> Failure:

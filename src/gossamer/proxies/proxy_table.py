@@ -15,7 +15,7 @@ from gossamer.proxies.proxy_health import (
     ProxyReport,
 )
 
-DOMAINS = 2000
+MAX_DOMAINS = 2000
 """The maximum number of blocking registered domains for which health is kept per proxy."""
 
 
@@ -118,7 +118,7 @@ class ProxyTable:
         too many."""
         if domain not in self.domains:
             self.domains[domain] = None
-            if len(self.domains) > DOMAINS:
+            if len(self.domains) > MAX_DOMAINS:
                 gone = next(iter(self.domains))
                 del self.domains[gone]
                 for key in [key for key in self.standings if key.endswith(f"\t{gone}")]:

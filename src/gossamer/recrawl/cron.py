@@ -38,8 +38,8 @@ _ALLOWED = (
 )
 _COMMON = "alone or as a list (1,2), a range (1-5), * or a step (*/2)"
 _ANY = ("*", "*", "*", "*", "*")
-_MOST = 200
-_MOST_STEP = (59, 23, 30, 11, 6)
+_MAX_CHARS = 200
+_MAX_STEPS = (59, 23, 30, 11, 6)
 _START = datetime(2000, 1, 1)
 
 
@@ -95,17 +95,17 @@ def _checked(line: str) -> str:
     if text.startswith("@"):
         if text.lower() not in MACROS:
             raise ValueError(
-                f"cron line {text[:_MOST]!r}: the words that can replace the five fields are {', '.join(MACROS)}"
+                f"cron line {text[:_MAX_CHARS]!r}: the words that can replace the five fields are {', '.join(MACROS)}"
             )
         return MACROS[text.lower()]
     fields = text.split()
     if len(fields) != len(FIELDS):
         raise ValueError(
-            f"cron line {text[:_MOST]!r} has {len(fields)} fields; write five: {', '.join(FIELDS)}, as in '30 4 * * mon-fri'"
+            f"cron line {text[:_MAX_CHARS]!r} has {len(fields)} fields; write five: {', '.join(FIELDS)}, as in '30 4 * * mon-fri'"
         )
     for number, field in enumerate(fields):
         if (why := _wrong(number, field)) is not None:
-            raise ValueError(f"cron line {text[:_MOST]!r}: {FIELDS[number]} {field[:50]!r} {why}")
+            raise ValueError(f"cron line {text[:_MAX_CHARS]!r}: {FIELDS[number]} {field[:50]!r} {why}")
     return text.upper()
 
 
@@ -113,11 +113,11 @@ def _wrong(number: int, field: str) -> str | None:
     """Returns the end of a message about a faulty field and the values that it allows, or None if the field
     is valid."""
     allowed = f"is not valid; allowed: {_ALLOWED[number]}; {_COMMON}"
-    if len(field) > _MOST or not field.isascii():
+    if len(field) > _MAX_CHARS or not field.isascii():
         return allowed
     for step in re.findall(r"/([^,]*)", field):
-        if not step.isdigit() or not 1 <= int(step[:9]) <= _MOST_STEP[number]:
-            return f"has the step {step!r}; a step is 1 to {_MOST_STEP[number]}"
+        if not step.isdigit() or not 1 <= int(step[:9]) <= _MAX_STEPS[number]:
+            return f"has the step {step!r}; a step is 1 to {_MAX_STEPS[number]}"
     words = _MONTHS if number == 3 else _DAYS if number == 4 else ""
     if (
         unknown := next((w for w in re.findall(r"[a-z]{3,}", field.lower()) if w not in words.split()), None)

@@ -10,9 +10,9 @@ from gossamer.recrawl.cron import Cron
 
 MISSED = ("run", "skip", "all")
 OVERLAP = ("skip", "queue")
-LATE = 60.0
+MISSED_AFTER_S = 60.0
 """Seconds after which a due time counts as missed. Taking over from another scheduler needs a few seconds."""
-MOST = 10_000
+MAX_DUE_TIMES = 10_000
 """Maximum number of due times that are decided in one call."""
 
 
@@ -38,14 +38,14 @@ def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int =
     [10800.0, 14400.0]
     """
     times = []
-    for at in islice(cron.all_after(mark), MOST + most + 1):
+    for at in islice(cron.all_after(mark), MAX_DUE_TIMES + most + 1):
         if at > now:
             break
         times.append(at)
     else:  # too many due times for one call: the next call decides the rest
-        times = times[:MOST]
+        times = times[:MAX_DUE_TIMES]
         return Due(times[-1], [], [], times)
-    late = [at for at in times if now - at > LATE]
+    late = [at for at in times if now - at > MISSED_AFTER_S]
     on_time = times[len(late) :]
     keep = 0 if missed == "skip" else most if missed == "all" else 0 if on_time else 1
     made_up = late[max(0, len(late) - keep) :] if keep else []

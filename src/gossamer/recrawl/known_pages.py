@@ -21,9 +21,9 @@ from gossamer.model.request import Request
 from gossamer.model.visit import KnownLine
 
 NAME = "known.jsonl"
-MODE = 0o600
+FILE_MODE = 0o600
 """File mode. The log contains request headers, which may include secrets."""
-BATCH = 5000
+BATCH_PAGES = 5000
 _decode = msgspec.json.Decoder(KnownLine).decode
 
 
@@ -72,7 +72,7 @@ def settle(folder: Path) -> int:
                 )
             base.execute("COMMIT")
             count, fresh = 0, path.with_suffix(".new")
-            with open(fresh, "wb", opener=lambda name, flags: open_file(name, flags, MODE)) as file:
+            with open(fresh, "wb", opener=lambda name, flags: open_file(name, flags, FILE_MODE)) as file:
                 for (line,) in base.execute("SELECT line FROM seen ORDER BY rowid"):
                     file.write(line)
                     count += 1
@@ -89,12 +89,12 @@ def settle(folder: Path) -> int:
 
 
 def requests(folder: Path) -> Iterator[list[Request]]:
-    """Yields the requests to repeat, in batches of at most BATCH. Raises OSError."""
+    """Yields the requests to repeat, in batches of at most BATCH_PAGES. Raises OSError."""
     batch = []
     for _, seen in _lines(folder / NAME):
         needs = {name: value for name, value in seen.needs.items() if name in Request.__struct_fields__}
         batch.append(Request(seen.url, depth=seen.depth, referrer=seen.referrer, known=seen.known, **needs))
-        if len(batch) == BATCH:
+        if len(batch) == BATCH_PAGES:
             yield batch
             batch = []
     if batch:

@@ -25,12 +25,12 @@ from gossamer.state.schedules import Lead, ScheduledRun, Schedules, StoredSchedu
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store
 
-BEAT, HOLD = 1.0, 7.0
+BEAT_INTERVAL_S, LEAD_TIMEOUT_S = 1.0, 7.0
 """Seconds between two beats, and seconds until a leader that stops renewing loses the lead. Another scheduler
 takes over within the sum of both."""
-GRACE = 9.0
+STOP_TIMEOUT_S = 9.0
 """Seconds that crawls get to stop gracefully."""
-QUEUED = 100
+MAX_QUEUED_RUNS = 100
 """Maximum number of runs of one schedule that may wait for the previous run to end."""
 
 Chore = Callable[[float], Awaitable[None]]
@@ -93,11 +93,11 @@ class Scheduler:
                     self._embedded.restarts = 0
             except (StoreError, DiskFull) as error:
                 await self._store_away(error)
-            await pause(self._stop, BEAT)
+            await pause(self._stop, BEAT_INTERVAL_S)
         await self._end()
 
     async def _beat(self) -> None:
-        lead = await self._schedules.lead(self.owner, HOLD)
+        lead = await self._schedules.lead(self.owner, LEAD_TIMEOUT_S)
         self._conductor.hear(lead.now)
         self._hear(lead)
         if not lead.token:
@@ -162,9 +162,13 @@ class Scheduler:
         due = decide(plan.cron, entry.mark, lead.now, schedule.missed, schedule.most)
         going = [run for (name, _), run in self._conductor.open.items() if name == schedule.name]
         wanted = [(at, True) for at in due.made_up] + [(at, False) for at in due.on_time]
-        room = 0 if going and schedule.overlap == "skip" else max(0, QUEUED - len({run.due for run in going}))
+        room = (
+            0
+            if going and schedule.overlap == "skip"
+            else max(0, MAX_QUEUED_RUNS - len({run.due for run in going}))
+        )
         begun = [run for at, late in wanted[:room] for run in runs(schedule, at, late=late, now=lead.now)]
-        why = f"the run of {stamp(going[0].due)} still goes" if going else f"{QUEUED} runs wait"
+        why = f"the run of {stamp(going[0].due)} still goes" if going else f"{MAX_QUEUED_RUNS} runs wait"
         over = [
             ScheduledRun(due=at, at=at, state="skipped", ended=lead.now, reason=why)
             for at, _ in wanted[room:]
@@ -231,11 +235,11 @@ class Scheduler:
         tasks = list(self._tasks.values()) + ([self._side] if self._side is not None else [])
         if self._side is not None:
             self._side.cancel()
-        deadline = asyncio.get_running_loop().time() + GRACE
+        deadline = asyncio.get_running_loop().time() + STOP_TIMEOUT_S
         while any(not task.done() for task in tasks) and asyncio.get_running_loop().time() < deadline:
             with contextlib.suppress(StoreError):
-                await self._schedules.lead(self.owner, HOLD)
-            await asyncio.wait(tasks, timeout=BEAT)
+                await self._schedules.lead(self.owner, LEAD_TIMEOUT_S)
+            await asyncio.wait(tasks, timeout=BEAT_INTERVAL_S)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

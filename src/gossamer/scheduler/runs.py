@@ -28,7 +28,7 @@ from gossamer.scheduler.jobs import job_of
 from gossamer.state.schedules import ScheduledRun, Schedules
 from gossamer.store.store import Store
 
-LOOK, AGAIN = 1.0, 5.0
+CHECK_INTERVAL_S, RETRY_INTERVAL_S = 1.0, 5.0
 """Seconds between two checks of a crawl that runs elsewhere, and seconds before a failed store is tried
 again."""
 
@@ -69,7 +69,7 @@ class LocalCrawler:
             try:
                 summary = await crawl_here(job, stop=self._stop)
             except InUse:
-                await pause(self._stop, LOOK)
+                await pause(self._stop, CHECK_INTERVAL_S)
                 over = await ended(self._store, job.name or "")
                 if over is not None:
                     return over
@@ -105,7 +105,7 @@ class Fleet:
                 and (await Crawls(self._store).state(name))[0] == "running"
             ):
                 await self._put(job)
-            await pause(self._stop, LOOK)
+            await pause(self._stop, CHECK_INTERVAL_S)
         return None
 
     async def _put(self, job: Job) -> None:
@@ -221,7 +221,7 @@ class RunSupervisor:
                 if not told:
                     self.say("waits", schedule=name, crawl=run.crawl, reason=str(error))
                 told = True
-                await pause(self.stop, AGAIN)
+                await pause(self.stop, RETRY_INTERVAL_S)
             except GossamerError as error:
                 return RunOutcome("failed", str(error))
             except Exception as error:  # noqa: BLE001 - a bug met by one crawl ends neither the others nor the scheduler
@@ -240,7 +240,7 @@ class RunSupervisor:
             except GossamerError:  # the store is away or its disk is full, which the loop logs
                 if self.stop.is_set():
                     return None
-                await pause(self.stop, LOOK)
+                await pause(self.stop, CHECK_INTERVAL_S)
         if done == 1 and now.ended is None:
             self.open[name, now.field] = now
         elif done >= 0:

@@ -21,7 +21,7 @@ from isal import isal_zlib
 
 from gossamer.errors import ConfigError, SinkError, of_data
 
-PAGE = 4096
+PAGE_BYTES = 4096
 """The page size in bytes. A killed write ends at a multiple of it."""
 MAX_SUMS = 64
 """The maximum number of page checksums of one append. A larger append has one checksum for several pages."""
@@ -51,7 +51,7 @@ class LogEntry(msgspec.Struct, omit_defaults=True):
     path: str
     start: int = 0
     end: int = 0
-    step: int = PAGE
+    step: int = PAGE_BYTES
     sums: list[int] = []
     """The CRC-32 of each `step` bytes, aligned to multiples of `step` in the file, because a killed write
     ends at a page boundary."""
@@ -92,7 +92,7 @@ class AppendLog:
     def appending(self, path: str, start: int, data: bytes) -> None:
         """Logs an append before it is made. `start` is the offset of `data` in the file."""
         end = start + len(data)
-        step = PAGE
+        step = PAGE_BYTES
         while len(data) > step * MAX_SUMS:
             step *= 2
         self._write(

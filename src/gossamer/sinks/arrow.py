@@ -22,9 +22,9 @@ from gossamer.sinks.field_types import FieldType, decoded
 from gossamer.sinks.jsonl import encode
 from gossamer.sinks.row_fitting import frames, mended, refitted
 
-_CHUNK = 256 << 10
+_CHUNK_BYTES = 256 << 10
 """The number of journal bytes that are parsed at once."""
-_GROUP = 4 << 20
+_ROW_GROUP_BYTES = 4 << 20
 """The number of journal bytes per row group. The last row group may be smaller."""
 _TYPES = {
     "str": pa.string(),
@@ -93,7 +93,7 @@ def convert(
                         tables.append(_unpacked(journal, data, schema, columns))
                     else:
                         tables.append(_table(data, columns, foreign))
-                    if size >= _GROUP:
+                    if size >= _ROW_GROUP_BYTES:
                         writer.write_table(pa.concat_tables(tables))
                         tables, size = [], 0
                 if tables:
@@ -207,7 +207,7 @@ def _blocks(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool]]:
     size = 0
     for data, packed, took in frames(source, length):
         length -= took
-        if lines and (packed or size >= _CHUNK):
+        if lines and (packed or size >= _CHUNK_BYTES):
             yield b"".join(lines), False
             lines, size = [], 0
         if packed:

@@ -62,9 +62,9 @@ _FITS = FITS | {"decimal": number_within(10_000, 10_000), "time": time_in_millis
 """How values fit Cassandra's types. A Cassandra decimal could have more digits, but Cassandra's own tools
 cannot show them."""
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
-MOST = 15 << 20
+MAX_ROW_BYTES = 15 << 20
 """The maximum size of a row in bytes: a little less than half of a commit log segment of the default size."""
-_AT_ONCE = 64
+_MAX_CONCURRENT = 64
 
 
 def cassandra(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> Upserts:
@@ -166,8 +166,8 @@ class Cassandra:
         table, insert, _, former = self._table(kind)
         given = []
         for (row, state), values in zip(rows, table.values(rows, careful), strict=True):
-            if sum(len(value) for value in values if isinstance(value, str)) > MOST:
-                raise BatchRefused(f"a row may have {MOST} bytes")
+            if sum(len(value) for value in values if isinstance(value, str)) > MAX_ROW_BYTES:
+                raise BatchRefused(f"a row may have {MAX_ROW_BYTES} bytes")
             if not 0 < len(values[0].encode()) < 65_536:
                 raise BatchRefused("a key may have 65,535 bytes, and at least one")
             # A new row has no old values to erase.
@@ -194,7 +194,7 @@ class Cassandra:
         from cassandra.concurrent import execute_concurrent_with_args
 
         found = execute_concurrent_with_args(
-            self._session, statement, given, concurrency=_AT_ONCE, raise_on_first_error=False
+            self._session, statement, given, concurrency=_MAX_CONCURRENT, raise_on_first_error=False
         )
         for good, result in found:
             if not good:

@@ -28,7 +28,7 @@ _asked = msgspec.json.Decoder(RequestContext).decode
 _BEGIN, _END = re.compile(rb"@(\d+)\n"), re.compile(rb"=(\d+) (\d+)\n")
 _TORN = cast(type[Exception], isal_zlib.error)  # its stub declares it as an instance
 ENDING = ".warc.gz"
-HEAD = 256 << 10
+HEAD_BYTES = 256 << 10
 """The number of decompressed bytes of a record that are searched for its header and the head of its
 response."""
 
@@ -244,7 +244,7 @@ def _fields(head: bytes) -> dict[str, str]:
 
 
 def _members(file: BinaryIO, at: int, end: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yields the offset, the size, and the first HEAD decompressed bytes of each gzip member between two
+    """Yields the offset, the size, and the first HEAD_BYTES decompressed bytes of each gzip member between two
     offsets."""
     file.seek(at)
     data = b""
@@ -254,7 +254,7 @@ def _members(file: BinaryIO, at: int, end: int) -> Iterator[tuple[int, int, byte
             data = data or file.read(1 << 16)
             if not data:
                 return
-            text += undo.decompress(data)[: HEAD - len(text)]
+            text += undo.decompress(data)[: HEAD_BYTES - len(text)]
             size += len(data) - len(undo.unused_data)
             data = undo.unused_data
         yield at, size, text

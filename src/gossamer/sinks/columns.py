@@ -27,7 +27,7 @@ EXTRA = "_extra"
 that do not fit their column."""
 
 
-MOST = 100
+MAX_COLUMNS = 100
 """The maximum number of columns of a kind of untyped dicts."""
 _NAME = re.compile(r"[^\W\d][\w .-]{0,59}")
 
@@ -199,7 +199,7 @@ def loose_names(rows: Iterable[Row]) -> list[str]:
         for name in row.data if type(row.data) is dict else ():
             if _NAME.fullmatch(name) and not name.startswith("_"):
                 found.setdefault(name.lower(), name)
-    return list(found.values())[:MOST]
+    return list(found.values())[:MAX_COLUMNS]
 
 
 def undeclared(row: Row, names: frozenset[str]) -> dict[str, Any] | None:

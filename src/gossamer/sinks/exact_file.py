@@ -29,7 +29,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MARK = "user.gossamer"
 _CUT = "user.gossamer.cut"
 _STORE = "user.gossamer.store"
-TAIL = 64
+TAIL_BYTES = 64
 """The number of last bytes that are compared to check that the written data is unchanged."""
 
 
@@ -358,7 +358,7 @@ class ExactFile:
         if self._log is not None:
             self._by_log(fd, self._log, committed, size)
         if committed:
-            tail = os.pread(fd, min(TAIL, committed), max(0, committed - TAIL))
+            tail = os.pread(fd, min(TAIL_BYTES, committed), max(0, committed - TAIL_BYTES))
             changed = committed == self._last[0] and tail != self._last[1] and _cut(fd) == self._cut
             if changed or (self._ends and tail[-1:] != self._ends):
                 raise unlike(self.path, committed)
@@ -411,7 +411,9 @@ class ExactFile:
             )
         self._last = (
             length,
-            data[-TAIL:] if len(data) >= TAIL else os.pread(fd, min(TAIL, length), max(0, length - TAIL)),
+            data[-TAIL_BYTES:]
+            if len(data) >= TAIL_BYTES
+            else os.pread(fd, min(TAIL_BYTES, length), max(0, length - TAIL_BYTES)),
         )
         self._cut = _cut(fd)
         return length

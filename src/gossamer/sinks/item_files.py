@@ -20,7 +20,7 @@ from gossamer.sinks.sink_url import AWAY
 
 OFF = "off"
 """The value of `--files` that disables the download of files."""
-PIECE = 1 << 20
+CHUNK_BYTES = 1 << 20
 
 
 def place(spec: str) -> str:
@@ -88,7 +88,7 @@ class AssetFolder:
         file.seek(0)
         try:
             with open(aside, "xb") as into:
-                shutil.copyfileobj(file, into, PIECE)
+                shutil.copyfileobj(file, into, CHUNK_BYTES)
                 into.flush()
                 sync(into.fileno())
             os.rename(aside, target)

@@ -6,7 +6,7 @@ order, in batches `start..end` of journal positions. A Shipper makes sure that a
 counts once. Either the target itself stores the position (in Kafka's transaction or a list's script), or it
 receives the same bytes under the same ID (a webhook).
 
-An outage of the store does not stop the crawl at once. Up to BOUND bytes wait on the disk, then no more rows
+An outage of the store does not stop the crawl at once. Up to MAX_WAITING_BYTES bytes wait on the disk, then no more rows
 are accepted. Positions only grow, even if the frontier was restored without its last second. In that case
 some rows may be sent twice, but none is lost.
 """
@@ -33,11 +33,11 @@ from gossamer.sinks.refused_rows import Refuse
 from gossamer.sinks.shipper import JournalRow, Shipper
 from gossamer.sinks.sink_url import SinkUrl
 
-BOUND = 64 << 20
+MAX_WAITING_BYTES = 64 << 20
 """The maximum number of bytes that may wait for their store."""
-BATCH = 1 << 20
+MAX_BATCH_BYTES = 1 << 20
 """The maximum number of bytes in one batch. A longer row is sent alone."""
-TURN = 16 << 20
+MAX_FILE_BYTES = 16 << 20
 """The size in bytes after which a new journal file is begun, once everything is sent."""
 _FILE = re.compile(r"(\d{15})\.jsonl")
 
@@ -74,7 +74,7 @@ class Journal:
             sent, end = self._sent()
             start, size = self._file()
             at = max(committed, sent, end, start)
-            if at > start + size or (committed == sent and at - start >= TURN):
+            if at > start + size or (committed == sent and at - start >= MAX_FILE_BYTES):
                 start = self._begin(at)
             data = encode([[row.kind, row.key, _host(row), row.data] for row in rows]) if rows else b""
             fd = open_file(self._name(start), os.O_RDWR)
@@ -107,7 +107,7 @@ class Journal:
 
     def full(self, committed: int) -> bool:
         """See `interfaces.Ships`."""
-        return committed - self._sent()[0] >= BOUND
+        return committed - self._sent()[0] >= MAX_WAITING_BYTES
 
     def close(self, committed: int) -> None:
         """Sends the remaining rows. Raises SinkAway if that is impossible now. A later run sends them."""
@@ -139,7 +139,7 @@ class Journal:
         """Returns bytes from a position on, and the position at which they begin, which is later if an
         earlier file was removed.
 
-        `whole`: returns everything up to `end`, otherwise whole lines of at most BATCH bytes.
+        `whole`: returns everything up to `end`, otherwise whole lines of at most MAX_BATCH_BYTES bytes.
         """
         first, _ = self._file()
         start = max(start, first)
@@ -147,8 +147,8 @@ class Journal:
             file.seek(start - first)
             if whole:
                 return file.read(end - start), start
-            data = file.read(min(BATCH, end - start))
-            if len(data) == BATCH and data[-1:] != b"\n":
+            data = file.read(min(MAX_BATCH_BYTES, end - start))
+            if len(data) == MAX_BATCH_BYTES and data[-1:] != b"\n":
                 cut = data.rfind(b"\n") + 1
                 data = data[:cut] if cut else (data + file.readline())[: end - start]
             return data, start

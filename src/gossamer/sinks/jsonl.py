@@ -17,7 +17,7 @@ from gossamer.model.visit import Row
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.exact_file import ExactFile, failure
 
-_DEEP = 100
+_MAX_DEPTH = 100
 _encoder = msgspec.json.Encoder(decimal_format="number", enc_hook=str)
 _BARE = re.compile(rb"[:\[,]-?s?(?:NaN|Infinity)")
 
@@ -87,7 +87,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
         return value
     if isinstance(value, Decimal):
         return value if value.is_finite() else None
-    if depth > _DEEP:
+    if depth > _MAX_DEPTH:
         return None
     if isinstance(value, msgspec.Struct):
         value = {name: getattr(value, name) for name in value.__struct_fields__}

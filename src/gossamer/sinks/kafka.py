@@ -30,9 +30,9 @@ from gossamer.sinks.refused_rows import Refuse
 from gossamer.sinks.shipper import JournalRow
 from gossamer.sinks.sink_url import SinkUrl
 
-LONGEST = 20.0
+CALL_TIMEOUT_S = 20.0
 """The maximum duration of a call in seconds."""
-_HEAD = 1024
+_MAX_HEAD_BYTES = 1024
 """An upper bound for the bytes of a message besides its row, key and kind."""
 Result = TypeVar("Result")
 
@@ -71,7 +71,7 @@ class KafkaTopic:
                 + len(self._keyed(line))
                 + len(line.key.encode())
                 + len(line.kind.encode())
-                + _HEAD
+                + _MAX_HEAD_BYTES
             )
             if size > self._most:
                 why = f"a message may have {self._most} bytes (max.message.bytes of the topic)"
@@ -202,7 +202,7 @@ class KafkaTopic:
         )
         self._runner = self._runner or asyncio.Runner()
         try:
-            return self._runner.run(_within(work, LONGEST))
+            return self._runner.run(_within(work, CALL_TIMEOUT_S))
         except hopeless as error:
             raise SinkError(f"{self.where}: {_line(error)}") from error
         except (errors.KafkaError, OSError, TimeoutError) as error:

@@ -30,7 +30,7 @@ NAME, INCOMPLETE = "rows.kept", "rows.incomplete"
 TARGET = "@kept-rows"
 """The name under which the store commits the length of the file. It stays the same if the folder moves."""
 VERSION, LEVEL = 1, 1
-GROUP = 5_000
+MIN_GROUP_ROWS = 5_000
 """`read` returns at least this many rows at once, except at the end."""
 
 _head = struct.Struct(">BI")
@@ -127,7 +127,7 @@ def read(
                 rows += map(unpack_row, _decode(zlib.decompress(body)))
             except (zlib.error, msgspec.MsgspecError) as error:
                 raise SinkError(f"{path} is damaged before byte {at}: {error}") from error
-            if len(rows) >= GROUP:
+            if len(rows) >= MIN_GROUP_ROWS:
                 yield rows, at
                 rows = []
     if rows:

@@ -240,7 +240,7 @@ update cannot have, a key that is too long, a document that is too large, a fail
 another unique index."""
 _THERE = 11000
 """MongoDB's error code for DuplicateKey."""
-_MOST = 20_000
+_MAX_NOTED_COLUMNS = 20_000
 """The maximum number of entries of COLUMNS that are kept in memory, because untyped dicts may have any number
 of fields."""
 
@@ -476,7 +476,9 @@ class Mongo:
         called = self._name(kind)
         if called not in self._noted:
             found = (
-                self._base[COLUMNS].find({"_id": {"$gte": f"{called} ", "$lt": f"{called}!"}}).limit(_MOST)
+                self._base[COLUMNS]
+                .find({"_id": {"$gte": f"{called} ", "$lt": f"{called}!"}})
+                .limit(_MAX_NOTED_COLUMNS)
             )
             self._noted[called] = {one["_id"] for one in found}
         noted = self._noted[called]
@@ -486,7 +488,7 @@ class Mongo:
             except BulkWriteError as error:
                 if any(one.get("code") != _THERE for one in error.details.get("writeErrors") or [{}]):
                     raise
-            self._noted[called] = noted | new if len(noted) < _MOST else new
+            self._noted[called] = noted | new if len(noted) < _MAX_NOTED_COLUMNS else new
 
     def _ours(self, kind: str, fields: set[str]) -> set[str]:
         """Returns which of these fields gossamer created."""

@@ -23,7 +23,7 @@ from gossamer.sinks.exact_file import failure, sync, sync_folder
 from gossamer.sinks.multipart_file import PartFiles
 
 ENDING = ".jsonl"
-MOST = 64 << 20
+MAX_PART_BYTES = 64 << 20
 """The maximum size of a part in bytes of lines."""
 _encode = msgspec.json.Encoder().encode_lines
 
@@ -37,7 +37,7 @@ class Objects:
         *,
         overwrite: bool = False,
         owner: str = "",
-        most: int = MOST,
+        most: int = MAX_PART_BYTES,
         ended: Callable[[int, int], None] | None = None,
         name: str = "",
         log: AppendLog | None = None,

@@ -17,8 +17,8 @@ from gossamer.config.optional_deps import install
 from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError, SinkError, UsageError
 
-PIECE = 8 << 20
-WHOLE = 32 << 20
+CHUNK_BYTES = 8 << 20
+MAX_WHOLE_BYTES = 32 << 20
 """The maximum number of bytes that are uploaded in one piece."""
 _FORBIDDEN = ("AccessControlException", "SecurityException", "AuthorizationException")
 """HDFS exceptions that mean that the user lacks a permission."""
@@ -26,7 +26,7 @@ _STATUS = re.compile(r"response: Parts \{ status: (\d+)")
 _TLS = ("certificate", "InvalidContentType")
 """Parts of error messages that mean that the server does not speak TLS, or that its certificate is not
 trusted."""
-ASKED, SENT = 8.0, 300.0
+CHECK_TIMEOUT_S, TRANSFER_TIMEOUT_S = 8.0, 300.0
 """Timeouts in seconds: for the check whether a store can be written to, and for each transfer of a piece."""
 _UNSIGNED = (
     "no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (s3://) or GOOGLE_APPLICATION_CREDENTIALS (gs://), or add "
@@ -58,8 +58,8 @@ class ObjectFolder:
         try:
             again, layers = opendal.Operator(service, **options), opendal.layers
             again = again.layer(layers.RetryLayer(max_times=2))
-            self._asked: Any = again.layer(layers.TimeoutLayer(ASKED, ASKED))
-            self._store: Any = again.layer(layers.TimeoutLayer(SENT, SENT))
+            self._asked: Any = again.layer(layers.TimeoutLayer(CHECK_TIMEOUT_S, CHECK_TIMEOUT_S))
+            self._store: Any = again.layer(layers.TimeoutLayer(TRANSFER_TIMEOUT_S, TRANSFER_TIMEOUT_S))
         except self._wrong as error:
             raise ConfigError(f"{self.url}: {said(error)}") from error
 
@@ -101,12 +101,12 @@ class ObjectFolder:
             except self._errors.NotFound:
                 pass
             file.seek(0)
-            if size <= WHOLE:
+            if size <= MAX_WHOLE_BYTES:
                 self._store.write(name, file.read())
             else:
                 # a multipart upload: the object appears only when it is closed
                 with self._store.open(name, "wb") as into:
-                    while piece := file.read(PIECE):
+                    while piece := file.read(CHUNK_BYTES):
                         into.write(piece)
             there = int(self._store.stat(name).content_length)
         except self._wrong as error:
@@ -136,7 +136,7 @@ class ObjectFolder:
         """Downloads an object to a file, completely or not at all. Raises SinkError."""
         try:
             with self._store.open(name, "rb") as source, open(f"{path}.new", "wb") as target:
-                while piece := source.read(PIECE):
+                while piece := source.read(CHUNK_BYTES):
                     target.write(piece)
         except self._wrong as error:
             raise SinkError(f"cannot read {self.url}: {said(error)}") from error

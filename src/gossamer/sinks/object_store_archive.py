@@ -13,14 +13,14 @@ from gossamer.sinks import cdxj
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.object_files import Objects, objects_of
 from gossamer.sinks.object_store import ObjectFolder
-from gossamer.sinks.uploader import MOST_WAITING, PATIENCE, Uploader
+from gossamer.sinks.uploader import AWAY_AFTER_S, MAX_WAITING_BYTES, Uploader
 from gossamer.sinks.warc import Warc
 
-MOST = 32 << 20
+MAX_PART_BYTES = 32 << 20
 """The size of a WARC part in bytes, and the approximate total size of the objects that one part of lines
 names."""
-LINES = 1 << 20
-"""The size in bytes of a part of lines (plain objects), if `most` is MOST."""
+MAX_LINES_BYTES = 1 << 20
+"""The size in bytes of a part of lines (plain objects), if `most` is MAX_PART_BYTES."""
 
 
 class ObjectStoreArchive:
@@ -39,9 +39,9 @@ class ObjectStoreArchive:
         plain: bool = False,
         overwrite: bool = False,
         owner: str = "",
-        most: int = MOST,
-        waiting: int = MOST_WAITING,
-        patience: float = PATIENCE,
+        most: int = MAX_PART_BYTES,
+        waiting: int = MAX_WAITING_BYTES,
+        patience: float = AWAY_AFTER_S,
         log: AppendLog | None = None,
     ) -> None:
         self._away = ObjectFolder(url)
@@ -49,7 +49,7 @@ class ObjectStoreArchive:
         stem = re.sub(r"[^A-Za-z0-9._-]", "", owner.replace("@", "-")) or "pages"
         self._sink: Objects | Warc
         if plain:
-            lines = max(1, most * LINES // MOST)
+            lines = max(1, most * MAX_LINES_BYTES // MAX_PART_BYTES)
             self._sink = Objects(
                 self.folder,
                 name=f"{stem}.jsonl",

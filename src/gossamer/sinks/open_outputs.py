@@ -22,7 +22,7 @@ from gossamer.sinks.output_spec import OpenedOutput as Files
 
 Wanted = Callable[[Row], bool]
 Outputs = tuple[list[FileOutput], list[TableSink]]
-MOST_ASIDE = 64 << 20
+MAX_REJECTS_BYTES = 64 << 20
 """The maximum size in bytes of the file of rejected items. Further rejected items are only counted."""
 
 
@@ -75,7 +75,7 @@ def open_all(
         whole = parse(spec).format in WHOLE
         put(output, _raw if whole else usual, fills=not whole)
     if aside:
-        file = JsonLines(aside, overwrite=not keep, owner=owner, most=MOST_ASIDE, log=log)
+        file = JsonLines(aside, overwrite=not keep, owner=owner, most=MAX_REJECTS_BYTES, log=log)
         files.append(FilteredFiles(Files(aside, lambda *_: file, None), _aside))
     if pages_file is not None:
         put(open_output(pages_file, pages, owner=owner, folder=folder, log=log), _page)

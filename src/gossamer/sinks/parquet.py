@@ -31,7 +31,7 @@ from msgspec import Struct
 from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, SinkError, UsageError
 from gossamer.model.visit import Row
-from gossamer.sinks.append_log import PAGE, REPAIR, AppendLog, unknown_to_store
+from gossamer.sinks.append_log import PAGE_BYTES, REPAIR, AppendLog, unknown_to_store
 from gossamer.sinks.columns import EXTRA, OURS, Column
 from gossamer.sinks.exact_file import (
     Mark,
@@ -51,9 +51,9 @@ from gossamer.sinks.row_fitting import Misfit, framed, frames, lines_for
 _PART = re.compile(r"part-(\d{15})-(\d{15})\.parquet")
 _JOURNAL = re.compile(r"_journal-(\d{15})\.rows")
 _UNDONE = "_part.tmp"
-_MANY = 128
+_MIN_BATCH_RECORDS = 128
 """The minimum number of records that are written as an Arrow batch."""
-_LONG = 10.0
+_LISTING_INTERVAL_S = 10.0
 """The interval in seconds after which the folder is listed again, and journals of closed parts are
 removed."""
 
@@ -235,7 +235,7 @@ class Parquet:
         if (
             length != committed
             or changed != os.fstat(folder).st_mtime_ns
-            or time.monotonic() - looked > _LONG
+            or time.monotonic() - looked > _LISTING_INTERVAL_S
         ):
             return None
         end = start + _size(self._journal(start))
@@ -286,7 +286,9 @@ class Parquet:
             with open(self._part(start, end), "rb") as part:
                 size = os.fstat(part.fileno()).st_size
                 self._log.appending(
-                    part.name, max(0, size - PAGE), os.pread(part.fileno(), PAGE, max(0, size - PAGE))
+                    part.name,
+                    max(0, size - PAGE_BYTES),
+                    os.pread(part.fileno(), PAGE_BYTES, max(0, size - PAGE_BYTES)),
                 )
         sync_folder(self.path)
         self._at("closed")
@@ -324,7 +326,11 @@ class Parquet:
 
 def _encoded(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit]) -> bytes:
     """Encodes rows for the journal: many records as a batch, others as lines."""
-    if len(rows) >= _MANY and len({type(row.data) for row in rows}) == 1 and isinstance(rows[0].data, Struct):
+    if (
+        len(rows) >= _MIN_BATCH_RECORDS
+        and len({type(row.data) for row in rows}) == 1
+        and isinstance(rows[0].data, Struct)
+    ):
         from gossamer.sinks.arrow import batch
 
         if found := batch(columns, rows):

@@ -22,7 +22,7 @@ from typing import Any, get_args, get_type_hints
 from gossamer.errors import ConfigError, DiskFull, GossamerError, SinkError, UsageError
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.attempts import RECORDS
-from gossamer.sinks.columns import EXTRA, MOST, OURS, Column, Columns, cell, loose_names, undeclared
+from gossamer.sinks.columns import EXTRA, MAX_COLUMNS, OURS, Column, Columns, cell, loose_names, undeclared
 from gossamer.sinks.history import (
     COLUMNS,
     HISTORY,
@@ -39,11 +39,11 @@ from gossamer.sinks.refused_rows import Refuse, RefusedRowsFile, counting
 from gossamer.sinks.row_fitting import Misfit, binary
 from gossamer.store import sqlite_wal
 
-_SIZES = (64, 16, 4, 1)
+_STATEMENT_ROWS = (64, 16, 4, 1)
 """The possible numbers of rows per statement. They are few, because compiled statements are cached."""
 _KEPT = frozenset((str, int, bool, type(None)))
 _WIDE = 2**63
-_SURE = 15
+_EXACT_DIGITS = 15
 """The number of characters up to which SQLite holds a decimal exactly."""
 _RECORD = frozenset(PageRecord.__struct_fields__)
 _PLAIN = frozenset(
@@ -95,7 +95,7 @@ def insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[
     most = base.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width
     row = f"({', '.join('?' * width)})"
     while values:
-        size = next(size for size in _SIZES if size <= max(1, min(most, len(values))))
+        size = next(size for size in _STATEMENT_ROWS if size <= max(1, min(most, len(values))))
         base.execute(", ".join([row] * size).join(around), [one for some in values[:size] for one in some])
         values = values[size:]
 
@@ -105,7 +105,7 @@ def without_loss(names: tuple[str, ...], decimals: Sequence[int], row: list[Any]
     lost: dict[str, Any] = {}
     for n in decimals:
         told = row[n]
-        if type(told) is str and len(told) > _SURE and not isinstance(_number_of(told), float | int):
+        if type(told) is str and len(told) > _EXACT_DIGITS and not isinstance(_number_of(told), float | int):
             lost[names[n]], row[n] = Decimal(told), None
     if lost:
         row[-1] = text(lost | (parsed(row[-1]) if row[-1] else {}))
@@ -139,7 +139,7 @@ def careful(names: tuple[str, ...], row: list[Any]) -> list[Any]:
     return row
 
 
-CHUNK = 500
+CHUNK_ROWS = 500
 _ITEMS = "SELECT m.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name = '_deleted_at'"
 
 
@@ -262,8 +262,8 @@ def _known(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> dict[tu
     hash, so any new content counts as a change."""
     kind, keys = rows[0].kind, list({clean(row.key): row.key for row in rows}.items())
     known = {}
-    for first in range(0, len(keys), CHUNK):
-        names = dict(keys[first : first + CHUNK])
+    for first in range(0, len(keys), CHUNK_ROWS):
+        names = dict(keys[first : first + CHUNK_ROWS])
         for key, content, began, seen, since, deleted in base.execute(
             f"SELECT _key, _hash, _first_seen_at, _seen_at, _changed_at, _deleted_at FROM {table} "  # noqa: S608
             f"WHERE _key IN ({', '.join('?' * len(names))})",
@@ -468,7 +468,7 @@ class Sqlite:
             raise UsageError(_foreign(self.path, kind))
         if why := _held({name.lower(): kept for _, name, kept, *_ in there}, columns):
             raise SinkError(f"{self.path}: {kind}: {why}: give another file with -o, or overwrite it with -O")
-        room = max(0, MOST + len(columns) - len(known))
+        room = max(0, MAX_COLUMNS + len(columns) - len(known))
         columns += [Column(name, "any") for name in loose if name.lower() not in known][:room]
         for column in columns:
             if column.name.lower() not in known:

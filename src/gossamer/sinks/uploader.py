@@ -21,12 +21,12 @@ from gossamer.sinks.exact_file import failure, sync_folder
 from gossamer.sinks.multipart_file import READY, SENT
 from gossamer.sinks.object_store import ObjectFolder
 
-MOST_WAITING = 512 << 20
+MAX_WAITING_BYTES = 512 << 20
 """The maximum number of bytes in parts that wait for the upload. Above it, new rows wait too."""
-PATIENCE = 3.0
+AWAY_AFTER_S = 3.0
 """The number of seconds without progress after which a store counts as away. The caller then retries
 (`worker.outputs`)."""
-AGAIN = 1.0
+RETRY_INTERVAL_S = 1.0
 
 Files = Callable[[str], Sequence[tuple[str, str]]]
 """A function that returns the files of a part, given its name, as (local path, name in the store)."""
@@ -42,8 +42,8 @@ class Uploader:
         folder: str,
         files: Files,
         *,
-        most: int = MOST_WAITING,
-        patience: float = PATIENCE,
+        most: int = MAX_WAITING_BYTES,
+        patience: float = AWAY_AFTER_S,
     ) -> None:
         self._away, self._folder, self._files, self._most, self._patience = (
             away,
@@ -116,7 +116,7 @@ class Uploader:
                 except OSError as error:
                     self._problem = str(error)
                     self._news.clear()
-                    self._news.wait(AGAIN)
+                    self._news.wait(RETRY_INTERVAL_S)
                 finally:
                     with contextlib.suppress(OSError):
                         fcntl.flock(lock, fcntl.LOCK_UN)

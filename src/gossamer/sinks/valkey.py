@@ -48,7 +48,7 @@ for i = 4, #ARGV do redis.call('RPUSH', KEYS[1], ARGV[i]) end
 redis.call('SET', KEYS[2], ARGV[2], 'EX', ARGV[3])
 return ARGV[2]
 """
-KEPT = 90 * 86_400
+POSITION_TTL_S = 90 * 86_400
 """How many seconds the store remembers the position of a list after the last push."""
 
 
@@ -239,7 +239,7 @@ class ValkeyLists:
         """See `shipper.Shipper`."""
         with self._use() as client:
             rows = [bytes(line.row) for line in lines]
-            return int(client.eval(_PUSH, 2, _raw(self._list), self._at(), start, end, KEPT, *rows))
+            return int(client.eval(_PUSH, 2, _raw(self._list), self._at(), start, end, POSITION_TTL_S, *rows))
 
     @contextlib.contextmanager
     def _use(self) -> Iterator[Any]:

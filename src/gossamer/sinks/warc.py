@@ -27,14 +27,14 @@ from gossamer.model.visit import Raw, Row
 from gossamer.sinks import cdxj
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.cdxj import IndexLine, IndexPosition, line, surt
-from gossamer.sinks.exact_file import TAIL
+from gossamer.sinks.exact_file import TAIL_BYTES
 from gossamer.sinks.multipart_file import PartFiles
 
 PROFILE, UNCHANGED = (
     f"http://netpreserve.org/warc/1.1/revisit/{what}"
     for what in ("identical-payload-digest", "server-not-modified")
 )
-REMEMBERED = 50_000
+MAX_REMEMBERED_BODIES = 50_000
 """The number of most recent bodies that are remembered to find repeated ones."""
 _encode = msgspec.json.Encoder().encode
 _TRANSFER = re.compile(rb"\n(?i:transfer-encoding:)")
@@ -141,8 +141,8 @@ class RecordEncoder:
             self._bodies[key] = own
             # Half of them are removed at once, because removing single entries from the front of a dict is
             # slow.
-            if len(self._bodies) > REMEMBERED:
-                self._bodies = dict(list(self._bodies.items())[REMEMBERED // 2 :])
+            if len(self._bodies) > MAX_REMEMBERED_BODIES:
+                self._bodies = dict(list(self._bodies.items())[MAX_REMEMBERED_BODIES // 2 :])
         return found
 
     def _id(self) -> str:
@@ -230,12 +230,12 @@ def _second(whole: int) -> str:
     return datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-MOST = 1 << 30
+MAX_PART_BYTES = 1 << 30
 """The size in bytes after which the next part begins."""
-SMALL = 32 << 10
+MAX_INLINE_BYTES = 32 << 10
 """The maximum size in bytes of a body whose record is encoded in the event loop. Encoding there takes 30 us,
 half of the time in a thread. A body of this size takes a fifth of a millisecond."""
-LATELY = 1000
+MAX_REMEMBERED_APPENDS = 1000
 """The number of this process's last appends that are remembered: more than a store that lost its last second
 has forgotten."""
 
@@ -261,7 +261,7 @@ class Warc:
         folder: bool = False,
         overwrite: bool = False,
         owner: str = "",
-        most: int = MOST,
+        most: int = MAX_PART_BYTES,
         ended: Callable[[int, int], None] | None = None,
         log: AppendLog | None = None,
     ) -> None:
@@ -269,7 +269,7 @@ class Warc:
         self.find, self.adopt = self.parts.find, self.parts.adopt
         self._records, self._most, self._ended = RecordEncoder(), most, ended
         self._overwrite = overwrite
-        self._wrote: deque[AppendedRange] = deque(maxlen=LATELY)
+        self._wrote: deque[AppendedRange] = deque(maxlen=MAX_REMEMBERED_APPENDS)
 
     def target(self) -> str:
         """Returns the absolute path of the first part, or of the folder."""
@@ -289,7 +289,7 @@ class Warc:
         """See `interfaces.Packs`. Large responses are encoded later, in the thread."""
         for row in rows:
             raw = row.data
-            if isinstance(raw, Raw) and raw.packed is None and len(raw.exchange.body) <= SMALL:
+            if isinstance(raw, Raw) and raw.packed is None and len(raw.exchange.body) <= MAX_INLINE_BYTES:
                 raw.packed = self._records.pack(raw)
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
@@ -309,7 +309,7 @@ class Warc:
         where = self.parts.where(start)
         cdxj.note(where, committed - start, committed - start + len(data), lines)
         end = start + self.parts.file(start).append(committed - start, data)
-        self._wrote.append(AppendedRange(committed, end, start, data[-TAIL:]))
+        self._wrote.append(AppendedRange(committed, end, start, data[-TAIL_BYTES:]))
         return end
 
     def close(self, committed: int) -> None:

@@ -35,7 +35,7 @@ _HOPELESS = (
     pycurl.E_PEER_FAILED_VERIFICATION,
     pycurl.E_SSL_CACERT_BADFILE,
 )
-MOST = 100
+DEFAULT_BATCH_ROWS = 100
 """The number of rows per batch without `batch=`."""
 
 
@@ -52,7 +52,7 @@ class Webhook:
         try:
             prefixed = secret.startswith("whsec_")
             self._secret = base64.b64decode(secret[6:], validate=True) if prefixed else secret.encode()
-            self._most = int(place.given.get("batch", MOST))
+            self._most = int(place.given.get("batch", DEFAULT_BATCH_ROWS))
         except ValueError as error:
             raise UsageError(
                 f"-o {self.where}: batch= must be a number, and a secret after whsec_ must be base64: {error}"

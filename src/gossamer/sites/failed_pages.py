@@ -14,13 +14,13 @@ from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.sites.check import Meta
 
-MOST = 1000
+MAX_PAGES = 1000
 """Maximum number of pages that are kept."""
-LARGEST = 4 << 20
+MAX_PAGE_BYTES = 4 << 20
 """Maximum size in bytes of a page that is kept. A larger page appears only in the log."""
 
 
-TOLD = 5
+MAX_REPORTED_ERRORS = 5
 """Maximum number of different errors that are reported individually."""
 
 
@@ -41,7 +41,7 @@ def reasons(folder: Path, since: float = 0.0) -> list[tuple[str, int, str]]:
 
 
 class FailedPages:
-    """A folder of failed pages, at most MOST. If a page cannot be written, it is skipped and the crawl
+    """A folder of failed pages, at most MAX_PAGES. If a page cannot be written, it is skipped and the crawl
     continues."""
 
     def __init__(self, folder: Path) -> None:
@@ -50,7 +50,7 @@ class FailedPages:
 
     def keep(self, page: Page, request: Request, why: str) -> None:
         """Stores a page with the reason for its failure. Replaces an earlier page of the same URL."""
-        if len(page.body) > LARGEST:
+        if len(page.body) > MAX_PAGE_BYTES:
             return
         file = self.folder / f"{xxhash.xxh3_128_hexdigest(page.url.encode())}.html"
         try:
@@ -75,5 +75,5 @@ class FailedPages:
     def _room(self) -> bool:
         if not self._full:
             make_folder(self.folder)
-            self._full = sum(1 for _ in self.folder.glob("*.html")) >= MOST
+            self._full = sum(1 for _ in self.folder.glob("*.html")) >= MAX_PAGES
         return not self._full

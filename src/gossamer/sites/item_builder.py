@@ -22,7 +22,7 @@ from gossamer.sites.loading import LoadedSite
 from gossamer.sites.page_functions import PageResult
 from gossamer.url.scope import MAX_URL
 
-LONGEST = 1000
+MAX_SHOWN_CHARS = 1000
 """Maximum number of characters of a value that are shown for a rejected item."""
 
 
@@ -194,6 +194,6 @@ def aside(made: BuiltItem) -> dict[str, Any]:
 
 def _told(fault: Fault) -> dict[str, Any]:
     value = items.shown(fault.value)
-    if isinstance(value, str) and len(value) > LONGEST:
-        value = value[:LONGEST] + "..."
-    return {"field": fault.field, "value": value, "reason": fault.reason[:LONGEST]}
+    if isinstance(value, str) and len(value) > MAX_SHOWN_CHARS:
+        value = value[:MAX_SHOWN_CHARS] + "..."
+    return {"field": fault.field, "value": value, "reason": fault.reason[:MAX_SHOWN_CHARS]}

@@ -19,7 +19,7 @@ from gossamer.parsing.page_view import NEEDS, PageView
 from gossamer.sites.loading import LoadedSite
 from gossamer.url.patterns import PatternTimeout
 
-MOST = 100_000
+MAX_VALUES = 100_000
 """Maximum number of values that a page function may yield per page."""
 
 
@@ -104,8 +104,8 @@ def _sort(yielded: Iterable[Any], view: PageView, parsed: PageResult) -> None:
     ):  # a request is a Struct, too
         yielded = (yielded,)
     for number, one in enumerate(yielded):
-        if number >= MOST:
-            raise ValueError(f"it yields more than {MOST} things")
+        if number >= MAX_VALUES:
+            raise ValueError(f"it yields more than {MAX_VALUES} things")
         if isinstance(one, Request):
             parsed.requests.append(_own(one, view))
         elif one is None:

@@ -25,10 +25,10 @@ from gossamer.state.workers import ORDERS, REFUSED, WORKERS, WorkerRecord
 from gossamer.store import keys
 from gossamer.store.store import Store
 
-SHARE = 4
+PAUSE_FACTOR = 4
 """The pause after a step, as a multiple of the duration of the step."""
-MEASURED, EACH = 10_000, 100
-"""Number of keys whose size is measured individually. Beyond it, only one of EACH keys is measured and stands
+MAX_MEASURED_KEYS, SAMPLE_INTERVAL = 10_000, 100
+"""Number of keys whose size is measured individually. Beyond it, only one of SAMPLE_INTERVAL keys is measured and stands
 for the others."""
 
 
@@ -82,7 +82,7 @@ class Cleaner:
         page = list(found)
         if not page:
             return Removed()
-        asked = page if before < MEASURED else page[::EACH]
+        asked = page if before < MAX_MEASURED_KEYS else page[::SAMPLE_INTERVAL]
         pipe = self.store.client.pipeline(transaction=False)
         for key in asked:
             pipe.memory_usage(key)
@@ -99,10 +99,10 @@ class Cleaner:
 
 async def rest(began: float) -> None:
     """Pauses after a step that began at the monotonic time `began`."""
-    await asyncio.sleep(min(0.1, SHARE * (time.monotonic() - began)))
+    await asyncio.sleep(min(0.1, PAUSE_FACTOR * (time.monotonic() - began)))
 
 
-LETTERS = 500
+LETTERS_PER_CALL = 500
 """Dead letters read in one call."""
 _OWNER = re.compile(rb"\{b:[0-9a-f]{3}\}(?![ho]:)([A-Za-z0-9][A-Za-z0-9._-]{0,79}):")
 _TAKE = """
@@ -325,8 +325,8 @@ async def _letters(broom: Cleaner, bucket: int, crawl: str, before: float) -> tu
     if not await broom.do(client.hlen(at + "x")):
         return ids, size
     last = int(await broom.do(client.hget(at + "n", "letter")) or 0)
-    for first in range(1, last + 1, LETTERS):
-        page = list(range(first, min(first + LETTERS, last + 1)))
+    for first in range(1, last + 1, LETTERS_PER_CALL):
+        page = list(range(first, min(first + LETTERS_PER_CALL, last + 1)))
         found = await broom.step(broom.do(client.hmget(at + "x", [str(one) for one in page])))
         for number, raw in zip(page, found, strict=True):
             if raw is None:

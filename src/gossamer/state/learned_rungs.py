@@ -9,9 +9,9 @@ from collections.abc import Callable
 from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
 
-FRESH = 10.0
+CACHE_TTL_S = 10.0
 """Seconds for which the cached text of a host is used before it is read again."""
-MOST = 10_000
+MAX_HOSTS = 10_000
 """Maximum number of hosts in the cache."""
 
 
@@ -23,9 +23,9 @@ class LearnedRungs:
         self._known: dict[str, tuple[float, str]] = {}
 
     async def known(self, host: str) -> str:
-        """Returns the text of a host, at most FRESH seconds old. '' if there is none."""
+        """Returns the text of a host, at most CACHE_TTL_S seconds old. '' if there is none."""
         at, text = self._known.get(host, (0.0, ""))
-        if not at or time.monotonic() - at > FRESH:
+        if not at or time.monotonic() - at > CACHE_TTL_S:
             _, text = await self._run(host)
         return text
 
@@ -43,7 +43,7 @@ class LearnedRungs:
         bucket = bucket_of(host, self._store.buckets)
         done, raw = await self._store.run("learn", bucket, "", host, *words)
         text = raw.decode()
-        if len(self._known) >= MOST:
+        if len(self._known) >= MAX_HOSTS:
             self._known.clear()
         self._known[host] = time.monotonic(), text
         return bool(done), text

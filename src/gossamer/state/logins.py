@@ -12,18 +12,18 @@ from gossamer.frontier.operator import OperatorCommands
 from gossamer.store import keys
 from gossamer.store.store import Store
 
-LOGGING_IN = 30_000
+LOGIN_TIMEOUT_MS = 30_000
 """Milliseconds after which another worker may log in, unless the current one renews."""
-KEPT = 90 * 86_400_000
+TTL_MS = 90 * 86_400_000
 """Milliseconds for which the data of a site is kept after its last change."""
-WAIT, LONGEST = 10_000, 600_000
-"""Milliseconds that an account waits after a failed log-in (WAIT). The wait doubles after each consecutive
-failure, up to LONGEST."""
-REFUSED = 3_600_000
+FIRST_WAIT_MS, MAX_WAIT_MS = 10_000, 600_000
+"""Milliseconds that an account waits after a failed log-in (FIRST_WAIT_MS). The wait doubles after each consecutive
+failure, up to MAX_WAIT_MS."""
+REFUSED_TTL_MS = 3_600_000
 """Milliseconds for which rejected credentials are not tried again."""
-USELESS, RARELY = 3, 600_000
-"""Number of consecutive log-ins without effect that are allowed (USELESS), and milliseconds after the last
-one until another is tried (RARELY)."""
+MAX_USELESS_LOGINS, USELESS_WAIT_MS = 3, 600_000
+"""Number of consecutive log-ins without effect that are allowed (MAX_USELESS_LOGINS), and milliseconds after the last
+one until another is tried (USELESS_WAIT_MS)."""
 
 
 class KnownAccount(NamedTuple):
@@ -83,7 +83,9 @@ class Logins:
         caller if it has to log in. `every` is the minimum number of seconds between two uses of an account.
         """
         flat = [part for one in accounts for part in one]
-        what, *found = await self._run("member", site, me, LOGGING_IN, round(every * 1000), KEPT, *flat)
+        what, *found = await self._run(
+            "member", site, me, LOGIN_TIMEOUT_MS, round(every * 1000), TTL_MS, *flat
+        )
         match what:
             case b"go":
                 return LoginTurn("go", found[0].decode(), int(found[1]), int(found[2]), found[3])
@@ -95,26 +97,26 @@ class Logins:
 
     async def renew(self, site: str, name: str, me: str) -> bool:
         """Extends the caller's right to log in. Returns False if another worker has it now."""
-        return bool(await self._run("joined", site, name, me, "renew", LOGGING_IN))
+        return bool(await self._run("joined", site, name, me, "renew", LOGIN_TIMEOUT_MS))
 
     async def entered(self, site: str, name: str, me: str, state: bytes, told: str) -> int:
         """Stores the cookies of a successful log-in. Returns its version, or 0 if another worker has the
         right to log in now."""
-        return int(await self._run("joined", site, name, me, "in", state, told, KEPT))
+        return int(await self._run("joined", site, name, me, "in", state, told, TTL_MS))
 
     async def failed(self, site: str, name: str, me: str, *, waits: bool = True) -> None:
         """Records a log-in that failed for another reason than its credentials. The account waits. If `waits`
         is false because nothing was sent, another log-in may follow at once."""
-        await self._run("joined", site, name, me, "again", WAIT if waits else 0, LONGEST)
+        await self._run("joined", site, name, me, "again", FIRST_WAIT_MS if waits else 0, MAX_WAIT_MS)
 
     async def refused(self, site: str, name: str, me: str, told: str, why: str) -> None:
         """Records that the site rejected the credentials."""
-        await self._run("joined", site, name, me, "out", REFUSED, told, " ".join(why.split()))
+        await self._run("joined", site, name, me, "out", REFUSED_TTL_MS, told, " ".join(why.split()))
 
     async def keep(self, site: str, one: KnownAccount, state: bytes) -> tuple[bool, int, int, bytes]:
         """Stores cookies unless another worker changed them. Returns whether they were stored, the version,
         the revision, and the cookies that are stored instead."""
-        done, *found = await self._run("jar", site, one.name, one.version, one.revision, state, KEPT)
+        done, *found = await self._run("jar", site, one.name, one.version, one.revision, state, TTL_MS)
         return (
             (True, one.version, int(found[0]), b"")
             if done
@@ -123,7 +125,9 @@ class Logins:
 
     async def lost(self, site: str, name: str, version: int, *, sure: bool = False) -> bool:
         """Records that an account is no longer logged in. Returns False if another log-in would not help."""
-        return bool(await self._run("lost", site, name, version, USELESS, RARELY, int(sure)))
+        return bool(
+            await self._run("lost", site, name, version, MAX_USELESS_LOGINS, USELESS_WAIT_MS, int(sure))
+        )
 
     async def helped(self, site: str, name: str) -> None:
         """Records that a repeated log-in helped."""

@@ -23,11 +23,11 @@ from gossamer.model import minhash
 from gossamer.model.minhash import GroupQuery, Placed
 from gossamer.store.store import Store
 
-MOST = 1_000_000
+DEFAULT_MAX_GROUPS = 1_000_000
 """Maximum number of groups kept per crawl, if the crawl does not set another limit."""
-CHUNK = 400
+CHUNK_OPERATIONS = 400
 """Maximum number of operations in one script call, so that it takes only a few milliseconds."""
-TURNS, PAUSE = 50, 0.02
+MAX_LOOKS, MAX_PAUSE_S = 50, 0.02
 """How often to look again at a sketch that is still provisional, and the maximum seconds between two looks.
 After that, the process that wrote the sketch counts as dead."""
 Key = tuple[str, int, bytes]
@@ -61,7 +61,7 @@ class NearDuplicateIndex:
     """The index of one crawl. It keeps about `most` groups. Later texts are still compared with those, but
     begin no stored group."""
 
-    def __init__(self, store: Store, crawl: str, most: int = MOST) -> None:
+    def __init__(self, store: Store, crawl: str, most: int = DEFAULT_MAX_GROUPS) -> None:
         self._store, self._crawl = store, crawl
         self._room = -(-most // store.buckets)
 
@@ -94,7 +94,7 @@ class NearDuplicateIndex:
         Briefly waits for sketches that are still provisional.
         """
         keys = list(dict.fromkeys(key for one in ones for key in one.keys))
-        for turn in range(TURNS + 1):
+        for turn in range(MAX_LOOKS + 1):
             held, sizes = await self._say([("g", key, b"") for key in keys])
             holders = dict(zip(keys, held, strict=True))
             others = {
@@ -102,9 +102,9 @@ class NearDuplicateIndex:
             } - {b""}
             sketches = await self._sketches(others)
             unsure = {id_ for id_ in others if sketches.get(id_, b"\1")[-1] & 1}
-            if not unsure or turn == TURNS:
+            if not unsure or turn == MAX_LOOKS:
                 break
-            await asyncio.sleep(PAUSE * random())
+            await asyncio.sleep(MAX_PAUSE_S * random())
         if unsure:  # the process that wrote these sketches died
             words: list[Word] = [
                 ("w", _own(id_, self._store.buckets), sealed(sketches[id_]))
@@ -153,7 +153,9 @@ class NearDuplicateIndex:
         for j, (_, (_, bucket, _), _) in enumerate(words):
             places.setdefault(bucket, []).append(j)
         parts = [
-            (b, all_[at : at + CHUNK]) for b, all_ in places.items() for at in range(0, len(all_), CHUNK)
+            (b, all_[at : at + CHUNK_OPERATIONS])
+            for b, all_ in places.items()
+            for at in range(0, len(all_), CHUNK_OPERATIONS)
         ]
         calls = [
             (

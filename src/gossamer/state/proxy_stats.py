@@ -10,10 +10,10 @@ from typing import Any, cast
 from gossamer.store import keys
 from gossamer.store.store import Store
 
-FORGOTTEN = 7 * 86_400_000
+TTL_MS = 7 * 86_400_000
 """Milliseconds after which a proxy that no worker used is forgotten."""
-AT_ONCE = 500
-TURN = 5_000
+CHUNK_PROXIES = 500
+CHECKER_LEASE_MS = 5_000
 """Milliseconds for which one worker does the health checks."""
 
 
@@ -36,9 +36,9 @@ class ProxyStatistics:
         flat = [(key, *values) for key, values in seen.items()]
         out: dict[str, str] = {}
         while True:
-            part, flat = flat[:AT_ONCE], flat[AT_ONCE:]
+            part, flat = flat[:CHUNK_PROXIES], flat[CHUNK_PROXIES:]
             args = [value for one in part for value in one]
-            now, self._last, *found = await self._do(self._prove, keys.PROXIES, self._last, FORGOTTEN, *args)
+            now, self._last, *found = await self._do(self._prove, keys.PROXIES, self._last, TTL_MS, *args)
             out |= {key.decode(): text.decode() for key, text in zip(found[::2], found[1::2], strict=True)}
             if not flat and len(found) < 2000:
                 return int(now), out
@@ -52,10 +52,10 @@ class ProxyStatistics:
         return str(found.decode())
 
     async def turn(self, name: str, me: str) -> bool:
-        """Returns whether this worker does the health checks of the pool `name` for the next TURN
+        """Returns whether this worker does the health checks of the pool `name` for the next CHECKER_LEASE_MS
         milliseconds."""
         client = self._store.client
-        call = client.set(keys.checks(name), me, nx=True, px=TURN)
+        call = client.set(keys.checks(name), me, nx=True, px=CHECKER_LEASE_MS)
         return bool(await self._store.guard(cast(Any, call)))
 
     async def _do(self, script: str, names: Sequence[str], *args: Any) -> Any:

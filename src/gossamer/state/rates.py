@@ -1,7 +1,7 @@
 """Caps on the request rate of all crawls together: for the whole fleet, and for the workers of a lane. They
 are stored in the store and can change at any time.
 
-A worker checks every LOOK seconds whether a cap exists. If so, it takes permits before it claims and gives
+A worker checks every CHECK_INTERVAL_S seconds whether a cap exists. If so, it takes permits before it claims and gives
 unused permits back. Any number of workers together therefore keeps the cap.
 """
 
@@ -17,7 +17,7 @@ from gossamer.store.store import Store
 
 KEY = "gossamer:rates"
 FLEET = "fleet"
-LOOK = 1.0
+CHECK_INTERVAL_S = 1.0
 """Seconds between two checks for a cap."""
 
 
@@ -68,7 +68,7 @@ class Caps:
         try:
             if now >= self._look_at:
                 self._capped = await self._rates.known(self._mine)
-                self._look_at = now + LOOK
+                self._look_at = now + CHECK_INTERVAL_S
             if not self._capped or n <= 0:
                 return n
             if now < self._wait_until:
@@ -77,7 +77,7 @@ class Caps:
         except Away as error:
             self._store.note(error)
             return 0
-        self._wait_until = now + min(wait, LOOK) if not got else 0.0
+        self._wait_until = now + min(wait, CHECK_INTERVAL_S) if not got else 0.0
         return got
 
     async def back(self, n: int) -> None:

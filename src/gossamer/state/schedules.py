@@ -15,7 +15,7 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}\Z")
-KEPT = 1000
+KEPT_RUNS = 1000
 """Maximum number of ended runs kept per schedule."""
 OPEN = ("waiting", "launching", "launched")
 VERSION = 1
@@ -163,7 +163,7 @@ class Schedules:
             (run for run in map(_run, found) if run is not None), key=lambda run: (run.due, run.part)
         )
 
-    async def ended(self, name: str, most: int = KEPT) -> list[ScheduledRun]:
+    async def ended(self, name: str, most: int = KEPT_RUNS) -> list[ScheduledRun]:
         """Returns the ended runs, latest first."""
         found = await self._do(self.store.client.lrange(_key(f"runs:{name}"), 0, most - 1))
         return [run for run in map(_run, found) if run is not None]
@@ -216,7 +216,7 @@ class Schedules:
                 entry.revision,
                 _ms(entry.mark),
                 _ms(mark),
-                KEPT,
+                KEPT_RUNS,
                 len(opened) // 2,
                 *opened,
                 len(past),
@@ -242,7 +242,7 @@ class Schedules:
             now.field,
             before,
             msgspec.json.encode(now),
-            KEPT if over else 0,
+            KEPT_RUNS if over else 0,
             "failed" if now.state in ("failed", "gate") else "runs",
         )
         return int(done)

@@ -16,12 +16,12 @@ from typing import Any, cast
 
 from gossamer.store.store import Store
 
-LEASE = 6_000
+LEASE_MS = 6_000
 """Milliseconds for which a slot stays taken without a renewal."""
-QUEUED = 6_000
+QUEUED_MS = 6_000
 """Milliseconds to wait for the message of a queued slot before another one is sent."""
-LEAD = 6_000
-BEAT = 2.0
+LEAD_MS = 6_000
+RENEW_INTERVAL_S = 2.0
 """Seconds between renewals of a slot or a lead."""
 
 _TAKE = """
@@ -44,7 +44,7 @@ class Slots:
         """Marks a free slot as queued, because a message for it is being sent. Returns the ticket for the
         message, or None if the slot is not free."""
         ticket = f"queued {secrets.token_hex(8)}"
-        done = await self._do(self._store.client.set(_key(lane, slot), ticket, nx=True, px=QUEUED))
+        done = await self._do(self._store.client.set(_key(lane, slot), ticket, nx=True, px=QUEUED_MS))
         return ticket if done else None
 
     async def waits(self, lane: str, slot: int, ticket: str) -> bool:
@@ -60,12 +60,12 @@ class Slots:
         """Takes a slot with its ticket. Returns the token that fences the slot, or None if another process
         has the slot or the ticket is outdated."""
         token = secrets.token_hex(8)
-        args = (ticket, token, str(LEASE))
+        args = (ticket, token, str(LEASE_MS))
         return token if await self._do(self._store.client.eval(_TAKE, 1, _key(lane, slot), *args)) else None
 
     async def keep(self, lane: str, slot: int, token: str) -> bool:
         """Renews a slot. Returns whether this process still holds it."""
-        return bool(await self._do(self._store.client.eval(_KEEP, 1, _key(lane, slot), token, str(LEASE))))
+        return bool(await self._do(self._store.client.eval(_KEEP, 1, _key(lane, slot), token, str(LEASE_MS))))
 
     async def leave(self, lane: str, slot: int, token: str) -> None:
         """Frees a slot that this process holds."""
@@ -75,14 +75,14 @@ class Slots:
     async def lead(self, what: str) -> AsyncIterator[bool]:
         """Takes the lead for `what` and keeps it during the block. Yields whether this process got it."""
         key, token = f"gossamer:lead:{what}", secrets.token_hex(8)
-        if not await self._do(self._store.client.set(key, token, nx=True, px=LEAD)):
+        if not await self._do(self._store.client.set(key, token, nx=True, px=LEAD_MS)):
             yield False
             return
 
         async def beat() -> None:
             while True:
-                await asyncio.sleep(BEAT)
-                await self._do(self._store.client.eval(_KEEP, 1, key, token, str(LEAD)))
+                await asyncio.sleep(RENEW_INTERVAL_S)
+                await self._do(self._store.client.eval(_KEEP, 1, key, token, str(LEAD_MS)))
 
         beating = asyncio.create_task(beat())
         try:

@@ -14,7 +14,7 @@ from gossamer.store.store import Store
 WORKERS, ORDERS, REFUSED = "gossamer:workers", "gossamer:orders", "gossamer:refused"
 FORMAT = 1
 """The format version of a worker's record."""
-GONE = 15.0
+DEAD_AFTER_S = 15.0
 """Seconds without a heartbeat after which a worker counts as dead."""
 _NAME = "gossamer:name:"
 _KEEP = """
@@ -80,7 +80,7 @@ class WorkerRecords:
 
     async def name(self, wanted: str, token: str) -> bool:
         """Takes a name or renews it. Returns False if another living worker has the name."""
-        args = (token, str(round(GONE * 1000)))
+        args = (token, str(round(DEAD_AFTER_S * 1000)))
         return bool(await self._do(self._store.client.eval(_KEEP, 1, _NAME + wanted, *args)))
 
     async def unname(self, name: str, token: str) -> None:
@@ -114,7 +114,7 @@ class WorkerRecords:
         now, crew = await self.now(), []
         for name, raw in found.items():
             worker = WorkerRecord.of(name, raw)
-            if worker.state != "unread" and now - worker.beat > GONE:
+            if worker.state != "unread" and now - worker.beat > DEAD_AFTER_S:
                 worker.state = "gone"
             crew.append(worker)
         return sorted(crew, key=lambda worker: worker.name)

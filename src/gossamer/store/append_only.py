@@ -120,9 +120,9 @@ def _increments(folder: Path) -> list[Path]:
 
 
 FOLDER, MANIFEST = "appendonlydir", "appendonly.aof.manifest"
-EMPTY_BASE = 256
+EMPTY_BASE_BYTES = 256
 """Maximum size in bytes of a base file that contains no keys."""
-_PIECE = 1 << 20
+_CHUNK_BYTES = 1 << 20
 _COMMAND = re.compile(rb"\*[1-9]\d{0,6}\r\n\$\d{1,9}\r\n")
 
 
@@ -136,7 +136,9 @@ def check_files(store: Path, *, served: bool) -> None:
         sizes = {}
     if not (folder / MANIFEST).exists():
         kept = any(
-            size > (EMPTY_BASE if "base" in name else 0) for name, size in sizes.items() if "temp" not in name
+            size > (EMPTY_BASE_BYTES if "base" in name else 0)
+            for name, size in sizes.items()
+            if "temp" not in name
         )
         if served or kept:
             raise _damaged(store, f"{folder / MANIFEST} is missing")
@@ -198,7 +200,7 @@ def mend_tail(store: Path) -> str:
         aside = open_file(kept, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             at = end
-            while piece := os.pread(fd, _PIECE, at):
+            while piece := os.pread(fd, _CHUNK_BYTES, at):
                 os.write(aside, piece)
                 at += len(piece)
             os.fsync(aside)
@@ -237,7 +239,7 @@ def _whole(fd: int) -> int | None:
 
 def _without_zeros(fd: int, size: int, start: int) -> int:
     while size > start:
-        step = min(_PIECE, size - start)
+        step = min(_CHUNK_BYTES, size - start)
         rest = os.pread(fd, step, size - step).rstrip(b"\0")
         size -= step
         if rest:
@@ -249,7 +251,7 @@ def _holds_commands(fd: int, start: int, size: int) -> bool:
     """Returns whether complete commands follow a broken one. If so, the broken one is not a torn end: its
     length field is wrong."""
     at = start + 1
-    while piece := os.pread(fd, _PIECE, at):
+    while piece := os.pread(fd, _CHUNK_BYTES, at):
         for found in _COMMAND.finditer(piece):
             if _scan(fd, size, at + found.start()).command > at + found.start():
                 return True

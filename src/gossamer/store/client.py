@@ -21,11 +21,11 @@ from gossamer.store.server import Server
 from gossamer.store.servers import Servers
 from gossamer.store.store_errors import passing
 
-HOPS = 5
+MAX_REDIRECTIONS = 5
 """Maximum number of Cluster redirections that one call follows."""
-WAIT = 1000
+REPLICA_TIMEOUT_MS = 1000
 """Milliseconds within which a replica must confirm a write."""
-FILLING = 250
+SYNCING_TIMEOUT_MS = 250
 """The same limit while no replica is online but one is loading its first copy of the data. Such a replica
 could become master before it receives the latest writes."""
 Command = tuple[tuple[Any, ...], dict[str, Any]]
@@ -77,12 +77,12 @@ class Client(redis.Redis):
                 await self.patience.wait(error)
 
     async def _once(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        for hop in range(HOPS):
+        for hop in range(MAX_REDIRECTIONS):
             server = await self.servers.serving(key_of(args))
             try:
                 return await _call(server, *args, **options)
             except MovedError as error:
-                if hop + 1 == HOPS or self.servers.address.kind != "cluster":
+                if hop + 1 == MAX_REDIRECTIONS or self.servers.address.kind != "cluster":
                     raise
                 self.servers.moved(error)
         raise AssertionError
@@ -109,7 +109,7 @@ class Client(redis.Redis):
                 return [error]
         replies: list[Any] = [None] * len(commands)
         left = list(range(len(commands)))
-        for _ in range(HOPS):
+        for _ in range(MAX_REDIRECTIONS):
             by_server: dict[Server, list[int]] = {}
             for j in left:
                 try:
@@ -144,7 +144,7 @@ class Client(redis.Redis):
         sent = list(mine.values())
         followed, asks = server.replicas > 0, confirm and self.servers.may_follow
         if asks:
-            sent += _wait(sent, WAIT) if followed else [_WHO]
+            sent += _wait(sent, REPLICA_TIMEOUT_MS) if followed else [_WHO]
         got = await _all(server, sent, transaction)
         if asks and not (_has(got[-1]) if followed else await _kept(server, sent, got[-1])):
             self.servers.stale()
@@ -180,7 +180,7 @@ async def _call(server: Server, *args: Any, **options: Any) -> Any:
 def _wait(scripts: list[Command], most: int) -> list[Command]:
     """Returns a write and a WAIT for one replica, limited to `most` milliseconds. Once a replica has this
     write, it also has all earlier ones."""
-    return [(("SET", f"{scripts[0][0][3]}w", "", "PX", WAIT), {}), (("WAIT", 1, most), {})]
+    return [(("SET", f"{scripts[0][0][3]}w", "", "PX", REPLICA_TIMEOUT_MS), {}), (("WAIT", 1, most), {})]
 
 
 def _has(said: Any) -> bool:
@@ -196,7 +196,7 @@ async def _kept(server: Server, scripts: list[Command], who: Any) -> bool:
     server.told(who)
     if not server.replicas and not server.filling:
         return True
-    wait = _wait(scripts, WAIT if server.replicas else FILLING)
+    wait = _wait(scripts, REPLICA_TIMEOUT_MS if server.replicas else SYNCING_TIMEOUT_MS)
     _, said, who = await _all(server, [*wait, _WHO], False)
     server.told(who)
     return _has(said) or (isinstance(said, int) and not server.replicas)

@@ -18,7 +18,7 @@ from redis.exceptions import TimeoutError as LostInTime
 
 from gossamer.errors import Away, GossamerError, StoreError
 from gossamer.store.address import Address, HostPort
-from gossamer.store.server import LOOK, Server
+from gossamer.store.server import INFO_TIMEOUT_S, Server
 from gossamer.store.store_errors import explained, passing, refused
 
 SLOTS = 16384
@@ -142,10 +142,10 @@ class Nodes:
 async def ask(client: redis.Redis, *args: Any) -> Any:
     """Sends one command, with a timeout of LOOK seconds."""
     try:
-        async with asyncio.timeout(LOOK):
+        async with asyncio.timeout(INFO_TIMEOUT_S):
             return await client.execute_command(*args)  # type: ignore[no-untyped-call] # redis-py leaves it so
     except TimeoutError as error:
-        raise LostInTime(f"no answer within {LOOK:.0f} s") from error
+        raise LostInTime(f"no answer within {INFO_TIMEOUT_S:.0f} s") from error
 
 
 def _client(address: Address, place: HostPort) -> redis.Redis:
@@ -154,7 +154,7 @@ def _client(address: Address, place: HostPort) -> redis.Redis:
         connection_class=kind,
         host=place.host,
         port=place.port,
-        socket_timeout=LOOK,
+        socket_timeout=INFO_TIMEOUT_S,
         socket_connect_timeout=1.0,
         retry=None,
         **address.options(sentinel=True),

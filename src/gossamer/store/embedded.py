@@ -39,14 +39,14 @@ from gossamer.config.data_files import make_folder, open_file, refuse_links_in
 from gossamer.errors import OWN_LIMITS, ConfigError, InUse, StoreDamaged, StoreError, of_data, short_of
 from gossamer.store.append_only import check_files, mend_tail, set_aside
 
-RESTARTS = 3
+MAX_RESTARTS = 3
 UNANSWERED_S = 30.0
 """Seconds after which a server that holds the lock without answering is killed and replaced."""
 LOADING_S = 600.0
 """Maximum seconds for which a server may load its data."""
 STARTING_S = 660.0
 """Maximum seconds to wait while another process looks for, starts or stops the server."""
-TELL_S = 3.0
+MESSAGE_AFTER_S = 3.0
 """Seconds of waiting after which a message is printed."""
 CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 MALLOC = "glibc.malloc.tcache_count=1000:glibc.malloc.mxfast=0"
@@ -227,7 +227,7 @@ class Embedded:
                     f"--data {self.data}: process {other} is starting or ending the store{_standing(other)}"
                 )
                 waited = time.monotonic() - began
-                if waited > TELL_S and not told:
+                if waited > MESSAGE_AFTER_S and not told:
                     told = True
                     _tell(f"{what}; waiting for it")
                 if waited > STARTING_S:
@@ -257,7 +257,7 @@ class Embedded:
                 return url
             self._end_unlocked()
             self.restarts += again
-            if self.restarts > RESTARTS:
+            if self.restarts > MAX_RESTARTS:
                 raise StoreError(
                     f"the embedded store died {self.restarts} times: see {self.folder / 'valkey.log'}, then run the same "
                     "command again: it goes on"
@@ -278,7 +278,7 @@ class Embedded:
         """Counts how often a running server was used again. Raises StoreError if it is lost too often."""
         now = time.monotonic()
         self._adopted = [*(at for at in self._adopted if now - at < UNANSWERED_S), now]
-        if len(self._adopted) > RESTARTS:
+        if len(self._adopted) > MAX_RESTARTS:
             raise StoreError(
                 f"the embedded store was lost {len(self._adopted)} times within {UNANSWERED_S:.0f} s: "
                 f"see {self.folder / 'valkey.log'}, then run the same command again: it goes on"
@@ -296,7 +296,7 @@ class Embedded:
                 return None
             loading = answer == "loading"
             waited = time.monotonic() - began
-            if not told and waited > TELL_S:
+            if not told and waited > MESSAGE_AFTER_S:
                 told = True
                 _tell(
                     f"--data {self.data}: the store is loading its data"
@@ -304,7 +304,7 @@ class Embedded:
                     else f"--data {self.data}: the store does not answer{self._stands()}; "
                     f"waiting {UNANSWERED_S:.0f} s for it, then it is ended and started again"
                 )
-            if waited > (LOADING_S if loading else UNANSWERED_S if run is not None else TELL_S):
+            if waited > (LOADING_S if loading else UNANSWERED_S if run is not None else MESSAGE_AFTER_S):
                 break
             self._wait(0.02)
         if not self._holders():

@@ -15,11 +15,11 @@ from collections.abc import Awaitable, Callable
 
 from gossamer.store.store_errors import passing
 
-FIRST, LONGEST = 0.1, 1.0
-"""Seconds between two probes. The interval doubles from FIRST to LONGEST, and is reduced by up to a quarter
+FIRST_INTERVAL_S, MAX_INTERVAL_S = 0.1, 1.0
+"""Seconds between two probes. The interval doubles from FIRST_INTERVAL_S to MAX_INTERVAL_S, and is reduced by up to a quarter
 at random."""
-CALM = 5.0
-"""Seconds without an outage after which the probe interval starts from FIRST again."""
+CALM_S = 5.0
+"""Seconds without an outage after which the probe interval starts from FIRST_INTERVAL_S again."""
 _log = logging.getLogger("gossamer.store")
 
 
@@ -34,7 +34,7 @@ class OutageWaiter:
         self._probe, self._where = probe, where
         self._prober: asyncio.Task[None] | None = None
         self._since = self._ended = float("-inf")
-        self._pause = FIRST
+        self._pause = FIRST_INTERVAL_S
         self._told = False
 
     @property
@@ -56,8 +56,8 @@ class OutageWaiter:
             raise error
         now = time.monotonic()
         if not self.away:
-            if now - self._ended > CALM:
-                self._since, self._pause = now, FIRST
+            if now - self._ended > CALM_S:
+                self._since, self._pause = now, FIRST_INTERVAL_S
             self._told = False
             self.outages += 1
             self._prober = asyncio.get_running_loop().create_task(self._until_back(error))
@@ -85,7 +85,7 @@ class OutageWaiter:
         began = time.monotonic()
         while True:
             await asyncio.sleep(self._pause * random.uniform(0.75, 1.0))
-            self._pause = min(2 * self._pause, LONGEST)
+            self._pause = min(2 * self._pause, MAX_INTERVAL_S)
             try:
                 await self._probe()
             except Exception as now:

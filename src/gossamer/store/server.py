@@ -17,9 +17,9 @@ from redis.exceptions import TimeoutError as LostInTime
 
 from gossamer.store.address import Address, HostPort
 
-LOOK = 2.0
+INFO_TIMEOUT_S = 2.0
 """Seconds within which a server must answer INFO."""
-LAG = 10
+MAX_REPLICA_LAG_S = 10
 """Seconds without an acknowledgment after which a replica no longer counts."""
 RUN = "run id of the server"
 """A placeholder for the last argument of a command. The connection replaces it with the run id of its server
@@ -97,10 +97,10 @@ class Server:
     async def look(self) -> None:
         """Reads INFO."""
         try:
-            async with asyncio.timeout(LOOK):
+            async with asyncio.timeout(INFO_TIMEOUT_S):
                 self.info = dict(await self.client.info())
         except TimeoutError as error:
-            raise LostInTime(f"{self.place} does not answer within {LOOK:.0f} s") from error
+            raise LostInTime(f"{self.place} does not answer within {INFO_TIMEOUT_S:.0f} s") from error
         except NoPermissionError:
             self.info = {}
         self.told(self.info)
@@ -111,7 +111,7 @@ class Server:
         followers = [v for k, v in told.items() if re.fullmatch(r"slave\d+", k) and isinstance(v, dict)]
         online = [one for one in followers if one.get("state") == "online"]
         self.replicas, self.filling = (
-            sum(int(one.get("lag", 0)) <= LAG for one in online),
+            sum(int(one.get("lag", 0)) <= MAX_REPLICA_LAG_S for one in online),
             len(followers) - len(online),
         )
 

@@ -20,7 +20,7 @@ from gossamer.store.discovery import SLOTS, Look, Nodes, Range, Sentinels, by_it
 from gossamer.store.server import Server
 from gossamer.store.store_errors import explained
 
-FRESH = 5.0
+DISCOVERY_TTL_S = 5.0
 """Seconds for which a discovery is reused if nothing fails."""
 
 
@@ -99,7 +99,7 @@ class Servers:
         anything."""
         if forget and (self._sentinels is not None or self._by_slot):
             self._only, self._by_slot, self._ranges = None, [], []
-        self._looked = min(self._looked, time.monotonic() - FRESH - 1) if self._looked else 0.0
+        self._looked = min(self._looked, time.monotonic() - DISCOVERY_TTL_S - 1) if self._looked else 0.0
 
     def moved(self, error: MovedError) -> None:
         """Applies a MOVED reply, in which a node named the new server of a slot."""
@@ -109,7 +109,7 @@ class Servers:
 
     async def fresh(self) -> None:
         """Repeats the discovery if the last one is old."""
-        if time.monotonic() - self._looked > FRESH and not self.embedded:
+        if time.monotonic() - self._looked > DISCOVERY_TTL_S and not self.embedded:
             await self.look()
 
     async def look(self) -> None:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 SNAPSHOT = Path(__file__).parents[1] / "data" / "public_suffix_list.dat"
-DEEPEST = 8  # maximum number of labels of a rule; labels to the left of them cannot matter
+MAX_LABELS = 8  # maximum number of labels of a rule; labels to the left of them cannot matter
 
 
 @lru_cache(maxsize=65_536)
@@ -66,7 +66,7 @@ def _suffix_start(labels: list[str]) -> int:
     """Returns the index of the first label of the public suffix, by the longest rule that matches."""
     rules = _rules()
     shown = [_unicode(label) if label.startswith("xn--") else label for label in labels]
-    for at in range(max(0, len(labels) - DEEPEST), len(labels)):
+    for at in range(max(0, len(labels) - MAX_LABELS), len(labels)):
         parent = ".".join(shown[at + 1 :])
         suffix = f"{shown[at]}.{parent}" if parent else shown[at]
         if f"!{suffix}" in rules:

@@ -26,13 +26,13 @@ TIMEOUT_S: Final = 0.05
 """Maximum processor time in seconds for one text."""
 _LEAST_TIMEOUT_S: Final = 0.0005
 """Minimum time limit in seconds for a pattern that has timed out repeatedly."""
-_RECOVERY: Final = 0.05
+_RECOVERY_SHARE: Final = 0.05
 """Share of the elapsed time by which a pattern's time limit recovers after timeouts."""
 _ALL_MATCHES_S: Final = 0.1
 """Maximum processor time in seconds in which RE2 finds all matches in a text."""
-_STEPS: Final = 20_000
+_MAX_STEPS: Final = 20_000
 """Maximum number of backtracking steps, which take a fraction of a millisecond."""
-_MOST_WIDTH, _MOST_WAYS, _LONG_RUN = 256, 64, 64
+_MAX_WIDTH, _MAX_WAYS, _LONG_RUN = 256, 64, 64
 _OTHER: Final = 1 << 128
 """The bit for all non-ASCII characters in a character set. Bits 0 to 127 stand for the ASCII characters."""
 _ALL: Final = (1 << 129) - 1
@@ -122,7 +122,7 @@ class Pattern:
 
     def _timed(self, look: Callable[[float], Any], text: str) -> Any:
         now = time.monotonic()
-        self._debt = max(0.0, self._debt - (now - self._since) * _RECOVERY)
+        self._debt = max(0.0, self._debt - (now - self._since) * _RECOVERY_SHARE)
         self._since = now
         allowed = max(_LEAST_TIMEOUT_S, TIMEOUT_S - self._debt)
         try:
@@ -289,7 +289,7 @@ def _short(tree: Any, flags: int) -> int | None:
         pieces = _pieces(tree, flags, ways)
     except _Complex:
         return 0
-    if sum(piece.most for piece in pieces if not piece.run) > _MOST_WIDTH or ways[0] > _MOST_WAYS:
+    if sum(piece.most for piece in pieces if not piece.run) > _MAX_WIDTH or ways[0] > _MAX_WAYS:
         return 0
     clashes, plain_runs, runs = 0, False, 0
     for number, piece in enumerate(pieces):
@@ -301,7 +301,7 @@ def _short(tree: Any, flags: int) -> int | None:
     starts = _first(pieces)
     restarts = not _is_anchored(tree, flags) and (starts is None or bool(starts & runs))
     degree = clashes + plain_runs + (restarts and bool(runs))
-    return None if degree < 2 else int((_STEPS / ways[0]) ** (1 / degree))
+    return None if degree < 2 else int((_MAX_STEPS / ways[0]) ** (1 / degree))
 
 
 def _first(pieces: list[_Piece]) -> int | None:

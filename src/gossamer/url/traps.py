@@ -13,16 +13,16 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import date
 
-SEGMENTS = 24
+MAX_SEGMENTS = 24
 """Maximum number of path segments of a URL. The deepest real trees (source browsers) have about 18."""
-PARAMETERS = 32
+MAX_PARAMETERS = 32
 """Maximum number of query parameters of a URL."""
 
 RULES = {
     "repeated-path": "one or two path segments three times in a row (numbers: six times), or longer runs twice",
     "growing-path": "five or more path segments that are repetitions of others in the path",
-    "deep-path": f"more than {SEGMENTS} path segments",
-    "many-parameters": f"more than {PARAMETERS} query parameters, or one with the same value three times",
+    "deep-path": f"more than {MAX_SEGMENTS} path segments",
+    "many-parameters": f"more than {MAX_PARAMETERS} query parameters, or one with the same value three times",
     "session-ids": "more than one session id in the URL",
     "calendar": "a calendar's view of a day, month or year that is not near today, or a date more than two years ahead",
 }
@@ -110,7 +110,7 @@ def _path(head: str) -> str | None:
     if not segments[-1]:
         segments.pop()
     n = len(segments)
-    if n > SEGMENTS:
+    if n > MAX_SEGMENTS:
         return "deep-path"
     if len(set(segments)) == n:
         return None
@@ -136,7 +136,7 @@ def _cycles(segments: list[str], period: int) -> bool:
 
 def _parameters(query: str) -> bool:
     pairs = query.split("&")
-    if len(pairs) > PARAMETERS:
+    if len(pairs) > MAX_PARAMETERS:
         return True
     if len(pairs) < 3 or len(set(pairs)) > len(pairs) - 2:
         return False

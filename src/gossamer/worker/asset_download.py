@@ -19,7 +19,7 @@ import msgspec
 import xxhash
 
 from gossamer.items.assets import FILES, REFERENCES, FileRule, Named, Reference, StoredFile, key_of, rule_of
-from gossamer.model.media_types import HEAD, dimensions, media_type
+from gossamer.model.media_types import HEAD_BYTES, dimensions, media_type
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request
 from gossamer.model.verdict import Drop
@@ -28,12 +28,12 @@ from gossamer.worker.link_intake import LinkIntake, TakenLinks
 from gossamer.worker.outputs import SinkRetry
 from gossamer.worker.records import moment
 
-MOST = 5000
+MAX_FILES_PER_PAGE = 5000
 """Maximum number of different files that the items of one page may refer to. Further ones are counted as
 `trap`."""
-MOST_TEXT_BYTES = 64 << 20
+MAX_TEXT_FILE_BYTES = 64 << 20
 """Maximum size in bytes of a file whose text is extracted."""
-MOST_TEXT = 1_000_000
+MAX_TEXT_CHARS = 1_000_000
 """Maximum length in characters of the extracted text in a row."""
 THREADS = 4
 _encode = msgspec.json.Encoder().encode
@@ -136,7 +136,7 @@ def named(
                 if known not in asked:
                     asked[known] = (
                         _ask(one, page, claim, taker, taken, voucher)
-                        if len(asked) < MOST
+                        if len(asked) < MAX_FILES_PER_PAGE
                         else _trapped(taken)
                     )
                 error = asked[known]
@@ -207,7 +207,7 @@ class AssetDownloads:
                 return self.rows.file(
                     request, page.fetched_at, **own, error=why, detail=f"HTTP {page.status}"
                 ), why
-            own |= {"bytes": size, "media_type": media_type(page.body[:HEAD], page.content_type)}
+            own |= {"bytes": size, "media_type": media_type(page.body[:HEAD_BYTES], page.content_type)}
             reason, detail = self._wrong(rule, size, own, page)
             if not reason:
                 reason, detail = self._measured(rule, body, own)
@@ -215,8 +215,8 @@ class AssetDownloads:
                 return self.rows.file(request, page.fetched_at, **own, error=reason, detail=detail), reason
             name = spooled.sha256 if spooled is not None else await self._in_thread(_hash, page.body)
             own |= {"sha256": name, "path": await self._put(body, size, name)}
-            if rule.text and own["media_type"] == "application/pdf" and size <= MOST_TEXT_BYTES:
-                own["text"] = (await self._in_thread(lambda: self._text(_all(body))))[:MOST_TEXT]
+            if rule.text and own["media_type"] == "application/pdf" and size <= MAX_TEXT_FILE_BYTES:
+                own["text"] = (await self._in_thread(lambda: self._text(_all(body))))[:MAX_TEXT_CHARS]
             return self.rows.file(request, page.fetched_at, **own), None
         finally:
             body.close()

@@ -15,15 +15,15 @@ from gossamer.model.interfaces import FrontierVerbs
 from gossamer.model.visit import Claimed
 from gossamer.worker.capacity import FleetCaps
 
-LOOK, QUIET = 0.5, 1.0
-"""LOOK: seconds between two polls of all buckets. QUIET: seconds after a poll that found no host due before
+POLL_ALL_INTERVAL_S, QUIET_S = 0.5, 1.0
+"""POLL_ALL_INTERVAL_S: seconds between two polls of all buckets. QUIET_S: seconds after a poll that found no host due before
 the next one."""
-TICK = 0.2
+TICK_S = 0.2
 """Maximum seconds between two polls of a store that has only one bucket."""
-CAPPED = 0.02
+CAPPED_RETRY_S = 0.02
 """Seconds until the next try when a fleet-wide cap allows no claim."""
 
-SHARE = 4
+MIN_CLAIMS_PER_BUCKET = 4
 """Minimum number of claims requested from each of several buckets, because a call that returns one claim
 costs as much as one that returns several."""
 
@@ -73,7 +73,7 @@ class ClaimPoller:
             return []
         free = want if self._caps is None else await self._caps.take(want)
         if not free:
-            self._capped_until = time.monotonic() + CAPPED
+            self._capped_until = time.monotonic() + CAPPED_RETRY_S
             return []
         got = await self._claims(free)
         if self._caps is not None:
@@ -93,7 +93,7 @@ class ClaimPoller:
         for one in got:
             self._put(one, now, dict(asks)[one.bucket])
         if self._buckets == 1:
-            self._due.setdefault(0, now + TICK)
+            self._due.setdefault(0, now + TICK_S)
         return got
 
     def _put(self, one: Claimed, now: float, wanted: int) -> None:
@@ -101,7 +101,7 @@ class ClaimPoller:
         if self._buckets == 1:
             self.waiting = wait is not None or bool(one.limit)
             self._due[0] = now + (
-                min(TICK if wait is None else wait, TICK) if len(one.claims) < wanted else 0.0
+                min(TICK_S if wait is None else wait, TICK_S) if len(one.claims) < wanted else 0.0
             )
         elif wait is not None:
             self._due[one.bucket] = now + (max(wait, 0.01) if not one.claims else wait)
@@ -110,12 +110,12 @@ class ClaimPoller:
         now = time.monotonic()
         if now >= self._look_at:
             self._touched.clear()
-            self._look_at = now + LOOK
+            self._look_at = now + POLL_ALL_INTERVAL_S
             self._due = {
                 bucket: now + wait for bucket, wait in (await self._frontier.everywhere.due()).items()
             }
-            if min(self._due.values(), default=now + QUIET) >= self._look_at:
-                self._look_at = now + QUIET
+            if min(self._due.values(), default=now + QUIET_S) >= self._look_at:
+                self._look_at = now + QUIET_S
             self.waiting = bool(self._due)
         elif self._touched:
             some, self._touched = sorted(self._touched), set()
@@ -131,7 +131,7 @@ class ClaimPoller:
         due = [bucket for bucket, at in self._due.items() if at <= now]
         if len(due) > 1:
             due.sort(key=lambda bucket: (self._turn[bucket] - self._next) % self._buckets)
-            due = due[: -(-want // SHARE)]
+            due = due[: -(-want // MIN_CLAIMS_PER_BUCKET)]
             self._next = (self._turn[due[-1]] + 1) % self._buckets
         if not due:
             return []

@@ -24,10 +24,10 @@ from gossamer.model.visit import Adds, Commit, Visit
 from gossamer.worker.near_duplicates import DuplicateMarker
 from gossamer.worker.outputs import Append, Outputs
 
-MOST_BYTES = 32 << 20
-LULL = 0.02
+MAX_COMMIT_BYTES = 32 << 20
+GATHER_WAIT_S = 0.02
 """Seconds for which a single visit waits for others."""
-COMPANY = 32
+MAX_GATHERED_VISITS = 32
 
 
 class GatherLimits(NamedTuple):
@@ -94,7 +94,7 @@ class Committer:
     @property
     def full(self) -> bool:
         """Whether no further visits should begin."""
-        return len(self.waiting) >= self.company.most or self._size >= MOST_BYTES
+        return len(self.waiting) >= self.company.most or self._size >= MAX_COMMIT_BYTES
 
     @property
     def idle(self) -> bool:
@@ -129,13 +129,13 @@ class Committer:
 
     async def _gather(self) -> None:
         """Waits for further visits if more are expected."""
-        if len(self.waiting) < COMPANY and not self._closing:
-            await asyncio.sleep(LULL)
+        if len(self.waiting) < MAX_GATHERED_VISITS and not self._closing:
+            await asyncio.sleep(GATHER_WAIT_S)
         until = self.waiting[0].put_at + self.company.seconds
-        while self.busy() and len(self.waiting) < self.company.enough and self._size < MOST_BYTES // 2:
+        while self.busy() and len(self.waiting) < self.company.enough and self._size < MAX_COMMIT_BYTES // 2:
             if self._closing or time.monotonic() >= until:
                 break
-            await asyncio.sleep(LULL)
+            await asyncio.sleep(GATHER_WAIT_S)
 
     async def _commit(self, batch: list[Visit]) -> None:
         """Writes the rows, then settles the claims with the files' new lengths.

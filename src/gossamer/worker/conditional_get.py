@@ -12,8 +12,8 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import EXTRA, KnownPage, Request, infrastructure
 from gossamer.model.visit import RAW, KnownLine, PageRecord, Row, Visit
 
-GONE = (404, 410)
-LONGEST = 256
+GONE_STATUSES = (404, 410)
+MAX_VALIDATOR_CHARS = 256
 """Maximum length in characters of a stored validator (ETag, Last-Modified)."""
 _CONDITIONAL = ("plain", "impersonated")
 """Rungs on which a request can be conditional. Browsers and unlocker APIs have caches of their own."""
@@ -91,7 +91,7 @@ def known(visit: Visit, result: Page | Failure | None, by: str) -> KnownPage:
 
 def _compare(visit: Visit, before: KnownPage, now: KnownPage) -> None:
     """Removes the rows that equal those of the previous visit, and counts them."""
-    if 0 < before.status < 400 and now.status in GONE:
+    if 0 < before.status < 400 and now.status in GONE_STATUSES:
         visit.counts["gone"] = 1
     same = (before.status, before.error, before.by) == (now.status, now.error, now.by)
     if now.status == 304 or (same and before.body == now.body):
@@ -118,7 +118,7 @@ def _still(before: KnownPage, now: KnownPage) -> KnownPage:
 
 
 def _validator(value: str | None) -> str:
-    return value if value and len(value) <= LONGEST and value.isprintable() else ""
+    return value if value and len(value) <= MAX_VALIDATOR_CHARS and value.isprintable() else ""
 
 
 def _body(page: Page) -> str:

@@ -13,7 +13,7 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.verdict import SKIPS, Done, Drop, Later, Redirected, Retry, Verdict
 
-MOST_HOPS = 10
+MAX_REDIRECTS = 10
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -64,8 +64,8 @@ def _redirected(request: Request, target: str | None, same: bool) -> Verdict:
         return Redirected(target, again=True)
     if target in request.hops or target == request.url:
         return Drop(error="redirect-loop", detail=f"it leads back to {target}")
-    if len(request.hops) >= MOST_HOPS:
-        return Drop(error="redirect-loop", detail=f"more than {MOST_HOPS} redirects")
+    if len(request.hops) >= MAX_REDIRECTS:
+        return Drop(error="redirect-loop", detail=f"more than {MAX_REDIRECTS} redirects")
     return Redirected(target)
 
 

@@ -13,15 +13,15 @@ from collections.abc import Callable, Mapping
 
 from gossamer.model.interfaces import ClaimLedger, FrontierVerbs
 from gossamer.model.visit import Claim, Settle, Visit
-from gossamer.worker.claim_poller import TICK, ClaimPoller
+from gossamer.worker.claim_poller import TICK_S, ClaimPoller
 from gossamer.worker.committer import Committer
 
-RENEW, SWEEP = 10.0, 5.0
+RENEW_INTERVAL_S, SWEEP_INTERVAL_S = 10.0, 5.0
 """Seconds between renewals of all leases, and between sweeps. Both happen at a TICK."""
 LATE, MORE = 0.5, 0.1
 """A visit that waits for its commit this many seconds gets its host freed by a separate call: at least LATE,
 and MORE longer than the committer gathers visits."""
-BACK = 3.0
+NO_SWEEP_AFTER_OUTAGE_S = 3.0
 """Seconds after an outage during which this worker does not sweep."""
 
 
@@ -45,20 +45,20 @@ class LeaseKeeper:
         """Runs forever. Calls `wake` after each turn that changed something."""
         renewed = time.monotonic()
         swept = (
-            renewed if self._ledger is None else renewed - SWEEP
+            renewed if self._ledger is None else renewed - SWEEP_INTERVAL_S
         )  # a worker that starts after a crash sweeps at once
         patience = self._frontier.patience
         outages = patience.outages
         while True:
-            await asyncio.sleep(TICK)
+            await asyncio.sleep(TICK_S)
             now = time.monotonic()
             changed = False
-            if not patience.away and (outages != patience.outages or now - renewed >= RENEW):
+            if not patience.away and (outages != patience.outages or now - renewed >= RENEW_INTERVAL_S):
                 if outages != patience.outages:
-                    outages, swept = patience.outages, now - SWEEP + BACK
+                    outages, swept = patience.outages, now - SWEEP_INTERVAL_S + NO_SWEEP_AFTER_OUTAGE_S
                 renewed, changed = now, True
                 await self._renew()
-            if not patience.away and now - swept >= SWEEP:
+            if not patience.away and now - swept >= SWEEP_INTERVAL_S:
                 swept, changed = now, True
                 await self._sweep()
             if not patience.away:

@@ -20,11 +20,11 @@ from gossamer.items.assets import Named
 from gossamer.model.request import FILE, Request, entry, pack, split
 from gossamer.model.visit import Adds, Claim, Row, Visit
 
-ROOM = 50_000
+MAX_CACHED_LINKS = 50_000
 """Number of links in each of the two generations of the cache."""
-MAX_KEY = 512
+MAX_KEY_CHARS = 512
 """Maximum length in characters of a cached link."""
-SLOTS = 1 << 20
+FINGERPRINT_SLOTS = 1 << 20
 """Number of slots for fingerprints of taken URLs, 8 bytes each. A link that has left the cache but still has
 its slot is not added again."""
 
@@ -89,14 +89,14 @@ class HrefCache:
     """A cache with two generations, `new` and `old`. When `new` is full it becomes `old`, and the previous
     `old` is dropped. `room`: entries per generation, at least 1."""
 
-    def __init__(self, room: int = ROOM) -> None:
+    def __init__(self, room: int = MAX_CACHED_LINKS) -> None:
         self.room = max(1, room)
         self.new: dict[str, Hit] = {}
         self.old: dict[str, Hit] = {}
 
     def put(self, key: str, value: Hit) -> None:
         """Stores a key, unless it is so long that a full cache of such keys would exhaust the memory."""
-        if len(key) > MAX_KEY:
+        if len(key) > MAX_KEY_CHARS:
             return
         if len(self.new) >= self.room:
             self.old, self.new = self.new, {}
@@ -127,7 +127,7 @@ class LinkIntake:
         key: Callable[[str], str],
         own: Callable[[str], bool],
         cap: int = 5000,
-        room: int = ROOM,
+        room: int = MAX_CACHED_LINKS,
         lane: Callable[[str], str] = lambda _: "http",
         depths: bool = False,
     ) -> None:
@@ -212,7 +212,7 @@ class LinkIntake:
         mark = urls.fingerprint(self._key(url), self._seed)
         if mark in met:
             return mark, "", -1
-        if self._taken[mark % SLOTS] == mark:
+        if self._taken[mark % FINGERPRINT_SLOTS] == mark:
             hit = mark, "duplicate", -1
             self._recent.put(key, hit)
             return hit
@@ -235,7 +235,7 @@ class LinkIntake:
             # a link to another host is added again each time, because each add is a vote of the linking
             # domain
             if not self.depths and self._own(to_host):
-                self._taken[mark % SLOTS] = mark
+                self._taken[mark % FINGERPRINT_SLOTS] = mark
         return mark, reason or "", -1
 
     def request(
@@ -313,7 +313,7 @@ class LinkIntake:
         )
 
     def _host(self, host: str) -> tuple[int, str, str]:
-        if len(self._hosts) >= ROOM:
+        if len(self._hosts) >= MAX_CACHED_LINKS:
             self._hosts.clear()
         found = self._bucket(host), "o" if self._own(host) else "", self._lane(host)
         self._hosts[host] = found
@@ -343,4 +343,4 @@ class LinkIntake:
 
 
 def _slots() -> array[int]:
-    return array("Q", [0]) * SLOTS
+    return array("Q", [0]) * FINGERPRINT_SLOTS

@@ -15,7 +15,7 @@ import msgspec
 
 from gossamer import url as urls
 from gossamer.blocks import Block, needs_rendering
-from gossamer.blocks.site_rules import MOST, seen_by
+from gossamer.blocks.site_rules import MAX_SEARCHED_BYTES, seen_by
 from gossamer.errors import ConfigError, GossamerError
 from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.item import pressed, said
@@ -28,7 +28,7 @@ from gossamer.parsing.limits import TooComplex
 from gossamer.parsing.page_view import PageView
 from gossamer.url import patterns
 from gossamer.worker import records
-from gossamer.worker.decide import MOST_HOPS, REDIRECTS, where
+from gossamer.worker.decide import MAX_REDIRECTS, REDIRECTS, where
 from gossamer.worker.ladder import LendsIdentity, Rung
 from gossamer.worker.robots_gate import RobotsGate
 
@@ -89,7 +89,9 @@ def _told(sign: Sign, view: PageView, target: str | None) -> str:
         return f"HTTP {sign}" if page.status == sign else ""
     if isinstance(sign, re.Pattern):
         found = patterns.found(
-            patterns.compile_(sign), page.body[:MOST].decode("utf-8", "replace"), on_timeout=False
+            patterns.compile_(sign),
+            page.body[:MAX_SEARCHED_BYTES].decode("utf-8", "replace"),
+            on_timeout=False,
         )
         return f"the text {sign.pattern!r}" if found and page.status not in REDIRECTS else ""
     if sign.startswith(("/", "http://", "https://")):
@@ -124,7 +126,7 @@ def _shown(signs: tuple[Sign, ...]) -> str:
     return " and no ".join(repr(one.pattern if isinstance(one, re.Pattern) else one) for one in signs)
 
 
-STEPS = 50
+MAX_REQUESTS = 50
 """Maximum number of requests of one log-in."""
 BROWSER = "browser"
 
@@ -236,8 +238,8 @@ class LoginRunner:
         try:
             step = _asks(who, next, flow)
             while True:
-                if (steps := steps + 1) > STEPS:
-                    raise who.wrong(f"a log-in of more than {STEPS} steps")
+                if (steps := steps + 1) > MAX_REQUESTS:
+                    raise who.wrong(f"a log-in of more than {MAX_REQUESTS} steps")
                 request = self._request(step, page, who)
                 result, last = await self._got(claim, who, request, page, walk, tell)
                 if isinstance(result, Failure):
@@ -339,8 +341,8 @@ class LoginRunner:
 
     def _next(self, request: Request, result: Page, target: str, who: LoginAttempt) -> Request:
         """Returns the request for a redirect target."""
-        if len(request.hops) >= MOST_HOPS:
-            raise who.wrong(f"more than {MOST_HOPS} redirects after {request.hops[0]}")
+        if len(request.hops) >= MAX_REDIRECTS:
+            raise who.wrong(f"more than {MAX_REDIRECTS} redirects after {request.hops[0]}")
         out = msgspec.structs.replace(request, url=target, hops=(*request.hops, request.url))
         drops = result.status == 303 or (result.status in (301, 302) and request.method == "POST")
         headers = dict(request.headers or {})

@@ -30,7 +30,7 @@ from gossamer.worker.login_flow import (
     refused,
 )
 
-RENEW = 8.0
+RENEW_INTERVAL_S = 8.0
 """Seconds between two renewals of a running log-in."""
 OFTEN, TURNED = 2, 8
 """A visit repeats its request if another visit changed the account's cookies meanwhile. After OFTEN repeats
@@ -193,7 +193,7 @@ def cookies(seat: Seat, request: Request) -> str:
 
 async def _goes_on(club: AccountPool, seat: Seat) -> None:
     while True:
-        await asyncio.sleep(RENEW)
+        await asyncio.sleep(RENEW_INTERVAL_S)
         with contextlib.suppress(GossamerError):  # the store is away: the next renewal reports it
             await club.renew(seat)
 

@@ -21,28 +21,28 @@ from gossamer.errors import OWN_LIMITS, Away, ConfigError, GossamerError, own_li
 from gossamer.model.interfaces import ClaimLedger, FrontierVerbs
 from gossamer.model.visit import Claim, Settle, Visit
 from gossamer.worker.capacity import ClaimAllowance, FleetCaps, Limiter, SoleCrawlAllowance
-from gossamer.worker.claim_poller import TICK, ClaimPoller
+from gossamer.worker.claim_poller import TICK_S, ClaimPoller
 from gossamer.worker.committer import Committer
 from gossamer.worker.lease_keeper import LeaseKeeper
 from gossamer.worker.worker_score import ScoreKeeper
 
-LOOK = 1.0
+STATE_INTERVAL_S = 1.0
 """Seconds between two reads of the crawl's state."""
-IDLE = 0.5
+MAX_IDLE_SLEEP_S = 0.5
 """Maximum sleep in seconds while no visit is running."""
-GRACE = 7.0
+STOP_TIMEOUT_S = 7.0
 """Seconds that a graceful stop waits for running requests and, if the worker waits through outages, for their
 commit."""
-ANSWER = 1.0
+CLAIMS_IN_FLIGHT_S = 1.0
 """Seconds that a stop waits for claim calls in flight. Without this wait, the new claims would stay leased
 until their leases expire."""
 SHORT_MS = 1000
 """Milliseconds until a host is claimed again after a visit ended because this process ran short of a
 resource."""
-STARVED = 3
+MAX_MEMORY_FAILURES = 3
 """Number of times that one URL may run out of memory before the run ends, because the URL may be the cause.
 """
-ALONE = 3
+ALONE_AFTER_DEATHS = 3
 """Number of worker deaths after which a URL is visited only while no other visit runs."""
 ENDS = {
     "stopping": "stopped",
@@ -133,7 +133,7 @@ class Worker:
                     group.create_task(self._watch()),
                 )
                 await self._crawl()
-                ends = time.monotonic() + GRACE + 1.0
+                ends = time.monotonic() + STOP_TIMEOUT_S + 1.0
                 await self._drain()
                 self.committer.close()
                 if (
@@ -167,7 +167,10 @@ class Worker:
                 self._return_all()
             self._begin()
             if self.frontier.patience.patient and self._asking.next_at <= time.monotonic():
-                limit = await unless_stopped(asyncio.create_task(self._claim()), self._stop, ANSWER) or ""
+                limit = (
+                    await unless_stopped(asyncio.create_task(self._claim()), self._stop, CLAIMS_IN_FLIGHT_S)
+                    or ""
+                )
             else:
                 limit = await self._claim()
             self._begin()
@@ -237,14 +240,14 @@ class Worker:
             if self.busy >= self.concurrency or self.busy >= self.limiter.visits or self._alone:
                 return
             batch = self._ready.popleft()
-            if batch[0].crashes >= ALONE and (self.busy or not self.committer.idle):
+            if batch[0].crashes >= ALONE_AFTER_DEATHS and (self.busy or not self.committer.idle):
                 self._ready.append(batch)
                 continue
             self.busy += 1
             task = asyncio.create_task(self._visit(batch))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-            self._alone = batch[0].crashes >= ALONE
+            self._alone = batch[0].crashes >= ALONE_AFTER_DEATHS
 
     async def _visit(self, batch: list[Claim]) -> None:
         done: set[int] = set()
@@ -292,7 +295,7 @@ class Worker:
         requeued."""
         what = own_limit(error)
         url = batch[0].request.url
-        if not what or self._starved.get(url, 0) >= STARVED:
+        if not what or self._starved.get(url, 0) >= MAX_MEMORY_FAILURES:
             return False
         if isinstance(error, MemoryError):  # the page's own size may be the cause, so retries are limited
             self._starved[url] = self._starved.get(url, 0) + 1
@@ -312,8 +315,8 @@ class Worker:
     async def _rest(self) -> None:
         """Sleeps until a visit ends, a commit returns, or a bucket becomes due."""
         away = self.paused or self._out or self.frontier.patience.away
-        pause = TICK if away else self._asking.next_at - time.monotonic()
-        longest = TICK if self.busy or self._ready else IDLE
+        pause = TICK_S if away else self._asking.next_at - time.monotonic()
+        longest = TICK_S if self.busy or self._ready else MAX_IDLE_SLEEP_S
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(max(pause, 0.001), longest)):
                 await self._news.wait()
@@ -337,9 +340,9 @@ class Worker:
         return False
 
     async def _watch(self) -> None:
-        """Reads the crawl's state and checks the free memory every LOOK seconds."""
+        """Reads the crawl's state and checks the free memory every STATE_INTERVAL_S seconds."""
         while True:
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(STATE_INTERVAL_S)
             state = await self._state()
             self.paused = state == "paused"
             self.outcome = self.outcome or ENDS.get(state, "")
@@ -365,7 +368,7 @@ class Worker:
         """Requeues claims that were not begun, waits for running visits, then cancels the rest."""
         self._return_all()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=GRACE)
+            await asyncio.wait(self._tasks, timeout=STOP_TIMEOUT_S)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

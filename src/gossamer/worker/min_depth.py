@@ -21,16 +21,16 @@ from gossamer.model.request import Request
 from gossamer.model.visit import Claim, Visit
 from gossamer.worker.link_intake import LinkIntake
 
-DEEP = 50
+MAX_EXACT_DEPTH = 50
 """Depth limits below this value are exact."""
-ROOM = 32 << 20
+MAX_CACHED_BYTES = 32 << 20
 """Maximum bytes of cached pages."""
 
 
 class MinDepthVisits:
     """Applies minimum depths to the visits of one crawl. `room`: maximum bytes of cached pages."""
 
-    def __init__(self, frontier: FrontierVerbs, taker: LinkIntake, room: int = ROOM) -> None:
+    def __init__(self, frontier: FrontierVerbs, taker: LinkIntake, room: int = MAX_CACHED_BYTES) -> None:
         self._frontier, self._taker, self._left = frontier, taker, room
         self._pages: OrderedDict[int, Page] = OrderedDict()
 

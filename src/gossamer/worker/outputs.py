@@ -36,9 +36,9 @@ from gossamer.model.visit import Row, Visit
 from gossamer.sinks.kept_rows import KeptRows
 from gossamer.worker.output_filler import OutputFiller, written
 
-FIRST, LONGEST = 0.1, 5.0
+FIRST_RETRY_S, MAX_RETRY_S = 0.1, 5.0
 """Seconds before the first retry and between later ones. The interval doubles."""
-TOLD = 1.0
+REPORT_OUTAGE_AFTER_S = 1.0
 """Seconds of an outage before it is reported."""
 
 Say = Callable[[str, bool], Awaitable[None]]
@@ -59,7 +59,7 @@ class SinkRetry:
         self._say, self._stop = say, stop or asyncio.Event()
         self._deadline = math.inf if deadline is None else deadline
         self._since = 0.0
-        self._pause, self._next = FIRST, 0.0
+        self._pause, self._next = FIRST_RETRY_S, 0.0
         self._told = ""
 
     async def through(self, call: Callable[[], Awaitable[Result]]) -> Result:
@@ -93,8 +93,8 @@ class SinkRetry:
         now = time.monotonic()
         self._since = self._since or now
         self._next = now + self._pause
-        self._pause = min(2 * self._pause, LONGEST)
-        if not self._told and now - self._since >= TOLD:
+        self._pause = min(2 * self._pause, MAX_RETRY_S)
+        if not self._told and now - self._since >= REPORT_OUTAGE_AFTER_S:
             self._told = str(error)
             await self._say(f"{error}: waiting for it", True)
 
@@ -102,7 +102,7 @@ class SinkRetry:
         """Records that the sink answers again, and reports the end of a reported outage."""
         if self._told and self._say is not None:
             await self._say(f"the output answers again after {time.monotonic() - self._since:.0f} s", False)
-        self._since, self._pause, self._next, self._told = 0.0, FIRST, 0.0, ""
+        self._since, self._pause, self._next, self._told = 0.0, FIRST_RETRY_S, 0.0, ""
 
 
 Moves = Sequence[tuple[str, int, int]]

@@ -1,7 +1,7 @@
 """The messages between a worker and its page process.
 
 A frame is 4 bytes of length, then msgpack. The worker sends one `ProcessSettings`, and one `PageTask` per page. The
-process answers with frames of at most CHUNK entries each, so that no frame blocks the worker's event loop for
+process answers with frames of at most CHUNK_REQUESTS entries each, so that no frame blocks the worker's event loop for
 long. The first byte of such a frame is its type.
 """
 
@@ -14,7 +14,7 @@ import msgspec
 from gossamer.model.page import Captured
 from gossamer.model.request import Request
 
-CHUNK = 500
+CHUNK_REQUESTS = 500
 SIZE = struct.Struct("<I")
 
 

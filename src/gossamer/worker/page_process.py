@@ -29,11 +29,11 @@ from gossamer.model.packed_row import pack_row
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim
-from gossamer.parsing.limits import MEMORY, Limits, limit_bytes, virtual_size
+from gossamer.parsing.limits import MEMORY_BYTES, Limits, limit_bytes, virtual_size
 from gossamer.sites.loading import load_sources
 from gossamer.worker.link_intake import ReadResult, TakenLinks
 from gossamer.worker.page_frames import (
-    CHUNK,
+    CHUNK_REQUESTS,
     END,
     NAMES,
     ROWS,
@@ -78,8 +78,8 @@ class LinkNotes:
     def take(self, page_url: str, base: str, hrefs: Iterable[str], claim: Claim) -> TakenLinks:
         """Records plain links, CHUNK of them in each `RecordedTake`."""
         every = list(hrefs)
-        for at in range(0, max(len(every), 1), CHUNK):
-            self.noted.append(RecordedTake(page=page_url, base=base, hrefs=every[at : at + CHUNK]))
+        for at in range(0, max(len(every), 1), CHUNK_REQUESTS):
+            self.noted.append(RecordedTake(page=page_url, base=base, hrefs=every[at : at + CHUNK_REQUESTS]))
         return TakenLinks()
 
 
@@ -146,15 +146,15 @@ class PageProcess:
         read: ReadResult = self._reader.read(claim, page, task.error)
         if any(map(_LACK_OF_MEMORY.search, self._why)):
             raise MemoryError
-        for at in range(0, len(read.rows), CHUNK):
-            yield _frame(ROWS, [pack_row(row) for row in read.rows[at : at + CHUNK]])
-        for at in range(0, len(read.names), CHUNK):
-            yield _frame(NAMES, read.names[at : at + CHUNK])
+        for at in range(0, len(read.rows), CHUNK_REQUESTS):
+            yield _frame(ROWS, [pack_row(row) for row in read.rows[at : at + CHUNK_REQUESTS]])
+        for at in range(0, len(read.names), CHUNK_REQUESTS):
+            yield _frame(NAMES, read.names[at : at + CHUNK_REQUESTS])
         size, part = 0, list[RecordedTake]()
         for one in self._notes.noted:
             part.append(one)
             size += max(1, len(one.hrefs))
-            if size >= CHUNK:
+            if size >= CHUNK_REQUESTS:
                 yield _frame(TAKES, part)
                 size, part = 0, []
         if part:
@@ -172,7 +172,7 @@ class PageProcess:
         del read, page
         self._notes.noted = []
         self._reader.forget()
-        end.retire = virtual_size() > self._start + MEMORY
+        end.retire = virtual_size() > self._start + MEMORY_BYTES
         yield _frame(END, end)
 
 

@@ -23,7 +23,14 @@ from gossamer.items.assets import Named
 from gossamer.model.packed_row import PackedRow, unpack_row
 from gossamer.model.page import Page
 from gossamer.model.visit import Claim, PageRecord
-from gossamer.parsing.limits import MEMORY, MEMORY_PER_BYTE, WALL, TooComplex, decoded_size, limit_seconds
+from gossamer.parsing.limits import (
+    MEMORY_BYTES,
+    MEMORY_PER_BYTE,
+    WALL_FACTOR,
+    TooComplex,
+    decoded_size,
+    limit_seconds,
+)
 from gossamer.worker.link_intake import ReadResult, TakenLinks
 from gossamer.worker.page_frames import (
     END,
@@ -42,7 +49,7 @@ from gossamer.worker.records import page_record, page_row
 if TYPE_CHECKING:
     from gossamer.worker.reader import Reader
 
-PROCESSES = 2
+MAX_PROCESSES = 2
 """Number of costly pages that one worker reads at once."""
 _NAMES = msgspec.msgpack.Decoder(list[tuple[list[Named], int]])
 _ROWS = msgspec.msgpack.Decoder(list[PackedRow])
@@ -64,7 +71,7 @@ class PageReader:
 
     def __init__(self, order: Callable[[], ProcessSettings]) -> None:
         self._order = order
-        self._slots = asyncio.Semaphore(PROCESSES)
+        self._slots = asyncio.Semaphore(MAX_PROCESSES)
         self._idle: list[ReaderProcess] = []
         self._all: set[ReaderProcess] = set()
         self.started = asyncio.Event()
@@ -110,11 +117,11 @@ class PageReader:
             process = self._idle.pop() if self._idle else await self._start()
             whole = False
             try:
-                async with asyncio.timeout(WALL * limit_seconds(body)):
-                    frames = await process.ask(task, most=MEMORY + MEMORY_PER_BYTE * decoded_size(body))
+                async with asyncio.timeout(WALL_FACTOR * limit_seconds(body)):
+                    frames = await process.ask(task, most=MEMORY_BYTES + MEMORY_PER_BYTE * decoded_size(body))
                 whole = True
             except TimeoutError:
-                raise TooComplex(f"it took more than {WALL * limit_seconds(body):.0f} s") from None
+                raise TooComplex(f"it took more than {WALL_FACTOR * limit_seconds(body):.0f} s") from None
             except (EOFError, ConnectionError, asyncio.IncompleteReadError):
                 code = await self._end(process)
                 if code == -signal.SIGPROF:

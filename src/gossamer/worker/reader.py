@@ -30,7 +30,7 @@ from gossamer.worker.link_intake import LinkIntake, ReadResult, TakenLinks
 from gossamer.worker.near_duplicates import mark
 from gossamer.worker.records import failed_record, moment, page_record, page_row
 
-MOST_LINKS = 5000
+MAX_LINKS = 5000
 """Maximum number of different requests from one page. Further ones are counted as `trap`."""
 MAX_SITEMAP_BYTES = 100_000
 """Maximum bytes of a sitemap that is read in the crawling process."""
@@ -194,7 +194,9 @@ class Reader:
             return self._sitemap(claim, page, error)
         if _too_deep(claim, page):
             self.keep(
-                page, claim.request, f"it ended a process, and its elements lie more than {html.DEEP} deep"
+                page,
+                claim.request,
+                f"it ended a process, and its elements lie more than {html.MAX_DEPTH} deep",
             )
             record = page_record(claim.request, page, error="parse")
             row = page_row(record, self.key(record.requested_url))
@@ -302,13 +304,13 @@ class Reader:
             read.rows[count:count] = name(read.rows[:count], read.taken)
 
     def _take(self, requests: list[Request], claim: Claim, taken: TakenLinks) -> None:
-        """Takes the requests of a page, each once and at most MOST_LINKS. The rest is counted as a trap."""
+        """Takes the requests of a page, each once and at most MAX_LINKS. The rest is counted as a trap."""
         voucher = self.taker.voucher(claim)
         wanted = {(one.method, one.url, one.body): one for one in requests}
-        for request in list(wanted.values())[:MOST_LINKS]:
+        for request in list(wanted.values())[:MAX_LINKS]:
             self.taker.request(request, taken, voucher, beside=claim.host)
-        if len(wanted) > MOST_LINKS:
-            taken.skip("trap", len(wanted) - MOST_LINKS)
+        if len(wanted) > MAX_LINKS:
+            taken.skip("trap", len(wanted) - MAX_LINKS)
 
     def _follow(
         self,

@@ -14,11 +14,11 @@ from gossamer.model.request import Request
 from gossamer.model.visit import RAW, Attempt, Claim, Edge, PageRecord, Raw, RequestContext, Row
 from gossamer.parsing.html import Document
 from gossamer.parsing.links import links_of
-from gossamer.worker.conditional_get import GONE
+from gossamer.worker.conditional_get import GONE_STATUSES
 
 NO_WAY = ("dns", "connect", "tls", "timeout")
 """Failure reasons of requests that did not reach the server."""
-MOST_EDGES = 5000
+MAX_EDGES = 5000
 """Maximum number of a page's links that become rows."""
 
 
@@ -88,7 +88,7 @@ def failed_record(request: Request, result: Page | Failure | None, error: str, n
 
 def gone_at(page: Page) -> str:
     """Returns the time (RFC 3339) of a response with status 404 or 410, or '' for any other status."""
-    return moment(page.fetched_at) if page.status in GONE else ""
+    return moment(page.fetched_at) if page.status in GONE_STATUSES else ""
 
 
 def page_row(record: PageRecord, key: str) -> Row:
@@ -145,11 +145,11 @@ def tried(result: Failure) -> bool:
 def edges(
     crawl: str, key: Callable[[str], str], kind: str, page: Page, request: Request, document: Document
 ) -> list[Row]:
-    """Returns the links of a page as rows of this kind, at most MOST_EDGES. `key`: returns the canonical form
+    """Returns the links of a page as rows of this kind, at most MAX_EDGES. `key`: returns the canonical form
     of a URL."""
     source = key(request.hops[0] if request.hops else request.url)
     found: dict[str, Row] = {}
-    for link in links_of(document, MOST_EDGES):
+    for link in links_of(document, MAX_EDGES):
         target = key(link.url)
         edge = Edge(
             source, target, page.url, link.text, link.nofollow, link.kind, crawl, moment(page.fetched_at)

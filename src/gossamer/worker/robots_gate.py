@@ -25,10 +25,10 @@ from gossamer.politeness.robots import Robots
 from gossamer.worker.decide import REDIRECTS, retry_after, wait
 from gossamer.worker.ladder import Allowed, Rungs
 
-MOST_REDIRECTS = 5
-BESIDE = 60.0
+MAX_REDIRECTS = 5
+LOGIN_ROBOTS_RETRY_S = 60.0
 """Seconds until a robots.txt that could not be read for a log-in is requested again."""
-ROOM = 10_000
+MAX_CACHED_FILES = 10_000
 """Maximum number of parsed robots.txt files in the cache."""
 
 
@@ -95,7 +95,7 @@ class RobotsGate:
             if kept is None:
                 return robots_access.CLOSED[robots_access.UNREACHABLE]
             robots = robots_access.rules(kept)
-            if len(self._known) >= ROOM:
+            if len(self._known) >= MAX_CACHED_FILES:
                 self._known.clear()
             self._known[scheme, claim.host] = (claim.robots, robots)
         if robots.allows(self._agent, claim.request.url):
@@ -123,7 +123,7 @@ class RobotsGate:
             result, _ = await self._follow(msgspec.structs.replace(claim, request=Request(file)))
             note(result, file)
             found = robots_access.access(result, self._agent, None, 0)
-            holds = BESIDE if found.version == robots_access.UNREACHABLE else found.holds
+            holds = LOGIN_ROBOTS_RETRY_S if found.version == robots_access.UNREACHABLE else found.holds
             self._beside[scheme, host] = time.monotonic() + holds, found
         if found.version < 0:
             return robots_access.CLOSED[found.version]
@@ -188,7 +188,7 @@ class RobotsGate:
         Returns the last result and the monotonic time at which its request was sent.
         """
         result, began = await self._got(claim, claim.request, time.monotonic())
-        for _ in range(MOST_REDIRECTS):
+        for _ in range(MAX_REDIRECTS):
             if isinstance(result, Failure) or result.status not in REDIRECTS:
                 break
             target = self._parse(result.header("location") or "", result.url)

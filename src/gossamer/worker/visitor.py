@@ -30,7 +30,7 @@ from gossamer.worker.shared_throttle import SharedThrottle
 
 SLOW_DOWN = (429, 503)
 ENDS_ITS_READER = "it ended two processes that read it"
-MOST_SITEMAPS = 5000
+MAX_SITEMAPS = 5000
 """Maximum number of sitemaps taken from one robots.txt. Further ones are counted as `trap`."""
 
 
@@ -164,13 +164,13 @@ class Visitor:
             return
         taken = TakenLinks()
         if self.sitemaps and claim.request.depth == 0:
-            for link in found.sitemaps[:MOST_SITEMAPS]:
+            for link in found.sitemaps[:MAX_SITEMAPS]:
                 if (url := self.parse(link, claim.request.url)) is None:
                     taken.skip("filter")
                 else:
                     self.taker.request(Request(url.partition("#")[0], use="@sitemap"), taken, flags="i")
-            if len(found.sitemaps) > MOST_SITEMAPS:
-                taken.skip("trap", len(found.sitemaps) - MOST_SITEMAPS)
+            if len(found.sitemaps) > MAX_SITEMAPS:
+                taken.skip("trap", len(found.sitemaps) - MAX_SITEMAPS)
         shut = isinstance(result, Failure) and found.version in robots_access.CLOSED
         outcome = "retry" if not found.holds else "dead" if shut else "done"
         error = result.reason if isinstance(result, Failure) else None
@@ -278,7 +278,7 @@ class Visitor:
             counts |= answered(claim.request)
             if error:
                 counts[f"err:{error}"] = 1
-                if 400 <= page.status < 500 and page.status not in conditional_get.GONE:
+                if 400 <= page.status < 500 and page.status not in conditional_get.GONE_STATUSES:
                     counts["shut"] = 1
         size = 2000 + sum(2000 if row.kind == "page" else 500 for row in read.rows)
         return Visit(

@@ -14,11 +14,19 @@ import msgspec
 from gossamer.errors import GossamerError
 from gossamer.model.visit import Visit
 from gossamer.politeness.breaker import BLOCKED, GOOD, HostTrouble
-from gossamer.politeness.scores import NETWORK, PROBE, LastVisits, MovingMeans, WorkerScore, read, waits
+from gossamer.politeness.scores import (
+    NETWORK,
+    PROBE_INTERVAL_S,
+    LastVisits,
+    MovingMeans,
+    WorkerScore,
+    read,
+    waits,
+)
 
-TURN = 2.0
+EXCHANGE_INTERVAL_S = 2.0
 """Seconds between two exchanges of scores with the other workers."""
-GONE = 60.0
+SCORE_TTL_S = 60.0
 """Seconds after which the score of a dead worker is removed."""
 
 
@@ -49,8 +57,8 @@ class ScoreKeeper:
         tell: Callable[[str], None],
         *,
         serves: str = "",
-        probe: float = PROBE,
-        turn: float = TURN,
+        probe: float = PROBE_INTERVAL_S,
+        turn: float = EXCHANGE_INTERVAL_S,
     ) -> None:
         self.mine = WorkerScore(name, serves)
         self.others: list[WorkerScore] = []
@@ -130,7 +138,7 @@ class ScoreKeeper:
         self._clock = now - time.monotonic()
         self.others = [one for one in read(records) if one.name != self.mine.name]
         for one in self.others:
-            if now - one.at > GONE:
+            if now - one.at > SCORE_TTL_S:
                 await self._scores.drop(one.name)
         self._patience(waits(self.mine, self.others, now))
 

@@ -12,14 +12,14 @@ from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from gossamer.app.producers.source import BATCH, UrlBatch
+from gossamer.app.producers.source import BATCH_URLS, UrlBatch
 from gossamer.app.targets import Rejected, parsed
 from gossamer.config.optional_deps import install
 from gossamer.errors import ConfigError, StoreError
 from gossamer.model.interfaces import Collector
 from gossamer.model.request import Request
 
-POLL = 500
+POLL_TIMEOUT_MS = 500
 """Milliseconds for which a poll waits for messages."""
 
 
@@ -66,7 +66,7 @@ class KafkaUrls:
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
         """Yields the messages of the partitions that are assigned to us."""
         while True:
-            got = await self._consumer.getmany(timeout_ms=POLL, max_records=BATCH)
+            got = await self._consumer.getmany(timeout_ms=POLL_TIMEOUT_MS, max_records=BATCH_URLS)
             requests, rejected = [], list[Rejected]()
             for partition, messages in got.items():
                 for message in messages:

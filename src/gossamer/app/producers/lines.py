@@ -12,15 +12,15 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
-from gossamer.app.producers.source import BATCH, SHORT, UrlBatch
-from gossamer.app.targets import LONGEST, Rejected, parsed
+from gossamer.app.producers.source import BATCH_URLS, SHORT_LIST_BYTES, UrlBatch
+from gossamer.app.targets import MAX_LINE_BYTES, Rejected, parsed
 from gossamer.errors import UsageError
 from gossamer.model.interfaces import Collector
 from gossamer.model.request import Request
 
-PART = 1 << 18
+CHUNK_BYTES = 1 << 18
 """The number of bytes of lines that are read at once."""
-PATIENCE = 2.0
+STDIN_WAIT_S = 2.0
 """Seconds for which standard input is awaited before the crawl begins with what has arrived."""
 
 
@@ -56,7 +56,7 @@ class ListFile:
             await asyncio.to_thread(self._file.seek, offset)
             while part := await asyncio.to_thread(self._part):
                 lines = part.split(b"\n")
-                ended = part.endswith(b"\n") or len(lines[-1]) >= LONGEST
+                ended = part.endswith(b"\n") or len(lines[-1]) >= MAX_LINE_BYTES
                 if part.endswith(b"\n"):
                     lines.pop()
                 requests, rejected = taken(lines, str(self.path), number)
@@ -90,12 +90,12 @@ class ListFile:
     def _part(self) -> bytes:
         """Returns some lines, or the beginning of a line that is too long."""
         assert self._file is not None
-        part = self._file.read(PART)
+        part = self._file.read(CHUNK_BYTES)
         if not part or part.endswith(b"\n"):
             return part
-        rest = more = self._file.readline(LONGEST)
-        while len(more) == LONGEST and not more.endswith(b"\n"):
-            more = self._file.readline(LONGEST)
+        rest = more = self._file.readline(MAX_LINE_BYTES)
+        while len(more) == MAX_LINE_BYTES and not more.endswith(b"\n"):
+            more = self._file.readline(MAX_LINE_BYTES)
         return part + rest
 
     def _packed(self) -> int:
@@ -134,8 +134,8 @@ class StdinUrls:
     def short(self) -> list[bytes] | None:
         """Returns all lines if they are few and the input ends soon. Otherwise None, and the lines come in
         `batches`."""
-        deadline = time.monotonic() + PATIENCE
-        while not self._ended and sum(map(len, self._head)) < SHORT:
+        deadline = time.monotonic() + STDIN_WAIT_S
+        while not self._ended and sum(map(len, self._head)) < SHORT_LIST_BYTES:
             try:
                 part = self._parts.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
@@ -157,9 +157,9 @@ class StdinUrls:
                     continue
             whole, newline, rest = (rest + part).rpartition(b"\n")
             lines = (whole + newline).removesuffix(b"\n").split(b"\n") if whole + newline else []
-            if over := len(rest) >= LONGEST:
-                lines, rest = [*lines, rest[:LONGEST]], b""
-            for some in (lines[j : j + BATCH] for j in range(0, len(lines), BATCH)):
+            if over := len(rest) >= MAX_LINE_BYTES:
+                lines, rest = [*lines, rest[:MAX_LINE_BYTES]], b""
+            for some in (lines[j : j + BATCH_URLS] for j in range(0, len(lines), BATCH_URLS)):
                 requests, rejected = taken(some, "stdin", number)
                 number += len(some)
                 yield UrlBatch(requests, rejected, None)
@@ -194,5 +194,5 @@ def _parts(file: Any) -> Iterator[bytes]:
     """Yields input as it arrives, without the file's buffer, whose lock would be held if the program ends
     while no input arrives."""
     read = getattr(file, "raw", file).read
-    while part := read(PART):
+    while part := read(CHUNK_BYTES):
         yield part

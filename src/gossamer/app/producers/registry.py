@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gossamer.app.producers.source import SHORT, UrlProducer
+from gossamer.app.producers.source import SHORT_LIST_BYTES, UrlProducer
 from gossamer.app.targets import Target
 
 
 def streams(target: Target) -> bool:
     """Returns whether a target is read by a producer, and not at once."""
     if target.kind == "list":
-        return target.text.endswith(".gz") or os.path.getsize(target.text) > SHORT
+        return target.text.endswith(".gz") or os.path.getsize(target.text) > SHORT_LIST_BYTES
     return target.kind in ("sql", "kafka")
 
 

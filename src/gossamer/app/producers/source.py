@@ -9,9 +9,9 @@ from gossamer.app.targets import Rejected
 from gossamer.model.interfaces import Collector
 from gossamer.model.request import Request
 
-BATCH = 5000
+BATCH_URLS = 5000
 """The number of URLs that are added at once."""
-SHORT = 4 << 20
+SHORT_LIST_BYTES = 4 << 20
 """A list of at most this many bytes is read completely before its crawl begins."""
 
 

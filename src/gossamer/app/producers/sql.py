@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.app.producers.source import BATCH, UrlBatch
+from gossamer.app.producers.source import BATCH_URLS, UrlBatch
 from gossamer.app.targets import Rejected, SeedLine, seed
 from gossamer.config.optional_deps import install
 from gossamer.config.redaction import mask
@@ -118,7 +118,7 @@ class SqlUrls:
         try:
             cursor = await asyncio.to_thread(self._base.execute, self.query, self._given(after))
             self._columns([column[0] for column in cursor.description or ()])
-            while rows := await asyncio.to_thread(cursor.fetchmany, BATCH):
+            while rows := await asyncio.to_thread(cursor.fetchmany, BATCH_URLS):
                 yield [column[0] for column in cursor.description], rows
         except sqlite3.Error as error:
             raise _off(self.url, self.query, error) from error
@@ -146,7 +146,7 @@ class SqlUrls:
                 await cursor.execute(text, given)
                 names = [column.name for column in cursor.description or ()]
                 self._columns(names)
-                while rows := await cursor.fetchmany(BATCH):
+                while rows := await cursor.fetchmany(BATCH_URLS):
                     yield names, rows
         except psycopg.OperationalError as error:
             raise StoreError(

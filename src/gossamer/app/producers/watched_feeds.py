@@ -16,17 +16,17 @@ from typing import Any
 import msgspec
 
 from gossamer import url as urls
-from gossamer.app.producers.source import BATCH, UrlBatch
+from gossamer.app.producers.source import BATCH_URLS, UrlBatch
 from gossamer.model.interfaces import Collector
 from gossamer.model.page import Page
 from gossamer.model.request import Request, split
 from gossamer.parsing.sitemaps import SitemapEntry, entries
 
-PAUSE = 1.0
+REQUEST_INTERVAL_S = 1.0
 """Seconds between requests for the sitemaps of an index."""
-DEEP, HOPS = 3, 5
+MAX_INDEX_DEPTH, MAX_REDIRECTS = 3, 5
 """The maximum depth of sitemap indexes, and the maximum number of redirects."""
-GONE = 50_000
+MAX_REMEMBERED_ENTRIES = 50_000
 """The number of removed entries of a sitemap that are remembered, if the sitemap has fewer entries."""
 
 
@@ -66,7 +66,7 @@ class WatchedFeed:
             self._unread.clear()
             async with contextlib.aclosing(self._read(self.url, 0)) as found:
                 async for some in found:
-                    for part in (some[j : j + BATCH] for j in range(0, len(some), BATCH)):
+                    for part in (some[j : j + BATCH_URLS] for j in range(0, len(some), BATCH_URLS)):
                         yield UrlBatch(
                             [Request(str(one)) for one, _ in part],
                             [],
@@ -107,8 +107,8 @@ class WatchedFeed:
             due = [
                 one for one, at in known.inner.items() if at <= 0
             ]  # sitemaps without lastmod may have changed
-        for one in due if depth < DEEP else ():
-            await asyncio.sleep(PAUSE)
+        for one in due if depth < MAX_INDEX_DEPTH else ():
+            await asyncio.sleep(REQUEST_INTERVAL_S)
             async for some in self._read(one, depth + 1):
                 yield some
             known.inner[one] = abs(known.inner[one]) * (-1 if one in self._unread else 1)
@@ -122,7 +122,7 @@ class WatchedFeed:
         headers = {"If-None-Match": known.etag} if known.etag else {}
         if known.modified:
             headers["If-Modified-Since"] = known.modified
-        for _ in range(HOPS):
+        for _ in range(MAX_REDIRECTS):
             got = await self.collector.collect(Request(url), headers)
             if not isinstance(got, Page):
                 return None
@@ -146,7 +146,7 @@ def _joined(seen: dict[int, float], pages: list[SitemapEntry]) -> dict[int, floa
     """Returns what is known about a sitemap after a response: its entries after those that were removed."""
     now = {_mark(one): _moment(one) for one in pages}
     gone = [(mark, at) for mark, at in seen.items() if mark not in now]
-    return dict(gone[-max(1, GONE - len(now)) :]) | now
+    return dict(gone[-max(1, MAX_REMEMBERED_ENTRIES - len(now)) :]) | now
 
 
 def _edition(entry: SitemapEntry, seen: dict[int, float]) -> str:

@@ -21,7 +21,7 @@ BY: dict[str, Callable[[Row], str]] = {
     "rung": lambda row: str(row.get("rung")),
 }
 """The groupings of a report, each with the function that returns an attempt's group. Hours are in UTC."""
-KEPT = 1000
+MAX_KEPT_DURATIONS = 1000
 """The number of last durations per group that are kept for the median and the 95th percentile."""
 
 
@@ -60,10 +60,10 @@ def report(rows: Iterable[Row], by: str) -> list[AttemptGroup]:
         one.credits += row.get("credits") or 0
         seconds = float(row.get("seconds") or 0.0)
         one.total += seconds
-        if len(one.times) < KEPT:
+        if len(one.times) < MAX_KEPT_DURATIONS:
             one.times.append(seconds)
         else:
-            one.times[one.requests % KEPT] = seconds
+            one.times[one.requests % MAX_KEPT_DURATIONS] = seconds
         if row.get("error"):
             one.errors[str(row["error"])] += 1
     lines = [_line(group, one) for group, one in sums.items()]

@@ -14,7 +14,7 @@ from gossamer.sinks.field_types import FieldType, joined, of_value
 from gossamer.sinks.history import STORED
 from gossamer.sinks.output_spec import WHOLE, open_output, parse
 
-BATCH = 1000
+BATCH_ROWS = 1000
 
 
 def write(
@@ -53,7 +53,7 @@ def write(
     if table:
         sink.prepare()
     rows, count = chain(first, rows), 0
-    while batch := list(islice(rows, BATCH)):
+    while batch := list(islice(rows, BATCH_ROWS)):
         made = [_row(what, data, form) for data in batch]
         if table:
             sink.upsert(made)

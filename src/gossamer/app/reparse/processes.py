@@ -26,15 +26,15 @@ from gossamer.items.assets import REFERENCES
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim, RequestContext, Row
-from gossamer.parsing.html import DEEP, deep
+from gossamer.parsing.html import MAX_DEPTH, deep
 from gossamer.parsing.limits import Limits, is_costly, is_html, limit_bytes, limit_seconds, virtual_size
 from gossamer.sinks.jsonl import lines
 from gossamer.url import origin
 from gossamer.worker.link_intake import ReadResult, TakenLinks
 from gossamer.worker.reader import Reader
 
-BATCH = 100
-DEATHS, LOST = 2, 3
+BATCH_PAGES = 100
+MAX_DEATHS_PER_PAGE, MAX_LOST_PROCESSES = 2, 3
 """The number of processes that a page may end before it is not read any more, and the number that may be
 killed while reading no page."""
 _SIZE, _NUMBER = struct.Struct("<I"), struct.Struct("<q")
@@ -173,10 +173,10 @@ def _ends(page: Page, deaths: int, slow: bool) -> str:
     """Returns why a page that ended so many processes is not read again. '' if it may be."""
     if slow:
         return f"too-complex: it took more than {limit_seconds(page.body):.0f} s of CPU time"
-    if deaths >= DEATHS:
+    if deaths >= MAX_DEATHS_PER_PAGE:
         return f"it killed {deaths} processes that read it"
     return (
-        f"it killed a process, and its elements are nested more than {DEEP} deep"
+        f"it killed a process, and its elements are nested more than {MAX_DEPTH} deep"
         if deep(page.body, page.content_type)
         else ""
     )
@@ -234,7 +234,7 @@ class ReparseProcess:
             self._note.deaths[key] += 1
             if code == -signal.SIGPROF:
                 self._note.slow.add(key)
-        elif code >= 0 or self._lost == LOST:
+        elif code >= 0 or self._lost == MAX_LOST_PROCESSES:
             raise GossamerError(f"a process that reads pages ended ({code}), and no page was the cause")
         else:
             self._lost += 1

@@ -38,8 +38,8 @@ from gossamer.sites.failed_pages import FailedPages
 from gossamer.sites.loading import LoadedSite
 from gossamer.worker.reader import Reader
 
-ROWS = 1000
-OFTEN = 1.0
+BATCH_ROWS = 1000
+SAVE_INTERVAL_S = 1.0
 """Seconds of work that a kill may cost."""
 
 
@@ -127,7 +127,7 @@ class ReparseRun:
             self.state = self._begun(keys)
             self._read(
                 opened,
-                [keys[at : at + working.BATCH] for at in range(0, len(keys), working.BATCH)],
+                [keys[at : at + working.BATCH_PAGES] for at in range(0, len(keys), working.BATCH_PAGES)],
                 len(keys),
             )
         finally:
@@ -181,7 +181,7 @@ class ReparseRun:
                     lines.append(batch.lines)
                     if self.shown is not None:
                         self.shown.show(state, total)
-                    if time.monotonic() - saved >= OFTEN or state.batches == len(batches):
+                    if time.monotonic() - saved >= SAVE_INTERVAL_S or state.batches == len(batches):
                         state.length = file.append(state.length, b"".join(lines))
                         self._save()
                         saved = time.monotonic()
@@ -213,7 +213,7 @@ class ReparseRun:
                 self._prepare(sink)
             while state.written < state.length:
                 file.seek(state.written)
-                lines = [file.readline() for _ in range(ROWS)]
+                lines = [file.readline() for _ in range(BATCH_ROWS)]
                 rows = [_row(line, columns) for line in lines if line]
                 for sink in sinks:
                     self._hand(sink, rows)

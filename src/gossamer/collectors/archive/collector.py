@@ -21,7 +21,7 @@ from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 
-WIRE, DECODED = 16 << 20, 32 << 20
+MAX_WIRE_BYTES, MAX_DECODED_BYTES = 16 << 20, 32 << 20
 _HTML = ("content-type", "text/html; charset=utf-8")
 
 
@@ -35,8 +35,8 @@ class ArchiveCollector:
         self,
         source: Source,
         *,
-        wire: int = WIRE,
-        decoded: int = DECODED,
+        wire: int = MAX_WIRE_BYTES,
+        decoded: int = MAX_DECODED_BYTES,
         truncate: bool = False,
         close: Callable[[], None] | None = None,
         skipped: list[str] | None = None,
@@ -134,7 +134,12 @@ class ArchiveCollector:
 
 
 def archive_collector(
-    path: str, *, base: str | None = None, wire: int = WIRE, decoded: int = DECODED, truncate: bool = False
+    path: str,
+    *,
+    base: str | None = None,
+    wire: int = MAX_WIRE_BYTES,
+    decoded: int = MAX_DECODED_BYTES,
+    truncate: bool = False,
 ) -> ArchiveCollector:
     """Returns a collector for a path: a WARC (`.warc`, `.warc.gz`, a file that begins like one, or a folder
     of them), an object archive, a folder of pages, or a single file.

@@ -12,7 +12,7 @@ from gossamer.collectors.archive.answers import StoredAnswer as Answer
 from gossamer.collectors.http.transfer import parse, version
 from gossamer.model.visit import RequestContext
 
-MOST_SKIPPED = 1000
+MAX_SKIPPED = 1000
 
 
 class ObjectLine(msgspec.Struct):
@@ -57,7 +57,7 @@ class ObjectArchive:
                     if not told:
                         self.broken.append(f"{file} is broken from byte {at} on ({error})")
                     told = True
-                    self.skipped += [f"{file.name} byte {at}: {error}"][: MOST_SKIPPED - len(self.skipped)]
+                    self.skipped += [f"{file.name} byte {at}: {error}"][: MAX_SKIPPED - len(self.skipped)]
                 at += len(text)
 
     def find(self, url: str, most: int) -> Answer | None:

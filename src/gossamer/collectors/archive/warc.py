@@ -27,8 +27,8 @@ from gossamer.collectors.http.transfer import parse, version
 from gossamer.model.page import Headers
 from gossamer.model.visit import RequestContext
 
-PIECE = 64 << 10
-MOST_HEAD = 64 << 10
+CHUNK_BYTES = 64 << 10
+MAX_HEAD_BYTES = 64 << 10
 _NEWYEAR = "00000101000000"
 """The digits that a compact date may leave out."""
 _ENDS = re.compile(rb"[\r\n]+")
@@ -76,7 +76,7 @@ class Stream:
             self._file.seek(self.end)
             return passed
         passed = 0
-        while passed < count and (part := self.take(min(PIECE, count - passed))):
+        while passed < count and (part := self.take(min(CHUNK_BYTES, count - passed))):
             passed += len(part)
         return passed
 
@@ -98,7 +98,7 @@ class Stream:
             found = re.search(rb"\r?\n\r?\n", self._have)
             if found:
                 return self.take(found.end())
-            if len(self._have) > MOST_HEAD:
+            if len(self._have) > MAX_HEAD_BYTES:
                 raise ValueError("the header of a record is too long")
             if not self._more():
                 if self._have.strip():
@@ -109,16 +109,16 @@ class Stream:
         """Reads another piece. `end` is the offset after the used bytes, or after the member once it has
         ended."""
         if self._undo is None:
-            piece = self._file.read(PIECE)
+            piece = self._file.read(CHUNK_BYTES)
             self._have += piece
             self.end += len(piece)
             return bool(piece)
         while not self._undo.eof:
-            packed = self._undo.unconsumed_tail or self._file.read(PIECE // 4)
+            packed = self._undo.unconsumed_tail or self._file.read(CHUNK_BYTES // 4)
             fresh = not self._undo.unconsumed_tail
             if not packed:
                 return False
-            part = self._undo.decompress(packed, 4 * PIECE)
+            part = self._undo.decompress(packed, 4 * CHUNK_BYTES)
             self.end += len(packed) * fresh - len(self._undo.unused_data)
             if part:
                 self._have += part
@@ -185,7 +185,7 @@ def _second(text: str) -> int:
     return int(found.replace(microsecond=0).timestamp())
 
 
-MOST_SKIPPED = 1000
+MAX_SKIPPED = 1000
 _OTHERS = ("dns:", "whois:", "ftp:", "ftps:", "urn:", "metadata:", "screenshot:")
 """Schemes of records that other tools store beside pages."""
 _MAGIC = b"\x1f\x8b\x08"
@@ -327,7 +327,7 @@ class WarcArchive:
         return None
 
     def _skip(self, place: RecordPosition, why: str) -> None:
-        if len(self.skipped) < MOST_SKIPPED:
+        if len(self.skipped) < MAX_SKIPPED:
             self.skipped.append(f"{Path(self._files[place.file].name).name} byte {place.offset}: {why}")
 
     def _walk(self, number: int) -> Iterator[tuple[RecordPosition, RecordHeader]]:
@@ -366,7 +366,7 @@ class WarcArchive:
         mark = _MAGIC if packed else b"\nWARC/"
         file.seek(offset)
         before = b""
-        while piece := file.read(PIECE):
+        while piece := file.read(CHUNK_BYTES):
             at = (before + piece).find(mark)
             if at >= 0:
                 return offset - len(before) + at + (0 if packed else 1)
@@ -401,7 +401,7 @@ class WarcArchive:
             stream.skip(place.within)
             if (found := record(stream)) is None:
                 return None
-            block = stream.take(size := min(found[1].length, most + 4 * MOST_HEAD))
+            block = stream.take(size := min(found[1].length, most + 4 * MAX_HEAD_BYTES))
             return (found[1], block) if len(block) == size else None  # an incomplete block is not a response
         except (ValueError, BROKEN):
             return None
@@ -410,10 +410,10 @@ class WarcArchive:
 def _member(file: BinaryIO, place: RecordPosition, most: int) -> tuple[RecordHeader, bytes] | None:
     """Reads a record's header and block from a member of known size in one step. None if the member is
     larger."""
-    most += 4 * MOST_HEAD
+    most += 4 * MAX_HEAD_BYTES
     data = os.pread(file.fileno(), min(place.size, most), place.offset)
     try:
-        text: bytes = isal_zlib.decompressobj(31).decompress(data, most + MOST_HEAD)
+        text: bytes = isal_zlib.decompressobj(31).decompress(data, most + MAX_HEAD_BYTES)
         end = text.find(b"\r\n\r\n") + 4
         found = header(text[:end])
     except (ValueError, BROKEN):

@@ -12,7 +12,7 @@ from playwright.async_api import Error
 
 from gossamer.model.rendering import Step
 
-KEY, REST = (0.04, 0.16), (0.08, 0.3)
+KEY_PAUSE_S, CLICK_PAUSE_S = (0.04, 0.16), (0.08, 0.3)
 """Seconds between keys, and before a click, of a human."""
 
 
@@ -47,7 +47,7 @@ class StepRunner:
     async def _click(self, step: Step) -> None:
         if self._human:
             await self._point(step)
-            await asyncio.sleep(random.uniform(*REST))
+            await asyncio.sleep(random.uniform(*CLICK_PAUSE_S))
             await self._page.mouse.click(*self._at, delay=random.uniform(40, 120))
         else:
             await self._page.locator(step.what).first.click(timeout=self._left(), no_wait_after=True)
@@ -85,7 +85,7 @@ class StepRunner:
         for sign in step.text:
             await self._page.keyboard.type(sign)
             if self._human:
-                await asyncio.sleep(random.uniform(*KEY))
+                await asyncio.sleep(random.uniform(*KEY_PAUSE_S))
 
     async def _press(self, step: Step) -> None:
         await self._page.keyboard.press(step.what)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BARE = ("chromium-headless-shell", "chrome-headless-shell")
 """Chromium without windows needs half the CPU time, but a site that checks recognizes it as unusual."""
-IDLE, TABS = 32, 8
+MAX_IDLE_CONTEXTS, MAX_IDLE_TABS = 32, 8
 """The number of unused contexts that are kept, and how many of them keep an open tab."""
-START, END = 30.0, 5.0
+START_TIMEOUT_S, CLOSE_TIMEOUT_S = 30.0, 5.0
 """Seconds in which a browser must start, and in which a page must close."""
 OFF = (
     # Playwright's features, which our list replaces
@@ -198,7 +198,7 @@ class Chromium:
             if self._agent is None
             else f"--user-agent={self._agent}"
         )
-        async with asyncio.timeout(START):
+        async with asyncio.timeout(START_TIMEOUT_S):
             self._driver = await async_playwright().start()
             self._browser = await self._driver.chromium.launch(
                 executable_path=program,
@@ -263,10 +263,10 @@ class Chromium:
         if kept.tab is not None and not await kept.tab.rest():
             kept.tab = None
         self._idle[kept] = None
-        if len(self._idle) > IDLE:
+        if len(self._idle) > MAX_IDLE_CONTEXTS:
             await self._drop(self._idle.popitem(last=False)[0])
-        if len(self._idle) > TABS:
-            await list(self._idle)[-TABS - 1].rest()
+        if len(self._idle) > MAX_IDLE_TABS:
+            await list(self._idle)[-MAX_IDLE_TABS - 1].rest()
         return None
 
     async def close(self) -> None:
@@ -278,7 +278,7 @@ class Chromium:
         for ending in (self._browser and self._browser.close, self._driver and self._driver.stop):
             if ending:
                 with contextlib.suppress(Exception):
-                    async with asyncio.timeout(END):
+                    async with asyncio.timeout(CLOSE_TIMEOUT_S):
                         await ending()
         for tunnel in (self._nowhere, *(kept.tunnel for kept in self._all)):
             await tunnel.close()
@@ -287,7 +287,7 @@ class Chromium:
         self._all.discard(kept)
         await kept.tunnel.close()
         if kept.context is not None and not self.dead:
-            async with asyncio.timeout(END):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await kept.context.close()
 
     def _died(self, _browser: Any) -> None:

@@ -28,11 +28,11 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.rendering import Render
 from gossamer.model.request import Request, split
 
-RECYCLE = 500
+PAGES_PER_BROWSER = 500
 """The number of pages after which a browser is replaced."""
-TRIES = 3
+MAX_START_ATTEMPTS = 3
 """The number of attempts to start it."""
-ROOM = 4
+MAX_LOADED_BODIES = 4
 """The maximum number of bytes that a page and its resources may load, as a multiple of the largest body."""
 
 
@@ -57,7 +57,7 @@ class BrowserCollector:
         pages: int = 4,
         total: float = 30.0,
         wire: int = 16 << 20,
-        recycle: int = RECYCLE,
+        recycle: int = PAGES_PER_BROWSER,
         ca_file: str | None = None,
         folder: Path | None = None,
         worn: Callable[[str], BrowserFingerprint] | None = None,
@@ -135,7 +135,7 @@ class BrowserCollector:
                 self._now = None
                 if now.dead or not now.busy:
                     self._retire(now)
-            for left in reversed(range(TRIES)):
+            for left in reversed(range(MAX_START_ATTEMPTS)):
                 made = engine(self._program)(self._resolver, self._agent, self._ca_file)
                 try:
                     await made.start(self._program)
@@ -168,7 +168,7 @@ class BrowserCollector:
         try:
             async with asyncio.timeout(self._total):
                 kept = await browser.take(place, self._wears(guise))
-                kept.tunnel.begin(ROOM * self._wire)
+                kept.tunnel.begin(MAX_LOADED_BODIES * self._wire)
                 document = BrowserDocument(
                     kept, request, at, began, self._wire, self._folder, guise.cookies, parts=browser.parts
                 )

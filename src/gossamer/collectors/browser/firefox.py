@@ -25,21 +25,21 @@ from playwright.async_api import Error
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
-from gossamer.collectors.browser.chromium import START, Chromium, ContextInUse
+from gossamer.collectors.browser.chromium import START_TIMEOUT_S, Chromium, ContextInUse
 from gossamer.collectors.browser.document import Parts
 from gossamer.collectors.browser.fingerprint import BrowserFingerprint
 from gossamer.collectors.browser.tab import (
     HTML,
-    MORE,
-    POLL,
-    QUIET,
+    MAX_RELOADS,
+    POLL_INTERVAL_S,
+    QUIET_S,
+    QUIET_TIMEOUT_S,
     REDIRECTS,
-    RELOADS,
     Rendering,
     Watch,
     script,
 )
-from gossamer.collectors.browser.tab import IDLE as STILL
+from gossamer.collectors.browser.tab import IDLE_S as STILL
 from gossamer.collectors.http.transfer import ACCEPT
 from gossamer.model.rendering import Render
 
@@ -161,7 +161,7 @@ class BidiConnection:
 KINDS = {"images": ("image",), "fonts": ("font",), "media": ("audio", "video", "track")}
 WORLD = "gossamer"
 """The sandbox in which our scripts run. The page's scripts do not see it."""
-SIZE, SUM = 1 << 25, 1 << 26
+MAX_BODY_BYTES, MAX_BODIES_BYTES = 1 << 25, 1 << 26
 """Bytes of bodies that Firefox keeps: of one, and of all."""
 MARK, SOON = "https://mark.invalid/", 1.0
 """A URL that the page is made to request. When its event arrives, all earlier events have arrived. If the
@@ -186,7 +186,10 @@ class GeckoTab:
             "network.addIntercept", phases=["beforeRequestSent", "responseStarted"], contexts=[tab.frame]
         )
         await wire.send(
-            "network.addDataCollector", dataTypes=["response"], maxEncodedDataSize=SIZE, contexts=[tab.frame]
+            "network.addDataCollector",
+            dataTypes=["response"],
+            maxEncodedDataSize=MAX_BODY_BYTES,
+            contexts=[tab.frame],
         )
         return tab
 
@@ -280,7 +283,7 @@ class GeckoWatch(Watch):
         asked = event["request"]
         url = asked["url"].partition("#")[0]
         self._first = self._first or url
-        if (again := self.asked > 0) and (url != self._first or self.asked > RELOADS):
+        if (again := self.asked > 0) and (url != self._first or self.asked > MAX_RELOADS):
             if asked["method"] == "GET" and url != self._first:
                 self.target = self.target or url
                 self.away.set()
@@ -357,7 +360,9 @@ class GeckoRendering(Rendering):
         if self._watch.target is None and self._watch.raw is None:
             await self._hears()
         idle = render.wait == "idle"
-        await self._quiet(STILL if idle else QUIET, ends if idle else min(ends, time.monotonic() + MORE))
+        await self._quiet(
+            STILL if idle else QUIET_S, ends if idle else min(ends, time.monotonic() + QUIET_TIMEOUT_S)
+        )
         if self._watch.target is None and self._watch.raw is None:
             await self._waits(render, ends)
 
@@ -393,7 +398,7 @@ class GeckoRendering(Rendering):
             )
             if said.get("result", {}).get("value") is True:
                 return
-            await asyncio.sleep(POLL * 5)
+            await asyncio.sleep(POLL_INTERVAL_S * 5)
         raise BidiError(self.late)
 
     async def _hears(self) -> None:
@@ -479,7 +484,7 @@ PREFS = {
     "pdfjs.disabled": True,
     "intl.accept_languages": "en-US, en",
     "intl.locale.requested": "en-US",
-    "remote.network.maxTotalDataSize": SUM,
+    "remote.network.maxTotalDataSize": MAX_BODIES_BYTES,
     "fission.autostart": False,
     "dom.ipc.processCount": 2,
     "browser.sessionhistory.max_entries": 2,
@@ -497,7 +502,7 @@ class Firefox(Chromium):
         self._tabs: dict[str, GeckoTab] = {}
         agent = {"general.useragent.override": self._agent} if self._agent else {}
         own = {"network.proxy.socks": "127.0.0.1", "network.proxy.socks_port": _port(self._nowhere.url)}
-        async with asyncio.timeout(START):
+        async with asyncio.timeout(START_TIMEOUT_S):
             self._browser = BidiConnection(self._heard, lambda: self._died(None))
             await self._browser.start(program, PREFS | own | agent)
 

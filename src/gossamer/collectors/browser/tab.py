@@ -39,7 +39,7 @@ from gossamer.model.rendering import SHOTS, Render, Step
 from gossamer.model.request import Request, split
 from gossamer.url.patterns import found
 
-MOST, LOOKED, LARGE, SECONDS = 32, 128, 2 << 20, 2.0
+MAX_FRAMES, MAX_SEARCHED_FRAMES, MAX_FRAME_BYTES, FRAMES_TIMEOUT_S = 32, 128, 2 << 20, 2.0
 """The number of frames of other origins that are read, and the number among which they are searched. The
 maximum number of characters of one frame. Seconds for all frames."""
 _CAPTCHAS = re.compile(
@@ -67,7 +67,7 @@ class Frames:
         self._tab, self._blocks = tab, blocks
         self._mark = secrets.token_hex(8)
         self._places = re.compile(f'<div data-frame="{self._mark}(\\d+)"></div>')
-        self._script, self._left, self._ends = "", MOST, 0.0
+        self._script, self._left, self._ends = "", MAX_FRAMES, 0.0
         self._sessions: dict[str, Any] = {}
 
     async def read(self, script: str, most: int, seconds: float) -> tuple[str | int, str]:
@@ -78,8 +78,8 @@ class Frames:
         text, protocol, count, world = await self._document(self._tab.cdp, self._tab.frame, most)
         if isinstance(text, int) or not count:
             return text, protocol
-        self._ends = asyncio.get_running_loop().time() + min(seconds, SECONDS)
-        await asyncio.gather(*(self._attach(frame) for frame in self._tab.page.frames[1:LOOKED]))
+        self._ends = asyncio.get_running_loop().time() + min(seconds, FRAMES_TIMEOUT_S)
+        await asyncio.gather(*(self._attach(frame) for frame in self._tab.page.frames[1:MAX_SEARCHED_FRAMES]))
         held = await self._within(self._tab.cdp, world, count)
         return self._whole(FrameContent(text, held), most), protocol
 
@@ -91,7 +91,7 @@ class Frames:
         told: dict[str, Any] = {"contextId": world, "returnByValue": True}
         told["expression"] = f"({self._script})({most}, {self._mark!r}, {str(inner).lower()})"
         if inner:
-            told["timeout"] = SECONDS * 1000
+            told["timeout"] = FRAMES_TIMEOUT_S * 1000
         found = await cdp.send("Runtime.evaluate", told)
         text, protocol, count = found["result"]["value"]
         return text, protocol, count, world
@@ -127,7 +127,7 @@ class Frames:
             async with asyncio.timeout_at(self._ends):
                 frame = (await cdp.send("DOM.describeNode", {"objectId": element}))["node"]["frameId"]
                 cdp = self._sessions.get(frame, cdp)
-                text, url, count, world = await self._document(cdp, frame, LARGE, True)
+                text, url, count, world = await self._document(cdp, frame, MAX_FRAME_BYTES, True)
         except (Error, TimeoutError, KeyError):
             return None
         if isinstance(text, int) or not text or self._blocks(url) or _CAPTCHAS.match(url):
@@ -164,12 +164,12 @@ def fits(text: str) -> bool:
     return len(found) == 2 and found[1].tag == "i" and not tree.select("base, meta[name], meta[http-equiv]")
 
 
-ANSWERS, LINES, SIGNS = 50, 20, 300
+MAX_CAPTURED_RESPONSES, MAX_CONSOLE_LINES, MAX_LINE_CHARS = 50, 20, 300
 """The numbers of captured responses, of console lines, and of characters per line."""
 SAID = ("log", "info", "warning", "error", "assert", "debug")
 """Console messages of the page. Others are remarks of the browser, for example that a blocked request failed.
 """
-PATIENCE = 5.0
+RESPONSES_TIMEOUT_S = 5.0
 """Seconds to wait for responses that are still arriving."""
 
 
@@ -193,7 +193,7 @@ class Capture:
     async def end(self) -> None:
         """Collects everything. What does not arrive in time is left out."""
         if self._under_way:
-            await asyncio.wait(self._under_way, timeout=PATIENCE)
+            await asyncio.wait(self._under_way, timeout=RESPONSES_TIMEOUT_S)
             found = [task.result() for task in self._under_way if task.done() and not task.cancelled()]
             self.captured = tuple(one for one in found if one is not None)
         if self._render.screenshot and self._folder is not None:
@@ -207,7 +207,7 @@ class Capture:
             task.cancel()
 
     async def _picture(self, what: str) -> bytes:
-        page, patience = self._tab.page, PATIENCE * 1000
+        page, patience = self._tab.page, RESPONSES_TIMEOUT_S * 1000
         if what in SHOTS:
             shot: bytes = await page.screenshot(full_page=what == "full", timeout=patience)
         else:
@@ -217,7 +217,7 @@ class Capture:
     def _answer(self, response: Any) -> None:
         if (
             response.request.resource_type in ("xhr", "fetch")
-            and len(self._under_way) < ANSWERS
+            and len(self._under_way) < MAX_CAPTURED_RESPONSES
             and any(found(one, response.url, on_timeout=False) for one in self._render.capture)
         ):
             self._under_way.append(asyncio.ensure_future(self._body(response)))
@@ -240,8 +240,8 @@ class Capture:
         self._line(f"exception: {error}")
 
     def _line(self, text: str) -> None:
-        if len(self.console) < LINES:
-            self.console.append(mask(" ".join(text.split()))[:SIGNS])
+        if len(self.console) < MAX_CONSOLE_LINES:
+            self.console.append(mask(" ".join(text.split()))[:MAX_LINE_CHARS])
 
 
 def keep(picture: bytes, folder: Path) -> str:
@@ -258,7 +258,7 @@ def keep(picture: bytes, folder: Path) -> str:
 KINDS = {"images": "Image", "fonts": "Font", "media": "Media"}
 REDIRECTS = (301, 302, 303, 307, 308)
 HTML = ("", "text/html", "application/xhtml+xml")
-RELOADS = 3
+MAX_RELOADS = 3
 """The number of times that a page may reload itself, for example after a check whether scripts run."""
 MAX_NAVIGATIONS = 20
 """The maximum number of documents to which steps may lead."""
@@ -339,7 +339,7 @@ class Watch:
             self.asked += 1
             await self._cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
             return
-        if (again := self.asked > 0) and (url != self._first or self.asked > RELOADS):
+        if (again := self.asked > 0) and (url != self._first or self.asked > MAX_RELOADS):
             if asked["method"] == "GET" and url != self._first:
                 self.target = self.target or url
                 self.away.set()
@@ -390,10 +390,10 @@ class Watch:
         await self._cdp.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": reason})
 
 
-QUIET, MORE = 0.05, 3.0
+QUIET_S, QUIET_TIMEOUT_S = 0.05, 3.0
 """After the load event: seconds without open requests, and the maximum number of seconds to wait for that."""
-IDLE = 0.5
-POLL = 0.01
+IDLE_S = 0.5
+POLL_INTERVAL_S = 0.01
 MAX_SCROLLS = 100
 """The maximum number of scrolls."""
 _ENDLESS = ("eventsource", "websocket", "ping", "media")
@@ -427,9 +427,9 @@ class Rendering:
             async with asyncio.timeout((ends - time.monotonic()) / 2):
                 await self._watch.away.wait()
         if render.wait == "idle":
-            await self._quiet(IDLE, ends)
+            await self._quiet(IDLE_S, ends)
         else:
-            await self._quiet(QUIET, min(ends, time.monotonic() + MORE))
+            await self._quiet(QUIET_S, min(ends, time.monotonic() + QUIET_TIMEOUT_S))
         if self._watch.target is None:
             await self._acts(render, ends)
 
@@ -439,8 +439,8 @@ class Rendering:
             self._page,
             ends,
             render.human,
-            lambda: self._quiet(QUIET, min(ends, time.monotonic() + MORE)),
-            lambda: self._quiet(IDLE, ends),
+            lambda: self._quiet(QUIET_S, min(ends, time.monotonic() + QUIET_TIMEOUT_S)),
+            lambda: self._quiet(IDLE_S, ends),
             lambda: self._scroll(ends),
         )
         waits: tuple[Step, ...] = () if render.wait in ("load", "idle") else (Step("wait", render.wait),)
@@ -496,7 +496,7 @@ class Rendering:
                 and now - self._changed >= seconds
             ):
                 return
-            await asyncio.sleep(POLL)
+            await asyncio.sleep(POLL_INTERVAL_S)
 
     async def _scroll(self, ends: float) -> None:
         """Scrolls to the end for as long as the page grows."""
@@ -510,7 +510,7 @@ class Rendering:
                 return
             before = height
             self._changed = time.monotonic()
-            await self._quiet(IDLE, ends)
+            await self._quiet(IDLE_S, ends)
 
 
 def _missing(step: Step) -> str:
@@ -526,10 +526,10 @@ def script() -> str:
     return resources.files("gossamer.collectors.browser").joinpath("rendered.js").read_text("utf-8")
 
 
-SOON = 5.0
+KEPT_PAGE_S = 5.0
 """Seconds for which a finished page stays in the tab if no page wants the tab. Blanking the tab at once costs
 a third of a page's time."""
-BLANK, END = 3.0, 5.0
+BLANK_TIMEOUT_S, CLOSE_TIMEOUT_S = 3.0, 5.0
 """Seconds in which a tab must be idle or blank again. Otherwise it is closed, which may take the second
 number of seconds."""
 
@@ -590,7 +590,7 @@ class Tab:
         self.watch, self.hears = None, {}
         if not self._crashed and not self.page.is_closed():
             with contextlib.suppress(Error, TimeoutError):
-                async with asyncio.timeout(BLANK):
+                async with asyncio.timeout(BLANK_TIMEOUT_S):
                     await self.cdp.send("Emulation.setScriptExecutionDisabled", {"value": True})
                     await self.cdp.send("Page.stopLoading")
                     self._still = True
@@ -616,10 +616,10 @@ class Tab:
 
     async def _later(self) -> None:
         """Blanks the tab if no page wanted it for a while, because a blank tab costs nothing."""
-        await asyncio.sleep(SOON)
+        await asyncio.sleep(KEPT_PAGE_S)
         self._blanking = True
         try:
-            async with asyncio.timeout(BLANK):
+            async with asyncio.timeout(BLANK_TIMEOUT_S):
                 await self.page.goto("about:blank", timeout=0)
                 await self.wake()
         except (Error, TimeoutError):
@@ -631,7 +631,7 @@ class Tab:
         """Closes the tab. Raises TimeoutError."""
         if self._blank is not None:
             self._blank.cancel()
-        async with asyncio.timeout(END):
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
             await self.page.close()
 
     def listen(self, hears: dict[str, Callable[[Any], None]]) -> None:

@@ -22,9 +22,9 @@ from gossamer.collectors.http.collector import AddressResolver, FailureCause
 from gossamer.collectors.http.transfer import ca_bundle, proxy_of
 from gossamer.config.redaction import mask
 
-HEAD = 64 << 10
+MAX_HEAD_BYTES = 64 << 10
 """The maximum number of bytes of a header section, and of a piece that is passed on."""
-TOWARDS = (404, 500, 502, 503, 504)
+TARGET_STATUSES = (404, 500, 502, 503, 504)
 """Responses to CONNECT that may be about the target."""
 _UNREACHED = (3, 4, 5, 6)  # RFC 1928 section 6: network unreachable, host unreachable, refused, TTL expired
 
@@ -90,7 +90,7 @@ class Upstream(NamedTuple):
         if found is None:
             raise ProxyRefused("the proxy's response is not HTTP")
         if found[1][:1] != b"2":
-            blame = "path" if int(found[1]) in TOWARDS else "proxy"
+            blame = "path" if int(found[1]) in TARGET_STATUSES else "proxy"
             raise ProxyRefused(f"the proxy refuses: CONNECT tunnel failed, response {int(found[1])}", blame)
 
 
@@ -124,7 +124,7 @@ async def whole(
         found = re.search(rb"\r\ncontent-length: *(\d+)\r\n", head, re.IGNORECASE)
         left = int(found[1]) if found else 0
         while left:
-            piece = await reader.read(min(left, HEAD))
+            piece = await reader.read(min(left, MAX_HEAD_BYTES))
             if not piece:
                 raise EOFError
             left -= len(piece)
@@ -188,10 +188,10 @@ def _place(host: str) -> bytes:
     return (b"\x01" if place.version == 4 else b"\x04") + place.packed
 
 
-CONNECT = 10.0
+CONNECT_TIMEOUT_S = 10.0
 """Seconds in which one address must answer."""
-PIECE = 64 << 10
-MOST = 256
+CHUNK_BYTES = 64 << 10
+MAX_CONNECTIONS = 256
 """The maximum number of connections at once."""
 OWN = ("connectivitycheck.gstatic.com",)
 """Hosts that Chromium itself contacts, to find out whether a bad certificate is that of a captive portal."""
@@ -266,7 +266,7 @@ class Tunnel:
         self._open.add(writer)
         authority = ""
         try:
-            async with asyncio.timeout(2 * CONNECT):
+            async with asyncio.timeout(2 * CONNECT_TIMEOUT_S):
                 authority = await _asked(reader, writer)
                 out = _bytes(reader)
                 if not authority:
@@ -288,7 +288,7 @@ class Tunnel:
         """Returns the addresses of `host:port` that may be dialled. If there are none, the browser was told
         so."""
         name = known(authority)
-        if not self._room or len(self._tasks) > MOST or name in OWN:
+        if not self._room or len(self._tasks) > MAX_CONNECTIONS or name in OWN:
             writer.write(_reply(_NO))
             return ()
         found = self._resolver.known(name) or await self._resolver.resolve(name)
@@ -303,7 +303,9 @@ class Tunnel:
         for address in addresses[:3]:
             try:
                 port = int(authority.rpartition(":")[2])
-                there = await asyncio.wait_for(asyncio.open_connection(address, port, limit=PIECE), CONNECT)
+                there = await asyncio.wait_for(
+                    asyncio.open_connection(address, port, limit=CHUNK_BYTES), CONNECT_TIMEOUT_S
+                )
             except (OSError, TimeoutError) as error:
                 problem = f"{address}: {getattr(error, 'strerror', None) or 'no answer'}"
                 continue
@@ -328,12 +330,14 @@ class Tunnel:
             found = self._resolver.known(proxy.authority) or await self._resolver.resolve(proxy.authority)
             if not found.addresses:
                 raise ProxyRefused(f"the proxy's address is refused: {found.detail}")
-            there = await asyncio.wait_for(proxy.dial(found.addresses[0], self._ca_file, PIECE), CONNECT)
+            there = await asyncio.wait_for(
+                proxy.dial(found.addresses[0], self._ca_file, CHUNK_BYTES), CONNECT_TIMEOUT_S
+            )
             if not proxy.http:
-                await asyncio.wait_for(proxy.lead(there, authority, addresses), CONNECT)
+                await asyncio.wait_for(proxy.lead(there, authority, addresses), CONNECT_TIMEOUT_S)
             writer.write(_reply(0))
             if proxy.http and (first := await reader.readexactly(1)) == _TLS:
-                await asyncio.wait_for(proxy.lead(there, authority, addresses), CONNECT)
+                await asyncio.wait_for(proxy.lead(there, authority, addresses), CONNECT_TIMEOUT_S)
                 out = _bytes(reader, first)
             elif proxy.http:
                 out = whole(reader, first, known(authority, 80), proxy.basic)
@@ -408,7 +412,7 @@ async def _bytes(reader: asyncio.StreamReader, first: bytes = b"") -> AsyncItera
     """Yields all received data."""
     if first:
         yield first
-    while data := await reader.read(PIECE):
+    while data := await reader.read(CHUNK_BYTES):
         yield data
 
 

@@ -185,9 +185,9 @@ def why(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> Fai
     )
 
 
-MOST_ADDRESSES = 3
+MAX_ADDRESSES = 3
 """The maximum number of addresses of a host that are tried in one visit."""
-LATER_S = 1.0
+SHORTAGE_PAUSE_S = 1.0
 """Seconds for which a host is left alone after a request failed for a shortage in this process."""
 _WEB = ("http://", "https://")
 _CONNECT = (pycurl.E_COULDNT_CONNECT, pycurl.E_OPERATION_TIMEDOUT)
@@ -370,7 +370,7 @@ class HttpCollector:
         better = self._better.get(authority)
         if better in addresses:
             addresses = (better, *(one for one in addresses if one != better))
-        addresses = addresses[:MOST_ADDRESSES]
+        addresses = addresses[:MAX_ADDRESSES]
         curl, ends, error = transfer.curl, time.perf_counter() + self._total, None
         curl.setopt(pycurl.CONNECTTIMEOUT_MS, _milli(self._connect / len(addresses)))
         try:
@@ -412,7 +412,7 @@ class HttpCollector:
             0.0,
             sent=False,
             collector=self.name,
-            later=LATER_S,
+            later=SHORTAGE_PAUSE_S,
             short=what,
         )
 

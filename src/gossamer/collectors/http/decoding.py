@@ -9,8 +9,8 @@ from isal import isal_zlib
 
 GZIP, ZLIB, RAW = 31, 15, -15
 BROKEN = cast(type[Exception], isal_zlib.error)  # its type stub declares an instance
-PIECE = 16 << 10
-MOST_MEMBERS = 1000
+CHUNK_BYTES = 16 << 10
+MAX_MEMBERS = 1000
 
 
 class TooLarge(Exception):
@@ -83,14 +83,14 @@ def _pieces(body: bytes, window: int, most: int) -> bytearray:
     """Decodes a stream piece by piece: a broken one as far as possible, and several gzip members (RFC 1952
     section 2.2) up to a limit. Takes linear time."""
     view, out, at = memoryview(body), bytearray(), 0
-    for _ in range(MOST_MEMBERS):
+    for _ in range(MAX_MEMBERS):
         undo, began, start = isal_zlib.decompressobj(window), len(out), at
         while at < len(view) and not undo.eof and len(out) < most:
             try:
-                out += undo.decompress(view[at : at + PIECE], most - len(out))
+                out += undo.decompress(view[at : at + CHUNK_BYTES], most - len(out))
             except BROKEN:
                 return _last(view[start:], at - start, window, out[:began], most)
-            at += PIECE
+            at += CHUNK_BYTES
         at = min(at, len(view)) - len(undo.unused_data)
         if window != GZIP or not undo.eof or len(out) >= most or bytes(view[at : at + 2]) != b"\x1f\x8b":
             break
@@ -103,7 +103,7 @@ def _last(view: memoryview, sound: int, window: int, out: bytearray, most: int, 
     undo, at, before = isal_zlib.decompressobj(window), 0, len(out)
     try:
         while at < len(view) and len(out) < most and not undo.eof:
-            step = min(PIECE, sound - at) if at < sound else fine
+            step = min(CHUNK_BYTES, sound - at) if at < sound else fine
             out += undo.decompress(view[at : at + step], most - len(out))
             at += step
     except BROKEN:

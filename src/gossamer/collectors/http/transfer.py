@@ -26,11 +26,11 @@ from gossamer.collectors.http.decoding import TooLarge, decode
 from gossamer.config.redaction import mask_head
 from gossamer.errors import own_limit
 from gossamer.items.assets import FileRule, rule_of
-from gossamer.model.media_types import HEAD, media_type
+from gossamer.model.media_types import HEAD_BYTES, media_type
 from gossamer.model.page import Exchange, Headers, Spooled
 from gossamer.model.request import Request, split
 
-LONG = 200
+MAX_CACHED_LINE_BYTES = 200
 """The maximum number of bytes of a header line that is cached."""
 
 
@@ -57,7 +57,7 @@ def parse(lines: list[bytes]) -> tuple[int, Headers]:
             if out:
                 out[-1] = (out[-1][0], f"{out[-1][1]} {line.decode('latin-1').strip()}".strip())
         else:
-            field = _field(line) if len(line) <= LONG else _read(line)
+            field = _field(line) if len(line) <= MAX_CACHED_LINE_BYTES else _read(line)
             if field is not None:
                 out.append(field)
     return status, out
@@ -211,11 +211,11 @@ def _said(one: bytes) -> bytes:
     return b"C" + one[1:] if one[:11] == b"connection:" else one
 
 
-SMALL = 256 << 10
+MAX_MEMORY_BYTES = 256 << 10
 """The maximum number of bytes of a file that stay in memory."""
-SLOWEST = 256 << 10
+MIN_FILE_RATE_BYTES = 256 << 10
 """The minimum number of bytes per second for a file that takes longer than a page may."""
-MOST_PIECES = 200_000
+MAX_PIECES = 200_000
 """The maximum number of pieces of a body, and one more per KiB."""
 
 
@@ -231,7 +231,7 @@ class Spool:
 
     def _begin(self) -> None:
         self.head, self.size, self._pieces, self._hash = b"", 0, 0, hashlib.sha256()
-        self._file: Any = tempfile.SpooledTemporaryFile(max_size=SMALL, dir=self._folder)  # noqa: SIM115 - it outlives this
+        self._file: Any = tempfile.SpooledTemporaryFile(max_size=MAX_MEMORY_BYTES, dir=self._folder)  # noqa: SIM115 - it outlives this
 
     def write(self, data: bytes, declared: str | None) -> str:
         """Writes a piece. Returns the reason for which the transfer must end, or ''."""
@@ -240,11 +240,15 @@ class Spool:
         self._pieces += 1
         if self.size > self.most:
             return "too-large"
-        if self._pieces > MOST_PIECES + self.size // 1024:
+        if self._pieces > MAX_PIECES + self.size // 1024:
             return "chunks"
-        if before < HEAD:
-            self.head += data[: HEAD - before]
-            if self.size >= HEAD and not self.coded and not self._rule.takes(media_type(self.head, declared)):
+        if before < HEAD_BYTES:
+            self.head += data[: HEAD_BYTES - before]
+            if (
+                self.size >= HEAD_BYTES
+                and not self.coded
+                and not self._rule.takes(media_type(self.head, declared))
+            ):
                 return "content-type"
         self._hash.update(data)
         self._file.write(data)
@@ -288,8 +292,8 @@ def whole(
     return spool.head, spool.end()
 
 
-MOST_HEADER_LINES, MOST_HEADER_BYTES, MOST_CHUNKS = 100, 64 << 10, 200_000
-DRAINED, ERROR = 64 << 10, 1 << 20
+MAX_HEADER_LINES, MAX_HEADER_BYTES, MAX_CHUNKS = 100, 64 << 10, 200_000
+MAX_DRAINED_BYTES, MAX_ERROR_BODY_BYTES = 64 << 10, 1 << 20
 """The number of bytes that are read of a redirect's body (so that the connection can be reused) and of an
 error's body (for the block detectors)."""
 SUPPRESS_CONNECT_HEADERS = 265
@@ -438,7 +442,9 @@ class Transfer:
         if folder is not None:
             self.spool = Spool(rule_of(request), most, folder)
             self.bounds = BodyLimits(self.spool.most)
-            self.curl.setopt(pycurl.TIMEOUT_MS, round(1000 * max(total, self.spool.most / SLOWEST)))
+            self.curl.setopt(
+                pycurl.TIMEOUT_MS, round(1000 * max(total, self.spool.most / MIN_FILE_RATE_BYTES))
+            )
 
     def close(self) -> None:
         """Frees the handle and discards its spool."""
@@ -500,7 +506,7 @@ class Transfer:
             self.problem = self.spool.write(data, content_type(self.head()))
             return 0 if self.problem else None
         self.chunks.append(data)
-        if self.size > self.most or len(self.chunks) > MOST_CHUNKS:
+        if self.size > self.most or len(self.chunks) > MAX_CHUNKS:
             self.problem = "too-large" if self.size > self.most else "chunks"
             return 0
         return None
@@ -513,7 +519,7 @@ class Transfer:
 
     def overlong(self) -> bool:
         """Whether the headers are longer than allowed."""
-        return len(self.lines) > MOST_HEADER_LINES + 2 or sum(map(len, self.lines)) > MOST_HEADER_BYTES
+        return len(self.lines) > MAX_HEADER_LINES + 2 or sum(map(len, self.lines)) > MAX_HEADER_BYTES
 
     def cut(self) -> bool:
         """Whether a body that is too large is kept as far as it was read."""
@@ -532,7 +538,7 @@ class Transfer:
         if self.spool is not None:
             self.spool.coded = any(name == "content-encoding" for name, _ in self.head())
         if status >= 300:
-            return min(bounds.wire, DRAINED if status < 400 else ERROR), ""
+            return min(bounds.wire, MAX_DRAINED_BYTES if status < 400 else MAX_ERROR_BODY_BYTES), ""
         if bounds.accept is not None and not bounds.accept(content_type(self.head())):
             return 0, "content-type"
         if not bounds.truncate:

@@ -38,17 +38,25 @@ from gossamer.model.interfaces import Collector
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request, split
 
-PROBES = 3
+MAX_PROBES = 3
 """How often in a row the circuit breaker may half-open (30 s, 60 s and 120 s after it opened) before a crawl
 ends."""
-PAUSE = 5.0
+BUSY_PAUSE_S = 5.0
 """Seconds that a host waits after too many concurrent calls, if the provider does not say."""
-LONGEST = 300.0
+CREDIT_CHECK_INTERVAL_S = 300.0
 """Seconds after which the credits are checked again."""
 FAULT, SHUT, GOOD, NOTHING = "f10,30000,900000", "f1,30000,900000", "g", ""
 """The effect of a call on the provider's circuit breaker (`breaker.lua`): the tenth fault in a row opens it
 for 30 s (at most 15 min). A fault that is not about a page opens it at once."""
-SAYS = {RETRY: FAULT, BUSY: FAULT, KEY: SHUT, CREDIT: SHUT, BANNED: SHUT, TARGET: GOOD, NEEDS: GOOD}
+BREAKER_EFFECTS = {
+    RETRY: FAULT,
+    BUSY: FAULT,
+    KEY: SHUT,
+    CREDIT: SHUT,
+    BANNED: SHUT,
+    TARGET: GOOD,
+    NEEDS: GOOD,
+}
 
 
 class ReservedCredits(Protocol):
@@ -164,7 +172,7 @@ class UnlockerCollector:
             return await self._unanswered(answer, needs, token)
         found = self.chosen.provider.answer(ApiAnswer(answer.status, answer.headers, answer.body), needs)
         if isinstance(found, Refusal):
-            shut = await self._purse.repay(token, found.credits, SAYS[found.kind], found.kind)
+            shut = await self._purse.repay(token, found.credits, BREAKER_EFFECTS[found.kind], found.kind)
             return self._refusal(found, answer, shut)
         await self._purse.repay(token, found.credits, GOOD)
         kind = next((value.lower() for name, value in found.headers if name == "content-type"), "")
@@ -194,13 +202,13 @@ class UnlockerCollector:
             raise NoCredit(self._clean(f"{text}: there is no credit left; the queue is kept"))
         self._hopeless(shut, text)
         if found.kind in (BUSY, BANNED):
-            return self._later(found.kind, max(shut.wait, found.after or PAUSE), answer)
+            return self._later(found.kind, max(shut.wait, found.after or BUSY_PAUSE_S), answer)
         final = found.kind in (TARGET, NEEDS)
         return self._failed(found.reason or "blocked", text, answer, final=final, cost=found.credits)
 
     def _hopeless(self, shut: BreakerState, text: str) -> None:
         """Ends every crawl. A crawl whose unlocker fails again and again ends with its queue kept."""
-        if shut.wait and shut.openings > PROBES:
+        if shut.wait and shut.openings > MAX_PROBES:
             raise CrawlFailed(self._clean(f"{text}: it failed again and again; the queue is kept"))
 
     def _page(self, request: Request, found: FetchedPage, answer: Page) -> Page:
@@ -240,14 +248,14 @@ class UnlockerCollector:
             "open": f"it failed; no calls are made for {wait:.0f} s",
             BANNED: f"it banned us; no calls are made for {wait:.0f} s",
         }.get(why)
-        if text and why != "crawl" and time.monotonic() - self._said_at > LONGEST:
+        if text and why != "crawl" and time.monotonic() - self._said_at > CREDIT_CHECK_INTERVAL_S:
             self._said_at = time.monotonic()
             self._say(f"{self.name}: {text}")
         return self._failed(
             "rate-limited",
             text or "too many calls at once",
             answer,
-            later=min(wait, LONGEST),
+            later=min(wait, CREDIT_CHECK_INTERVAL_S),
             sent=answer is not None,
         )
 

@@ -20,7 +20,7 @@ PROVIDERS = {
 OPTIONS = ("endpoint", "at_once", "timeout", "cost", "render", "country", "wait_for", "session")
 ACCOUNT = ("endpoint", "at_once", "timeout", "zone")
 """Options that belong to the account, not to a crawl or a site."""
-AT_ONCE = 5
+DEFAULT_CONCURRENCY = 5
 """The default number of concurrent calls. The smallest plans allow it."""
 
 
@@ -128,7 +128,7 @@ def _with(provider: Provider, options: dict[str, str]) -> ChosenUnlocker:
         provider,
         endpoint,
         needs,
-        count(1, 10_000, options.get("at_once", AT_ONCE)),
+        count(1, 10_000, options.get("at_once", DEFAULT_CONCURRENCY)),
         seconds(options["timeout"]) if "timeout" in options else provider.timeout,
         None if cost is None else count(1, 1_000_000, cost),
         options,

@@ -32,9 +32,9 @@ from gossamer.collectors.unlocker.interface import (
     seconds,
 )
 
-CUT = (10_000_000, 10 << 20)
+CUT_LENGTHS = (10_000_000, 10 << 20)
 """Lengths at which Zyte cuts a body."""
-PATIENCE = 30.0
+THROTTLED_PAUSE_S = 30.0
 """Seconds of the official client's first wait when it is throttled (20 to 40)."""
 STATUSES = {
     400: (TARGET, "http-4xx"),
@@ -91,7 +91,7 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     """Returns the page from `statusCode`, `url`, and the body in base64 or the browser's HTML."""
     if found.status != 200:
         kind, reason = STATUSES.get(found.status, (RETRY, "") if found.status >= 500 else (TARGET, "blocked"))
-        after = seconds(found.header("retry-after")) or (PATIENCE if kind == BUSY else 0.0)
+        after = seconds(found.header("retry-after")) or (THROTTLED_PAUSE_S if kind == BUSY else 0.0)
         return Refusal(kind, said(found, "type", "title", "detail"), after=after, reason=reason)
     reply = json_of(found.body)
     status, url, html = reply.get("statusCode"), reply.get("url"), reply.get("browserHtml")
@@ -100,7 +100,7 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     )
     if not isinstance(status, int) or body is None:
         return Refusal(RETRY, "its answer does not match its documentation", needs.cost)
-    if html is None and len(body) in CUT:
+    if html is None and len(body) in CUT_LENGTHS:
         return Refusal(TARGET, "the body is 10 MB or more: it was cut", needs.cost, reason="too-large")
     headers = flat(reply.get("httpResponseHeaders"))
     return FetchedPage(
