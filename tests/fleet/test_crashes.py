@@ -11,7 +11,7 @@ PAGES = 25
 QUICK = (
     "import msgspec; from gossamer.app import wiring as assemble; from gossamer.worker import lease_keeper as keeper; of = assemble.policy; "
     "assemble.policy = lambda *given: msgspec.structs.replace(of(*given), lease=1500); "
-    f"keeper.RENEW = keeper.SWEEP = 0.3; {FEWER}; from gossamer.cli import main; main()"
+    f"keeper.RENEW_INTERVAL_S = keeper.SWEEP_INTERVAL_S = 0.3; {FEWER}; from gossamer.cli import main; main()"
 )
 """A worker whose leases end in 1.5 s instead of 30."""
 

@@ -19,9 +19,9 @@ from gossamer.frontier.summary import counts
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists are long from 100 bytes on, and read in small parts."""
-    monkeypatch.setattr(registry, "SHORT", 100)
+    monkeypatch.setattr(registry, "SHORT_LIST_BYTES", 100)
     monkeypatch.setattr("gossamer.app.producers.lines.CHUNK_BYTES", 200)
-    monkeypatch.setattr("gossamer.app.producers.lines.SHORT", 100)
+    monkeypatch.setattr("gossamer.app.producers.lines.SHORT_LIST_BYTES", 100)
 
 
 async def fed(one: Job) -> dict[str, int]:
@@ -50,8 +50,8 @@ def listed(path: Path, urls: list[str]) -> Path:
 DRIVER = """
 import sys
 from gossamer.app.producers import lines, registry
-registry.SHORT = lines.SHORT = 100
-lines.PART = 2000
+registry.SHORT_LIST_BYTES = lines.SHORT_LIST_BYTES = 100
+lines.CHUNK_BYTES = 2000
 from gossamer.cli import main
 main()
 """

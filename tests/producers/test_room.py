@@ -39,7 +39,7 @@ def bound(server: Process, share: float) -> None:
 async def test_a_wait_is_told_and_ends_when_there_is_room(
     tmp_path: Path, server: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry, "SHORT", 100)
+    monkeypatch.setattr(registry, "SHORT_LIST_BYTES", 100)
     for name, value in (("LOOK", 0.0), ("WAIT", 0.01), ("TELL", 0.1)):
         monkeypatch.setattr(producer_runner, name, value)
     path = listed(tmp_path / "list.txt", [f"https://h{n % 9}.example/{n}" for n in range(30_000)])
@@ -67,7 +67,7 @@ async def test_a_wait_is_told_and_ends_when_there_is_room(
 async def test_a_user_who_may_not_ask_adds_all_the_same(
     tmp_path: Path, server: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry, "SHORT", 100)
+    monkeypatch.setattr(registry, "SHORT_LIST_BYTES", 100)
     monkeypatch.setattr(producer_runner, "CHECK_INTERVAL_S", 0.0)
     with server.client() as client:
         client.execute_command("ACL SETUSER crawler on >word ~{b:* ~{proxies}* ~gossamer* +@all -@dangerous")

@@ -80,7 +80,7 @@ async def test_a_line_that_is_too_long_is_one_bad_line(
 ) -> None:
     """Wherever it is cut: no part of it is a URL, and what follows has its right number."""
     for place in ("gossamer.app.targets", "gossamer.app.producers.lines"):
-        monkeypatch.setattr(f"{place}.LONGEST", 1000)
+        monkeypatch.setattr(f"{place}.MAX_LINE_BYTES", 1000)
     urls = [
         "https://a.example/1",
         LONG,

@@ -109,7 +109,7 @@ async def test_rows_that_share_a_value_are_not_lost_between_two_batches(
     tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A kill after any batch: its position leads to all rows that were not in it or before."""
-    monkeypatch.setattr(sql, "BATCH", 7)
+    monkeypatch.setattr(sql, "BATCH_URLS", 7)
     query = f"{shop} SELECT nullif(id / 5, 30) AS after, url FROM page WHERE id / 5 > :after AND id < 160 ORDER BY id"
 
     async def read_from(position: Any) -> list[tuple[set[str], Any]]:
@@ -290,4 +290,4 @@ def test_what_is_no_query(text: str) -> None:
 
 
 def test_batches_are_small() -> None:
-    assert sql.BATCH <= 10_000
+    assert sql.BATCH_URLS <= 10_000

@@ -226,7 +226,7 @@ async def test_the_loop_goes_on_while_a_tree_explodes(apart: Any) -> None:
 async def test_a_site_function_that_takes_too_much(
     apart: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: bytes, error: str
 ) -> None:
-    monkeypatch.setattr("gossamer.worker.page_reader.WALL", 0.2)
+    monkeypatch.setattr("gossamer.worker.page_reader.WALL_FACTOR", 0.2)
     there = apart(reader(tmp_path))
     monkeypatch.setattr(there, "is_costly", lambda _: True)
     read = await there.reads(claim(), page(b"<meta name=mode content=" + mode + b">"), None)
