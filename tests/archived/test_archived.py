@@ -14,11 +14,11 @@ from warcio.archiveiterator import ArchiveIterator
 
 from archived.stores import CACHE, STORES, Objects
 from conftest import seen_in_store
-from gossamer.collectors.archive.answers import key
+from gossamer.collectors.archive.answers import answer_key
 from gossamer.collectors.archive.object_archive import ObjectArchive as KeptObjects
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, SinkAway, SinkError, UsageError
-from gossamer.sinks.object_store import ObjectFolder, said
+from gossamer.sinks.object_store import ObjectFolder, error_message
 from gossamer.sinks.object_store_archive import ObjectStoreArchive
 from sinks.made import Store, crawl
 from sinks.test_warc import raw
@@ -86,7 +86,7 @@ def test_all_is_there_once_though_the_store_is_killed(
     if plain:
         reader = KeptObjects(there)
         found = reader.urls()
-        bodies = {row.key: reader.find(key(row.key), 1 << 20) for row in ROWS}
+        bodies = {row.key: reader.find(answer_key(row.key), 1 << 20) for row in ROWS}
         reader.close()
         assert all(
             kept is not None and kept.body == row.data.exchange.body
@@ -130,7 +130,7 @@ def test_what_is_wrong_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.M
     assert "\n" not in str(told.value)
     assert "secret" not in str(told.value)
     monkeypatch.setitem(__import__("sys").modules, "opendal", None)
-    with pytest.raises(ConfigError, match=re.escape(install("objects"))):
+    with pytest.raises(ConfigError, match=re.escape(install_command("objects"))):
         ObjectFolder("s3://bucket/p")
 
 
@@ -150,4 +150,4 @@ def test_without_credentials_it_says_what_to_set() -> None:
     error = Exception(
         "Unexpected (persistent) at write => signing http request\n\nSource:\n   failed to load signing credential"
     )
-    assert "set AWS_ACCESS_KEY_ID" in said(error)
+    assert "set AWS_ACCESS_KEY_ID" in error_message(error)

@@ -15,7 +15,7 @@ from browsing.test_ladder import APP, ROWS, SHELL, crawl
 from gossamer.cli.commands import run
 from gossamer.collectors.browser.collector import BrowserCollector
 from gossamer.collectors.browser.fingerprint import BrowserFingerprint
-from gossamer.identity.browsers import BROWSERS, drivable, identity, named
+from gossamer.identity.browsers import BROWSERS, browser_for, browsers_named, drivable
 from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Page
 from gossamer.model.rendering import Render
@@ -151,8 +151,8 @@ def test_only_what_chromium_can_be_is_worn(
     stage: Stage, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert {identity(drivable(["any"]), str(n)).engine for n in range(50)} == {"chromium"}
-    assert not any(one.mobile for name in drivable(["any", "chrome_android"]) for one in named(name))
+    assert {browser_for(drivable(["any"]), str(n)).engine for n in range(50)} == {"chromium"}
+    assert not any(one.mobile for name in drivable(["any", "chrome_android"]) for one in browsers_named(name))
     words = ["crawl", stage.url(), "--quiet", "--ladder", "impersonated,browser", "-s", "browser=firefox"]
     assert run(words) == 4
     assert "the browser rung is Chromium, which is none of firefox" in capsys.readouterr().err

@@ -13,7 +13,7 @@ import pytest
 from browsing.conftest import BOTH, Make, Stage, failure, page
 from gossamer.collectors.browser import chromium, tab
 from gossamer.collectors.browser.collector import BrowserCollector
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.errors import BrowserFailed, ConfigError
 from gossamer.model.request import Request
 
@@ -120,6 +120,6 @@ async def test_what_is_missing_is_said(
     with pytest.raises(BrowserFailed, match="does not start"):
         await browser(program=str(broken)).collect(Request(stage.url()), {})
     monkeypatch.setitem(__import__("sys").modules, "playwright.async_api", None)
-    with pytest.raises(ConfigError, match=re.escape(install("browser"))):
+    with pytest.raises(ConfigError, match=re.escape(install_command("browser"))):
         browser()
     assert BrowserCollector.name == "browser"

@@ -279,9 +279,9 @@ async def test_a_crawl_that_is_taken_up_is_not_removed_and_one_being_removed_is_
     await bed.crawl("c")
     await bed.date("c")
     bed.moved.move(40 * DAY)
-    from gossamer.frontier.crawl_lock import held
+    from gossamer.frontier.crawl_lock import hold_lock
 
-    with held(bed.data / "c", "c"):  # a process of this machine has it
+    with hold_lock(bed.data / "c", "c"):  # a process of this machine has it
         assert (await bed.clean(what=["crawls"]))["crawls"].count == 0
     await cast(Any, bed.store.client.hset("gossamer:crawl:c", "state", "removing"))
     with pytest.raises(InUse, match="is being removed"):

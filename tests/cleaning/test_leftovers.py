@@ -75,9 +75,9 @@ def gone(pid: int | None) -> bool:
 
 
 def sweep(age: float = 0.0) -> list[orphan_servers.Orphan]:
-    found = list(orphan_servers.orphans(age))
+    found = list(orphan_servers.find_orphans(age))
     for one in found:
-        orphan_servers.remove(one)
+        orphan_servers.remove_orphan(one)
     return found
 
 
@@ -90,7 +90,7 @@ def test_a_store_whose_doors_were_killed_is_ended_and_keeps_what_it_has(short: P
         client.set("gossamer:crawls", "kept")
     assert sweep() == []  # its door lives
     ended(process)
-    assert list(orphan_servers.orphans(3600)) == []  # too young: a door may come back for it
+    assert list(orphan_servers.find_orphans(3600)) == []  # too young: a door may come back for it
     assert lives(pid)
     (one,) = sweep()
     assert (one.alive, one.store) == (True, (short / "data" / "store").resolve())
@@ -174,10 +174,10 @@ async def test_files_by_age(bed: Bed) -> None:
 
 
 async def test_a_lock_that_is_held_stays(bed: Bed) -> None:
-    from gossamer.frontier.crawl_lock import held
+    from gossamer.frontier.crawl_lock import hold_lock
 
     await bed.left("lives", "stopped")
-    with held(bed.data / "unknown", "unknown"):
+    with hold_lock(bed.data / "unknown", "unknown"):
         os.utime(bed.data / "unknown" / "lock", (time.time() - 9 * DAY,) * 2)
         assert (await bed.clean())["locks"].count == 0
     assert (await bed.clean())["locks"].count == 1

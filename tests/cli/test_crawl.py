@@ -219,7 +219,7 @@ def test_a_bug_is_one_line_and_a_file(tmp_path: Path, capsys: Any, monkeypatch: 
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".gossamer").mkdir()
-    assert commands.bug(KeyError("http://joe:secret@x.example/")) == 1
+    assert commands.report_bug(KeyError("http://joe:secret@x.example/")) == 1
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert "secret" not in err

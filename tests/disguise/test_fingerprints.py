@@ -13,8 +13,8 @@ from disguise.proxy import Proxy
 from disguise.real import OURS, captures, frames_of, hello_of, lines, told
 from disguise.recorder import Recorder, Seen
 from gossamer.collectors.impersonated import ImpersonatedCollector
-from gossamer.identity.browsers import BROWSERS, identity
-from gossamer.identity.headers import dress
+from gossamer.identity.browsers import BROWSERS, browser_for
+from gossamer.identity.headers import browser_headers
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 
@@ -30,7 +30,9 @@ async def seen(
     """How the first connection of a browser of ours looks."""
     before = len(recorder.seen)
     url = recorder.url()
-    page = await collector.collect(Request(url), dress(BROWSERS[name], url), guise(name, proxy=proxy))
+    page = await collector.collect(
+        Request(url), browser_headers(BROWSERS[name], url), guise(name, proxy=proxy)
+    )
     assert isinstance(page, Page), page
     assert (page.status, page.body, page.collector, page.version) == (
         200,
@@ -123,7 +125,9 @@ async def test_over_http_1_names_are_as_browsers_write_them(certified: Any, coll
     for secure in (old, None):
         async with Recorder(secure) as server:
             url = server.url()
-            await collect().collect(Request(url), dress(BROWSERS["chrome150"], url), guise("chrome150"))
+            await collect().collect(
+                Request(url), browser_headers(BROWSERS["chrome150"], url), guise("chrome150")
+            )
             names = [name for name, _ in server.seen[0].requests[0]]
         assert names == [
             name
@@ -148,10 +152,10 @@ async def test_over_http_1_names_are_as_browsers_write_them(certified: Any, coll
 
 
 def test_random_is_steady_for_a_seed_and_varied_over_seeds() -> None:
-    drawn = [identity(["any"], f"seed {n}").name for n in range(2000)]
-    assert drawn == [identity(["any"], f"seed {n}").name for n in range(2000)]
+    drawn = [browser_for(["any"], f"seed {n}").name for n in range(2000)]
+    assert drawn == [browser_for(["any"], f"seed {n}").name for n in range(2000)]
     shares = {name: drawn.count(name) / len(drawn) for name in set(drawn)}
     assert set(shares) == {"chrome150", "safari2601", "edge150", "firefox147"}
     assert shares["chrome150"] == pytest.approx(0.6, abs=0.05)
     with pytest.raises(ValueError, match="no browser 'netscape'"):
-        identity(["netscape"], "")
+        browser_for(["netscape"], "")

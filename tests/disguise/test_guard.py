@@ -15,7 +15,7 @@ from gossamer.collectors.http.transfer import Transfer
 from gossamer.collectors.impersonated import ImpersonatedCollector
 from gossamer.egress.resolver import Resolver
 from gossamer.identity.browsers import BROWSERS
-from gossamer.identity.headers import dress
+from gossamer.identity.headers import browser_headers
 from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
@@ -37,7 +37,7 @@ def names(*answers: list[str]) -> Resolver:
 
 
 async def ask(collector: ImpersonatedCollector, url: str, who: Guise = CHROME, **more: str) -> Page | Failure:
-    return await collector.collect(Request(url, **more), dress(BROWSERS[who.browser], url), who)
+    return await collector.collect(Request(url, **more), browser_headers(BROWSERS[who.browser], url), who)
 
 
 async def test_an_inner_address_is_never_dialled(recorder: Recorder, collect: Make) -> None:

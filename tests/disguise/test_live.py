@@ -24,7 +24,7 @@ from disguise.recorder import Recorder, Seen
 from gossamer.collectors.impersonated import ImpersonatedCollector
 from gossamer.identity.account_identity import AccountIdentity
 from gossamer.identity.browsers import BROWSERS
-from gossamer.identity.headers import dress
+from gossamer.identity.headers import browser_headers
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.parsing.page_view import PageView
@@ -94,7 +94,7 @@ async def test_ours_is_asked_as_chromium_asks(
         asks = {"/": {}, "/api": {"accept": "application/json"}, "/next": {}}
         for path, given in asks.items():
             back = None if path == "/" else root
-            headers = dress(
+            headers = browser_headers(
                 BROWSERS["chrome150"],
                 recorder.url(path=path),
                 referrer=back,

@@ -14,11 +14,11 @@ from disguise.recorder import Recorder
 from gossamer import url as urls
 from gossamer.app.dry_run import try_one
 from gossamer.app.job import Job
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError
 from gossamer.identity.browsers import BROWSERS
-from gossamer.identity.headers import dress, relation
+from gossamer.identity.headers import browser_headers, fetch_site
 from gossamer.identity.sessions import Sessions
 from gossamer.model.page import Page
 from gossamer.model.request import Request
@@ -82,8 +82,10 @@ def test_domains_differ_and_their_sessions_end_at_their_own_times() -> None:
     ],
 )
 def test_where_a_request_says_it_comes_from(referrer: str | None, chain: list[str], expected: str) -> None:
-    assert relation(referrer, chain, urls.registered_domain) == expected
-    headers = dress(CHROME, chain[-1], referrer=referrer, passed=chain[:-1], domain=urls.registered_domain)
+    assert fetch_site(referrer, chain, urls.registered_domain) == expected
+    headers = browser_headers(
+        CHROME, chain[-1], referrer=referrer, passed=chain[:-1], domain=urls.registered_domain
+    )
     assert headers["Sec-Fetch-Site"] == expected
     same = referrer is not None and chain[-1].startswith(referrer[:-1])
     assert headers.get("Referer") == (referrer if same else None)
@@ -98,7 +100,7 @@ def test_headers_of_people_have_their_place_and_none_mixes_the_identity() -> Non
         "X-Own": "1",
         "Cookie": "a=1",
     }
-    headers = dress(CHROME, "https://a.example/", given=given, cookies="b=2")
+    headers = browser_headers(CHROME, "https://a.example/", given=given, cookies="b=2")
     assert headers["User-Agent"] == CHROME.agent
     assert (headers["sec-ch-ua"], headers["Accept-Encoding"]) == (
         dict(CHROME.hints)["sec-ch-ua"],
@@ -111,7 +113,9 @@ def test_headers_of_people_have_their_place_and_none_mixes_the_identity() -> Non
 @pytest.mark.parametrize("name", ["chrome150", "firefox147", "safari2601"])
 def test_what_a_script_asks_for_is_no_navigation(name: str) -> None:
     given = {"Accept": "application/json"}
-    headers = dress(BROWSERS[name], "https://a.example/api", referrer="https://a.example/", given=given)
+    headers = browser_headers(
+        BROWSERS[name], "https://a.example/api", referrer="https://a.example/", given=given
+    )
     assert (headers["Sec-Fetch-Mode"], headers["Sec-Fetch-Dest"], headers["Sec-Fetch-Site"]) == (
         "cors",
         "empty",
@@ -123,7 +127,7 @@ def test_what_a_script_asks_for_is_no_navigation(name: str) -> None:
 
 def test_a_plain_site_is_told_less() -> None:
     for browser in BROWSERS.values():
-        headers = dress(browser, "http://a.example/")
+        headers = browser_headers(browser, "http://a.example/")
         assert not [name for name in headers if name.lower().startswith("sec-") and name != "Sec-Gpc"]
         assert headers["Accept-Encoding"] == "gzip, deflate"
 
@@ -180,5 +184,5 @@ async def test_what_is_wrong_is_said_at_once(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delitem(sys.modules, "gossamer.collectors.http.curl_cffi_adapter", raising=False)
     monkeypatch.delattr("gossamer.collectors.http.curl_cffi_adapter", raising=False)
     monkeypatch.setitem(sys.modules, "curl_cffi._wrapper", None)
-    with pytest.raises(ConfigError, match=re.escape(install("impersonated"))):
+    with pytest.raises(ConfigError, match=re.escape(install_command("impersonated"))):
         await try_one(Job(targets=[url], settings=Settings(ladder=("impersonated",))), url)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.app.job import Job, JobOutput
-from gossamer.app.query.writing import inferred, write
+from gossamer.app.query.writing import infer_columns, write
 from gossamer.app.runner import ExtraReceivers, crawl
-from gossamer.cli.query import kept
+from gossamer.cli.query import stored_rows
 from gossamer.config.settings import Settings
 from gossamer.model.summary import Summary
 
@@ -195,9 +195,9 @@ class Asker:
         if not (folder / "rows.kept").exists():
             return ""
         target = self.folder / f"export.{self.random.choice(('jsonl', 'csv', 'parquet'))}"
-        columns = inferred(kept(folder, "items", natural=True))
-        write(str(target), "items", kept(folder, "items"), items=columns, folder=str(folder))
-        if shown := Counter((int(row["number"]), str(row["price"])) for row in kept(folder, "items")):
+        columns = infer_columns(stored_rows(folder, "items", natural=True))
+        write(str(target), "items", stored_rows(folder, "items"), items=columns, folder=str(folder))
+        if shown := Counter((int(row["number"]), str(row["price"])) for row in stored_rows(folder, "items")):
             assert things(target) == shown
         return target.name
 

@@ -16,7 +16,7 @@ import pytest
 
 from files.made import SITE, balanced, item, job, lines, rows
 from files.serving import Web, pdf, png, serving
-from gossamer.app.collector_setup import cheap
+from gossamer.app.collector_setup import rungs_for_small_requests
 from gossamer.app.runner import crawl
 from gossamer.errors import ConfigError, SinkError, UsageError
 
@@ -319,7 +319,9 @@ async def test_a_pass_asks_for_files_again_and_keeps_what_they_were(web: Web, tm
 async def test_files_are_got_without_browser_and_unlocker(
     web: Web, tmp_path: Path, ladder: tuple[str, ...]
 ) -> None:
-    assert cheap(ladder) == (("impersonated",) if ladder == ("impersonated",) else ("plain",))
+    assert rungs_for_small_requests(ladder) == (
+        ("impersonated",) if ladder == ("impersonated",) else ("plain",)
+    )
     if ladder == ("impersonated",):
         shop(web)
         summary = balanced(await crawl(job(web, tmp_path, "out.jsonl", ladder=ladder)))

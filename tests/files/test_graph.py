@@ -160,11 +160,11 @@ def test_what_is_told_of_files(web: Web, tmp_path: Path, capsys: pytest.CaptureF
 
 
 async def test_a_fleet_needs_a_place_for_files(web: Web, tmp_path: Path) -> None:
-    from gossamer.app.sink_setup import keep
+    from gossamer.app.sink_setup import open_file_store
     from gossamer.sites import load_all
 
     one = job(web, tmp_path)
     reader = type("R", (), {"sites": load_all(one.targets, {}), "key": str, "rows": None})()
     setup = type("S", (), {"job": one, "segment": "0123456789ab", "crawl": "c"})()
     with pytest.raises(ConfigError, match="on a fleet files need a place"):
-        keep(setup, reader, tmp_path, None, None)  # type: ignore[arg-type] # what it looks at
+        open_file_store(setup, reader, tmp_path, None, None)  # type: ignore[arg-type] # what it looks at

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from files.serving import pdf, png
-from gossamer.model.media_types import dimensions, media_type
+from gossamer.model.media_types import media_type, picture_size
 
 JPEG = (
     b"\xff\xd8\xff\xe0\0\x10JFIF\0"
@@ -69,7 +69,7 @@ def test_bytes_say_what_they_are_and_a_header_only_what_they_cannot(
     "body", [JPEG, WEBP, LOSSLESS, AVIF, png(640, 480), b"GIF89a" + struct.pack("<HH", 640, 480)]
 )
 def test_a_pictures_head_says_how_large_it_is(body: bytes) -> None:
-    assert dimensions(lambda at, most: body[at : at + most], media_type(body)) == (640, 480)
+    assert picture_size(lambda at, most: body[at : at + most], media_type(body)) == (640, 480)
 
 
 KINDS = [
@@ -87,7 +87,7 @@ KINDS = [
 @given(body=st.binary(max_size=200), kind=st.sampled_from(KINDS))
 def test_any_bytes_are_something(body: bytes, kind: str) -> None:
     assert "/" in media_type(body, kind)
-    found = dimensions(lambda at, most: body[at : at + most], kind)
+    found = picture_size(lambda at, most: body[at : at + most], kind)
     assert found is None or min(found) > 0
-    endless = dimensions(lambda at, most: (b"\xff\xe0\0\2" * most)[:most], "image/jpeg")
+    endless = picture_size(lambda at, most: (b"\xff\xe0\0\2" * most)[:most], "image/jpeg")
     assert endless is None

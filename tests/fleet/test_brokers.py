@@ -28,7 +28,7 @@ def test_a_node_of_a_cluster_is_told_so(tmp_path: Path, slots: int | None) -> No
         with redis.Redis(port=node.port) as client:
             if slots is not None:
                 client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, slots)
-        said = brokers.tried(node.url(0), ("http",))
+        said = brokers.why_unusable(node.url(0), ("http",))
     assert "node of a Cluster" in said, said
     assert str(node.port) in said
 

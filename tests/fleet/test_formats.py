@@ -83,7 +83,7 @@ def test_a_worker_meets_what_a_newer_one_wrote(fleet: Fleet, server: Server, web
 
 def test_a_job_that_cannot_be_read() -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
-        job_payload.unpack(
+        job_payload.unpack_setup(
             b'{"version": 1, "setup": {"job": 3}}', Settings(), "valkey://h", "x", lambda: Encryption(None, 1)
         )
 

@@ -43,12 +43,12 @@ SECURE = "ssl_cert_reqs=required&ssl_check_hostname=true"
     ],
 )
 def test_what_kombu_is_told(url: str, wanted: list[str], options: dict[str, object]) -> None:
-    found = broker_urls.called(url)
+    found = broker_urls.kombu_url(url)
     assert (list(found.urls), found.options) == (wanted, options)
 
 
 def test_sentinels_speak_tls_as_their_servers_do() -> None:
-    found = broker_urls.called("valkeys+sentinel://a,b/main?check_hostname=no")
+    found = broker_urls.kombu_url("valkeys+sentinel://a,b/main?check_hostname=no")
     assert found.urls[1] == "sentinel://b:26379/0?ssl_cert_reqs=required&ssl_check_hostname=false"
     assert found.options["sentinel_kwargs"] == {
         "ssl": True,
@@ -131,7 +131,7 @@ def test_a_store_behind_tls_is_its_own_broker(
     secured: Process, files: tuple[Path, Path, Path], tmp_path: Path
 ) -> None:
     url = f"valkeys://:a%2Fb%40c@127.0.0.1:{secured.port}"
-    assert "CERTIFICATE_VERIFY_FAILED" in brokers.tried(url, ("http",)), "not any certificate will do"
+    assert "CERTIFICATE_VERIFY_FAILED" in brokers.why_unusable(url, ("http",)), "not any certificate will do"
     url += f"/0?ca_file={files[0]}&check_hostname=no"
     with Fleet(tmp_path, url, []) as fleet, serve(preset("tiny", hosts=2, pages=20)) as web:
         worker = fleet.worker()
@@ -147,7 +147,7 @@ def test_rabbitmq_behind_tls(files: tuple[Path, Path, Path], tmp_path: Path) -> 
     with Rabbit(tmp_path / "rabbit", files) as rabbit:
         url = f"amqps://guest:guest@127.0.0.1:{rabbit.secure}//?"
         ours = f"ca_file={files[0]}"
-        assert "CERTIFICATE_VERIFY_FAILED" in brokers.tried(url, ("http",))
-        assert "not valid for '127.0.0.1'" in brokers.tried(url + ours, ("http",)), "its name counts"
+        assert "CERTIFICATE_VERIFY_FAILED" in brokers.why_unusable(url, ("http",))
+        assert "not valid for '127.0.0.1'" in brokers.why_unusable(url + ours, ("http",)), "its name counts"
         for enough in (f"{ours}&check_hostname=no", "verify=no"):
-            assert brokers.tried(url + enough, ("http",)) == ""
+            assert brokers.why_unusable(url + enough, ("http",)) == ""

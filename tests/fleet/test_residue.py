@@ -69,7 +69,7 @@ def leave(sender: Celery, url: str) -> None:
 
 
 def test_what_dead_workers_left(broker: str, server: Server, tmp_path: Path) -> None:
-    url, rows = brokers.called(broker).urls[0], "http"
+    url, rows = brokers.kombu_url(broker).urls[0], "http"
     with (
         Fleet(tmp_path, server.url(0), [broker]) as fleet,
         redis.Redis(port=server.port) as client,

@@ -46,5 +46,5 @@ def test_a_broken_tls_connection_needs_no_traceback() -> None:
 
 
 def test_a_broker_s_sentinels_that_name_no_master() -> None:
-    said = brokers.plain(RuntimeError("No master found for 'main'"))
+    said = brokers.format_error(RuntimeError("No master found for 'main'"))
     assert "are service, sentinel_user and sentinel_password right" in said

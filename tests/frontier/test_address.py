@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import ConfigError, GossamerError, UsageError
-from gossamer.store.address import HostPort, parse, shown
+from gossamer.store.address import HostPort, parse, printable_url
 
 SECRET = "pa55w0rd"
 
@@ -114,7 +114,7 @@ def test_what_cannot_be_read_is_told_with_what_to_write(
     ],
 )
 def test_no_password_is_printed(url: str) -> None:
-    assert SECRET not in shown(url)
+    assert SECRET not in printable_url(url)
     assert SECRET not in told(url)
 
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from gossamer.model import minhash
-from gossamer.model.minhash import GroupQuery, Placed, Sketch, near
+from gossamer.model.minhash import GroupQuery, Placed, Sketch, make_sketch
 from gossamer.state.near_duplicate_index import NearDuplicateIndex
 from gossamer.store.store import Store, connect
 
@@ -20,7 +20,7 @@ WORDS = [f"word{n}" for n in range(2000)]
 def page(name: int, words: list[str], kind: str = "page", nearly: bool = True) -> GroupQuery:
     text = " ".join(words)
     same = random.Random(text).randbytes(8)
-    return GroupQuery(kind, name, Sketch(same, near(text) if nearly else b""))
+    return GroupQuery(kind, name, Sketch(same, make_sketch(text) if nearly else b""))
 
 
 def text(seed: int) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.errors import StoreError
-from gossamer.store.append_only import FOLDER, MANIFEST, check_files, faults, mend, whole_commands
+from gossamer.store.append_only import FOLDER, MANIFEST, check_files, find_faults, mend_files, whole_commands
 
 BASE, INCREMENT = "appendonly.aof.1.base.rdb", "appendonly.aof.1.incr.aof"
 
@@ -47,14 +47,14 @@ def test_a_torn_increment_is_cut_and_a_missing_manifest_is_written(tmp_path: Pat
     (folder / INCREMENT).write_bytes(ONE + TWO[:20])
     with pytest.raises(StoreError, match="doctor --repair"):
         check_files(tmp_path, served=False)
-    assert len(faults(tmp_path)) == 2
-    mend(tmp_path)
+    assert len(find_faults(tmp_path)) == 2
+    mend_files(tmp_path)
     assert (folder / INCREMENT).read_bytes() == ONE
     assert (folder / MANIFEST).read_text() == f"file {BASE} seq 1 type b\nfile {INCREMENT} seq 1 type i\n"
-    assert faults(tmp_path) == []
+    assert find_faults(tmp_path) == []
     check_files(tmp_path, served=False)
 
 
 def test_a_store_that_was_never_made_is_no_fault(tmp_path: Path) -> None:
     check_files(tmp_path, served=False)
-    assert faults(tmp_path) == []
+    assert find_faults(tmp_path) == []

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from frontier.made import A, Beds, paths
-from gossamer.frontier.crawls import drop_queue, forget
+from gossamer.frontier.crawls import drop_queue, forget_crawl
 from gossamer.store.store import Store
 
 Clear = Callable[[Store, str], Awaitable[Any]]
 
 
-@pytest.mark.parametrize("clear", [forget, drop_queue])
+@pytest.mark.parametrize("clear", [forget_crawl, drop_queue])
 @pytest.mark.parametrize("obey", [False, True])
 async def test_claims_of_a_dead_process_hold_no_host_up(
     bed: Beds, store: Store, clear: Clear, obey: bool
@@ -37,7 +37,7 @@ async def test_a_forgotten_crawl_leaves_nothing_but_its_hosts(bed: Beds, store: 
     b = bed("gone")
     await b.add(f"{A}/1", "https://b.example/2")
     await b.claim()
-    await forget(store, "gone")
+    await forget_crawl(store, "gone")
     left = sorted([key.decode() async for page in store.scan("*") for key in page])
     assert left == ["gossamer", "{b:000}e", "{b:000}h:a.example", "{b:000}h:b.example"]
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gossamer.frontier.crawls import forget
+from gossamer.frontier.crawls import forget_crawl
 from gossamer.state.credits import CreditLimits, Credits
 from gossamer.store.keys import tag
 from gossamer.store.store import Store, connect
@@ -126,7 +126,7 @@ async def test_what_is_no_page_s_fault_opens_it_at_once(store: Store) -> None:
 async def test_a_forgotten_crawl_begins_with_nothing_spent(store: Store) -> None:
     one = purse(store, most=5)
     late = await one.reserve(5)
-    await forget(store, "c")
+    await forget_crawl(store, "c")
     assert await whys(one, 5) == [""]
     await one.repay(late.token, 0, "g")
     assert (await one.spent()).day >= 5

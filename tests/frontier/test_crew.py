@@ -8,7 +8,7 @@ import pytest
 from gossamer.errors import InUse
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.state.fleet_crawls import FleetCrawls
-from gossamer.state.workers import WorkerRecord, WorkerRecords, bear
+from gossamer.state.workers import WorkerRecord, WorkerRecords, take_name
 from gossamer.store.store import Store
 
 NAME = "w@here"
@@ -33,11 +33,11 @@ async def test_who_is_to_stop_is_not_told_to_drain_instead(store: Store) -> None
 async def test_an_order_ends_with_the_worker_that_it_was_for(store: Store) -> None:
     """Killed while it drained, and started again under its name."""
     crew = WorkerRecords(store)
-    name, token = await bear(crew, NAME, fixed=True)
+    name, token = await take_name(crew, NAME, fixed=True)
     await crew.beat(worker())
     await crew.order(name, "drain")
     await crew.unname(name, token)  # as time does
-    await bear(crew, NAME, fixed=True)
+    await take_name(crew, NAME, fixed=True)
     assert await crew.beat(worker()) == ""
 
 

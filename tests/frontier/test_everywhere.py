@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.errors import Moved, Stale
 from gossamer.frontier import multi_bucket
-from gossamer.frontier.summary import counts
+from gossamer.frontier.summary import crawl_counts
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds, Claim, Commit, Settle
@@ -77,7 +77,7 @@ async def test_what_is_due_is_seen_claimed_and_settled_everywhere(store: Store) 
     outcomes = await frontier.settle_all(commits(claims))
     assert all(isinstance(outcome, tuple) for outcome in outcomes)
     assert await frontier.everywhere.left() == (0, 80)
-    assert (await counts(store, "c"))["pages"] == 80
+    assert (await crawl_counts(store, "c"))["pages"] == 80
 
 
 async def test_links_go_with_the_settle_of_their_page_whatever_their_bucket(store: Store) -> None:
@@ -124,16 +124,16 @@ async def test_a_crawl_whose_workers_all_died_does_not_keep_its_hosts_from_anoth
     await lives.add(links(lives, "1"))
     assert not await all_claims(lives), "each host answers somebody"
     monkeypatch.setattr(multi_bucket, "LOOK_INTERVAL_S", 0.0)
-    monkeypatch.setattr(multi_bucket, "LONG", 100)
-    monkeypatch.setattr(multi_bucket, "MOST", 256)
-    for _ in range(store.buckets // multi_bucket.MOST + 1):
+    monkeypatch.setattr(multi_bucket, "MAX_LEASE_DELAY_MS", 100)
+    monkeypatch.setattr(multi_bucket, "MAX_SEARCHED_BUCKETS", 256)
+    for _ in range(store.buckets // multi_bucket.MAX_SEARCHED_BUCKETS + 1):
         await lives.everywhere.sweep()
     assert not await all_claims(lives), "a lease that may be renewed yet is left alone"
     await asyncio.sleep(1.7)
-    for _ in range(store.buckets // multi_bucket.MOST + 1):
+    for _ in range(store.buckets // multi_bucket.MAX_SEARCHED_BUCKETS + 1):
         await lives.everywhere.sweep()
     assert len(await all_claims(lives)) == 40
-    assert (await counts(store, "dead"))["open"] == 40, "what it had out waits for it"
+    assert (await crawl_counts(store, "dead"))["open"] == 40, "what it had out waits for it"
 
 
 async def test_a_host_is_free_when_its_request_landed(store: Store) -> None:

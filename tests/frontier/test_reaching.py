@@ -14,7 +14,7 @@ import redis
 
 from gossamer.errors import Away, GossamerError, StoreError
 from gossamer.store.store import Store, connect
-from gossamer.store.store_check import durably, reach
+from gossamer.store.store_check import wait_until_ready, write_durably
 from servers.cluster import Cluster
 from servers.processes import Process, free_port
 from servers.sentinel import SERVICE, Watched, watched
@@ -29,7 +29,7 @@ async def use(url: str) -> Store:
     """Open a store and let it go; the store, to be looked at."""
     store = connect(url)
     try:
-        await reach(store, 0.3)
+        await wait_until_ready(store, 0.3)
         await store.open(64, "test")
         assert await store.run("known", 3, "c", "default", 1, 2) == 0
     finally:
@@ -264,7 +264,7 @@ async def test_all_callers_wait_for_one_prober_and_one_line_tells_of_it(
     server = begin("--save", "", "--appendonly", "yes")
     store = connect(f"redis://127.0.0.1:{server.port}", patience=60.0)
     await store.open(64, "test")
-    await durably(store, "SET", "gossamer:x", "1")
+    await write_durably(store, "SET", "gossamer:x", "1")
     server.kill()
     calls = [asyncio.create_task(store.guard(store.client.get("gossamer:x"))) for _ in range(20)]
     await asyncio.sleep(0.8)

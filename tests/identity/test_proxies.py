@@ -106,7 +106,7 @@ WANTED = [
 
 @pytest.mark.parametrize(("text", "proxy", "suits"), WANTED)
 def test_which_proxies_suit(text: str, proxy: Proxy, suits: bool) -> None:
-    assert words.wanted(text).suits(proxy) is suits
+    assert words.parse_wanted(text).suits(proxy) is suits
 
 
 def test_the_needs_of_a_request_go_before_those_of_its_site() -> None:
@@ -118,4 +118,4 @@ def test_the_needs_of_a_request_go_before_those_of_its_site() -> None:
 @pytest.mark.parametrize("text", ["fast", "country=germany", "rotation=never", "providr=x", "provider=a/b"])
 def test_what_no_site_may_want(text: str) -> None:
     with pytest.raises(ValueError):
-        words.wanted(text)
+        words.parse_wanted(text)

@@ -14,7 +14,7 @@ from gossamer.blocks.site_rules import seen_by
 from gossamer.config.redaction import Secret
 from gossamer.errors import ConfigError
 from gossamer.identity.account_identity import AccountIdentity
-from gossamer.identity.browsers import identity
+from gossamer.identity.browsers import browser_for
 from gossamer.identity.encryption import Encryption
 from gossamer.model.browser_profile import Guise
 from gossamer.model.login import Login
@@ -23,7 +23,14 @@ from gossamer.model.request import Request
 from gossamer.model.verdict import Drop
 from gossamer.model.visit import Attempt, Claim
 from gossamer.worker.ladder import Rung
-from gossamer.worker.login_flow import LoginAttempt, LoginResult, LoginRunner, PacedRequests, lost, refused
+from gossamer.worker.login_flow import (
+    LoginAttempt,
+    LoginResult,
+    LoginRunner,
+    PacedRequests,
+    logged_out_sign,
+    why_login_failed,
+)
 from gossamer.worker.robots_gate import RobotsGate
 
 URL = "https://club.example/login"
@@ -190,18 +197,20 @@ SIGNS: list[tuple[Callable[[], Login], Page, bool]] = [
 def test_what_tells_that_one_is_out(login: Callable[[], Login], came: Page, out: bool) -> None:
     from urllib.parse import urljoin
 
-    assert bool(lost(login(), came, blocked(came), lambda url, base: urljoin(base, url))) is out
+    assert bool(logged_out_sign(login(), came, blocked(came), lambda url, base: urljoin(base, url))) is out
 
 
 def test_what_tells_that_one_is_in() -> None:
-    assert refused(Login(URL, FIELDS), page(URL, FORM.format("/in"))) == "the form is there again"
-    assert refused(Login(URL, FIELDS), page(P, "hello")) == ""
-    assert refused(Login(URL, FIELDS), page(P, "no", 403)) == "HTTP 403"
-    assert refused(Login(URL, FIELDS, shows="a.out"), page(P, "hello")) == "the page has no 'a.out'"
+    assert why_login_failed(Login(URL, FIELDS), page(URL, FORM.format("/in"))) == "the form is there again"
+    assert why_login_failed(Login(URL, FIELDS), page(P, "hello")) == ""
+    assert why_login_failed(Login(URL, FIELDS), page(P, "no", 403)) == "HTTP 403"
+    assert why_login_failed(Login(URL, FIELDS, shows="a.out"), page(P, "hello")) == "the page has no 'a.out'"
 
 
 def test_what_is_sealed_opens_with_its_key_alone() -> None:
-    member = AccountIdentity("ann", "club/ann/1", identity(["chrome"], "x"), lambda _: {}, lambda host: host)
+    member = AccountIdentity(
+        "ann", "club/ann/1", browser_for(["chrome"], "x"), lambda _: {}, lambda host: host
+    )
     member.headers = {"X-Token": "CANARY"}
     member.took(Page(P, 200, [("set-cookie", "sid=CANARY; Max-Age=99")], b"", 0.0, 0.0, 0))
     seal, other = Encryption(Secret("key"), 7), Encryption(Secret("key"), 8)

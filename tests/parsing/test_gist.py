@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from gossamer.parsing.content_text import gist
+from gossamer.parsing.content_text import gist_of
 from gossamer.parsing.html import parse
 
 STORY = "The kettle was put on the stove before dawn, and nobody in the house heard it sing. " * 4
@@ -14,7 +14,7 @@ STORY = "The kettle was put on the stove before dawn, and nobody in the house he
 
 def said(body: str, head: str = "<title>Tea</title>") -> str:
     return " ".join(
-        gist(
+        gist_of(
             parse(f"{head}<body>{body}".encode(), "text/html; charset=utf-8", "http://a.example/").tree
         ).text.split()
     )
@@ -49,7 +49,7 @@ def test_what_is_most_of_the_text_stays_whatever_it_is_called() -> None:
 
 def test_the_heading_is_the_only_h1_else_the_title() -> None:
     def head(body: str) -> str:
-        return gist(
+        return gist_of(
             parse(f"<title>Tea</title><body>{body}".encode(), "text/html", "http://a.example/").tree
         ).head
 
@@ -69,5 +69,5 @@ def test_the_heading_is_the_only_h1_else_the_title() -> None:
 def test_no_page_is_looked_at_without_end(body: str) -> None:
     tree = parse(body.encode(), "text/html", "http://a.example/").tree
     began = time.process_time()
-    gist(tree)
+    gist_of(tree)
     assert time.process_time() - began < 5

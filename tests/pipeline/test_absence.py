@@ -20,9 +20,9 @@ import pytest
 from gossamer.api import job_of
 from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import crawl
-from gossamer.cli.crawl import finish
+from gossamer.cli.crawl import print_end
 from gossamer.items.gates import parse as gate
-from gossamer.model.absence import judge, not_an_item, too_many, usual
+from gossamer.model.absence import judge, not_an_item, too_many, usual_fields
 from gossamer.model.quality import GoodRun, Quality, of_counts
 from gossamer.model.summary import Summary
 from gossamer.model.visit import Row
@@ -209,7 +209,7 @@ async def test_thirty_days_of_a_shop_in_sqlite(tmp_path: Path) -> None:
             one = job(tmp_path, str(output))
             end = await crawl(one)
             assert [end.new, end.changed, end.gone, len(live(output))] == expected, said
-            code = finish(end, False, one, {"quiet": True, "json": False, "refresh": False})
+            code = print_end(end, False, one, {"quiet": True, "json": False, "refresh": False})
             assert code == (9 if day.listing == "503" else 0), said
             assert all(title.startswith("Pot ") for title, _ in live(output).values()), said
             missing = {key for key, (_, price) in live(output).items() if price is None}
@@ -332,9 +332,9 @@ RUNS = {
 
 
 def test_usual_fields_are_those_of_nearly_all_items_but_for_keys() -> None:
-    assert usual(RUNS, {"book": "upc"}) == {("shop", "book"): {"price": 0.96, "title": 1.0}}
+    assert usual_fields(RUNS, {"book": "upc"}) == {("shop", "book"): {"price": 0.96, "title": 1.0}}
     few = {"shop": [GoodRun("c", "", 3, 1.0, 1.0, {"book.price": 1.0})]}
-    assert usual(few, {}) == {}
+    assert usual_fields(few, {}) == {}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 import gossamer
 from e2e.runs import begin, command, kill
 from gossamer.api import job_of
-from gossamer.app.gate_setup import missed
+from gossamer.app.gate_setup import missed_gates
 from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import Live, crawl
 from gossamer.app.wiring import open_store
@@ -175,7 +175,9 @@ async def test_a_warning_is_told_and_a_stop_ends_the_crawl(
     shop.price = "price"
     end = await crawl(job(tmp_path))  # the same command goes on
     assert (end.state, end.reason, end.pages) == ("finished", None, shop.pages + 1)
-    assert missed(job(tmp_path, gates=["success<0.5", "coverage.prise<0.1"]), end) == ["coverage.prise<0.1"]
+    assert missed_gates(job(tmp_path, gates=["success<0.5", "coverage.prise<0.1"]), end) == [
+        "coverage.prise<0.1"
+    ]
 
 
 async def test_runs_are_remembered_and_what_fell_below_them_is_told(tmp_path: Path, shop: Shop) -> None:
@@ -188,8 +190,8 @@ async def test_runs_are_remembered_and_what_fell_below_them_is_told(tmp_path: Pa
     assert bad.rejected == 0
     assert bad.sites["shop"].coverage == {"product.sku": 1.0, "product.title": 1.0, "product.price": 0.5}
     assert bad.sites["shop"].drift == {"product.price": 0.5}
-    assert missed(job(tmp_path), bad) == ["coverage.price<0.9"]
-    assert missed(job(tmp_path, gates=["drift.price>0.4", "drift>0.6"]), bad) == [
+    assert missed_gates(job(tmp_path), bad) == ["coverage.price<0.9"]
+    assert missed_gates(job(tmp_path, gates=["drift.price>0.4", "drift>0.6"]), bad) == [
         "drift.price>0.4",
         "coverage.price<0.9",
     ]

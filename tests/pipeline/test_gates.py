@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.errors import UsageError
-from gossamer.items.gates import NAMES, parse, value
+from gossamer.items.gates import NAMES, number_value, parse
 from gossamer.model.summary import Summary
 
 SUMMARY = Summary(
@@ -108,7 +108,7 @@ def test_any_text_is_an_expression_or_a_usage_error(text: str) -> None:
 
 
 def test_every_name_has_a_number() -> None:
-    assert all(isinstance(value(SUMMARY, name), float) for name in NAMES)
+    assert all(isinstance(number_value(SUMMARY, name), float) for name in NAMES)
 
 
 def test_nothing_fetched_is_no_success() -> None:

@@ -10,9 +10,9 @@ import pydantic
 import pytest
 from pydantic import BaseModel, Field, HttpUrl, field_validator, model_validator
 
-from gossamer.items.schema import schema
-from gossamer.items.steps import Fields, clean, through, validate
-from gossamer.model.item import plain
+from gossamer.items.schema import schema_of
+from gossamer.items.steps import Fields, clean, run_steps, validate
+from gossamer.model.item import plain_fields
 
 
 class Part(BaseModel):
@@ -76,7 +76,9 @@ IS = {
 def run(given: Any, *steps: Any) -> tuple[dict[str, Any], list[tuple[str | None, Any, str]]]:
     """The fields and faults of an item behind some steps."""
     made = None if isinstance(given, dict) else given
-    end = through((clean, *steps, validate), Fields(plain(given), "pot", schema(Pot), made=made), None)
+    end = run_steps(
+        (clean, *steps, validate), Fields(plain_fields(given), "pot", schema_of(Pot), made=made), None
+    )
     return dict(end.item), [tuple(fault) for fault in end.faults]  # type: ignore[misc]
 
 
@@ -115,5 +117,5 @@ def test_a_field_of_a_model_that_cannot_be_written_is_named() -> None:
     class Secret(BaseModel):
         word: pydantic.SecretStr
 
-    (fault,) = schema(Secret).faults({"word": "a"}, 0.0)
+    (fault,) = schema_of(Secret).faults({"word": "a"}, 0.0)
     assert (fault.field, "has no form in JSON" in fault.reason) == ("word", True)

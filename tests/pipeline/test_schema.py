@@ -15,8 +15,8 @@ import pydantic
 import pytest
 from msgspec import Meta
 
-from gossamer.items.schema import schema
-from gossamer.model.item import Fresh, Item, kind, plain
+from gossamer.items.schema import schema_of
+from gossamer.model.item import Fresh, Item, kind_of, plain_fields
 
 NOW = datetime(2026, 1, 31).timestamp()
 
@@ -81,15 +81,15 @@ WRONG = [
 
 @pytest.mark.parametrize(("change", "field", "value", "reason"), WRONG)
 def test_what_is_wrong_is_named(change: dict[str, Any], field: str, value: Any, reason: str) -> None:
-    assert schema(Tea).faults(dict(GOOD), NOW) == []
-    (fault,) = schema(Tea).faults({**GOOD, **change}, NOW)
+    assert schema_of(Tea).faults(dict(GOOD), NOW) == []
+    (fault,) = schema_of(Tea).faults({**GOOD, **change}, NOW)
     assert (fault.field, reason in fault.reason) == (field, True), fault
     if value is not None:
         assert fault.value == value
 
 
 def test_all_faults_are_named_and_what_is_missing_too() -> None:
-    faults = schema(Tea).faults({"sku": "X", "price": Decimal(-1), "odd": Strange()}, NOW)
+    faults = schema_of(Tea).faults({"sku": "X", "price": Decimal(-1), "odd": Strange()}, NOW)
     assert [(fault.field, fault.value) for fault in faults] == [
         ("sku", "X"),
         ("name", None),
@@ -100,20 +100,20 @@ def test_all_faults_are_named_and_what_is_missing_too() -> None:
 
 def test_numbers_given_as_text_become_numbers_and_dates_without_a_clock_are_not_judged() -> None:
     fields = {**GOOD, "price": "9.50", "picked": "1999-01-01"}
-    assert schema(Tea).faults(fields, 0.0) == []
+    assert schema_of(Tea).faults(fields, 0.0) == []
     assert fields["price"] == Decimal("9.50")
 
 
 @pytest.mark.parametrize("cls", [Plain, Data, Model])
 def test_any_class_of_items_is_judged(cls: Any) -> None:
     item = cls(sku="T-1", price=Decimal("1.5"))
-    assert kind(item) == cls.__name__.lower()
-    fields = plain(item)
+    assert kind_of(item) == cls.__name__.lower()
+    fields = plain_fields(item)
     assert (fields["sku"], fields["price"]) == ("T-1", Decimal("1.5"))
-    assert schema(cls).faults(fields, NOW) == []
-    (fault,) = schema(cls).faults({**fields, "price": Decimal(-1)}, NOW)
+    assert schema_of(cls).faults(fields, NOW) == []
+    (fault,) = schema_of(cls).faults({**fields, "price": Decimal(-1)}, NOW)
     assert (fault.field, fault.value) == ("price", Decimal(-1))
-    (fault,) = schema(cls).faults({name: value for name, value in fields.items() if name != "sku"}, NOW)
+    (fault,) = schema_of(cls).faults({name: value for name, value in fields.items() if name != "sku"}, NOW)
     assert fault.field == "sku"
 
 
@@ -156,12 +156,14 @@ class Bounded:
 def test_marks_that_stand_for_several_and_those_of_length_count_and_form(
     fields: dict[str, Any], why: str | None
 ) -> None:
-    assert [fault.reason for fault in schema(Bounded).faults(fields, NOW)] == ([] if why is None else [why])
+    assert [fault.reason for fault in schema_of(Bounded).faults(fields, NOW)] == (
+        [] if why is None else [why]
+    )
 
 
 def test_marks_of_annotated_types_are_understood() -> None:
-    assert schema(Marked).faults({"n": 4}, NOW) == []
-    assert [fault.reason for fault in schema(Marked).faults({"n": 3}, NOW)] == ["it is not > 3"]
+    assert schema_of(Marked).faults({"n": 4}, NOW) == []
+    assert [fault.reason for fault in schema_of(Marked).faults({"n": 3}, NOW)] == ["it is not > 3"]
 
 
 def test_a_key_or_ignored_field_that_is_none_is_said() -> None:
@@ -178,7 +180,7 @@ def test_a_decimal_given_as_text_is_a_number_in_a_pydantic_model_too() -> None:
         price: Decimal
         name: str
 
-    assert schema(Pot).faults(fields, 0.0) == []
+    assert schema_of(Pot).faults(fields, 0.0) == []
     assert fields == {"price": Decimal("19.50"), "name": "7"}
 
 
@@ -191,8 +193,8 @@ def test_marks_that_pydantic_does_not_know_are_judged_in_a_model_too() -> None:
         picked: Annotated[date | None, Fresh("30d")] = None
 
     good = {"sku": "T-1", "price": "1", "grams": "50", "bound": 3, "picked": "2026-01-20"}
-    assert schema(Sold).faults(dict(good), NOW) == []
-    assert schema(Sold).faults({}, NOW) == []
+    assert schema_of(Sold).faults(dict(good), NOW) == []
+    assert schema_of(Sold).faults({}, NOW) == []
     for bad in (
         {"sku": "X"},
         {"price": "0"},
@@ -201,7 +203,7 @@ def test_marks_that_pydantic_does_not_know_are_judged_in_a_model_too() -> None:
         {"picked": date(2036, 1, 1)},
     ):
         ((field, value),) = bad.items()
-        assert [fault[:2] for fault in schema(Sold).faults({**good, **bad}, NOW)] == [(field, value)]
+        assert [fault[:2] for fault in schema_of(Sold).faults({**good, **bad}, NOW)] == [(field, value)]
 
 
 class Word(str):
@@ -224,6 +226,6 @@ class Odd:
 
 
 def test_a_field_of_a_users_own_class_is_not_judged_by_what_it_is_written_as() -> None:
-    fields = plain(Odd(Word("a"), PurePath("b"), [OrderedDict(a=1)], Inner(PurePath("c")), 1))
-    assert schema(Odd).faults(fields, NOW) == []
-    assert [fault.field for fault in schema(Odd).faults({**fields, "n": "x"}, NOW)] == ["n"]
+    fields = plain_fields(Odd(Word("a"), PurePath("b"), [OrderedDict(a=1)], Inner(PurePath("c")), 1))
+    assert schema_of(Odd).faults(fields, NOW) == []
+    assert [fault.field for fault in schema_of(Odd).faults({**fields, "n": "x"}, NOW)] == ["n"]

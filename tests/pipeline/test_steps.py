@@ -13,11 +13,11 @@ import pytest
 from gossamer import Item, Site
 from gossamer.errors import ConfigError
 from gossamer.items import Unwanted, clean, deduplicate, validate
-from gossamer.items.schema import schema
-from gossamer.items.steps import Fields, ready
+from gossamer.items.schema import schema_of
+from gossamer.items.steps import Fields, prepare_steps
 from gossamer.model.page import Page
 from gossamer.parsing.page_view import PageView
-from gossamer.sites.item_builder import BuiltItem, ItemBuilder, aside
+from gossamer.sites.item_builder import BuiltItem, ItemBuilder, rejected_record
 from gossamer.sites.loading import LoadedSite
 from gossamer.sites.page_functions import run
 
@@ -72,7 +72,7 @@ def test_an_error_in_a_step_keeps_the_item_aside_and_the_others_go_on() -> None:
     assert [(fault.field, fault.reason) for fault in first.faults] == [
         (None, "step half: ZeroDivisionError: division by zero")
     ]
-    assert aside(first)["item"] == {"n": 0}
+    assert rejected_record(first)["item"] == {"n": 0}
     assert second.fields == {"n": 5, "half": 2}
     (made,) = making(lambda item, page: 7, give={"n": 1})()
     assert "returned int: return the item, or None" in made.faults[0].reason
@@ -97,7 +97,7 @@ def test_validation_comes_last_or_where_it_is_named() -> None:
     assert [one.fields["sku"] for one in making(mend, item=Pot, give=bad)()] == ["none"]
     (made,) = making(validate, mend, item=Pot, give=bad)()
     assert [fault.field for fault in made.faults] == ["sku"]
-    assert ready((clean,)) == (clean, validate)
+    assert prepare_steps((clean,)) == (clean, validate)
 
 
 def test_dicts_of_a_class_are_of_its_kind_and_have_its_defaults() -> None:
@@ -157,6 +157,6 @@ class Model(pydantic.BaseModel):
 
 @pytest.mark.parametrize("cls", [Noted, Data, Model])
 def test_an_empty_text_stays_where_it_is_the_default_of_its_field(cls: type) -> None:
-    item = Fields({"name": " ", "note": "\t", "more": ""}, "a", schema(cls))
+    item = Fields({"name": " ", "note": "\t", "more": ""}, "a", schema_of(cls))
     clean(item)
     assert item == {"name": None, "note": "", "more": None}

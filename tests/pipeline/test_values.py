@@ -18,10 +18,10 @@ import pytest
 from gossamer import Item, Site
 from gossamer.errors import ConfigError
 from gossamer.items import deduplicate
-from gossamer.model.item import plain, said, shown
+from gossamer.model.item import display_value, exception_message, plain_fields
 from gossamer.model.visit import Row
-from gossamer.sinks.jsonl import lines
-from gossamer.sites.item_builder import aside
+from gossamer.sinks.jsonl import encode_lines
+from gossamer.sites.item_builder import rejected_record
 from pipeline.test_steps import making
 
 
@@ -70,7 +70,7 @@ class Maybe(Item, key="sku"):
     ],
 )
 def test_a_value_of_a_class_made_from_a_plain_one_is_that(value: Any, is_then: Any) -> None:
-    assert plain({"v": value}) == {"v": is_then}
+    assert plain_fields({"v": value}) == {"v": is_then}
     (made,) = making(give={"v": value})()
     assert (made.fields, made.faults) == ({"v": is_then}, ())
 
@@ -101,7 +101,7 @@ def test_names_that_are_numbers_and_fields_that_are_not_set() -> None:
 )
 def test_what_cannot_be_written_is_kept_aside_with_its_field_and_the_rest(value: Any, told: str) -> None:
     (made,) = making(give={"sku": "1", "v": value})()
-    kept = aside(made)
+    kept = rejected_record(made)
     assert (kept["field"], kept["value"], kept["item"]) == ("v", told, {"sku": "1", "v": told})
     assert kept["reason"].startswith("it cannot be written: ")
 
@@ -110,7 +110,7 @@ def test_a_list_in_itself_is_kept_aside() -> None:
     ring: list[Any] = []
     ring.append(ring)
     (made,) = making(give={"v": ring})()
-    assert aside(made)["value"] == "[[...]]"
+    assert rejected_record(made)["value"] == "[[...]]"
 
 
 def test_what_a_step_puts_there_is_made_plain_or_kept_aside() -> None:
@@ -118,10 +118,10 @@ def test_what_a_step_puts_there_is_made_plain_or_kept_aside() -> None:
     assert good.fields == {"sku": "1", "at": "2026-01-02T00:00:00", "tags": ["a"]}
     for change, field, told in (({"v": Mute()}, "v", "<Mute>"), ({5: 7}, None, None)):
         (made,) = making(lambda item, page, change=change: item.update(change), give={"sku": "1"})()
-        kept = aside(made)
+        kept = rejected_record(made)
         assert (kept["field"], kept["value"], kept["item"]["sku"]) == (field, told, "1")
         assert all(type(name) is str for name in made.fields)
-        assert lines([Row("aside", "", kept)])
+        assert encode_lines([Row("aside", "", kept)])
 
 
 def test_a_step_that_fails_leaves_what_can_be_told() -> None:
@@ -130,9 +130,9 @@ def test_a_step_that_fails_leaves_what_can_be_told() -> None:
         raise Silent
 
     (made,) = making(odd, give={"sku": "1"})()
-    assert aside(made)["item"] == {"sku": "1", "v": "<Mute>"}
+    assert rejected_record(made)["item"] == {"sku": "1", "v": "<Mute>"}
     assert made.faults[0].reason == "step odd: Silent: it does not say why"
-    assert lines([Row("aside", "", aside(made))])
+    assert encode_lines([Row("aside", "", rejected_record(made))])
 
 
 @pytest.mark.parametrize(
@@ -166,5 +166,5 @@ def test_a_step_is_not_waited_for() -> None:
 def test_half_a_surrogate_pair_is_no_reason_to_drop_an_item() -> None:
     (made,) = making(deduplicate, give={"v": "\ud800"})()
     assert not made.faults
-    assert said(ValueError("\ud800")) == "?"
-    assert shown("\ud800") == "\ud800"
+    assert exception_message(ValueError("\ud800")) == "?"
+    assert display_value("\ud800") == "\ud800"

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.blocks import KINDS, NAMES, Block, block, challenges, needs_rendering, vendors
-from gossamer.blocks.answer import Answer, visible
+from gossamer.blocks.answer import Answer, visible_part
 from gossamer.blocks.challenges import WALLS
 from gossamer.blocks.signs import CODE, WIDGETS
 from gossamer.blocks.signs import NOTICES as TABLE
@@ -186,7 +186,7 @@ def test_hostile_pages_cost_little(part: bytes) -> None:
 
 
 def test_what_is_hidden_is_not_read() -> None:
-    assert visible(b"a<script>b</script>c<!-- d -->e<style>f").replace(b"</script>", b" ").split() == [
+    assert visible_part(b"a<script>b</script>c<!-- d -->e<style>f").replace(b"</script>", b" ").split() == [
         b"a",
         b"c",
         b"e",

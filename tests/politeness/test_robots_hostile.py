@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.politeness.robots import MAX_BYTES, Robots, normal, path_of
+from gossamer.politeness.robots import MAX_BYTES, Robots, normalize_path, path_of
 
 
 def test_500_kib_are_read_and_no_half_line() -> None:
@@ -93,7 +93,7 @@ def test_never_raises(body: bytes, agent: str, url: str) -> None:
 
 @given(st.text(max_size=40))
 def test_normal_form_is_ascii_and_stays(text: str) -> None:
-    once = normal(text)
+    once = normalize_path(text)
     assert once.isascii()
-    assert normal(once) == once
+    assert normalize_path(once) == once
     assert path_of(text).startswith("/")

@@ -13,7 +13,7 @@ from gossamer.app.job import Job
 from gossamer.app.producers import registry
 from gossamer.app.runner import begin
 from gossamer.app.wiring import open_store
-from gossamer.frontier.summary import counts
+from gossamer.frontier.summary import crawl_counts
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ async def fed(one: Job) -> dict[str, int]:
         record, _ = await begin(setup, store, one)
         await seeding.seed(setup, store, given, record)
         await producer_runner.feed(setup, store, given.sources)
-        return dict(await counts(store, setup.crawl))
+        return dict(await crawl_counts(store, setup.crawl))
     finally:
         await store.close()
         if embedded is not None:

@@ -17,11 +17,11 @@ from e2e.runs import job, rows
 from gossamer.app import producer_runner, seeding
 from gossamer.app.job import Job
 from gossamer.app.runner import begin, crawl
-from gossamer.app.targets import read
+from gossamer.app.targets import target_kind
 from gossamer.app.wiring import open_store
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, StoreError, UsageError
-from gossamer.frontier.summary import counts
+from gossamer.frontier.summary import crawl_counts
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import unpack
 from gossamer.store.store import Store
@@ -67,7 +67,7 @@ async def fed_until(one: Job, added: int) -> AsyncIterator[tuple[Store, asyncio.
         await seeding.seed(setup, store, given, record)
         task = asyncio.create_task(producer_runner.feed(setup, store, given.sources))
         async with asyncio.timeout(60):
-            while (await counts(store, "c"))["added"] < added:
+            while (await crawl_counts(store, "c"))["added"] < added:
                 await asyncio.sleep(0.05)
                 assert not task.done() or task.result()
         yield store, task
@@ -110,7 +110,7 @@ async def test_messages_are_added_and_their_offsets_committed(tmp_path: Path, br
     await send(broker, "many", urls(50, 300))
     async with fed_until(one, 351) as (store, _):
         await asyncio.sleep(1)
-        n = await counts(store, "c")
+        n = await crawl_counts(store, "c")
         assert (n["found"], n["skip:duplicate"]) == (351, 0), "what was committed does not come again"
 
 
@@ -155,7 +155,7 @@ async def test_two_members_of_a_group_share_a_topic_and_lose_nothing(tmp_path: P
     async with fed_until(one, 1) as (store, _), fed_until(other, 0) as (second, leaving):
         last = 400
         async with asyncio.timeout(60):
-            while not (await counts(second, "c"))["added"]:  # it has its share
+            while not (await crawl_counts(second, "c"))["added"]:  # it has its share
                 await send(broker, "shared", urls(100, last))
                 last += 100
                 await asyncio.sleep(0.5)
@@ -179,7 +179,7 @@ async def test_a_broker_that_is_down_and_a_topic_that_is_not_there(tmp_path: Pat
 
 async def test_a_missing_client_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aiokafka", None)
-    with pytest.raises(ConfigError, match=re.escape(install("kafka"))):
+    with pytest.raises(ConfigError, match=re.escape(install_command("kafka"))):
         await fed(job(["kafka://127.0.0.1:1/t"], tmp_path))
 
 
@@ -188,4 +188,4 @@ async def test_a_missing_client_names_the_extra(tmp_path: Path, monkeypatch: pyt
 )
 def test_what_is_no_topic(text: str) -> None:
     with pytest.raises(UsageError, match="kafka://HOST:PORT/TOPIC"):
-        read(text)
+        target_kind(text)

@@ -19,7 +19,7 @@ from e2e.runs import begin, job, kill, rows, store_pid
 from gossamer.app import producer_runner, seeding
 from gossamer.app.runner import crawl
 from gossamer.errors import UsageError
-from gossamer.frontier.summary import counts
+from gossamer.frontier.summary import crawl_counts
 from producers.feeds import DRIVER, fed, listed, pending, small  # noqa: F401 - a fixture
 from web import Web, preset, serve
 
@@ -200,7 +200,7 @@ async def test_producers_wait_while_too_much_is_pending(
 
     async def looked(self: Any) -> bool:
         nonlocal most
-        most = max(most, (await counts(self.bench.store, "c"))["open"])
+        most = max(most, (await crawl_counts(self.bench.store, "c"))["open"])
         return await crowded(self)
 
     monkeypatch.setattr(producer_runner.Feeder, "_crowded", looked)

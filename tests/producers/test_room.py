@@ -14,8 +14,8 @@ from gossamer.app import producer_runner, seeding
 from gossamer.app.producers import registry
 from gossamer.app.runner import begin
 from gossamer.app.wiring import open_store, open_url
-from gossamer.frontier.summary import counts
-from gossamer.store.store_check import fullest
+from gossamer.frontier.summary import crawl_counts
+from gossamer.store.store_check import fullest_share
 from producers.feeds import fed, listed
 from servers.cluster import cluster
 from servers.processes import Process
@@ -56,11 +56,11 @@ async def test_a_wait_is_told_and_ends_when_there_is_room(
         assert not work.done(), work.result()
         await asyncio.sleep(0.01)
     assert "it waits for room: the store uses 8" in next(line for line in heard if "waits" in line)
-    before = (await counts(store, "c"))["added"]
+    before = (await crawl_counts(store, "c"))["added"]
     assert 0 < before < 30_000
     bound(server, 0)
     await work
-    assert (await counts(store, "c"))["added"] == 30_000
+    assert (await crawl_counts(store, "c"))["added"] == 30_000
     await store.close()
 
 
@@ -80,9 +80,9 @@ async def test_any_server_of_a_cluster_may_be_the_full_one() -> None:
     with cluster(3) as nodes:
         store = await open_url(nodes.url, embedded=False)
         for node in nodes.nodes:
-            assert await fullest(store) == 0
+            assert await fullest_share(store) == 0
             with node.client() as client:
                 client.config_set("maxmemory", client.info("memory")["used_memory"])
-                assert 0.7 < await fullest(store) < 1.3
+                assert 0.7 < await fullest_share(store) < 1.3
                 client.config_set("maxmemory", 0)
         await store.close()

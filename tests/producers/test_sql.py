@@ -18,9 +18,9 @@ import pytest
 from e2e.runs import job, rows
 from gossamer.app.producers import sql
 from gossamer.app.producers.sql import SqlUrls
-from gossamer.app.targets import read
+from gossamer.app.targets import target_kind
 from gossamer.collectors.archive.collector import archive_collector
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, GossamerError, StoreError, UsageError
 from producers.feeds import fed
 
@@ -258,7 +258,7 @@ async def test_a_password_that_was_typed_is_not_shown(
 ) -> None:
     from gossamer.app import producer_runner
     from gossamer.app.wiring import open_store
-    from gossamer.frontier.producer_positions import unread
+    from gossamer.frontier.producer_positions import unread_producers
 
     heard: list[str] = []
     monkeypatch.setattr(
@@ -267,7 +267,7 @@ async def test_a_password_that_was_typed_is_not_shown(
     one = job([f"sql:{postgres.replace('u@', 'u:secret@')} SELECT 'https://a.example/' AS url"], tmp_path)
     await fed(one)
     store, embedded = await open_store(one.settings)
-    heard += await unread(store, "c")
+    heard += await unread_producers(store, "c")
     await store.close()
     assert embedded is not None
     embedded.leave()
@@ -279,14 +279,14 @@ async def test_a_missing_driver_names_the_extra(tmp_path: Path, monkeypatch: pyt
     import sys
 
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(ConfigError, match=re.escape(install("postgres"))):
+    with pytest.raises(ConfigError, match=re.escape(install_command("postgres"))):
         await fed(job(["sql:postgresql://u@127.0.0.1:1/x SELECT url FROM t"], tmp_path))
 
 
 @pytest.mark.parametrize("text", ["sql:", "sql:SELECT url FROM t", "sql:mysql://x SELECT 1", "sql:sqlite:x"])
 def test_what_is_no_query(text: str) -> None:
     with pytest.raises(UsageError, match="sql:DATABASE QUERY"):
-        read(text)
+        target_kind(text)
 
 
 def test_batches_are_small() -> None:

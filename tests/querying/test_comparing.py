@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.app.query.filters import all_of, senseless, where
+from gossamer.app.query.filters import all_of, parse_where, why_senseless
 from gossamer.app.query.sources import rows_of
 from gossamer.errors import UsageError
 from gossamer.sinks.columns import OURS, Column
@@ -45,7 +45,7 @@ def test_quotes_nulls_and_numbers(test: str, keys: str) -> None:
         {"k": "b", "sku": "7", "name": "<b>", "price": 2.5},
         {"k": "c", "sku": "x", "name": "", "price": Decimal("3")},
     ]
-    assert "".join(row["k"] for row in rows if where(test)(row)) == keys
+    assert "".join(row["k"] for row in rows if parse_where(test)(row)) == keys
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_quotes_nulls_and_numbers(test: str, keys: str) -> None:
     ],
 )
 def test_comparisons(text: str, row: dict[str, Any], holds: bool) -> None:
-    assert where(text)(row) is holds
+    assert parse_where(text)(row) is holds
 
 
 KINDS = [{"price": 9.5, "odd": True, "at": "2026-01-31T12:00:00.000Z", "sku": "007", "some": 1}]
@@ -134,9 +134,9 @@ def test_a_comparison_with_what_the_field_cannot_be(text: str, has: str, form: s
         one.close(one.append(one.prepare(), rows))
     if has == "needs":
         with pytest.raises(UsageError, match=has):
-            senseless(text, [])
+            why_senseless(text, [])
         return
-    told = senseless(text, rows_of(str(tmp_path / f"a.{form}")))
+    told = why_senseless(text, rows_of(str(tmp_path / f"a.{form}")))
     if text != "odd>maybe":
         assert (f"contains {has}," in told) if has else not told
     else:
@@ -149,13 +149,13 @@ def test_a_comparison_with_what_the_field_cannot_be(text: str, has: str, form: s
     ("text", "told"), [("price=abc", True), ("odd=yes", True), ("odd!=yes", True), ("sku=abc", False)]
 )
 def test_values_that_are_no_texts_equal_none(text: str, told: bool) -> None:
-    assert bool(senseless(text, KINDS)) is told
+    assert bool(why_senseless(text, KINDS)) is told
 
 
 @given(st.text())
 def test_any_comparison_is_read_or_refused(text: str) -> None:
     try:
         all_of(wheres=[text])({"a": 1})
-        senseless(text, [{"a": 1}, {"a": "x"}])
+        why_senseless(text, [{"a": 1}, {"a": "x"}])
     except UsageError:
         pass

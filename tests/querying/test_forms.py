@@ -16,7 +16,7 @@ from gossamer.app.query.sources import rows_of
 from gossamer.app.query.writing import write
 from gossamer.cli.printing import put_json
 from gossamer.sinks.columns import OURS, Column, page_columns
-from gossamer.sinks.jsonl import whole
+from gossamer.sinks.jsonl import encodable
 from gossamer.sinks.output_spec import open_output
 from gossamer.sinks.sqlite import Sqlite
 from sinks.made import loose, page
@@ -94,7 +94,7 @@ def test_decimals_are_numbers_in_json(capsys: pytest.CaptureFixture[str]) -> Non
     | st.lists(st.from_regex(r"\A'*[=+-]?x?\Z"), min_size=1, max_size=5)
 )
 def test_texts_that_csv_guards_are_read_as_they_were(texts: list[str]) -> None:
-    texts = [whole(text).replace("\0", "") for text in texts]
+    texts = [encodable(text).replace("\0", "") for text in texts]
     with TemporaryDirectory() as folder:
         rows = [{"_kind": "pot", "_key": str(n), "text": text} for n, text in enumerate(texts)]
         write(f"{folder}/a.csv", "items", iter(rows))

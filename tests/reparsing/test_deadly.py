@@ -80,6 +80,10 @@ def test_what_kills_a_process_between_pages_blames_none(
 
         return read
 
-    assert [one.pages for one in working.over([["a", "b"], ["hit"], ["c"]], 2, make)] == [2, 1, 1]
+    assert [one.pages for one in working.read_in_processes([["a", "b"], ["hit"], ["c"]], 2, make)] == [
+        2,
+        1,
+        1,
+    ]
     with pytest.raises(GossamerError, match="no page was the cause"):
-        list(working.over([["a"], ["always"]], 2, make))
+        list(working.read_in_processes([["a"], ["always"]], 2, make))

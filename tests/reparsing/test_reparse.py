@@ -151,9 +151,11 @@ def test_a_run_that_was_ended_goes_on_where_it_was(place: Path, monkeypatch: pyt
     whole = runner.ReparseRun(place / "whole", [place / "pages.warc.gz"], sites)
     whole.work()
     read: list[int] = []
-    real = processes.over
+    real = processes.read_in_processes
     monkeypatch.setattr(
-        processes, "over", lambda batches, *rest: (read.append(len(batches)), real(batches, *rest))[1]
+        processes,
+        "read_in_processes",
+        lambda batches, *rest: (read.append(len(batches)), real(batches, *rest))[1],
     )
 
     class Died(BaseException):

@@ -8,7 +8,7 @@ import itertools
 import pytest
 
 from gossamer.recrawl.cron import Cron
-from gossamer.recrawl.due_times import MAX_DUE_TIMES, MISSED_AFTER_S, decide, starts
+from gossamer.recrawl.due_times import MAX_DUE_TIMES, MISSED_AFTER_S, decide, start_times
 
 H = 3600.0
 HOURLY = Cron("0 * * * *")
@@ -73,16 +73,18 @@ def test_each_due_time_is_decided_once_however_often_one_looks() -> None:
 
 
 def test_jitter_is_by_name_and_due_time_alone_and_uniform() -> None:
-    late = [starts("nightly", day * 86400.0, 1, 300, 0)[0] - day * 86400.0 for day in range(2000)]
-    assert late == [starts("nightly", day * 86400.0, 1, 300, 0)[0] - day * 86400.0 for day in range(2000)]
+    late = [start_times("nightly", day * 86400.0, 1, 300, 0)[0] - day * 86400.0 for day in range(2000)]
+    assert late == [
+        start_times("nightly", day * 86400.0, 1, 300, 0)[0] - day * 86400.0 for day in range(2000)
+    ]
     assert all(0 <= x < 300 for x in late)
     parts = [sum(60 * n <= x < 60 * (n + 1) for x in late) for n in range(5)]
     assert all(330 < n < 470 for n in parts), parts
-    assert starts("nightly", 86400.0, 1, 300, 0) != starts("weekly", 86400.0, 1, 300, 0)
+    assert start_times("nightly", 86400.0, 1, 300, 0) != start_times("weekly", 86400.0, 1, 300, 0)
 
 
 def test_spread_is_even_and_jitter_moves_it_as_a_whole() -> None:
-    assert starts("x", 100.0, 4, 0, 200) == [100, 150, 200, 250]
-    times = starts("x", 100.0, 4, 60, 200)
+    assert start_times("x", 100.0, 4, 0, 200) == [100, 150, 200, 250]
+    times = start_times("x", 100.0, 4, 60, 200)
     assert [b - a for a, b in itertools.pairwise(times)] == pytest.approx([50, 50, 50])
     assert 100 <= times[0] < 160

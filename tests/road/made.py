@@ -17,7 +17,7 @@ from gossamer.politeness.pace import Delay
 from gossamer.sinks.output_spec import open_output
 from gossamer.store.store import Store
 from gossamer.url.scope import Scope
-from gossamer.worker.committer import Committer, company
+from gossamer.worker.committer import Committer, gather_limits
 from gossamer.worker.ladder import NoIdentity, Rung, Rungs
 from gossamer.worker.link_intake import LinkIntake, TakenLinks
 from gossamer.worker.loop import Worker
@@ -162,7 +162,7 @@ class Road:
         files: Any = [open_output(str(self.path), {"page": []}, owner="c")]
         self.outputs = Outputs(self.frontier, lock=folder / "lock", files=files, tables=tables)
         self.committer = Committer(
-            self.frontier, self.outputs, company=company(1, 1, counted="size_limit" in policy)
+            self.frontier, self.outputs, company=gather_limits(1, 1, counted="size_limit" in policy)
         )
         self.worker = Worker(
             self.frontier,

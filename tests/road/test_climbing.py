@@ -11,7 +11,7 @@ from gossamer.model.visit import Claim
 from gossamer.politeness.ladder import Ladder
 from gossamer.state.learned_rungs import LearnedRungs
 from gossamer.store.store import Store
-from gossamer.worker.ladder import Climbing, told
+from gossamer.worker.ladder import Climbing, block_kind
 
 URL = "https://a.example/shop/1"
 CLAIM = Claim(1, 0, "a.example", Request(URL))
@@ -49,9 +49,9 @@ def answer(status: int, body: bytes = b"") -> Page:
 def test_what_climbs(status: int, body: bytes, kind: str) -> None:
     page = answer(status, body)
     found = block(status, HTML, body, URL)
-    assert told(page, found, RUNGS) == kind
+    assert block_kind(page, found, RUNGS) == kind
     if kind == "rendering":
-        assert told(page, found, ("plain", "impersonated")) == "", "there is nothing that renders"
+        assert block_kind(page, found, ("plain", "impersonated")) == "", "there is nothing that renders"
 
 
 async def test_a_visit_climbs_and_all_learn(store: Store) -> None:

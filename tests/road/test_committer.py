@@ -257,7 +257,7 @@ async def test_a_busy_worker_gathers(road: Make) -> None:
 
 
 def test_where_hosts_allow_many_at_once_more_is_gathered() -> None:
-    assert [committing.company(slots, 64).most for slots in (1, 255, 256)] == [256, 256, 512]
+    assert [committing.gather_limits(slots, 64).most for slots in (1, 255, 256)] == [256, 256, 512]
 
 
 async def test_when_much_waits_no_more_is_claimed(road: Make) -> None:

@@ -8,7 +8,7 @@ from gossamer.blocks import Block
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.verdict import ERRORS, SKIPS, Done, Drop, Redirected, Retry, Verdict
-from gossamer.worker.decide import MAX_REDIRECTS, decide, retry_after, wait
+from gossamer.worker.decide import MAX_REDIRECTS, decide, retry_after, retry_delay
 
 URL = "https://a.example/x"
 TO = "https://b.example/"
@@ -146,8 +146,8 @@ def test_retry_after(value: str | None, seconds: float) -> None:
 
 def test_wait_is_up_to_a_tenth_longer_and_ends() -> None:
     for attempt, least in enumerate((1.0, 10.0)):
-        waits = {wait(attempt, (1.0, 10.0)) for _ in range(50)}
+        waits = {retry_delay(attempt, (1.0, 10.0)) for _ in range(50)}
         assert all(one is not None and least <= one <= 1.1 * least for one in waits)
         assert len(waits) > 1
-    assert wait(2, (1.0, 10.0)) is None
-    assert wait(0, ()) is None
+    assert retry_delay(2, (1.0, 10.0)) is None
+    assert retry_delay(0, ()) is None

@@ -16,7 +16,7 @@ from gossamer.model.visit import Claim, PageRecord, Row, Settle, Visit
 from gossamer.parsing import html
 from gossamer.state.near_duplicate_index import NearDuplicateIndex
 from gossamer.store.store import Store
-from gossamer.worker.near_duplicates import DuplicateMarker, mark
+from gossamer.worker.near_duplicates import DuplicateMarker, mark_row
 from gossamer.worker.records import page_record, page_row
 from road.variants import KINDS, WORDS, sibling, text_of, translated
 
@@ -37,7 +37,7 @@ def row(
     document = html.parse(data, kind, url)
     record.text_hash = document.text_hash
     made = page_row(record, url)
-    mark(made, page, document, nearly)
+    mark_row(made, page, document, nearly)
     return made
 
 

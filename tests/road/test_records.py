@@ -10,7 +10,7 @@ import msgspec
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim, Settle, Visit
-from gossamer.worker.records import attempt, failed_record, moment, page_record, page_row, tried
+from gossamer.worker.records import attempt, failed_record, format_time, is_attempt, page_record, page_row
 from gossamer.worker.visitor import Visitor
 
 URL = "https://a.example/x?token=secret"
@@ -36,7 +36,7 @@ FIELDS = [
 
 
 def test_moments_are_utc_with_milliseconds() -> None:
-    assert moment(1_700_000_000.1239) == "2023-11-14T22:13:20.123Z"
+    assert format_time(1_700_000_000.1239) == "2023-11-14T22:13:20.123Z"
 
 
 def test_a_page_s_record_names_the_first_url_asked_for() -> None:
@@ -65,9 +65,9 @@ def test_a_failure_s_record_has_the_reason_and_no_status() -> None:
     failure = Failure("timeout", "slow", 5.0, 30.0, wire=7)
     record = failed_record(Request(URL), failure, "timeout", 99.0)
     assert (record.status, record.error, record.bytes, record.elapsed) == (None, "timeout", 7, 30.0)
-    assert record.fetched_at == moment(5.0)
+    assert record.fetched_at == format_time(5.0)
     never = failed_record(Request(URL), None, "robots-unreachable", 99.0)
-    assert (never.fetched_at, never.collector, never.elapsed) == (moment(99.0), "", 0.0)
+    assert (never.fetched_at, never.collector, never.elapsed) == (format_time(99.0), "", 0.0)
 
 
 def test_an_attempt_is_counted_from_one_and_masks_secrets() -> None:
@@ -96,9 +96,9 @@ def test_answers_that_one_climbed_past_are_kept_before_the_one_that_counts() -> 
 
 def test_who_found_no_way_to_a_host_is_an_attempt_who_was_refused_here_is_none() -> None:
     said = {
-        reason: tried(Failure(reason, "x", 0.0, 0.1, sent=False))
+        reason: is_attempt(Failure(reason, "x", 0.0, 0.1, sent=False))
         for reason in ("dns", "connect", "tls", "timeout", "private", "filter", "proxy")
     }
     assert [reason for reason, is_one in said.items() if is_one] == ["dns", "connect", "tls", "timeout"]
-    assert tried(Failure("reset", "x", 0.0, 0.1))
-    assert tried(Failure("proxy", "x", 0.0, 0.1, sent=False, proxy="p/1"))
+    assert is_attempt(Failure("reset", "x", 0.0, 0.1))
+    assert is_attempt(Failure("proxy", "x", 0.0, 0.1, sent=False, proxy="p/1"))

@@ -10,7 +10,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from gossamer.app.targets import MAX_CARRY_BYTES, Rejected, SeedLine, Target, crawl_name, read, requests
+from gossamer.app.targets import (
+    MAX_CARRY_BYTES,
+    Rejected,
+    SeedLine,
+    Target,
+    crawl_name,
+    requests,
+    target_kind,
+)
 from gossamer.errors import UsageError
 from gossamer.model.request import Request
 
@@ -33,7 +41,7 @@ from gossamer.model.request import Request
     ],
 )
 def test_a_word_is_told_by_its_form(text: str, target: Target) -> None:
-    assert read(text) == target
+    assert target_kind(text) == target
 
 
 @pytest.mark.parametrize(
@@ -60,7 +68,7 @@ def test_a_word_is_told_by_its_form(text: str, target: Target) -> None:
 )
 def test_what_is_nothing_we_know_is_said_in_one_line(text: str, says: str) -> None:
     with pytest.raises(UsageError, match=r".") as error:
-        read(text)
+        target_kind(text)
     assert says in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -68,21 +76,21 @@ def test_what_is_nothing_we_know_is_said_in_one_line(text: str, says: str) -> No
 def test_files_and_folders(tmp_path: Path) -> None:
     (tmp_path / "list.txt").write_text("https://a.example/\n")
     (tmp_path / "shop.py").write_text("")
-    assert read(str(tmp_path / "list.txt")).kind == "list"
-    assert read(str(tmp_path / "shop.py")).kind == "site"
-    assert read(str(tmp_path)).kind == "site"
+    assert target_kind(str(tmp_path / "list.txt")).kind == "list"
+    assert target_kind(str(tmp_path / "shop.py")).kind == "site"
+    assert target_kind(str(tmp_path)).kind == "site"
 
 
 def seeds(tmp_path: Path, text: str | bytes) -> tuple[list[Request], list[Rejected]]:
     path = tmp_path / "list.txt"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     rejected: list[Rejected] = []
-    return list(requests(read(str(path)), rejected)), rejected
+    return list(requests(target_kind(str(path)), rejected)), rejected
 
 
 def test_what_was_given_is_shown_in_part(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
-        read("ftp://" + "x" * 100_000)
+        target_kind("ftp://" + "x" * 100_000)
     assert len(str(error.value)) < 400
     _, rejected = seeds(tmp_path, "[" * 100_000)
     assert len(rejected[0].reason) < 400
@@ -182,13 +190,13 @@ def test_a_bad_line_is_kept_aside_and_the_rest_goes_on(tmp_path: Path, line: str
 def test_stdin_is_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"https://a.example/\nbad\n")))
     rejected: list[Rejected] = []
-    assert [one.url for one in requests(read("-"), rejected)] == ["https://a.example/"]
+    assert [one.url for one in requests(target_kind("-"), rejected)] == ["https://a.example/"]
     assert [(bad.source, bad.line) for bad in rejected] == [("stdin", 2)]
 
 
 def test_sitemaps_and_feeds_are_requests_for_the_infrastructure() -> None:
     for kind in ("sitemap", "feed"):
-        (one,) = requests(read(f"{kind}:https://a.example/x.xml"), [])
+        (one,) = requests(target_kind(f"{kind}:https://a.example/x.xml"), [])
         assert (one.url, one.use) == ("https://a.example/x.xml", "@sitemap")
 
 
@@ -198,12 +206,12 @@ def test_a_list_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_the_name_of_a_crawl() -> None:
-    one, two = read("https://example.com/a"), read("https://example.org:8080/")
+    one, two = target_kind("https://example.com/a"), target_kind("https://example.org:8080/")
     assert crawl_name([one], []).startswith("example.com-")
     assert crawl_name([two], []).startswith("example.org-8080-")
     assert crawl_name([one, two], [])[-6:] == crawl_name([two, one], [])[-6:]
-    assert crawl_name([one], []) != crawl_name([read("https://example.com/b")], [])
-    assert crawl_name([read("https://u:pw@example.com/")], [])[:12] == "example.com-"
+    assert crawl_name([one], []) != crawl_name([target_kind("https://example.com/b")], [])
+    assert crawl_name([target_kind("https://u:pw@example.com/")], [])[:12] == "example.com-"
     assert crawl_name([Target("site", "shop.py")], ["shop"]) == "shop"
     assert crawl_name([Target("stdin", "-")], []).startswith("stdin-")
-    assert len(crawl_name([read(f"https://{'a' * 60}.{'b' * 60}.example/")], [])) <= 80
+    assert len(crawl_name([target_kind(f"https://{'a' * 60}.{'b' * 60}.example/")], [])) <= 80

@@ -11,7 +11,7 @@ from typing import Any
 
 from clockwork import Moved
 from gossamer.app.wiring import open_url
-from gossamer.cli.scheduler import judge
+from gossamer.cli.scheduler import missed_gates
 from gossamer.config.settings import Settings
 from gossamer.scheduler import loop
 from gossamer.scheduler.jobs import check
@@ -59,7 +59,7 @@ class Bed:
             None,
             LocalCrawler(store, stop, at_once),
             say=lambda event, **facts: self.events.append((event, facts)),
-            judge=judge,
+            judge=missed_gates,
             stop=stop,
         )
         task = asyncio.create_task(one.run())

@@ -12,8 +12,8 @@ from urllib.parse import quote, urljoin
 import msgspec
 
 from gossamer.collectors.impersonated import ImpersonatedCollector
-from gossamer.identity.browsers import identity
-from gossamer.identity.headers import dress
+from gossamer.identity.browsers import browser_for
+from gossamer.identity.headers import browser_headers
 from gossamer.model.browser_profile import Guise
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request, split
@@ -29,7 +29,7 @@ class StandIn:
 
     def __init__(self, resolver: Any, **options: Any) -> None:
         self._http, self._passes = ImpersonatedCollector(resolver, **options), dict[str, str]()
-        self._browser = identity(("chrome",), "stand-in")
+        self._browser = browser_for(("chrome",), "stand-in")
 
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
@@ -58,7 +58,7 @@ class StandIn:
     async def _get(self, request: Request) -> Page | Failure:
         one = self._browser
         cookies = self._passes.get(split(request.url)[1], "")
-        worn = dress(
+        worn = browser_headers(
             one, request.url, referrer=None, passed=(), domain=lambda host: host, given=None, cookies=cookies
         )
         return await self._http.collect(request, worn, Guise(one.name, one.target, one.http2, "stand-in"))

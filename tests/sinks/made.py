@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from gossamer.model.interfaces import FileSink, Packs
-from gossamer.model.item import Item, plain
+from gossamer.model.item import Item, plain_fields
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.exact_file import read_mark
 from gossamer.sinks.jsonl import JsonLines
@@ -60,7 +60,7 @@ def page(n: int, **changes: Any) -> Row:
 
 def book(n: int, **changes: Any) -> Row:
     item = Book(**{"upc": str(n), "title": f"Book {n}", "price": Decimal("19.90"), **changes})
-    fields = plain(item)
+    fields = plain_fields(item)
     return Row("book", str(n), {**fields, **ours("book", str(n), fields)})
 
 

@@ -14,11 +14,11 @@ import pytest
 
 from gossamer.errors import SinkError, UsageError
 from gossamer.sinks.columns import Column, item_columns
-from gossamer.sinks.jsonl import number, parsed, text
+from gossamer.sinks.jsonl import decode, exact_number, text
 from gossamer.sinks.output_spec import open_output
 from gossamer.sinks.parquet import Parquet
 from gossamer.sinks.sqlite import Sqlite
-from gossamer.sinks.warc import Warc, member
+from gossamer.sinks.warc import Warc, gzip_member
 from sinks.made import Book, book, loose
 from sinks.test_warc import raw
 
@@ -111,7 +111,7 @@ def test_a_decimal_of_an_untyped_dict_is_a_number_in_sqlite(tmp_path: Path) -> N
         (None, "null"),
     ]
     ((extra,),) = base(path, "SELECT _extra FROM note WHERE _key = '9'")
-    assert parsed(extra) == {"wide": 2**70, "_extra": {"far": Decimal("1E+999")}}
+    assert decode(extra) == {"wide": 2**70, "_extra": {"far": Decimal("1E+999")}}
 
 
 def test_half_a_surrogate_pair_is_the_same_in_all_stores(tmp_path: Path) -> None:
@@ -129,8 +129,8 @@ def test_half_a_surrogate_pair_is_the_same_in_all_stores(tmp_path: Path) -> None
 
 def test_numbers_read_back_as_they_were() -> None:
     values = [1.5, -0.0, 1e308, 2**70, Decimal("0.12345678901234567890"), Decimal("1E+999")]
-    assert parsed(text(values)) == values
-    assert type(number(Decimal("19.90"))) is float
+    assert decode(text(values)) == values
+    assert type(exact_number(Decimal("19.90"))) is float
 
 
 def test_parts_of_another_type_are_told_at_once(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_parts_of_another_type_are_told_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "there", [b"hi\n", member(b"WARC/1.1\r\n", b"", b"")[:-9], member(b"no WARC", b"", b"")]
+    "there", [b"hi\n", gzip_member(b"WARC/1.1\r\n", b"", b"")[:-9], gzip_member(b"no WARC", b"", b"")]
 )
 def test_a_file_that_is_no_whole_warc_is_told_at_once(tmp_path: Path, there: bytes) -> None:
     path = tmp_path / "a.warc.gz"

@@ -15,7 +15,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, DiskFull, SinkError, UsageError
 from gossamer.sinks import parquet
 from gossamer.sinks.columns import item_columns, page_columns
@@ -304,7 +304,7 @@ def test_without_pyarrow_it_says_what_to_install(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == "pyarrow" else real(name, *rest)
     )
-    with pytest.raises(ConfigError, match=re.escape(install("parquet"))):
+    with pytest.raises(ConfigError, match=re.escape(install_command("parquet"))):
         folder(tmp_path / "out")
 
 

@@ -16,10 +16,10 @@ import pytest
 
 from gossamer import Digits, Item
 from gossamer.app.query.sources import natural_rows_of, rows_of
-from gossamer.app.query.writing import inferred, write
+from gossamer.app.query.writing import infer_columns, write
 from gossamer.app.reparse.comparison import differing
-from gossamer.items.item_times import fields, met, with_zone
-from gossamer.model.item import plain
+from gossamer.items.item_times import naive_times, time_fields, with_zone
+from gossamer.model.item import plain_fields
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import OURS, Column, item_columns
 from gossamer.sinks.parquet import Parquet
@@ -48,7 +48,7 @@ EARLIER = (
 
 
 def pot(n: int) -> Row:
-    data = plain(Pot(sku=str(n), day=date(2026, 1, n), sizes=[n], price=Decimal("1.25")))
+    data = plain_fields(Pot(sku=str(n), day=date(2026, 1, n), sizes=[n], price=Decimal("1.25")))
     return Row("pot", str(n), {**data, **ours("pot", str(n), data)})
 
 
@@ -96,17 +96,20 @@ class When(Item, key="sku"):
 def test_a_moment_without_a_zone_is_utc_and_its_item_did_not_change(tmp_path: Path) -> None:
     was = {"sku": "1", "at": "2026-01-31T12:30:00"}
     now = with_zone(
-        plain(When(sku="1", at=datetime(2026, 1, 31, 12, 30), more=[datetime(2026, 1, 1)])), fields(When)
+        plain_fields(When(sku="1", at=datetime(2026, 1, 31, 12, 30), more=[datetime(2026, 1, 1)])),
+        time_fields(When),
     )
     assert (now["at"], now["more"]) == ("2026-01-31T12:30:00Z", ["2026-01-01T00:00:00Z"])
-    aware = with_zone(plain(When(sku="1", at=datetime(2026, 1, 31, 12, 30, tzinfo=UTC))), fields(When))
+    aware = with_zone(
+        plain_fields(When(sku="1", at=datetime(2026, 1, 31, 12, 30, tzinfo=UTC))), time_fields(When)
+    )
     assert aware["at"] == now["at"]
     free = {
         "at": datetime(2026, 1, 31),
         "deep": [{"at": datetime(2026, 1, 31, tzinfo=UTC)}, {"at": datetime(2026, 2, 1)}],
         "text": "2026-01-31T00:00:00",
     }
-    told = with_zone(plain(free), met(free))
+    told = with_zone(plain_fields(free), naive_times(free))
     assert told == {
         "at": "2026-01-31T00:00:00Z",
         "deep": [{"at": "2026-01-31T00:00:00Z"}, {"at": "2026-02-01T00:00:00Z"}],
@@ -166,7 +169,7 @@ def test_export_keeps_types(form: str, tmp_path: Path) -> None:
         f"{tmp_path}/b.{form}",
         "items",
         rows_of(spec),
-        items=inferred(natural_rows_of(spec)),
+        items=infer_columns(natural_rows_of(spec)),
         folder=str(tmp_path),
     )
     assert count == 2

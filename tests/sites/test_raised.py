@@ -19,7 +19,7 @@ from gossamer.model.page import Page
 from gossamer.parsing.page_view import PageView
 from gossamer.sites import LoadedSite, load
 from gossamer.sites.item_builder import ItemBuilder
-from gossamer.sites.page_functions import PageResult, gather, run
+from gossamer.sites.page_functions import PageResult, gather_follow, run
 from logins.test_entering import enter
 from logins.test_entering import page as answer
 from servers.answers import answering
@@ -75,7 +75,7 @@ def test_page_functions_follow_and_steps(kind: type[BaseException]) -> None:
     parsed = run(one, view())
     assert parsed.error == "parse"
     assert f"in raises: {kind.__name__}: so" in parsed.detail
-    assert kind.__name__ in (gather(one, raising(kind), view())[1] or "")
+    assert kind.__name__ in (gather_follow(one, raising(kind), view())[1] or "")
     (made,) = ItemBuilder(site(steps=[raising(kind)])).make(PageResult(items=[Mug(name="a")]), view())
     assert made.faults[0].reason == f"step raises: {kind.__name__}: so"
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from gossamer.sites import host_rules, load_all
-from gossamer.sites.remote_sites import SiteReach, group, owners, reach_of, stand_ins
+from gossamer.sites.remote_sites import SiteReach, owner_names, reach_of, site_group, stand_ins
 
 FILES = {
     "all.py": "from gossamer import Site\ndefault = Site('all')",
@@ -42,8 +42,8 @@ def test_hosts_are_the_same_sites_without_their_files(
     assert ["broken.py:1: ModuleNotFoundError" in one for one in faults] == [True]
     assert {one.name for one in here} == {one.name for one in there} - set(lacks)
     some = [*here, *stand_ins({name: reaches[name] for name in lacks})]
-    assert owners(some, host) == owners(there, host) == whose
-    assert host_rules.heap(some, host, "http", None) == host_rules.heap(there, host, "http", None)
-    assert bool(group(whose, lacks)) == bool(whose & set(lacks))
+    assert owner_names(some, host) == owner_names(there, host) == whose
+    assert host_rules.heap_of(some, host, "http", None) == host_rules.heap_of(there, host, "http", None)
+    assert bool(site_group(whose, lacks)) == bool(whose & set(lacks))
     (one,) = [one.site for one in some if one.name == "own"]
     assert (one.says_lane, one.says_ladder, one.ladder) == (True, True, ("browser",))

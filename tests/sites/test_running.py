@@ -14,7 +14,7 @@ from gossamer import Item, Request, Site
 from gossamer.model.page import Page
 from gossamer.parsing.page_view import PageView
 from gossamer.sites import LoadedSite, load
-from gossamer.sites.page_functions import MAX_VALUES, PageResult, gather, run
+from gossamer.sites.page_functions import MAX_VALUES, PageResult, gather_follow, run
 
 URL = "https://a.example/list"
 
@@ -155,9 +155,9 @@ def test_a_request_names_its_function() -> None:
 
 def test_follow_functions() -> None:
     loaded = LoadedSite(Site("s"), Path(__file__), "v", {}, False)
-    requests, problem = gather(loaded, lambda page: [*page.follow("a"), "/y"], view())
+    requests, problem = gather_follow(loaded, lambda page: [*page.follow("a"), "/y"], view())
     assert ([one.url for one in requests], problem) == (["https://a.example/x", "https://a.example/y"], None)
     for wrong in (lambda page: 1 / 0, lambda page: [Book(n=1)], lambda page: None):
-        requests, problem = gather(loaded, wrong, view())
+        requests, problem = gather_follow(loaded, wrong, view())
         assert requests == []
         assert problem

@@ -14,7 +14,7 @@ import pytest
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import OURS, Column
 from gossamer.sinks.output_spec import open_output
-from gossamer.sinks.postgresql import cut
+from gossamer.sinks.postgresql import cut_name
 from sinks.made import book, loose, ours, page
 from stores.places import PostgresPlace, running
 from stores.test_trouble import opened
@@ -58,7 +58,7 @@ def test_columns_that_others_added_stay_as_they_are(
     if not listed:
         base.server.ask("DROP TABLE _columns")
     kept(base, called, [Column("old"), Column(long)], tmp_path, shed("1", 2, sku="b", old="z", **{long: "w"}))
-    asked = f'SELECT sku, old, "{cut(long)}", note FROM {called}'  # noqa: S608
+    asked = f'SELECT sku, old, "{cut_name(long)}", note FROM {called}'  # noqa: S608
     assert base.server.ask(asked) == [("b", "z", "w", "mine")]
     kept(base, called, [], tmp_path, shed("1", 3, sku="c"))
     assert base.server.ask(asked) == [("c", None, None, "mine")]

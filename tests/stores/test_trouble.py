@@ -16,12 +16,12 @@ import pytest
 from collectors.h2server import ADDRESS, made
 from e2e.runs import begin, command, job
 from gossamer.app.job import JobOutput
-from gossamer.app.job_payload import part, shareable
+from gossamer.app.job_payload import check_shareable, part_of_output
 from gossamer.errors import SinkAway, SinkError, UsageError
 from gossamer.sinks.columns import item_columns, page_columns
 from gossamer.sinks.output_spec import open_output
 from gossamer.sinks.sink_url import bare_secret, kind_of
-from gossamer.sinks.sink_url import place as read
+from gossamer.sinks.sink_url import parse_sink_url as read
 from servers.processes import until
 from sinks.made import Book, book, page
 from stores.killing import web_key
@@ -234,15 +234,17 @@ def test_secrets_are_references_and_never_shown(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_a_fleet_can_share() -> None:
-    shareable(["postgresql://joe:${env:PW}@h/db", "kafka://h/t?journal=/shared/out", "valkey://h/0?hash=x"])
+    check_shareable(
+        ["postgresql://joe:${env:PW}@h/db", "kafka://h/t?journal=/shared/out", "valkey://h/0?hash=x"]
+    )
     for spec, says in (
         ("postgresql://joe:x@h/db", "a secret does not travel"),
         ("kafka://h/t", "as [?]journal=/shared/out"),
     ):
         with pytest.raises(UsageError, match=says):
-            shareable([spec])
+            check_shareable([spec])
     assert (
-        part("kafka://h/t?journal=/shared/out", "0123456789ab")
+        part_of_output("kafka://h/t?journal=/shared/out", "0123456789ab")
         == "kafka://h/t?journal=/shared/out/part-0123456789ab"
     )
-    assert part("postgresql://h/db", "0123456789ab") == "postgresql://h/db"
+    assert part_of_output("postgresql://h/db", "0123456789ab") == "postgresql://h/db"

@@ -25,10 +25,10 @@ import pytest
 from gossamer import Digits, Item
 from gossamer.app.query.sources import rows_of
 from gossamer.items import item_times
-from gossamer.model.item import plain, ready
+from gossamer.model.item import plain_fields, to_json_value
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import item_columns
-from gossamer.sinks.jsonl import parsed
+from gossamer.sinks.jsonl import decode
 from gossamer.sinks.output_spec import open_output
 from sinks.made import ours
 from stores import places
@@ -117,7 +117,7 @@ FIELDS = Sample.__struct_fields__
 
 def row(item: Any = MADE) -> Row:
     """An item's row as the crawl makes it."""
-    fields = item_times.with_zone(plain(item), item_times.fields(type(item)))
+    fields = item_times.with_zone(plain_fields(item), item_times.time_fields(type(item)))
     return Row(
         "sample",
         item.text,
@@ -175,14 +175,14 @@ def equal(was: Any, now: Any) -> bool:
     if now == was or (was is None and now == ""):
         return True
     if isinstance(was, list | dict) and isinstance(now, str):
-        return equal(was, parsed(now))
+        return equal(was, decode(now))
     if type(was) is date and isinstance(now, str) and now == f"{was}T00:00:00.000Z":
         return True  # MongoDB has no dates, but moments
     if isinstance(was, datetime) and isinstance(now, str):
         return datetime.fromisoformat(now) == was  # one without a zone is an error here
     if not isinstance(now, str):
         return isinstance(was, UUID) and str(was) == str(now)
-    said = ready(was)
+    said = to_json_value(was)
     return (
         now in (said, str(said))
         or (isinstance(was, bool) and now == ("true" if was else "false"))
@@ -191,7 +191,7 @@ def equal(was: Any, now: Any) -> bool:
 
 
 def jsonl(path: Path) -> dict[str, Any]:
-    return parsed(path.read_bytes())  # type: ignore[no-any-return]
+    return decode(path.read_bytes())  # type: ignore[no-any-return]
 
 
 def sheet(path: Path) -> dict[str, Any]:
@@ -246,7 +246,7 @@ def by_cassandra(place: Any) -> dict[str, Any]:
 
 def by_json(place: Any) -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(places, "json", SimpleNamespace(loads=parsed))  # with all digits
+        patch.setattr(places, "json", SimpleNamespace(loads=decode))  # with all digits
         (found,) = place.found("sample")
     return found  # type: ignore[no-any-return]
 
@@ -297,7 +297,7 @@ def test_every_type_in_every_file(output: str, tmp_path: Path) -> None:
     found = read(tmp_path / name)
     if output == "SQLite":  # 15 digits
         assert found["exact"] is None
-        found["exact"] = parsed(found["_extra"])["exact"]
+        found["exact"] = decode(found["_extra"])["exact"]
     judged(output, found)
 
 

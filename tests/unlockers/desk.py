@@ -9,7 +9,7 @@ from typing import Any
 from collectors.loopback import LOOPBACK, serving
 from gossamer.collectors.http.collector import HttpCollector
 from gossamer.collectors.unlocker.collector import UnlockerCollector
-from gossamer.collectors.unlocker.providers import PROVIDERS, chosen
+from gossamer.collectors.unlocker.providers import PROVIDERS, chosen_unlocker
 from gossamer.config.redaction import Secret
 from gossamer.egress.resolver import Resolver
 from gossamer.model.page import Failure, Page
@@ -60,7 +60,7 @@ async def desk(
 ) -> AsyncIterator[Desk]:
     async with serving(stub) as server:
         if stub.provider == "generic":
-            one = chosen(
+            one = chosen_unlocker(
                 server.url("/v2?u={url}&geo={country}&js={render}"),
                 (*SHAPE, *options.split("&")) if options else SHAPE,
             )
@@ -68,7 +68,7 @@ async def desk(
             given = "&".join(
                 filter(None, [f"endpoint={server.url('/api')}", ZONE.get(stub.provider, ""), options])
             )
-            one = chosen(f"{stub.provider}?{given}")
+            one = chosen_unlocker(f"{stub.provider}?{given}")
         resolver = Resolver((*LOOPBACK, "192.0.2.0/24"))
         http = HttpCollector(
             resolver,

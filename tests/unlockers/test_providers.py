@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from collectors.loopback import bad, good
-from gossamer.collectors.unlocker.providers import chosen
+from gossamer.collectors.unlocker.providers import chosen_unlocker
 from gossamer.errors import ConfigError, CrawlFailed
 from gossamer.model.page import Page
 from unlockers.desk import ALL, URL, desk
@@ -250,5 +250,5 @@ async def test_a_page_that_repeats_the_key_loses_it(valkey_url: str) -> None:
 )
 def test_bad_settings_are_one_clear_line(text: str, shape: tuple[str, ...], words: str) -> None:
     with pytest.raises(ConfigError, match=words.replace("?", r"\?").replace("{", r"\{")) as raised:
-        chosen(text, shape)
+        chosen_unlocker(text, shape)
     assert "\n" not in str(raised.value)

@@ -18,8 +18,8 @@ from collectors.loopback import Asked, Server, answer, serving
 from gossamer.app import job_payload
 from gossamer.app.job import Job
 from gossamer.app.seeding import prepare
-from gossamer.collectors.unlocker.providers import lent
-from gossamer.config.settings import GivenSetting, load, shown
+from gossamer.collectors.unlocker.providers import worker_unlocker
+from gossamer.config.settings import GivenSetting, load, plain_settings
 from gossamer.identity.encryption import Encryption
 from unlockers.providers import KEY, Stub, Target, problem
 
@@ -274,9 +274,9 @@ def test_where_a_key_is_does_not_travel_and_no_key_is_shown(tmp_path: Path) -> N
         environ=env,
     )
     assert settings.unlocker_key == "${env:GOSSAMER_UNLOCKER_KEY}"
-    assert KEY not in repr(shown(settings))
+    assert KEY not in repr(plain_settings(settings))
     setup, _ = prepare(Job(targets=["http://e.example/"], settings=settings))
-    kept = job_payload.pack(setup, Encryption(None, 1))
+    kept = job_payload.pack_setup(setup, Encryption(None, 1))
     assert b"UNLOCKER_KEY" not in kept
     mine = load(
         folder=tmp_path,
@@ -286,11 +286,13 @@ def test_where_a_key_is_does_not_travel_and_no_key_is_shown(tmp_path: Path) -> N
             "GOSSAMER_CREDITS_DAILY": "20",
         },
     )
-    theirs = job_payload.unpack(kept, mine, "redis://s", "seg", lambda: Encryption(None, 1)).job.settings
+    theirs = job_payload.unpack_setup(
+        kept, mine, "redis://s", "seg", lambda: Encryption(None, 1)
+    ).job.settings
     assert (theirs.unlocker, theirs.unlocker_key) == (
         "zenrows?at_once=9&render=true",
         "${env:GOSSAMER_UNLOCKER_KEY}",
     )
     assert theirs.credits_daily == 20
-    assert lent("zenrows", "https://evil.example/?u={url}&k={key}") == "zenrows"
-    assert lent(None, "zenrows") is None
+    assert worker_unlocker("zenrows", "https://evil.example/?u={url}&k={key}") == "zenrows"
+    assert worker_unlocker(None, "zenrows") is None

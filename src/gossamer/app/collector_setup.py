@@ -24,7 +24,7 @@ from gossamer.config.value_parsers import RUNGS
 from gossamer.egress.resolver import Resolver, SingleAddressResolver
 from gossamer.errors import ConfigError
 from gossamer.identity.browser_identity import BrowserIdentity
-from gossamer.identity.browsers import BROWSERS, drivable, named
+from gossamer.identity.browsers import BROWSERS, browsers_named, drivable
 from gossamer.identity.plain_identity import PlainIdentity
 from gossamer.identity.sessions import Sessions
 from gossamer.model.browser_profile import Guise, Lent
@@ -32,7 +32,7 @@ from gossamer.model.interfaces import Collector, Given
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request, split
 from gossamer.politeness.robots_access import MAX_BYTES as ROBOTS_SIZE
-from gossamer.sinks.output_spec import whole
+from gossamer.sinks.output_spec import has_whole_responses
 from gossamer.sites import host_rules
 from gossamer.worker.ladder import LendsIdentity, LendsProxies, NoIdentity, Rung, UserHeadersIdentity
 
@@ -68,13 +68,16 @@ class CollectorSetup:
     ) -> None:
         self._others = others
         self._settings, self._guard, self._archive = setup.job.settings, guard, setup.job.archive
-        needs = lru_cache(10_000)(partial(host_rules.needs, sites))
+        needs = lru_cache(10_000)(partial(host_rules.host_needs, sites))
         self._needs, self._sites, self._proxies = needs, sites, proxies
         of_host = (lambda host: needs(host).headers) if any(one.site.headers for one in sites) else None
         self._plain = PlainIdentity(
             setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host
         )
-        self._seed, self._keep = f"{seed} {setup.crawl}", whole([one.spec for one in setup.job.outputs])
+        self._seed, self._keep = (
+            f"{seed} {setup.crawl}",
+            has_whole_responses([one.spec for one in setup.job.outputs]),
+        )
         self._types = (lambda host: needs(host).types) if any(one.site.types for one in sites) else None
         self._folder = Path(self._settings.data) / setup.crawl / "screenshots"
         self._rungs: dict[tuple[str, bool], Rung] = {}
@@ -86,7 +89,7 @@ class CollectorSetup:
         self.given: Given = self._plain.given
         """Returns the headers of a request that the user configured."""
         self.held = {
-            one.site.name: held(
+            one.site.name: login_rungs(
                 one.site.name,
                 one.site.ladder if one.site.says_ladder else self._settings.ladder,
                 self.disguised,
@@ -110,11 +113,11 @@ class CollectorSetup:
     def ladder(self, request: Request) -> tuple[str, ...]:
         """Returns the rungs on which a request may be made, the cheapest first."""
         found = (request.rung,) if request.rung in RUNGS else self._of_host(split(request.url)[1])
-        return cheap(found) if request.use == FILE else found
+        return rungs_for_small_requests(found) if request.use == FILE else found
 
     def free(self, request: Request) -> tuple[str, ...]:
         """Returns the rungs on which robots.txt may be fetched."""
-        return cheap(self.ladder(request))
+        return rungs_for_small_requests(self.ladder(request))
 
     def robots(self, request: Request) -> Rung:
         """Returns the rung of a robots.txt, of which only the first 500 KiB are read."""
@@ -160,7 +163,7 @@ class CollectorSetup:
     def _rung(self, name: str, robots: bool) -> Rung:
         if (rung := self._rungs.get((name, robots))) is None:
             try:
-                made = collector(
+                made = make_collector(
                     self._settings,
                     self._guard,
                     self._archive,
@@ -213,23 +216,23 @@ class CollectorSetup:
         return made
 
 
-def ordered(ladder: Iterable[str]) -> tuple[str, ...]:
+def order_rungs(ladder: Iterable[str]) -> tuple[str, ...]:
     """Returns the rungs of a ladder, the cheapest first."""
     return tuple(rung for rung in RUNGS if rung in set(ladder))
 
 
-def cheap(ladder: Iterable[str]) -> tuple[str, ...]:
+def rungs_for_small_requests(ladder: Iterable[str]) -> tuple[str, ...]:
     """Returns the rungs for requests that are not pages: neither browser nor unlocker."""
     return tuple(rung for rung in ladder if rung not in (BROWSER, UNLOCKER)) or (PLAIN,)
 
 
 def ladder_of(needs: host_rules.HostNeeds, settings: Settings) -> tuple[str, ...]:
     """Returns the rungs of a host with these needs, the cheapest first."""
-    found = ordered(needs.ladder or settings.ladder)
-    return held(needs.session, found) if needs.session else found
+    found = order_rungs(needs.ladder or settings.ladder)
+    return login_rungs(needs.session, found) if needs.session else found
 
 
-def held(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str, ...]:
+def login_rungs(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str, ...]:
     """Returns the rungs on which a site's accounts are logged in, with at most one HTTP rung, because a
     log-in belongs to one identity, which the browser shows, too. Raises ConfigError."""
     rungs = tuple(rung for rung in (IMPERSONATED, PLAIN) if rung in ladder)[:1] + (BROWSER,) * (
@@ -257,9 +260,9 @@ def sessions(
     """Returns the sessions of the impersonated rung. If the browser rung may follow, only browsers are used
     that Chromium can imitate. Raises ConfigError for an unknown browser, or one that Chromium cannot
     imitate."""
-    checked("browser", settings.browser)
+    check_browsers("browser", settings.browser)
     for one in sites:
-        checked(f"site {one.site.name}: browser", one.site.browser)
+        check_browsers(f"site {one.site.name}: browser", one.site.browser)
     of_all = [("browser", settings.ladder, settings.browser)]
     for one in sites:
         ladder = one.site.ladder if one.site.says_ladder else settings.ladder
@@ -311,16 +314,16 @@ def chromium(
     )
 
 
-def checked(where: str, names: Iterable[str]) -> None:
+def check_browsers(where: str, names: Iterable[str]) -> None:
     """Checks names of browsers. Raises ConfigError for an unknown one."""
     for name in names:
         try:
-            named(name)
+            browsers_named(name)
         except ValueError as error:
             raise ConfigError(f"{where}: {error}") from None
 
 
-def collector(
+def make_collector(
     settings: Settings,
     resolver: Resolver | SingleAddressResolver,
     archive: str | None,

@@ -14,7 +14,7 @@ from gossamer.app.runner import ExtraReceivers, crawl
 from gossamer.model.page import Page
 from gossamer.model.summary import Summary
 from gossamer.model.visit import Claim, Row
-from gossamer.sites.failed_pages import reasons
+from gossamer.sites.failed_pages import failure_reasons
 
 
 class Trial(msgspec.Struct):
@@ -81,7 +81,7 @@ async def try_one(job: Job, url: str) -> Trial:
         summary = await crawl(once, taps=taps)
         log = Path(folder) / "try" / "attempts.jsonl"
         attempts = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-        unread = [why for why, _, _ in reasons(Path(folder) / "try" / "failed")]
+        unread = [why for why, _, _ in failure_reasons(Path(folder) / "try" / "failed")]
     claim, page = pages[-1] if pages else (None, None)
     return Trial(
         summary, page, claim, kept.rows, attempts, sorted(summary.errors) + sorted(summary.skipped), unread

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from gossamer.blocks.answer import Answer, Block, clip, code
+from gossamer.blocks.answer import Answer, Block, clip, marks_in_code
 from gossamer.blocks.notice_words import (
     ABOUT,
     CHECKS,
@@ -24,7 +24,7 @@ from gossamer.blocks.notice_words import (
     TYPED,
     VERDICTS,
 )
-from gossamer.blocks.phrases import ALIKE, BARE, FAMILIES, TOLD, WEB, composed
+from gossamer.blocks.phrases import ALIKE, BARE, FAMILIES, TOLD, WEB, compose_kind
 from gossamer.blocks.signs import (
     AGAIN,
     ASKED,
@@ -157,7 +157,7 @@ def login(page: Answer) -> Block | None:
     return None
 
 
-def told(page: Answer) -> Block | None:
+def block_by_words(page: Answer) -> Block | None:
     """Detects a notice by its words. In a refusal one sentence is enough. A page with status 200 must contain
     nothing else."""
     if page.status in (404, 410) or not page.thin:
@@ -206,7 +206,7 @@ def told(page: Answer) -> Block | None:
     return None
 
 
-def spoken(page: Answer) -> Block | None:
+def block_by_sentence(page: Answer) -> Block | None:
     """Detects a short page that tells this visitor about a check, a limit or a refusal, and whose title is
     about nothing else."""
     if page.refuses or page.status in (404, 410) or not page.thin or len(page.text) > 400 or page.links > 12:
@@ -222,7 +222,7 @@ def spoken(page: Answer) -> Block | None:
             page.text[max(0, found.start() - 40) : found.start()].rpartition(". ")[2]
         ):
             return _by_text(page, kind, found[0])
-    if made := composed(page.text):
+    if made := compose_kind(page.text):
         return _by_text(page, *made)
     return None
 
@@ -258,7 +258,7 @@ def _names(page: Answer) -> bool:
 
 
 def _article(page: Answer) -> bool:
-    return code(page, (b"<article", b"<main", b"<nav", b"<time")) != ()
+    return marks_in_code(page, (b"<article", b"<main", b"<nav", b"<time")) != ()
 
 
 def _kind(page: Answer, check: bool, verdict: bool) -> str:
@@ -283,7 +283,7 @@ def _edge(page: Answer, kind: str, signs: tuple[str, ...]) -> Block:
     return Block("generic", kind, signs)
 
 
-def refused(page: Answer) -> Block | None:
+def block_by_status(page: Answer) -> Block | None:
     """Detects a refusal by its status alone. A 503 or a 404 alone is not a block."""
     status = page.status
     if status in (420, 429):
@@ -294,7 +294,7 @@ def refused(page: Answer) -> Block | None:
     return None
 
 
-def hollow(page: Answer) -> Block | None:
+def block_by_emptiness(page: Answer) -> Block | None:
     """Detects an empty page, or the default page of a server, deep in a site."""
     if page.status not in (200, 202, 203):
         return None
@@ -317,4 +317,12 @@ def _path(url: str) -> str:
         return ""
 
 
-WALLS: tuple[Callable[[Answer], Block | None], ...] = (captcha, notice, told, login, spoken, hollow, refused)
+WALLS: tuple[Callable[[Answer], Block | None], ...] = (
+    captcha,
+    notice,
+    block_by_words,
+    login,
+    block_by_sentence,
+    block_by_emptiness,
+    block_by_status,
+)

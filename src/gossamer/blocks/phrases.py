@@ -211,7 +211,7 @@ LATER = re.compile(
 ENDS = re.compile(r"[.!?](?: |$)|[。！？؟]")
 
 
-def composed(text: str) -> tuple[str, str] | None:
+def compose_kind(text: str) -> tuple[str, str] | None:
     """Returns a kind, and a sentence about this visitor: something of the visitor's with a refusal, or a
     request for a proof.
 

@@ -18,8 +18,8 @@ Pages = Annotated[
 def new(name: Name, url: Url, setting: Setting = None, as_json: Json = False) -> int:
     """Write a site file, a saved page and its expected items."""
     from gossamer.cli.printing import put_json, remark
-    from gossamer.cli.try_page import code, run
-    from gossamer.cli.try_page import show as show_trial
+    from gossamer.cli.try_page import exit_code, run
+    from gossamer.cli.try_page import print_trial as show_trial
     from gossamer.sites.new import new as make
 
     if not name.isidentifier() or not name.isascii():
@@ -27,7 +27,7 @@ def new(name: Name, url: Url, setting: Setting = None, as_json: Json = False) ->
     trial = run(url, None, None, None, setting)
     if trial.page is None:
         show_trial(trial)
-        return code(trial) or 9
+        return exit_code(trial) or 9
     made = make(name, trial.page.url, trial.page)
     if as_json:
         put_json({"site": name, "files": [str(path) for path in made]})

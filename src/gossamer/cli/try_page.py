@@ -42,10 +42,10 @@ def try_(
 
     trial = run(url, site, header, argument, setting, ladder)
     if as_json:
-        put_json(told(trial))
+        put_json(trial_values(trial))
     else:
-        show(trial)
-    return code(trial)
+        print_trial(trial)
+    return exit_code(trial)
 
 
 def shell(
@@ -65,8 +65,8 @@ def shell(
 
     trial = run(url, site, header, argument, setting, ladder)
     if trial.page is None:
-        show(trial)
-        return code(trial)
+        print_trial(trial)
+        return exit_code(trial)
     names: dict[str, Any] = {
         "page": PageView(trial.page),
         "raw": trial.page,
@@ -116,7 +116,7 @@ def run(
     return asyncio.run(try_one(job, url))
 
 
-def told(trial: Trial) -> dict[str, Any]:
+def trial_values(trial: Trial) -> dict[str, Any]:
     """Converts a trial to plain values."""
     import msgspec
 
@@ -135,13 +135,13 @@ def told(trial: Trial) -> dict[str, Any]:
     }
 
 
-def show(trial: Trial) -> None:
+def print_trial(trial: Trial) -> None:
     """Prints a trial as tables."""
     import msgspec
 
-    from gossamer.cli.printing import named, put_table
+    from gossamer.cli.printing import format_counts, put_table
 
-    plain = told(trial)
+    plain = trial_values(trial)
     heads = ("url", "status", "outcome", "seconds", "bytes_wire", "error", "block")
     put_table(("request", *heads[1:]), [[line.get(head) for head in heads] for line in plain["attempts"]])
     page = dict(plain["page"] or {})
@@ -169,10 +169,12 @@ def show(trial: Trial) -> None:
         )
     if plain["errors"] or plain["skipped"]:
         print()
-        put_table((), [("errors", named(plain["errors"])), ("skipped", named(plain["skipped"]))])
+        put_table(
+            (), [("errors", format_counts(plain["errors"])), ("skipped", format_counts(plain["skipped"]))]
+        )
 
 
-def code(trial: Trial) -> int:
+def exit_code(trial: Trial) -> int:
     """Returns the exit code of a trial. It is 9 if no page came and a later try may help, 4 if the site file
     cannot read the page, and 0 otherwise. Prints the reason."""
     from gossamer.cli.printing import remark

@@ -88,7 +88,7 @@ class CacheCollector:
         if guise is not None and guise.member:
             return await self._inner.collect(request, headers, guise)
         began = time.perf_counter()
-        key = digest(
+        key = request_digest(
             request, headers, headers if self._given is None else self._given(request), guise, self._apart
         )
         if key in self._bounced:  # its response redirected to itself
@@ -205,7 +205,7 @@ class CacheCollector:
             return
 
 
-def digest(
+def request_digest(
     request: Request,
     headers: Mapping[str, str],
     given: Mapping[str, str],

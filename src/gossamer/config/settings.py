@@ -19,7 +19,7 @@ import msgspec
 from gossamer import __version__
 from gossamer.config import value_parsers
 from gossamer.config.redaction import MASK, mask, register_in
-from gossamer.config.secret_refs import KEPT, revealed
+from gossamer.config.secret_refs import KEPT, reveal_references
 from gossamer.errors import ConfigError, GossamerError, UsageError
 from gossamer.model.proxy import ROTATIONS
 
@@ -354,7 +354,7 @@ def load(
             meant = value_parsers.nearest(one.name, ABOUT) or ": gossamer config schema names all"
             raise kind(f"{one.where}: there is no setting {one.name!r}{meant}")
         try:
-            value = revealed(one, env, one.where.endswith(FILE))
+            value = reveal_references(one, env, one.where.endswith(FILE))
             for text in value if isinstance(value, list | tuple) else (value,):
                 register_in(str(text))
             values[one.name] = ABOUT[one.name].read(value)
@@ -364,7 +364,7 @@ def load(
     return Settings(**values)
 
 
-def shown(settings: Settings) -> dict[str, Any]:
+def plain_settings(settings: Settings) -> dict[str, Any]:
     """Returns the settings as plain values with secrets masked. `user_agent` is the header's actual value."""
     plain = msgspec.to_builtins(settings)
     plain["user_agent"] = settings.agent

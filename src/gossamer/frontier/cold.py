@@ -31,11 +31,11 @@ import msgspec
 
 from gossamer.config.data_files import make_folder, refuse_link
 from gossamer.errors import FULL, ColdError, ConfigError, DiskFull, GossamerError, StoreError, StoreFull
-from gossamer.frontier.background_task import beside
+from gossamer.frontier.background_task import run_beside
 from gossamer.store import keys, sqlite_wal
 from gossamer.store.address import parse
 from gossamer.store.store import Store, connect
-from gossamer.store.store_check import durably
+from gossamer.store.store_check import write_durably
 
 log = logging.getLogger("gossamer.worker")
 
@@ -84,7 +84,7 @@ class Cold(Protocol):
         """Closes files or connections."""
 
 
-def rows(entries: Iterable[tuple[str, int, int, bytes]]) -> list[ColdEntry]:
+def pack_rows(entries: Iterable[tuple[str, int, int, bytes]]) -> list[ColdEntry]:
     """Packs (host, level, number, entry) tuples into rows of at most ROW entries. The input is sorted by
     number."""
     groups: dict[tuple[str, int], list[tuple[int, bytes]]] = {}
@@ -97,7 +97,7 @@ def rows(entries: Iterable[tuple[str, int, int, bytes]]) -> list[ColdEntry]:
     ]
 
 
-def unrolled(blobs: Iterable[bytes], after: int, n: int) -> list[tuple[int, bytes]]:
+def unpack_rows(blobs: Iterable[bytes], after: int, n: int) -> list[tuple[int, bytes]]:
     """Returns the first `n` entries whose number is greater than `after`. `blobs` are sorted by their last
     number."""
     found: list[tuple[int, bytes]] = []
@@ -141,7 +141,7 @@ class ColdFiles:
 
         def look(base: sqlite3.Connection) -> list[tuple[int, bytes]]:
             found = base.execute(text, (bucket, host, level, after))
-            return unrolled((blob for (blob,) in found), after, n)
+            return unpack_rows((blob for (blob,) in found), after, n)
 
         return await self._do(look)
 
@@ -183,7 +183,7 @@ class ColdFiles:
         if self._base is None:
             make_folder(self.path.parent)
             refuse_link(self.path, f"{self.path}-wal", f"{self.path}-shm")
-            self._base = sqlite_wal.connect(str(self.path), 60)
+            self._base = sqlite_wal.open_sqlite(str(self.path), 60)
             self._base.execute(
                 "CREATE TABLE IF NOT EXISTS cold (bucket INTEGER, host TEXT, level INTEGER, last INTEGER, entries BLOB, "
                 "PRIMARY KEY (bucket, host, level, last)) WITHOUT ROWID"
@@ -227,7 +227,7 @@ class ColdServer:
                 )
             )
             blobs, scores = [pair[0] for pair in got], [pair[1] for pair in got]
-            found += unrolled(blobs, found[-1][0] if found else after, n - len(found))
+            found += unpack_rows(blobs, found[-1][0] if found else after, n - len(found))
             if len(blobs) < page:
                 break
             first, page = int(float(scores[-1])), min(64, 2 * page)
@@ -286,7 +286,7 @@ def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Col
     """
     if setting == "off" or (setting is None and folder is None):
         return None, 0
-    address, hot = parts(setting or "sqlite:")
+    address, hot = parse_cold(setting or "sqlite:")
     if address != "sqlite:":
         parse(address, "cold")  # here, so that errors name the setting `cold`
         return ColdServer(connect(address), crawl), hot
@@ -297,7 +297,7 @@ def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Col
     return ColdFiles(folder / "cold.sqlite"), hot
 
 
-def parts(setting: str) -> tuple[str, int]:
+def parse_cold(setting: str) -> tuple[str, int]:
     """Splits a `cold` setting into the address and the number of hot URLs.
 
     >>> parts("rediss://kv:6666?ca_file=ca.pem&hot=256"), parts("sqlite:")
@@ -360,7 +360,7 @@ class SpillerLease:
 
     async def durably(self) -> None:
         """Holds the lease and waits until all earlier writes are on the store's disk."""
-        await durably(self.store, "SET", self._lease, self._mine, "PX", str(LEASE_MS))
+        await write_durably(self.store, "SET", self._lease, self._mine, "PX", str(LEASE_MS))
 
 
 class Spiller:
@@ -460,7 +460,7 @@ class Spiller:
         for bucket, records in read.items():
             if records:
                 entries = [_entry(record) for record in records]
-                await self.cold.write(bucket, rows(entries))
+                await self.cold.write(bucket, pack_rows(entries))
                 await self.store.run("spilled", bucket, self.crawl, len(records), entries[-1][2])
 
     async def _serve(self, bucket: int) -> None:
@@ -522,18 +522,18 @@ def _entry(record: bytes) -> tuple[str, int, int, bytes]:
 
 
 @contextlib.asynccontextmanager
-async def spilling(store: Store, crawl: str, cold: Cold | None, hot: int) -> AsyncIterator[None]:
+async def run_spiller(store: Store, crawl: str, cold: Cold | None, hot: int) -> AsyncIterator[None]:
     """Moves URLs to the cold store and back while the block runs. A permanent failure cancels the block and
     is raised."""
     if cold is None:
         yield
         return
     await cold.try_out()
-    async with beside(Spiller(store, crawl, cold, hot).run()):
+    async with run_beside(Spiller(store, crawl, cold, hot).run()):
         yield
 
 
-async def bound(store: Store, crawl: str, hot: int) -> None:
+async def set_hot_limit(store: Store, crawl: str, hot: int) -> None:
     """Sets, for all workers of a crawl, how many URLs of a host and level stay hot. 0 means all of them.
 
     Raises ConfigError if `hot` is 0 while some URLs are cold.

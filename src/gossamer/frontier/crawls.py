@@ -22,7 +22,7 @@ QUEUES = ("q:", "t:", "h:", "r:", "a:", "k:", "e:")
 LEASES = ("l", "lp", "o", "rf")
 
 
-async def forget(store: Store, crawl: str, cold: Cold | None = None) -> None:
+async def forget_crawl(store: Store, crawl: str, cold: Cold | None = None) -> None:
     """Removes a crawl with all its keys and its URLs in the cold store. The state of hosts, which crawls
     share, stays."""
     if cold is not None:
@@ -69,7 +69,7 @@ async def drop_queue(store: Store, crawl: str, cold: Cold | None = None) -> int:
     return dropped
 
 
-async def reopen(store: Store, host: str) -> None:
+async def forget_robots_failure(store: Store, host: str) -> None:
     """Forgets that a host's robots.txt could not be read, so that a new crawl requests it again at once."""
     key = f"{keys.tag(keys.bucket_of(host, store.buckets))}h:{host}"
     versions = await store.guard(cast(Awaitable[Any], store.client.hmget(key, ["vh", "vs"])))
@@ -284,10 +284,10 @@ class Crawls:
         fields["limits"] = json.dumps(limits or {})
         fields["spec"] = msgspec.json.encode(spec).decode()
         if record is not None:
-            fields["idle"] = repr(_idle(record, await clock(self.store)))
+            fields["idle"] = repr(_idle(record, await store_time(self.store)))
         if record is None:
             fields |= {
-                "started_at": repr(await clock(self.store)),
+                "started_at": repr(await store_time(self.store)),
                 "spent": "0",
                 "refreshing": str(int(refreshing)),
             }
@@ -308,7 +308,7 @@ class Crawls:
         """Sets the state and the reason. An end state also sets `ended_at`."""
         fields = {"state": state, "reason": reason}
         if state in ENDED:
-            fields["ended_at"] = repr(await clock(self.store))
+            fields["ended_at"] = repr(await store_time(self.store))
         flat = [x for pair in fields.items() for x in pair]
         await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), *flat))
 
@@ -337,7 +337,7 @@ class Crawls:
         return await self.store.guard(cast(Awaitable[Any], call))
 
 
-async def clock(store: Store) -> float:
+async def store_time(store: Store) -> float:
     """Returns the store's time in seconds since the epoch. It dates crawls, because the clocks of the
     machines differ."""
     whole, micro = await store.guard(cast(Awaitable[Any], store.client.time()))

@@ -9,7 +9,7 @@ from typing import Any, cast
 from gossamer.errors import ConfigError
 from gossamer.frontier.cold import ColdTail, Spiller
 from gossamer.frontier.stats import CrawlStatistics
-from gossamer.frontier.summary import scan
+from gossamer.frontier.summary import scan_keys
 from gossamer.model.request import unpack
 from gossamer.store import keys
 from gossamer.store.store import Store
@@ -90,7 +90,7 @@ class OperatorCommands:
                 name, keys.bucket_of(host, self.store.buckets), host, to, match, dry_run
             )
         done: set[bytes] = set()
-        async for found in scan(self.store, f"{{b:???}}{name}:h:*"):
+        async for found in scan_keys(self.store, f"{{b:???}}{name}:h:*"):
             for key in set(found) - done:
                 done.add(key)
                 text = key.decode()

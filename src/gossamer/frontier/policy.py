@@ -80,7 +80,7 @@ class Policy(msgspec.Struct, frozen=True):
         return f"{said}{self.faults},{self.open_first},{self.open_longest}" if said in FAULTS else said
 
 
-def heaps(lanes: Sequence[str], region: str) -> tuple[str, ...]:
+def served_heaps(lanes: Sequence[str], region: str) -> tuple[str, ...]:
     """Returns the ready heaps that a worker serves: those of its lanes, and those for requests that need its
     region.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gossamer.identity.browsers import Browser
 from gossamer.identity.cookies import Jar
-from gossamer.identity.headers import dress
+from gossamer.identity.headers import browser_headers
 from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.page import Page
 from gossamer.model.request import Request
@@ -44,7 +44,7 @@ class AccountIdentity:
                 name = next((name for name in given if name.lower() == "cookie"), "Cookie")
                 given[name] = f"{given[name]}; {cookies}" if name in given else cookies
             return Lent(given, Guise(session=self.session, member=self.name))
-        headers = dress(
+        headers = browser_headers(
             self.browser,
             request.url,
             referrer=request.referrer,

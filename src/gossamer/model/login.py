@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from gossamer import url as urls
 from gossamer.config import value_parsers
-from gossamer.config.redaction import MASK, secretive
-from gossamer.config.secret_refs import put_in, refers
+from gossamer.config.redaction import MASK, suggests_secret
+from gossamer.config.secret_refs import has_reference, put_in
 from gossamer.model.rendering import Step
 from gossamer.model.request import Request, split
 from gossamer.url.patterns import compile_
@@ -116,7 +116,7 @@ class Login:
     def secrets(self, account: Account) -> list[str]:
         """Returns the secret values of an account: those that were references."""
         said = next(one.fields for one in self.accounts if one.name == account.name)
-        return [value for field, value in account.fields.items() if refers(said[field])]
+        return [value for field, value in account.fields.items() if has_reference(said[field])]
 
     def typed(self, fields: Mapping[str, str], pause: float) -> tuple[Step, ...]:
         """Returns the steps of the log-in in a browser, whose page builds the form: fill it in, submit it at
@@ -155,7 +155,7 @@ class Login:
         yield page.form(self.form).fill(fields, submit=self.submit)
 
 
-def redacted(text: str, secrets: Iterable[str]) -> str:
+def redact(text: str, secrets: Iterable[str]) -> str:
     """Returns the text without these values, literally and percent-encoded. Values of one or two characters
     are not replaced.
 
@@ -170,7 +170,7 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-def leads(target: str, sign: str) -> bool:
+def is_below(target: str, sign: str) -> bool:
     """Returns whether a URL is at or below a sign's path (`/login`), or below its address
     (`https://auth.example/`).
 
@@ -210,7 +210,7 @@ def _fields(given: Any) -> dict[str, str]:
     for name, value in out.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise TypeError(f"the field {name!r} is a text")
-        if secretive(name) and value and not refers(value):
+        if suggests_secret(name) and value and not has_reference(value):
             raise ValueError(
                 f"a secret does not belong into the file: write ${{env:NAME}} or ${{file:PATH}} for {name!r}"
             )

@@ -74,7 +74,7 @@ class Placed(NamedTuple):
     """False if the text begins a group that could not be stored, because the index is full."""
 
 
-def near(text: str, head: str = "") -> bytes:
+def make_sketch(text: str, head: str = "") -> bytes:
     """Returns the 64 bytes of a text with its heading ('': none). Returns b"" if the text has too few words.
     Takes about 0.5 ms for 1,000 words."""
     words = _words(text[:MAX_CHARS])

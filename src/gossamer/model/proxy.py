@@ -143,7 +143,7 @@ def provider(text: Any) -> str:
 _WORDS = {"type": ("kinds", kind), "country": ("countries", country), "provider": ("providers", provider)}
 
 
-def wanted(given: Any) -> Wanted:
+def parse_wanted(given: Any) -> Wanted:
     """Parses the requirements of a site: a text of words, or a mapping with the same names. Raises
     ValueError.
 

@@ -92,7 +92,7 @@ EXTRA = (
 _EXTRA = frozenset(EXTRA)
 
 
-def infrastructure(request: Request) -> bool:
+def is_infrastructure(request: Request) -> bool:
     """Returns whether the request is for a non-page (robots.txt, sitemap), which does not count as found."""
     return request.use is not None and request.use.startswith("@") and request.use != FILE
 
@@ -117,10 +117,10 @@ def pack(request: Request) -> tuple[str, bytes]:
     referrer = request.referrer
     if referrer and referrer.startswith(prefix := f"{scheme}://{host}/"):
         referrer = referrer[len(prefix) - 1 :]
-    return host, entry(scheme, path, request.depth, referrer, extra or None)
+    return host, make_entry(scheme, path, request.depth, referrer, extra or None)
 
 
-def entry(
+def make_entry(
     scheme: str, path: str, depth: int, referrer: str | None, extra: dict[str, Any] | None = None
 ) -> bytes:
     """Returns the stored form of a request from its parts. This is the hot path for the links of a page."""

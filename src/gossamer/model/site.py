@@ -22,7 +22,7 @@ from gossamer.model import item as items
 from gossamer.model import rendering
 from gossamer.model.absence import MAX_GONE_SHARE
 from gossamer.model.login import Login
-from gossamer.model.proxy import Wanted, wanted
+from gossamer.model.proxy import Wanted, parse_wanted
 from gossamer.url import patterns
 
 KNOWN = (
@@ -167,7 +167,7 @@ class Site:
         self.unlocker: str = read(
             "unlocker", lambda value: value_parsers.line(value) if value else "", unlocker
         )
-        self.proxies: Wanted | None = None if proxies is None else read("proxies", wanted, proxies)
+        self.proxies: Wanted | None = None if proxies is None else read("proxies", parse_wanted, proxies)
         self.render: rendering.Render = read("render", rendering.read_rendering, render)
         self.lane: str = read("lane", value_parsers.lane, "http" if lane is None else lane)
         self.says_lane, self.says_ladder = lane is not None, ladder is not None

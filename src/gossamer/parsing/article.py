@@ -154,7 +154,7 @@ longer element may contain the main text."""
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def parted(name: str) -> str:
+def split_camel_case(name: str) -> str:
     """Returns a class with its camel-case words separated by hyphens.
 
     >>> parted("itemIntroText")
@@ -169,7 +169,7 @@ def called_boilerplate(name: str) -> bool:
     >>> called_boilerplate("post sidebar"), called_boilerplate("RelatedNews__list"), called_boilerplate("article-body")
     (True, True, False)
     """
-    return _BOILERPLATE.search(parted(name)) is not None
+    return _BOILERPLATE.search(split_camel_case(name)) is not None
 
 
 _CONSENT: Final = re.compile(
@@ -272,7 +272,7 @@ class Pruner:
         if not called or element.tag == "blockquote" or element in self._kept:
             return False
         kind = _kind(called)
-        if self._discussion and kind == _LESS and _COMMENT.search(parted(called)):
+        if self._discussion and kind == _LESS and _COMMENT.search(split_camel_case(called)):
             return False
         if kind == _SMALLER:
             return element.tag not in (*HEADINGS, "td", "th") and self._under(element, SHORT_CHARS)
@@ -538,7 +538,7 @@ def _lead(main: Element) -> list[TextBlock]:
         if isinstance(node, Element) and node.tag == "h1":
             return before
         if isinstance(node, Element) and _LEAD.search(
-            parted(f"{attribute_of(node, 'class')} {attribute_of(node, 'id')}")
+            split_camel_case(f"{attribute_of(node, 'class')} {attribute_of(node, 'id')}")
         ):
             return [block for block in _kept(_walk(node)) if len(block.text) >= PARAGRAPH_CHARS]
         node = node.previous_sibling if node is not None else None

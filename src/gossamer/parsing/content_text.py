@@ -44,7 +44,7 @@ class _Measure:
         return found
 
 
-def gist(tree: turbohtml.Document) -> Gist:
+def gist_of(tree: turbohtml.Document) -> Gist:
     """Returns the text and heading of a page. **The tree is changed**, so read everything else from it first.
     Takes 1 to 3 ms for a page of 100 KB."""
     head = _head(tree)

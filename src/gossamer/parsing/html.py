@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, TypeVar, overload
 import turbohtml
 import xxhash
 
-from gossamer.model.media_types import Body, octets
+from gossamer.model.media_types import Body, to_bytes
 from gossamer.parsing.base_url import Base, base_of
 from gossamer.parsing.encodings import decode, encoding
 
@@ -203,7 +203,7 @@ def parse(
     >>> page.title, page.text
     ('A b', 'd')
     """
-    body, url = octets(body), url or ""
+    body, url = to_bytes(body), url or ""
     kind = (content_type or "").partition(";")[0]
     if kind.strip().lower() not in _HTML_TYPES:
         body = b""
@@ -217,7 +217,7 @@ def parse(
     return Document(tree, url, robots_header, name)
 
 
-def deep(body: bytes, content_type: str | None) -> bool:
+def is_deep(body: bytes, content_type: str | None) -> bool:
     """Whether elements may be nested deeper than `MAX_DEPTH`. turbohtml 1.15 keeps at most 512 elements open, and
     at exactly that depth a table in an element that is opened twice (`<a>`) crashes the process. This
     check takes as long as parsing, so use it only for suspicious pages."""

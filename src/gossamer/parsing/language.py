@@ -6,8 +6,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from gossamer.config.optional_deps import install
-from gossamer.model.media_types import Body, octets
+from gossamer.config.optional_deps import install_command
+from gossamer.model.media_types import Body, to_bytes
 from gossamer.parsing.html import parse
 from gossamer.parsing.text import text_of
 
@@ -44,13 +44,13 @@ def language(body: Body, url: str | None = None, content_type: str | None = None
     >>> language(b"<html lang=en><p>" + b"Der schnelle braune Fuchs springt in der Nacht und am Morgen. " * 4)
     'de'
     """
-    body = octets(body)
+    body = to_bytes(body)
     document = parse(body, content_type, url)
     text = text_of(document.tree, body, url)
-    return told(text if len(text) >= _ENOUGH_LETTERS else document.text, document.language)
+    return language_of_text(text if len(text) >= _ENOUGH_LETTERS else document.text, document.language)
 
 
-def told(text: str, declared: str | None = None) -> str | None:
+def language_of_text(text: str, declared: str | None = None) -> str | None:
     """Returns the language of a text as a BCP 47 tag, or None. `declared`: the language that the markup
     declares."""
     text = text[:_MAX_CHARS]
@@ -78,7 +78,9 @@ def _identifier() -> Callable[[str], tuple[str, float]]:
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError as error:
-        raise RuntimeError(f"to find out a language needs py3langid ({error}): {install('text')}") from None
+        raise RuntimeError(
+            f"to find out a language needs py3langid ({error}): {install_command('text')}"
+        ) from None
     found: Callable[[str], tuple[str, float]] = LanguageIdentifier.from_model_file(
         MODEL_FILE, norm_probs=True
     ).classify

@@ -220,7 +220,7 @@ class Selection(Sequence[Selector]):
         return f"<Selection of {len(self)}: {list(self[:3])}>"
 
 
-def split(query: str) -> list[str]:
+def split_selectors(query: str) -> list[str]:
     """Splits a list of CSS selectors at its commas, except commas inside brackets and strings.
 
     >>> split("h1::text, a[title='x,y']")
@@ -297,7 +297,7 @@ def _select(node: Any, plain: str) -> list[Any]:
 @lru_cache(maxsize=1000)
 def _parts(query: str) -> list[tuple[str, Callable[[list[Any], Any], list[Any]]]]:
     """Parses each selector of a list with `_taken`."""
-    return [_taken(part) for part in split(query)]
+    return [_taken(part) for part in split_selectors(query)]
 
 
 def _taken(query: str) -> tuple[str, Callable[[list[Any], Any], list[Any]]]:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
 
-from gossamer.model.media_types import Body, octets
+from gossamer.model.media_types import Body, to_bytes
 from gossamer.parsing.base_url import Base
 
 MAX_BYTES: Final = 50 * 1024 * 1024
@@ -166,7 +166,7 @@ def entries(body: Body, url: str | None) -> tuple[list[SitemapEntry], list[Sitem
     >>> entries(b"<urlset><url><loc>/a?x=1&amp;y=2</loc><lastmod>2024-05-01</lastmod></url></urlset>", "https://e.com/")
     (['https://e.com/a?x=1&y=2'], [])
     """
-    text, url = text_of(octets(body)), url or ""
+    text, url = text_of(to_bytes(body)), url or ""
     if text.startswith("<") or _ROOT.search(text, 0, 65536):
         return _SitemapScan(text, url).run(_ANY_CASE if _CAPITALS.search(text, 0, 65536) else _TAG)
     return _lines(text, url), []

@@ -77,7 +77,7 @@ def health(reason: str | None, status: int | None, *, final: bool = False, again
     return GOOD if status is not None else ""
 
 
-def gives_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
+def is_given_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
     """Returns whether another fault now means that the host may be given up.
 
     >>> gives_up(HostTrouble(failing=100), (60.0, 300.0)), gives_up(HostTrouble(failing=400), (60.0, 300.0))

@@ -70,7 +70,7 @@ def delay(pace: HostPace, fixed: Delay | None) -> float:
     return base
 
 
-def exhausted(pace: HostPace, fixed: Delay | None, asked: float) -> bool:
+def is_exhausted(pace: HostPace, fixed: Delay | None, asked: float) -> bool:
     """Returns whether the host asks for a delay of more than an hour. Its URL then becomes a dead letter
     instead of being retried."""
     low = fixed.low if fixed is not None else min(max(2 * pace.mean, MIN_DELAY_S), MAX_DELAY_S)

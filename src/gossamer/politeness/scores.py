@@ -121,7 +121,7 @@ def easy_score(record: WorkerScore) -> float:
     return float(record.easy.success**2 / max(record.easy.latency, FLOOR) ** 0.5) if record.easy.n else 1.0
 
 
-def waits(mine: WorkerScore, others: Sequence[WorkerScore], now: float) -> tuple[int, int]:
+def wait_times(mine: WorkerScore, others: Sequence[WorkerScore], now: float) -> tuple[int, int]:
     """Returns the milliseconds that easy and hard hosts must have waited before this worker claims them."""
     best = max((easy_score(one) for one in _rivals(mine, others, now)), default=0.0)
     easy = EASY_WAIT_MS if easy_score(mine) < POOR * best and mine.easy.success > HOPELESS else 0

@@ -131,7 +131,7 @@ class ProxyPool:
         return found
 
 
-def told(proxies: Iterable[Proxy]) -> str:
+def proxy_text(proxies: Iterable[Proxy]) -> str:
     """Returns a description of a pool: `120 datacenter, 30 residential; providers acme, other`."""
     kinds: dict[str, int] = {}
     names: set[str] = set()

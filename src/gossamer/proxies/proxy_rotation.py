@@ -109,7 +109,7 @@ class Proxies:
                 lag=started - began + result.lag,
                 before=tuple(trip.before),
             )
-            said = judged(result)
+            said = judge_result(result)
             if self._ends(said, lease, host, result, trip) or (
                 said != "fault" and request.method not in REPEATABLE
             ):
@@ -144,7 +144,7 @@ class Proxies:
             lag, first = time.perf_counter() - began, result
             result = await self._try(lease, go)
             result = msgspec.structs.replace(result, proxy=name, lag=lag + result.lag, before=(first,))
-        said, now = judged(result), self.upkeep.now()
+        said, now = judge_result(result), self.upkeep.now()
         if said == "fault":
             book.saw(lease.place, "", now, fault=True)
             return msgspec.structs.replace(_short(result, said), before=result.before)
@@ -293,7 +293,7 @@ class StickyProxy(NamedTuple):
         return self.proxies.country(url)
 
 
-def judged(result: Page | Failure) -> str:
+def judge_result(result: Page | Failure) -> str:
     """Returns what a try says about the proxy: good, fault (the proxy's), doubt (the proxy's or the host's),
     blocked."""
     if isinstance(result, Failure):

@@ -52,7 +52,7 @@ def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int =
     return Due(times[-1] if times else mark, made_up, on_time, late[: len(late) - len(made_up)])
 
 
-def starts(name: str, due: float, parts: int, jitter: float, spread: float) -> list[float]:
+def start_times(name: str, due: float, parts: int, jitter: float, spread: float) -> list[float]:
     """Returns the start time of each part of a run. The parts are spread evenly over `spread` seconds, and
     all of them are delayed by the same random part of `jitter` seconds.
 

@@ -27,7 +27,7 @@ import msgspec
 from gossamer.config.data_files import open_file
 from gossamer.errors import SinkError
 from gossamer.model.visit import Row
-from gossamer.sinks.exact_file import failure, sync, sync_folder, write_at
+from gossamer.sinks.exact_file import sink_error, sync, sync_folder, write_at
 from gossamer.sinks.jsonl import encode
 from gossamer.sinks.refused_rows import Refuse
 from gossamer.sinks.shipper import JournalRow, Shipper
@@ -211,10 +211,10 @@ class _Mapped:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError):
-            raise failure(self._folder, error) from error
+            raise sink_error(self._folder, error) from error
 
 
-def journal(place: SinkUrl, refuse: Refuse, *, owner: str, folder: str) -> Journal:
+def open_journal(place: SinkUrl, refuse: Refuse, *, owner: str, folder: str) -> Journal:
     """Returns the journal of a store, in the folder of `?journal=` or else in the crawl's folder. Raises
     ConfigError if a client library is not installed."""
     at = place.given.get("journal") or f"{folder}/outbox/{_short(place.where)}"

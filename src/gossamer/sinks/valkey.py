@@ -18,14 +18,14 @@ import redis
 
 from gossamer.errors import SinkAway, SinkError, UsageError
 from gossamer.model.visit import Row
-from gossamer.sinks.columns import Columns, cell
-from gossamer.sinks.history import COLUMNS, HISTORY, TAKEN, ItemState, Name, PastState, stored
+from gossamer.sinks.columns import Columns, cell_value
+from gossamer.sinks.history import COLUMNS, HISTORY, TAKEN, ItemState, Name, PastState, stored_columns
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.refused_rows import Refuse
 from gossamer.sinks.row_fitting import Misfit
 from gossamer.sinks.shipper import JournalRow
 from gossamer.sinks.sink_url import SinkUrl
-from gossamer.sinks.upsert_sink import BatchRefused, Upserts, Written, clean, state_of
+from gossamer.sinks.upsert_sink import BatchRefused, Upserts, Written, state_of, storable_text
 
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 _AWAY = (
@@ -102,7 +102,7 @@ class ValkeyConnection:
             client.close()
 
 
-def hashes(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> Upserts:
+def hash_sink(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> Upserts:
     """Returns the TableSink of `?hash=`. Raises UsageError."""
     if overwrite:
         raise UsageError(
@@ -188,7 +188,9 @@ class Hashes:
         new = []
         for row, state in rows:
             data = _data(row, state)
-            fields = {_raw(field): _value(value) for field, value in data.items() if cell(value) is not None}
+            fields = {
+                _raw(field): _value(value) for field, value in data.items() if cell_value(value) is not None
+            }
             new.append((self._hash(kind, row.key), fields))
         for (called, fields), gone in zip(new, self._gone(kind, new), strict=True):
             if gone:
@@ -255,7 +257,7 @@ class ValkeyLists:
 
 def _data(row: Row, state: ItemState | None) -> dict[str, Any]:
     data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
-    return data if state is None else {**data, **stored(row, state)}
+    return data if state is None else {**data, **stored_columns(row, state)}
 
 
 def _object(raw: bytes | None) -> dict[str, Any]:
@@ -267,9 +269,9 @@ def _object(raw: bytes | None) -> dict[str, Any]:
 
 
 def _raw(value: str) -> bytes:
-    return clean(value).encode()
+    return storable_text(value).encode()
 
 
 def _value(value: Any) -> bytes:
-    found = cell(value)
+    found = cell_value(value)
     return text(found).encode() if isinstance(found, bool) else _raw(str(found))

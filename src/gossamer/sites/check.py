@@ -65,7 +65,7 @@ def check(path: Path | str, pages: Path | str | None = None) -> list[CheckResult
     return results
 
 
-def folder(site: Path) -> Path:
+def saved_folder(site: Path) -> Path:
     """Returns the folder of a site's saved pages and expected items."""
     return site.with_suffix("")
 
@@ -88,7 +88,7 @@ def items_of(site: LoadedSite, page: Page, meta: Meta | None = None) -> tuple[li
         return [], f"an item cannot be written: {error}"
 
 
-def saved(file: Path) -> tuple[Page, Meta]:
+def read_saved_page(file: Path) -> tuple[Page, Meta]:
     """Reads a saved page and its metadata. Raises ConfigError if one of the files is missing or invalid."""
     try:
         meta = msgspec.json.decode(file.with_suffix(".json").read_bytes(), type=Meta)
@@ -105,7 +105,7 @@ def saved(file: Path) -> tuple[Page, Meta]:
 
 def _file(path: Path, sites: list[LoadedSite]) -> list[CheckResult]:
     """Checks the saved pages of one site file. Expected items without a page are failures."""
-    own = folder(path)
+    own = saved_folder(path)
     pages = sorted((own / "pages").glob("*.html"))
     results = [_page(path, sites, page, own / "expected" / f"{page.stem}.json") for page in pages]
     known = {page.stem for page in pages}
@@ -125,7 +125,7 @@ def _others(path: Path, sites: list[LoadedSite], where: Path) -> list[CheckResul
     results = []
     for file in files:
         found, problem = _read_page(path, sites, file)
-        results.append(CheckResult(str(file), not problem, problem or text(found)))
+        results.append(CheckResult(str(file), not problem, problem or items_text(found)))
     return results
 
 
@@ -139,7 +139,7 @@ def _page(path: Path, sites: list[LoadedSite], file: Path, expected: Path) -> Ch
 def _read_page(path: Path, sites: list[LoadedSite], file: Path) -> tuple[list[dict[str, Any]], str]:
     """Returns the items of a saved page and the error, which is empty on success."""
     try:
-        page, meta = saved(file)
+        page, meta = read_saved_page(file)
     except ConfigError as error:
         return [], str(error)
     site = match(sites, page.url)
@@ -154,18 +154,18 @@ def _compare(expected: Path, found: list[dict[str, Any]]) -> str:
     try:
         wanted = _read(expected.read_bytes())
     except FileNotFoundError:
-        return f"{expected} is missing: the items are {text(found)}"
+        return f"{expected} is missing: the items are {items_text(found)}"
     except (OSError, msgspec.MsgspecError) as error:
-        return f"{expected}: {error}; the items are {text(found)}"
+        return f"{expected}: {error}; the items are {items_text(found)}"
     if wanted == found:
         return ""
     lines = difflib.unified_diff(
-        text(wanted).splitlines(), text(found).splitlines(), "expected", "found", lineterm="", n=1
+        items_text(wanted).splitlines(), items_text(found).splitlines(), "expected", "found", lineterm="", n=1
     )
     return "\n".join(lines)
 
 
-def text(value: Any) -> str:
+def items_text(value: Any) -> str:
     """Formats items as JSON for people, as in expected/NAME.json."""
     return msgspec.json.format(_write(value), indent=2).decode()
 

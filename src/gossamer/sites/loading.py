@@ -20,7 +20,7 @@ from gossamer import url as urls
 from gossamer.config import value_parsers
 from gossamer.errors import ConfigError, GossamerError, UsageError
 from gossamer.items import gates
-from gossamer.model.item import Item, pressed
+from gossamer.model.item import Item, is_ctrl_c
 from gossamer.model.request import Request
 from gossamer.model.site import Site
 from gossamer.parsing import html
@@ -246,7 +246,7 @@ def _import(path: Path, source: bytes, version: str) -> Any:
         raise ConfigError(f"{path}:{_line(path, error)}: {error}") from error
     except BaseException as error:
         del sys.modules[name]
-        if pressed(error):
+        if is_ctrl_c(error):
             raise
         own = (
             isinstance(error, SyntaxError)

@@ -13,7 +13,7 @@ from gossamer import url as urls
 from gossamer.errors import ConfigError, UsageError
 from gossamer.model.page import Page
 from gossamer.parsing.page_view import PageView
-from gossamer.sites.check import folder, items_of, text
+from gossamer.sites.check import items_of, items_text, saved_folder
 from gossamer.sites.loading import load
 
 TEMPLATE = '''"""Site {name}, as `gossamer new` found it: try it with `gossamer check {name}.py`, run it with `gossamer crawl {name}.py`."""
@@ -48,7 +48,7 @@ def new(name: str, url: str, page: Page, where: Path | str = ".") -> list[Path]:
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,60}", name):
         raise UsageError(f"{name!r}: a site's name has letters, digits and '_', a letter first")
     site = Path(where) / f"{name}.py"
-    pages, expected = folder(site) / "pages", folder(site) / "expected"
+    pages, expected = saved_folder(site) / "pages", saved_folder(site) / "expected"
     files = [site, pages / "first.html", pages / "first.json", expected / "first.json"]
     for file in files:
         if file.exists():
@@ -63,7 +63,7 @@ def new(name: str, url: str, page: Page, where: Path | str = ".") -> list[Path]:
     items, problem = items_of(loaded, page)
     if problem:
         raise ConfigError(f"{site}: {problem}")
-    files[3].write_text(text(items) + "\n")
+    files[3].write_text(items_text(items) + "\n")
     return files
 
 

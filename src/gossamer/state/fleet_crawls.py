@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from gossamer.errors import InUse
-from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, clock
+from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, store_time
 from gossamer.store import keys
 from gossamer.store.store import Store
 
@@ -149,7 +149,7 @@ class FleetCrawls:
         """Changes the state if it is still `was`. Returns whether it was."""
         pairs = {"state": state, "reason": reason, **fields}
         if state in ENDED:
-            pairs["ended_at"] = repr(await clock(self._store))
+            pairs["ended_at"] = repr(await store_time(self._store))
         flat = [x for pair in pairs.items() for x in pair]
         return bool(await self._do(self._store.client.eval(_TURN, 1, keys.record(name), was, *flat)))
 

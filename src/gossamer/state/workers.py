@@ -202,7 +202,7 @@ def _order(found: bytes | None) -> str:
     return word if word in ("drain", "stop") else ""
 
 
-async def bear(crew: WorkerRecords, wanted: str, *, fixed: bool) -> tuple[str, str]:
+async def take_name(crew: WorkerRecords, wanted: str, *, fixed: bool) -> tuple[str, str]:
     """Takes a name that no other living worker has. Returns the name and the token that renews it.
 
     `wanted` is `NAME@HOST`. If it is taken, `NAME-2@HOST` is tried, and so on. With `fixed`, raises

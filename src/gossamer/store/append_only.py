@@ -20,7 +20,7 @@ from gossamer.errors import StoreDamaged
 _FILE = re.compile(r"appendonly\.aof\.(\d+)\.(base\.rdb|base\.aof|incr\.aof)")
 
 
-def faults(store: Path) -> list[str]:
+def find_faults(store: Path) -> list[str]:
     """Returns a description of each fault: a missing manifest, or an incremental file with a broken command."""
     folder, found = store / FOLDER, []
     if not folder.is_dir():
@@ -34,7 +34,7 @@ def faults(store: Path) -> list[str]:
     return found
 
 
-def mend(store: Path) -> None:
+def mend_files(store: Path) -> None:
     """Cuts each incremental file after its last complete command or transaction, and writes a missing
     manifest. Drops all files after the first break."""
     folder = store / FOLDER

@@ -472,7 +472,7 @@ class Embedded:
                 return
         os.kill(run[0], signal.SIGKILL)
         deadline = time.monotonic() + 30
-        while alive(run[0]):
+        while is_alive(run[0]):
             if time.monotonic() > deadline:
                 raise InUse(
                     f"--data {self.data}: process {run[0]} runs its store and cannot be ended: end it, then run this again"
@@ -603,7 +603,7 @@ def _holds(pid: int, lock: tuple[int, int]) -> bool:
 
 def _was_started_with(pid: int, socket: str) -> bool:
     """Returns whether the command line of a process names this socket."""
-    if pid <= 1 or not alive(pid):
+    if pid <= 1 or not is_alive(pid):
         return False
     try:
         line = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace")
@@ -639,7 +639,7 @@ def _tell(line: str) -> None:
     print(f"gossamer: {line}", file=sys.stderr)
 
 
-def alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     """Returns whether a process is alive."""
     try:
         os.kill(pid, 0)

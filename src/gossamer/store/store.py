@@ -17,8 +17,8 @@ from gossamer.store import keys
 from gossamer.store.address import parse
 from gossamer.store.client import Client, Command
 from gossamer.store.servers import Servers
-from gossamer.store.store_check import check
-from gossamer.store.store_errors import explained
+from gossamer.store.store_check import check_store
+from gossamer.store.store_errors import to_gossamer_error
 
 BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64
@@ -81,7 +81,7 @@ class Store:
 
         Raises StoreError, StoreFull or ConfigError.
         """
-        await check(self)
+        await check_store(self)
         ours = {"version": str(keys.VERSION), "buckets": str(buckets), "psl": psl}
         mine = {**ours, "seed": str(secrets.randbits(63)), "id": secrets.token_hex(8)}
         pipe = self.client.pipeline()
@@ -142,7 +142,7 @@ class Store:
             for j, reply in zip(again, await self._send(texts, confirm), strict=True):
                 replies[j] = reply
         address = self.client.servers.address
-        return [explained(one, address) if isinstance(one, Exception) else one for one in replies]
+        return [to_gossamer_error(one, address) if isinstance(one, Exception) else one for one in replies]
 
     async def _send(self, commands: Sequence[Command], confirm: bool) -> list[Any]:
         if confirm:
@@ -159,7 +159,7 @@ class Store:
         (reply,) = await self.client.send([(command, {})])
         _still_wanted()
         if isinstance(reply, Exception):
-            raise explained(reply, self.client.servers.address)
+            raise to_gossamer_error(reply, self.client.servers.address)
         return reply
 
     async def by_server(self, buckets: Sequence[int] | None = None) -> list[list[int]]:
@@ -206,7 +206,7 @@ class Store:
             raise
         except (RedisError, OSError) as error:
             _still_wanted(error)
-            raise explained(error, self.client.servers.address) from error
+            raise to_gossamer_error(error, self.client.servers.address) from error
         _still_wanted()
         return answer
 

@@ -48,7 +48,7 @@ ROOMY = 4
 Otherwise the worker may wait for the slots of unsettled visits."""
 
 
-def company(slots: int, concurrency: int, *, counted: bool = False) -> GatherLimits:
+def gather_limits(slots: int, concurrency: int, *, counted: bool = False) -> GatherLimits:
     """Returns the gathering limits for hosts that allow `slots` concurrent requests. `counted`: the crawl has
     a byte limit, and bytes are counted only at the commit, so visits do not wait for each other."""
     if counted:

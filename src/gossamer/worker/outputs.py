@@ -34,7 +34,7 @@ from gossamer.model.interfaces import (
 )
 from gossamer.model.visit import Row, Visit
 from gossamer.sinks.kept_rows import KeptRows
-from gossamer.worker.output_filler import OutputFiller, written
+from gossamer.worker.output_filler import OutputFiller, written_counts
 
 FIRST_RETRY_S, MAX_RETRY_S = 0.1, 5.0
 """Seconds before the first retry and between later ones. The interval doubles."""
@@ -200,7 +200,7 @@ class Outputs:
         for table in self._tables:
             some = good if isinstance(table, HistorySink) else rows
             await self._patiently(table.upsert, some)
-            counts = {**counts, **written(table)}
+            counts = {**counts, **written_counts(table)}
         batch[0].counts = counts
 
     @asynccontextmanager

@@ -21,7 +21,7 @@ import msgspec
 
 from gossamer.app.producers.source import BATCH_URLS, UrlBatch
 from gossamer.app.targets import Rejected, SeedLine, seed
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError, GossamerError, StoreError, UsageError
 from gossamer.model.interfaces import Collector
@@ -127,7 +127,7 @@ class SqlUrls:
         try:
             import psycopg
         except ImportError:
-            raise ConfigError(f"sql:postgresql://... needs a driver: {install('postgres')}") from None
+            raise ConfigError(f"sql:postgresql://... needs a driver: {install_command('postgres')}") from None
         try:
             self._base = await psycopg.AsyncConnection.connect(self.url, connect_timeout=10)
         except psycopg.OperationalError as error:

@@ -7,9 +7,9 @@ from typing import BinaryIO
 
 import msgspec
 
-from gossamer.collectors.archive.answers import AnswerPositions, key
+from gossamer.collectors.archive.answers import AnswerPositions, answer_key
 from gossamer.collectors.archive.answers import StoredAnswer as Answer
-from gossamer.collectors.http.transfer import parse, version
+from gossamer.collectors.http.transfer import http_version, parse
 from gossamer.model.visit import RequestContext
 
 MAX_SKIPPED = 1000
@@ -52,7 +52,7 @@ class ObjectArchive:
                     if (
                         line.status != 304
                     ):  # the page was unchanged, so the response that was stored earlier counts
-                        self._places[key(line.url, line.asked.method, line.asked.body)] = (number, at)
+                        self._places[answer_key(line.url, line.asked.method, line.asked.body)] = (number, at)
                 except msgspec.DecodeError as error:
                     if not told:
                         self.broken.append(f"{file} is broken from byte {at} on ({error})")
@@ -82,7 +82,7 @@ class ObjectArchive:
         status, headers = parse(lines)
         headers = [row for row in headers if row[0] != "transfer-encoding"]
         return Answer(
-            status, headers, body, line.at, max(line.size, len(body)), version(lines[0]), line.asked
+            status, headers, body, line.at, max(line.size, len(body)), http_version(lines[0]), line.asked
         )
 
     def urls(self) -> list[str]:

@@ -72,7 +72,7 @@ class StepRunner:
             box["x"] + box["width"] * random.uniform(0.3, 0.7),
             box["y"] + box["height"] * random.uniform(0.3, 0.7),
         )
-        for across, down in bow((x, y), to):
+        for across, down in mouse_path((x, y), to):
             await self._page.mouse.move(across, down)
             await asyncio.sleep(random.uniform(0.005, 0.02))
         self._at = to
@@ -108,7 +108,7 @@ class StepRunner:
         await self._down()
 
 
-def bow(start: tuple[float, float], end: tuple[float, float]) -> list[tuple[float, float]]:
+def mouse_path(start: tuple[float, float], end: tuple[float, float]) -> list[tuple[float, float]]:
     """Returns the points of a human mouse movement from one point to another.
 
     >>> way = bow((0, 0), (300, 100))

@@ -54,7 +54,7 @@ class ChosenUnlocker(NamedTuple):
         return needs._replace(cost=self.cost if self.cost is not None else self.provider.cost(needs))
 
 
-def chosen(text: str, shape: Sequence[str] = ()) -> ChosenUnlocker:
+def chosen_unlocker(text: str, shape: Sequence[str] = ()) -> ChosenUnlocker:
     """Returns the unlocker that a setting names, with its options. Raises ConfigError in one line."""
     try:
         return _chosen(text, shape)
@@ -63,7 +63,7 @@ def chosen(text: str, shape: Sequence[str] = ()) -> ChosenUnlocker:
         raise ConfigError(f"unlocker {name[:40]}: {error}") from None
 
 
-def lent(mine: str | None, given: str | None) -> str | None:
+def worker_unlocker(mine: str | None, given: str | None) -> str | None:
     """Returns the unlocker for a crawl from elsewhere on a worker that has its own. The worker decides which
     provider gets the worker's key. How a page is fetched by the same provider is the crawl's decision.
 
