@@ -31,11 +31,11 @@ async def test_a_part_is_ours_while_signs_are_given(server: Server, monkeypatch:
         await Crawls(store).set("c", "running")
         await sign.ours()
         now += DEAD_AFTER_S
-        await crew.unname("c/part", "part")  # as if it had run out
+        await crew.release_name("c/part", "part")  # as if it had run out
         assert await crew.name("c/part", "seal")
         with pytest.raises(InUse):
             await sign.ours()
-        await crew.unname("c/part", "seal")
+        await crew.release_name("c/part", "seal")
         await sign.ours()
         await sign.end()
         assert await crew.name("c/part", "seal")

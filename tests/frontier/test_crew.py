@@ -22,12 +22,12 @@ async def test_who_is_to_stop_is_not_told_to_drain_instead(store: Store) -> None
     crew = WorkerRecords(store)
     await crew.beat(worker())
     assert await crew.order("w", "stop") == await crew.order("all", "drain") == [NAME]
-    assert await crew.ordered(NAME) == "stop"
+    assert await crew.pending_order(NAME) == "stop"
     await crew.leave(NAME)
     await crew.beat(worker())
     await crew.order("w", "drain")
     await crew.order("w", "stop")
-    assert await crew.ordered(NAME) == "stop"
+    assert await crew.pending_order(NAME) == "stop"
 
 
 async def test_an_order_ends_with_the_worker_that_it_was_for(store: Store) -> None:
@@ -36,7 +36,7 @@ async def test_an_order_ends_with_the_worker_that_it_was_for(store: Store) -> No
     name, token = await take_name(crew, NAME, fixed=True)
     await crew.beat(worker())
     await crew.order(name, "drain")
-    await crew.unname(name, token)  # as time does
+    await crew.release_name(name, token)  # as time does
     await take_name(crew, NAME, fixed=True)
     assert await crew.beat(worker()) == ""
 

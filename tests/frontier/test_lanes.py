@@ -233,7 +233,7 @@ async def test_who_serves_what_is_set_apart(bed: Beds, store: Store) -> None:
         await tasks.apart("c", group)
     edits = [Edit("shop", "1", "2", b"more"), Edit("news", "0", "2", b"too late")]
     assert await tasks.edit("c", edits) == {"news": "1", "shop": "2"}
-    assert await tasks.reaches("c", ["shop", "news"]) == [b"more", None]
+    assert await tasks.site_reaches("c", ["shop", "news"]) == [b"more", None]
     (task,) = await tasks.tasks()
     assert (task.sites, task.apart) == ({"news": "1", "shop": "2"}, ("shop", "news+shop"))
     for key in ("gossamer:workers", "gossamer:refused"):

@@ -111,8 +111,8 @@ def test_which_proxies_suit(text: str, proxy: Proxy, suits: bool) -> None:
 
 def test_the_needs_of_a_request_go_before_those_of_its_site() -> None:
     site = Wanted(("datacenter",), ("de",), ("acme",), "host")
-    assert site.narrowed("us", "mobile") == Wanted(("mobile",), ("us",), ("acme",), "host")
-    assert site.narrowed(None, None) is site
+    assert site.narrowed_by("us", "mobile") == Wanted(("mobile",), ("us",), ("acme",), "host")
+    assert site.narrowed_by(None, None) is site
 
 
 @pytest.mark.parametrize("text", ["fast", "country=germany", "rotation=never", "providr=x", "provider=a/b"])

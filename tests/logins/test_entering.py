@@ -67,7 +67,7 @@ class Open(RobotsGate):
     def __init__(self, shut: Drop | None = None) -> None:
         self.shut = shut
 
-    async def shuts(self, claim: Claim, url: str, note: Any = None) -> Drop | None:
+    async def refuse_url(self, claim: Claim, url: str, note: Any = None) -> Drop | None:
         return self.shut
 
 
@@ -77,7 +77,7 @@ async def enter(
     shut: Drop | None = None,
     domains: tuple[str, ...] = ("club.example",),
 ) -> tuple[LoginResult | Failure, Pages, list[Attempt]]:
-    (account,) = login.revealed({"PW": "s3cret+word"})
+    (account,) = login.accounts_with_secrets({"PW": "s3cret+word"})
     collector, told = Pages(*pages), list[Attempt]()
     member = AccountIdentity("ann", "club/ann/1", None, lambda request: request.headers or {}, str)
     who = LoginAttempt("club", login, account, Rung("plain", collector, member), domains)

@@ -139,7 +139,7 @@ class Road:
             retries=retries,
             fixed=fixed,
             parse=urls.parse,
-            opens=self.taker.scope.opens,
+            opens=self.taker.scope.allows_port,
         )
         self.surprises: list[tuple[Claim, Exception]] = []
         self.stop = asyncio.Event()

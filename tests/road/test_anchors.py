@@ -39,9 +39,9 @@ async def test_links_met_before_the_redirect_are_followed_after_it(road: Make, s
     table = road(Uneven(web, {slow: 0.2}), seeds=(FRONT, OTHER))
     anchored(table)
     await table.add(FRONT, OTHER, flags="s")
-    assert await table.frontier.unanswered()
+    assert await table.frontier.may_redirect_seeds()
     assert await table.run() == "finished"
-    assert not await table.frontier.unanswered()
+    assert not await table.frontier.may_redirect_seeds()
     assert Counter(table.net.asked) == Counter([FRONT, OTHER, WWW, WWW + "a", WWW + "deep"])
     n = await table.counts()
     assert n["skip:scope"] == (3 if slow == FRONT else 2), "the rest stays refused"

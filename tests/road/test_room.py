@@ -34,13 +34,13 @@ def test_it_grows_back_slowly_and_not_at_once_to_where_it_was_short() -> None:
     limiter.short("open files")
     for _ in range(20):
         clock.now += 2
-        limiter.fine()
+        limiter.record_success()
     assert 32 < limiter.visits == 48
     for _ in range(40):
         clock.now += HOLD_S / 20
-        limiter.fine()
+        limiter.record_success()
     assert limiter.visits == 64
-    assert limiter.calm
+    assert limiter.is_calm
 
 
 def test_it_gives_up_when_not_even_one_gets_through() -> None:
@@ -49,7 +49,7 @@ def test_it_gives_up_when_not_even_one_gets_through() -> None:
     clock.now += GIVE_UP_S - 1
     limiter.short("open files")
     assert not limiter.over
-    limiter.fine()
+    limiter.record_success()
     clock.now += GIVE_UP_S - 1
     limiter.short("open files")
     assert not limiter.over

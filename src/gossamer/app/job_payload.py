@@ -52,7 +52,7 @@ def pack_setup(setup: Setup, seal: Encryption) -> bytes:
     job = msgspec.structs.replace(setup.job, settings=kept, targets=targets)
     made = msgspec.structs.replace(setup, job=job, store="", alone=True)
     uses, sealed = _uses(made), b""
-    if seal.seals and (job.headers or made.credentials):
+    if seal.has_key and (job.headers or made.credentials):
         sealed = seal.close({"headers": job.headers, "credentials": made.credentials}, setup.crawl)
         made = msgspec.structs.replace(made, job=msgspec.structs.replace(job, headers={}), credentials={})
         uses.append(SEALED)

@@ -84,7 +84,7 @@ class SiteAccounts:
         """Resolves the secrets, and checks that stored log-ins can be decrypted. Raises ConfigError."""
         self._seal = seal
         try:
-            self._accounts = {one.name: one for one in self.login.revealed()}
+            self._accounts = {one.name: one for one in self.login.accounts_with_secrets()}
         except ValueError as error:
             raise ConfigError(f"site {self.site}: session: {error}") from None
         self._told = {name: seal.told(one.fields) for name, one in self._accounts.items()}
@@ -229,7 +229,7 @@ class SiteAccounts:
             if member.browser is not None and (known := BROWSERS.get(state["browser"])) is not None:
                 member.browser = known
             held = self._holdings[name] = Holding(member, version, revision, state["proxy"], state["proof"])
-            held.stale = self._seal.seals and kept.startswith(PLAIN)
+            held.stale = self._seal.has_key and kept.startswith(PLAIN)
         held.revision = revision
         held.member.load(state)
         return held

@@ -325,7 +325,7 @@ class CrawlWorker:
             fixed=fixed,
             parse=urls.parse,
             treat=treat,
-            opens=lambda host: self.scope.opens(host),
+            opens=lambda host: self.scope.allows_port(host),
             ladder=self.dialling.free,
         )
         gate.files = self.keeping is not None
@@ -416,7 +416,7 @@ class CrawlWorker:
         """Returns the crawl's state, or that its limits are used up."""
         state = await self.anchored()
         if self.taker.holds:
-            self.taker.holds = await self.frontier.unanswered()
+            self.taker.holds = await self.frontier.may_redirect_seeds()
         state = await self.judge.state(state)
         return "spent" if self.dialling.spent and state == "running" else state
 

@@ -225,4 +225,4 @@ def _plain(page: Answer, shows: Callable[[], int] | None) -> bool:
         return False
     if URL.search(url) or LOGIN_URL.search(url) or CONSENT_URL.match(url):
         return False
-    return b"denied" not in low and not page.marked
+    return b"denied" not in low and not page.may_have_marks

@@ -99,7 +99,7 @@ class Answer:
         return _line(self.decode(b" ".join([first, *[piece.partition(b">")[2] for piece in rest]])))
 
     @cached_property
-    def thin(self) -> bool:
+    def has_little_text(self) -> bool:
         """Whether there is hardly any text."""
         return (
             len(self.body) <= HEAD_BYTES + TAIL_BYTES
@@ -111,7 +111,7 @@ class Answer:
     def alone(self) -> bool:
         """Whether the response is a refusal, or a page of hardly any text. On other pages, marks of vendors
         belong to the page."""
-        return self.refuses or self.thin
+        return self.refuses or self.has_little_text
 
     @cached_property
     def fields(self) -> bool:
@@ -129,7 +129,7 @@ class Answer:
         return self.low.count(b"<a ")
 
     @cached_property
-    def marked(self) -> bool:
+    def may_have_marks(self) -> bool:
         """Whether it may contain any mark."""
         return self.refuses or CODE.search(self.low) is not None
 
@@ -137,7 +137,7 @@ class Answer:
         """Returns the marks (in lower case) in the page's code, as signs. In a page with a good status, the
         visible text does not count, because it may be an article about blocks, except if it is code such
         as JSON."""
-        return marks_in_code(self, marks) if self.marked else ()
+        return marks_in_code(self, marks) if self.may_have_marks else ()
 
     def decode(self, raw: bytes) -> str:
         """Decodes text of the page in its declared charset, otherwise UTF-8. Never fails."""

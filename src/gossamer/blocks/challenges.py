@@ -52,7 +52,7 @@ def captcha(page: Answer) -> Block | None:
     if (
         not page.alone
         or page.status in (404, 410)
-        or not page.marked
+        or not page.may_have_marks
         or not any(word in page.low for word in SIGHTS)
     ):
         return None
@@ -126,7 +126,7 @@ def _reloads(page: Answer) -> bool:
 def _typed(page: Answer) -> bool:
     """Returns whether the page asks only to type the characters of an image."""
     return (
-        page.thin
+        page.has_little_text
         and len(page.text) < 400
         and TYPED.search(page.text) is not None
         and PICTURE.search(page.low) is not None
@@ -142,7 +142,7 @@ def login(page: Answer) -> Block | None:
         return Block("generic", "login", (f"url: {found[0]}",))
     if page.status == 401:
         return Block("generic", "login", ("status 401",))
-    if not page.thin or page.status not in (200, 203, 403) or ASKED.search(url):
+    if not page.has_little_text or page.status not in (200, 203, 403) or ASKED.search(url):
         return None
     wanted = LOGIN.search(page.text) if len(page.text) < 800 else None
     if wanted and len(page.text) < (800 if page.password else 400) and not (page.title and _article(page)):
@@ -160,7 +160,7 @@ def login(page: Answer) -> Block | None:
 def block_by_words(page: Answer) -> Block | None:
     """Detects a notice by its words. In a refusal one sentence is enough. A page with status 200 must contain
     nothing else."""
-    if page.status in (404, 410) or not page.thin:
+    if page.status in (404, 410) or not page.has_little_text:
         return None
     title = TITLES.fullmatch(page.title) if page.title else None
     boxed = b"captcha" in page.low and BOX.search(page.low) is not None
@@ -209,7 +209,13 @@ def block_by_words(page: Answer) -> Block | None:
 def block_by_sentence(page: Answer) -> Block | None:
     """Detects a short page that tells this visitor about a check, a limit or a refusal, and whose title is
     about nothing else."""
-    if page.refuses or page.status in (404, 410) or not page.thin or len(page.text) > 400 or page.links > 12:
+    if (
+        page.refuses
+        or page.status in (404, 410)
+        or not page.has_little_text
+        or len(page.text) > 400
+        or page.links > 12
+    ):
         return None
     if page.fields or _article(page) or ABOUT.search(page.title):
         return None
@@ -289,7 +295,7 @@ def block_by_status(page: Answer) -> Block | None:
     if status in (420, 429):
         return Block("generic", "rate-limit", (f"status {status}",))
     if status in (403, 407, 418, 430, 451, 999):
-        kind = "login" if status == 403 and page.thin and page.password else "denied"
+        kind = "login" if status == 403 and page.has_little_text and page.password else "denied"
         return Block("generic", kind, (f"status {status}",))
     return None
 
@@ -301,7 +307,7 @@ def block_by_emptiness(page: Answer) -> Block | None:
     if len(page.low) < 4096 and not page.text and not SHOWN.search(page.low):
         return Block("generic", "empty", ("page: nothing on it",))
     if (
-        page.thin
+        page.has_little_text
         and _path(page.url) not in ("", "/")
         and DEFAULTS.fullmatch(page.title)
         and "index of" not in page.title

@@ -44,7 +44,7 @@ async def _weight(settings: Settings, name: str, n: int, as_json: bool, quiet: b
 
     async with open_existing_store(settings) as store:
         record = await Crawls(store).need(name)
-        await FleetCrawls(store).weigh(record.name, n)
+        await FleetCrawls(store).set_weight(record.name, n)
     print_action(f"{name} has the weight {n}", as_json, quiet, crawl=name, weight=n)
     return 0
 

@@ -101,7 +101,7 @@ async def session_findings(settings: Settings, store: Store) -> list[Finding]:
         seal = seal_of(settings, store)
     except GossamerError as error:
         out.append(Finding("session key", "bad", str(error), "", error.exit_code))
-    if seal is not None and seal.seals:
+    if seal is not None and seal.has_key:
         out.append(Finding("session key", "ok", f"from {settings.session_key}"))
     elif seal is not None and any(not one.sealed and one.since is not None for one in known):
         out.append(

@@ -51,7 +51,7 @@ async def _top(settings: Settings, name: str | None, once: bool, as_json: bool) 
         looks = TopSnapshots(store, name)
         if is_plain_stderr() or once or as_json:
             while True:
-                if not await looks.waited(looks.plain, put_json, once):
+                if not await looks.wait_and_show(looks.plain, put_json, once):
                     continue
                 if once:
                     return
@@ -60,7 +60,7 @@ async def _top(settings: Settings, name: str | None, once: bool, as_json: bool) 
 
         with Live(console=console(stderr=True), auto_refresh=False, screen=True) as live:
             while True:
-                await looks.waited(looks.drawn, lambda found: live.update(found, refresh=True), False)
+                await looks.wait_and_show(looks.drawn, lambda found: live.update(found, refresh=True), False)
                 await asyncio.sleep(UPDATE_INTERVAL_S)
 
 
@@ -72,7 +72,7 @@ class TopSnapshots:
         self._pages: dict[str, deque[tuple[float, int]]] = {}
         self._away = False
 
-    async def waited(
+    async def wait_and_show(
         self, look: Callable[[], Awaitable[Any]], show: Callable[[Any], None], once: bool
     ) -> bool:
         """Takes a snapshot and shows it. If the store does not answer, reports that once, waits a second and

@@ -125,7 +125,7 @@ class CrawlEnding:
                 log.warning(
                     "crawl %s: part %s of its outputs cannot be closed here: %s", task.name, segment, error
                 )
-            await crew.unname(f"{task.name}/{segment}", "seal")
+            await crew.release_name(f"{task.name}/{segment}", "seal")
         return True
 
     async def _seal(self, setup: Setup) -> None:

@@ -158,7 +158,7 @@ class SiteVersions:
         any of them is unknown."""
         found: dict[str, SiteReach] = {}
         for (name, version), raw in zip(
-            force.items(), await self._tasks.reaches(crawl, list(force)), strict=True
+            force.items(), await self._tasks.site_reaches(crawl, list(force)), strict=True
         ):
             if raw is None or (one := msgspec.json.decode(raw, type=SiteReach)).version != version:
                 return None

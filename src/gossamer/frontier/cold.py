@@ -358,7 +358,7 @@ class SpillerLease:
             return False
         return bool(await self.store.guard(cast(Awaitable[Any], client.pexpire(self._lease, LEASE_MS))))
 
-    async def durably(self) -> None:
+    async def hold_durably(self) -> None:
         """Holds the lease and waits until all earlier writes are on the store's disk."""
         await write_durably(self.store, "SET", self._lease, self._mine, "PX", str(LEASE_MS))
 
@@ -408,7 +408,7 @@ class Spiller:
         while buckets := [bucket for bucket, (n, _, _) in (await self._waiting()).items() if n]:
             await self._spill(buckets)
 
-    async def tails(self, bucket: int, hosts: list[str]) -> list[ColdTail]:
+    async def cold_tails(self, bucket: int, hosts: list[str]) -> list[ColdTail]:
         """Returns the cold URLs of these hosts, for each level that has some."""
         crawl = f"{keys.tag(bucket)}{self.crawl}:"
         pipe = self.store.client.pipeline(transaction=False)
@@ -456,7 +456,7 @@ class Spiller:
                     cast(Any, self.store.client.lrange(outbox, 0, SPILL_CHUNK - 1))
                 )
                 size += len(read[bucket])
-        await self._turn.durably()
+        await self._turn.hold_durably()
         for bucket, records in read.items():
             if records:
                 entries = [_entry(record) for record in records]
@@ -466,7 +466,7 @@ class Spiller:
     async def _serve(self, bucket: int) -> None:
         wanted = f"{keys.tag(bucket)}{self.crawl}:rf"
         hosts = await self.store.guard(cast(Any, self.store.client.srandmember(wanted, REFILLED_HOSTS)))
-        tails = await self.tails(bucket, [host.decode() for host in hosts])
+        tails = await self.cold_tails(bucket, [host.decode() for host in hosts])
         left: dict[str, int] = {}
         for tail in tails:
             free = left.setdefault(tail.host, tail.free)
@@ -511,7 +511,7 @@ class Spiller:
     async def _trim(self) -> None:
         """Deletes the cold rows that were brought back, after their return is on the store's disk."""
         spent, self._spent = self._spent, {}
-        await self._turn.durably()
+        await self._turn.hold_durably()
         for bucket, ends in spent.items():
             await self.cold.trim(bucket, [(host, level, last) for (host, level), last in ends.items()])
 

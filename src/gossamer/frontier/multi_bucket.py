@@ -224,7 +224,7 @@ class AllBucketsFrontier:
     async def claim(self, asks: Sequence[tuple[int, int]]) -> list[Claimed]:
         """Claims about `k` URLs from each (bucket, k), in that order. Buckets that could not be reached are
         left out."""
-        if self._store.buckets > 1 and self._frontier.policy.limited:
+        if self._store.buckets > 1 and self._frontier.policy.has_total_limits:
             try:
                 return await self._turns.claim(asks)
             except Away as error:

@@ -141,7 +141,7 @@ class OperatorCommands:
             )
         await self.spiller.drain()
         moved = 0
-        for tail in await self.spiller.tails(bucket, [host]):
+        for tail in await self.spiller.cold_tails(bucket, [host]):
             if tail.level != to and (n := await self._turn_over(tail, to, match, True)):
                 moved += n if dry_run else await self._turn_over(tail, to, match, False)
         return moved
@@ -175,7 +175,7 @@ class OperatorCommands:
                     "refill", tail.bucket, self.spiller.crawl, *where[1:], tail.cursor, got[-1][0], 0, *pairs
                 )
                 if int(done) < 0:  # some URLs came back to the queue meanwhile: continue there
-                    found = await self.spiller.tails(tail.bucket, [tail.host])
+                    found = await self.spiller.cold_tails(tail.bucket, [tail.host])
                     now = next((one for one in found if one.level == tail.level), None)
                     if now is None:
                         return moved

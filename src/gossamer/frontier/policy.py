@@ -52,7 +52,7 @@ class Policy(msgspec.Struct, frozen=True):
     with or without vouchers."""
 
     @property
-    def limited(self) -> bool:
+    def has_total_limits(self) -> bool:
         """Whether claims are limited by totals of the whole crawl."""
         return self.limit >= 0 or self.size_limit >= 0 or self.rate > 0
 

@@ -282,7 +282,7 @@ class Frontier:
         Returns their number."""
         return int(await self.store.run("admit", bucket, self.crawl, *await self.adding(bucket, {}), host))
 
-    async def unanswered(self) -> bool:
+    async def may_redirect_seeds(self) -> bool:
         """Returns whether a seed may still be redirected, because some seeds have no response yet."""
         return sum(one[0] for one in await self.everywhere.counts("seeds")) > 0
 
@@ -308,7 +308,7 @@ class Frontier:
     async def claim(self, bucket: int, k: int) -> Claimed:
         """Claims about `k` URLs of hosts that are ready in this bucket. A gate may bring more than `k`."""
         p = self.policy
-        if self.store.buckets > 1 and p.limited:
+        if self.store.buckets > 1 and p.has_total_limits:
             return (await self.everywhere.claim([(bucket, k)]))[0]
         return self.claimed(bucket, await self.store.run("claim", bucket, *self.claiming(k)))
 

@@ -70,7 +70,7 @@ class Encryption:
         return msgspec.msgpack.decode(rest, type=dict[str, Any])
 
     @property
-    def seals(self) -> bool:
+    def has_key(self) -> bool:
         """Whether there is a key."""
         return self._cipher is not None
 

@@ -103,7 +103,7 @@ class Login:
     def __repr__(self) -> str:
         return f"Login({self.url or getattr(self.steps, '__name__', 'steps')!r})"
 
-    def revealed(self, environ: Mapping[str, str] | None = None) -> tuple[Account, ...]:
+    def accounts_with_secrets(self, environ: Mapping[str, str] | None = None) -> tuple[Account, ...]:
         """Returns the accounts with their secrets. Raises ValueError with the account and what is missing."""
         out = []
         for name, fields in self.accounts:

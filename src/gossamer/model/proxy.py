@@ -100,7 +100,7 @@ class Wanted(msgspec.Struct, frozen=True):
         named = self.countries or proxy.countries
         return next((one for one in named if not proxy.countries or one in proxy.countries), "")
 
-    def narrowed(self, country: str | None, kind: str | None) -> Wanted:
+    def narrowed_by(self, country: str | None, kind: str | None) -> Wanted:
         """Returns the requirements with those of one request, which override."""
         if not country and not kind:
             return self

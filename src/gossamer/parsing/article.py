@@ -256,7 +256,7 @@ class Pruner:
         if box is not None and box.tag not in ("p", "li", "ul", "h2", "h3"):
             self._asking.add(box)
 
-    def drops(self, element: Element) -> bool:
+    def is_dropped(self, element: Element) -> bool:
         """Whether an element is dropped with everything in it."""
         if element.tag in SKIPPED:
             return not self._holds(element)
@@ -308,7 +308,7 @@ def prune(main: Element, discussion: bool = False) -> None:
             return
         for child in list(waiting.pop().children):
             if isinstance(child, Element):
-                if pruner.drops(child):
+                if pruner.is_dropped(child):
                     child.decompose()
                 else:
                     waiting.append(child)
@@ -562,7 +562,7 @@ def _walk(main: Element, discussion: bool = False) -> list[TextBlock]:
             linked += len(node.text.strip()) if in_link else 0
         elif isinstance(node, str):
             linked, tag = _end(found, parts, linked, tag), node
-        elif isinstance(node, Element) and not pruner.drops(node):
+        elif isinstance(node, Element) and not pruner.is_dropped(node):
             name = node.tag
             if name == "br":
                 parts.append("\n")

@@ -45,7 +45,7 @@ def shown_brand(shop: Shop, name: str) -> str | None:
         found = brand_in(attribute_of(one, "data-product-brand") or element_value(one))
         if found and not shop.elsewhere(one) and not of_site(found, shop.page.url):
             return found
-    if found := next((found for value in shop.labelled("brand") if (found := brand_in(value))), None):
+    if found := next((found for value in shop.labelled_values("brand") if (found := brand_in(value))), None):
         return found
     beside = None
     for element in _called_so(shop):
@@ -327,7 +327,7 @@ def of(page: Document, found: dict[str, Any] | None = None) -> dict[str, Any]:
     _fill(record, _metas(page.tree))
     here = shop_page.Shop(page)
     record["sku"] = (
-        shop_page.product_number(here.labelled("sku", own=record["sku"] is not None)) or record["sku"]
+        shop_page.product_number(here.labelled_values("sku", own=record["sku"] is not None)) or record["sku"]
     )
     _fill(record, _shown(here, record, spare))
     return record
@@ -547,7 +547,7 @@ def _shown(here: shop_page.Shop, record: dict[str, Any], spare: list[str]) -> di
             shop_page.scripts(page.tree), "currency"
         )
     if record["gtin"] is None:
-        found["gtin"] = _gtin(here.labelled("gtin"))
+        found["gtin"] = _gtin(here.labelled_values("gtin"))
     if record["availability"] is None:
         found["availability"] = shown_availability(here)
     name = record["name"] or found["name"] or ""
@@ -564,7 +564,7 @@ def _shown(here: shop_page.Shop, record: dict[str, Any], spare: list[str]) -> di
             or state.get("sku")
             or shop_page.held_number(here)
             or shop_page.number_in(page.url)
-            or shop_page.product_number(here.labelled("mpn"))
+            or shop_page.product_number(here.labelled_values("mpn"))
         )
     if record["brand"] is None:
         found["brand"] = (
@@ -577,4 +577,4 @@ def _shown(here: shop_page.Shop, record: dict[str, Any], spare: list[str]) -> di
 
 def _no_publisher(here: shop_page.Shop, brand: str | None) -> str | None:
     """Returns the brand, or None if the page labels this name as the publisher."""
-    return None if brand in [one.strip() for one in here.labelled("publisher")] else brand
+    return None if brand in [one.strip() for one in here.labelled_values("publisher")] else brand

@@ -383,7 +383,7 @@ class Shop:
                 return True
         return False
 
-    def labelled(self, kind: str, own: bool = False) -> Iterator[str]:
+    def labelled_values(self, kind: str, own: bool = False) -> Iterator[str]:
         """Yields the values beside a label of a kind (`sku mpn brand publisher gtin`) in tables, in lists or
         after a colon. If `own` is true, skips values below a heading for other products."""
         pattern = words.LABELS[kind]

@@ -245,7 +245,7 @@ class Robots:
         return None if group is None else group.delay
 
     @staticmethod
-    def trimmed(body: bytes, agents: Iterable[str]) -> bytes:
+    def for_agents(body: bytes, agents: Iterable[str]) -> bytes:
         """Returns the file reduced to the groups of these agents and `*`, and the Sitemap lines, with the
         same results. Removed lines are replaced by empty ones, so that `rule` returns the original line
         number."""

@@ -69,7 +69,7 @@ def read(body: bytes, agent: str) -> Access:
     sitemaps = tuple(robots.sitemaps)
     if delay > PARK_DELAY_S:
         return Access(TOO_SLOW, sitemaps=sitemaps)
-    kept = zlib.compress(Robots.trimmed(body, [agent]))
+    kept = zlib.compress(Robots.for_agents(body, [agent]))
     return Access(version_of(kept), MAX_AGE_S, delay, kept, sitemaps)
 
 

@@ -86,15 +86,15 @@ class Proxies:
         between two tries that reach the host. Raises NoProxyLeft."""
         await self.upkeep.begin()
         host = split(request.url)[1]
-        wanted, began = self._wants(host).narrowed(request.country, request.proxy), time.perf_counter()
-        if not self.pool.suited(wanted):
+        wanted, began = self._wants(host).narrowed_by(request.country, request.proxy), time.perf_counter()
+        if not self.pool.suitable(wanted):
             return _none(f"the proxy lists contain no matching proxy: {wanted}", final=True)
         trip = ProxyTries([], [], [])
         result: Page | Failure | None = None
         tries, started = 0, began
         while tries < MAX_TRIES or time.perf_counter() - began < MORE_TRIES_S:
             tries += 1
-            if not trip.doubts and len(trip.tried) >= len(self.pool.suited(wanted)):
+            if not trip.doubts and len(trip.tried) >= len(self.pool.suitable(wanted)):
                 trip.tried.clear()  # all proxies had a fault, so they are tried again until they are in quarantine
             lease = await self._take(wanted, host, trip.tried)
             if lease is None:
@@ -116,7 +116,7 @@ class Proxies:
                 break
         if isinstance(result, Page) and result.status == 407:
             return msgspec.structs.replace(_short(result, "fault"), before=result.before)
-        return result or _none(f"none of {len(self.pool.suited(wanted))} proxies is free for {host}")
+        return result or _none(f"none of {len(self.pool.suitable(wanted))} proxies is free for {host}")
 
     async def hold(self, host: str, bound: str = "") -> StickyProxy | None:
         """Returns a proxy for a whole session: that of `bound` (None if it is in quarantine or no longer
@@ -208,7 +208,7 @@ class Proxies:
                     f"no proxy left: all {len(self.pool.proxies)} are out of order or refuse us; "
                     "see gossamer doctor, give other ones with --proxies FILE"
                 )
-            if set(self.pool.suited(wanted)) <= set(tried) or time.monotonic() >= ends:
+            if set(self.pool.suitable(wanted)) <= set(tried) or time.monotonic() >= ends:
                 return None
             self.upkeep.freed.clear()
             with contextlib.suppress(TimeoutError):

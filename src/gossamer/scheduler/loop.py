@@ -98,7 +98,7 @@ class Scheduler:
 
     async def _beat(self) -> None:
         lead = await self._schedules.lead(self.owner, LEAD_TIMEOUT_S)
-        self._conductor.hear(lead.now)
+        self._conductor.set_clock(lead.now)
         self._hear(lead)
         if not lead.token:
             return

@@ -158,7 +158,7 @@ class RunSupervisor:
         self.open: dict[tuple[str, str], ScheduledRun] = {}
         self._heard = (0.0, 0.0)
 
-    def hear(self, now: float) -> None:
+    def set_clock(self, now: float) -> None:
         """Sets the store's clock to a time that was just read."""
         self._heard = (now, time.monotonic())
 

@@ -145,8 +145,8 @@ def check_appends(path: str, fd: int, log: AppendLog, committed: int, size: int)
     If the machine was rebooted, the log may be incomplete. The bytes are then copied to the crawl's folder
     instead of an error.
     """
-    seconds = log.proves(fd, path, committed, size)
-    if seconds is None and log.restarted(path):
+    seconds = log.proven_seconds(fd, path, committed, size)
+    if seconds is None and log.has_rebooted(path):
         aside = log.keep_aside(fd, path, committed, size)
         print(
             f"gossamer: {path} is cut back to {committed} bytes; what followed is kept in {aside}",
@@ -273,7 +273,7 @@ class ExactFile:
         if self._log is None or self._overwrite or not os.path.isfile(self.path):
             return None
         with self._locked(create=False) as fd:
-            return self._log.original(fd, self.path, os.fstat(fd).st_size, lengths)
+            return self._log.former_path(fd, self.path, os.fstat(fd).st_size, lengths)
 
     def adopt(self, was: str) -> None:
         """Takes over the file as the output that was at `was`."""
@@ -381,7 +381,7 @@ class ExactFile:
     def _known(self, fd: int, log: AppendLog) -> None:
         """Raises SinkError if the file contains rows of this crawl and the store has forgotten the crawl."""
         names = dict.fromkeys([self.path, *log.paths()], 0)
-        was = log.original(fd, self.path, os.fstat(fd).st_size, names)
+        was = log.former_path(fd, self.path, os.fstat(fd).st_size, names)
         if owner := (was and log.forgotten_by_store(was)) or forgotten_owner(fd, self._owner, log):
             raise unknown_to_store(self.path, owner)
 
@@ -393,7 +393,7 @@ class ExactFile:
             os.ftruncate(fd, committed)
         length = committed + len(data)
         if data and self._log is not None:
-            self._log.appending(self.path, committed, data)
+            self._log.log_append(self.path, committed, data)
         try:
             # Because of O_APPEND, Linux writes at the end of the file even if another program has written
             # there meanwhile.

@@ -177,7 +177,9 @@ class Parquet:
             for name in names:
                 assert self._log is not None
                 with open(f"{self.path}/{name}", "rb") as file:
-                    if self._log.original(file.fileno(), file.name, _size(file.name), {f"{was}/{name}": 0}):
+                    if self._log.former_path(
+                        file.fileno(), file.name, _size(file.name), {f"{was}/{name}": 0}
+                    ):
                         return was
         return None
 
@@ -204,7 +206,7 @@ class Parquet:
                 self._close_part(start, committed)
                 start = committed
             if self._log is not None and data:
-                self._log.appending(self._journal(start), committed - start, data)
+                self._log.log_append(self._journal(start), committed - start, data)
             if not _write(self._journal(start), committed - start, data):
                 sync_folder(self.path)
             self._at("journal")
@@ -287,7 +289,7 @@ class Parquet:
         if self._log is not None:
             with open(self._part(start, end), "rb") as part:
                 size = os.fstat(part.fileno()).st_size
-                self._log.appending(
+                self._log.log_append(
                     part.name,
                     max(0, size - PAGE_BYTES),
                     os.pread(part.fileno(), PAGE_BYTES, max(0, size - PAGE_BYTES)),

@@ -166,7 +166,7 @@ class FleetCrawls:
         )
         return found
 
-    async def reaches(self, name: str, sites: Sequence[str]) -> list[bytes | None]:
+    async def site_reaches(self, name: str, sites: Sequence[str]) -> list[bytes | None]:
         """Returns, for each site, the data for workers without its file (`sites.remote_sites.SiteReach`, JSON),
         or None."""
         found: list[bytes | None] = await self._do(
@@ -179,11 +179,11 @@ class FleetCrawls:
         `SITE+SITE`."""
         await self._do(self._store.client.eval(_APART, 1, keys.record(name), group))
 
-    async def weigh(self, name: str, weight: int) -> None:
+    async def set_weight(self, name: str, weight: int) -> None:
         """Sets the crawl's share of the fleet's work."""
         await self._do(self._store.client.hset(keys.record(name), "weight", str(weight)))
 
-    async def lasted(self, name: str, seconds: float) -> None:
+    async def add_time(self, name: str, seconds: float) -> None:
         """Adds `seconds` to the time that was spent on a crawl."""
         await self._do(self._store.client.hincrbyfloat(keys.record(name), "spent", seconds))
 

@@ -83,7 +83,7 @@ class WorkerRecords:
         args = (token, str(round(DEAD_AFTER_S * 1000)))
         return bool(await self._do(self._store.client.eval(_KEEP, 1, _NAME + wanted, *args)))
 
-    async def unname(self, name: str, token: str) -> None:
+    async def release_name(self, name: str, token: str) -> None:
         """Gives a name up."""
         await self._do(self._store.client.eval(_LEAVE, 1, _NAME + name, token))
 
@@ -96,7 +96,7 @@ class WorkerRecords:
         order = (await self._store.guard(pipe.execute()))[1]
         return _order(order)
 
-    async def ordered(self, name: str) -> str:
+    async def pending_order(self, name: str) -> str:
         """Returns the order of a worker: "", drain or stop."""
         found = await self._do(self._store.client.hget(ORDERS, name))
         return _order(found)

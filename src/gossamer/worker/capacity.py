@@ -49,7 +49,7 @@ class Limiter:
             self._begins = ""
 
     @property
-    def calm(self) -> bool:
+    def is_calm(self) -> bool:
         """Returns whether there was no recent shortage."""
         return self.visits >= self.most and self._since is None
 
@@ -72,7 +72,7 @@ class Limiter:
             if now - self._since >= GIVE_UP_S:
                 self.over = what
 
-    def fine(self) -> None:
+    def record_success(self) -> None:
         """Records a visit without a shortage, and raises the limit if enough time has passed."""
         self._since = None
         if self.visits >= self.most:

@@ -101,7 +101,7 @@ class Committer:
         """Whether everything is durable and settled."""
         return not self.waiting and not self.under_way
 
-    def unsettled(self) -> list[Visit]:
+    def unsettled_visits(self) -> list[Visit]:
         """Returns the visits that are not settled yet."""
         return self.under_way + self.waiting
 
@@ -190,7 +190,7 @@ class Committer:
                     if not self._frontier.patience.patient or lost:
                         raise outcome
                     lost = True  # the store came back without its last second: cut the files to match
-                    await self._outputs.reread()
+                    await self._outputs.read_lengths()
                     left = buckets
                     break
                 if isinstance(outcome, Stale):

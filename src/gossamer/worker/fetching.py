@@ -122,7 +122,7 @@ class Fetching:
             wire += result.wire
             await asyncio.sleep(max(0.0, next_at - time.monotonic()))
         if climb is not None and self._climbing is not None:
-            if (below := climb.instead(result)) is not None:
+            if (below := climb.result_below(result)) is not None:
                 (result, verdict), _ = below, attempts.pop()
                 passed, wire = [one for one in passed if one is not result], wire - result.wire
             else:
@@ -193,7 +193,7 @@ class Fetching:
             return None
         if not (given := await self._solve(result, request)):
             return None
-        self._rungs(request).keeps(request, given)
+        self._rungs(request).keep_cookies(request, given)
         headers = {name: value for name, value in given.items() if name.lower() != "cookie"}
         return msgspec.structs.replace(request, headers={**(request.headers or {}), **headers} or None)
 

@@ -82,7 +82,7 @@ class Rung(NamedTuple):
             return Failure("proxy", detail, time.time(), 0.0, final=True, sent=False)
         return await go()
 
-    def keeps(self, request: Request, headers: Mapping[str, str]) -> None:
+    def keep_cookies(self, request: Request, headers: Mapping[str, str]) -> None:
         """Stores the cookies of request headers as if the host had set them."""
         set_cookie = [
             ("set-cookie", f"{one.strip()}; Path=/")
@@ -231,7 +231,7 @@ class Climb:
             Retry("blocked", self.why) if self.late and self._left and isinstance(verdict, Done) else verdict
         )
 
-    def instead(self, result: Page | Failure) -> tuple[Page | Failure, Verdict] | None:
+    def result_below(self, result: Page | Failure) -> tuple[Page | Failure, Verdict] | None:
         """Returns the lower rung's result if the higher rung was not available."""
         had = not isinstance(result, Failure) or (result.later is None and result.sent)
         return None if had else self.below

@@ -316,7 +316,7 @@ class LoginRunner:
                 made = [*records.earlier_tries(result), (result, "login", error)]
                 tell.extend(records.attempt(self._crawl, self._worker, line, *one) for one in made)
 
-            refusal = await self.gate.shuts(claim, request.url, note)
+            refusal = await self.gate.refuse_url(claim, request.url, note)
             if refusal is not None and not refusal.error:
                 raise who.wrong(
                     f"{request.url} is needed to log in, but must not be fetched: {refusal.skip}: {refusal.detail}"

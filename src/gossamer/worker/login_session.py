@@ -146,7 +146,7 @@ class LoggedInFetcher:
     ) -> bool:
         """Returns whether the account is still logged in, as shown by the log-in's proof page. This avoids a
         second log-in, because some sites lock an account that logs in twice."""
-        if not seat.proof or await self._entering.gate.shuts(claim, seat.proof) is not None:
+        if not seat.proof or await self._entering.gate.refuse_url(claim, seat.proof) is not None:
             return False
         request = Request(seat.proof)
         page = msgspec.structs.replace(await walk.collect(seat.rung, request), session=seat.account.name)

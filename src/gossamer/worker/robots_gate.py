@@ -102,7 +102,7 @@ class RobotsGate:
             return None
         return Drop(skip="robots", detail=robots.rule(self._agent, claim.request.url) or "")
 
-    async def shuts(
+    async def refuse_url(
         self, claim: Claim, url: str, note: Callable[[Page | Failure, str], None] = lambda _result, _url: None
     ) -> Drop | None:
         """Returns why a URL that a claim needs besides its own (to log in) may not be requested, or None.

@@ -139,7 +139,7 @@ class Visitor:
                 if wait := await self.sharing.enter(chosen):
                     put(Visit(chosen, Settle(chosen.token, "b", host_wait=round(wait * 1000))))
                     return None
-                go = self.sharing.around(go)
+                go = self.sharing.wrap(go)
             # a file has no links, so its depth does not matter
             if self.nearer is None or chosen.request.use == FILE:
                 put(read_again(await go(chosen)))

@@ -68,7 +68,7 @@ class AnswerPositions(dict[str, At]):
             self._earlier[place] = before
         super().__setitem__(name, place)
 
-    def latest(self, name: str, load: Callable[[At], StoredAnswer | None]) -> StoredAnswer | None:
+    def latest_answer(self, name: str, load: Callable[[At], StoredAnswer | None]) -> StoredAnswer | None:
         """Returns the last response that tells something about its page, otherwise the last one."""
         if (place := self.get(name)) is None or (last := load(place)) is None or is_telling(last):
             return None if place is None else last

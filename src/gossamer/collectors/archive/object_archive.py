@@ -63,7 +63,7 @@ class ObjectArchive:
     def find(self, url: str, most: int) -> Answer | None:
         """Returns the response for a URL (or `key`) with at most `most` + 1 bytes of its body. None if it is
         missing or incomplete."""
-        return self._places.latest(url, lambda place: self._load(place, most))
+        return self._places.latest_answer(url, lambda place: self._load(place, most))
 
     def _load(self, place: tuple[int, int], most: int) -> Answer | None:
         number, at = place

@@ -247,7 +247,7 @@ class WarcArchive:
 
     def find(self, url: str, most: int) -> StoredAnswer | None:
         """Returns the response for a URL (or `key`) with at most `most` + 1 bytes of its body."""
-        return self._places.latest(url, lambda place: self._load(place, most))
+        return self._places.latest_answer(url, lambda place: self._load(place, most))
 
     def urls(self) -> list[str]:
         """Returns the URLs (keys) of all responses, in the order of the files."""

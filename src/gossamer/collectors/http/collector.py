@@ -480,7 +480,7 @@ class HttpCollector:
         self, transfer: Transfer, request: Request, error: tuple[int, str] | None, now: float, elapsed: float
     ) -> Page | Failure:
         status, sent, size = transfer.status(), transfer.sent, transfer.size
-        if not transfer.problem and transfer.overlong():
+        if not transfer.problem and transfer.has_long_headers():
             transfer.problem = "headers"
         if (transfer.problem or error is not None) and not transfer.cut():
             code, text = error or (0, "")

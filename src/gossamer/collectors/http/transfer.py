@@ -517,7 +517,7 @@ class Transfer:
             self.code, self.headers = parse(self.lines)
         return self.headers
 
-    def overlong(self) -> bool:
+    def has_long_headers(self) -> bool:
         """Whether the headers are longer than allowed."""
         return len(self.lines) > MAX_HEADER_LINES + 2 or sum(map(len, self.lines)) > MAX_HEADER_BYTES
 
@@ -532,7 +532,7 @@ class Transfer:
 
     def _first(self) -> tuple[int, str]:
         """Returns how many bytes the body may have, and why it is not read at all."""
-        if self.overlong():
+        if self.has_long_headers():
             return 0, "headers"
         status, bounds = self.status(), self.bounds
         if self.spool is not None:
