@@ -48,10 +48,11 @@ class Lender(LendsProxies, Protocol):
 class CollectorSetup:
     """The rungs of a crawl: `pages(request)` and `robots(request)` return the rung of a request.
 
-    A request is made on the rung that it names, otherwise on the cheapest of its site's ladder, otherwise of the
-    crawl's. `guard`: the resolver. `seed`: a secret of the store. `unlocker`: makes the collector of that rung
-    from the options of a host's site. `others`: the browser may be missing here, because other workers have one.
-    Raises ConfigError if a site or the crawl needs what is not installed, or names an unknown browser.
+    A request is made on the rung that it names, otherwise on the cheapest of its site's ladder, otherwise of
+    the crawl's. `guard`: the resolver. `seed`: a secret of the store. `unlocker`: makes the collector of that
+    rung from the options of a host's site. `others`: the browser may be missing here, because other workers
+    have one. Raises ConfigError if a site or the crawl needs what is not installed, or names an unknown
+    browser.
     """
 
     name = "rungs"
@@ -244,7 +245,8 @@ def login_rungs(site: str, ladder: Iterable[str], disguised: bool = False) -> tu
         )
     if disguised and rungs == (PLAIN, BROWSER):
         raise ConfigError(
-            f"site {site}: session: the browser is disguised in this crawl, its rung plain is not: ladder=['impersonated', 'browser']"
+            f"site {site}: session: the browser is disguised in this crawl, its rung plain is "
+            "not: ladder=['impersonated', 'browser']"
         )
     return rungs
 

@@ -150,7 +150,8 @@ class RunJudge:
 
 
 def gates(texts: Sequence[str], sites: Sequence[LoadedSite]) -> dict[str, list[QualityGate]]:
-    """Returns the gates of a crawl: those of the command under "", those of sites by name. Raises UsageError."""
+    """Returns the gates of a crawl: those of the command under "", those of sites by name. Raises
+    UsageError."""
     found = {"": [parse(text) for text in texts]}
     found |= {site.name: [parse(text) for text in site.site.gates] for site in sites}
     return {name: some for name, some in found.items() if some}

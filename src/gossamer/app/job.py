@@ -102,7 +102,8 @@ class Setup(msgspec.Struct, kw_only=True):
 
 
 def register_secrets(setup: Setup) -> None:
-    """Registers the secrets of a crawl that came from another process, so that they are masked in all output."""
+    """Registers the secrets of a crawl that came from another process, so that they are masked in all
+    output."""
     job = setup.job
     for name, value in job.headers.items():
         register_header(name, value)

@@ -110,7 +110,8 @@ def _opened(stored: Stored, seal: Callable[[], Encryption]) -> Setup:
             opened = seal().open(stored.sealed, setup.crawl)
         except ConfigError as error:
             raise ConfigError(
-                f"its headers and passwords were sealed where it was submitted; give this worker the same session_key ({error})"
+                "its headers and passwords were sealed where it was submitted; give this worker "
+                f"the same session_key ({error})"
             ) from None
         setup.job.headers = opened["headers"]
         setup.credentials = {origin: (user, word) for origin, (user, word) in opened["credentials"].items()}
@@ -122,12 +123,14 @@ def _read(raw: bytes) -> Stored:
     stored = json.loads(raw)
     if (version := stored.get("version")) != VERSION:
         raise ConfigError(
-            f"it was submitted as format {version}, this worker knows {VERSION}: run the same gossamer everywhere"
+            f"it was submitted as format {version}, this worker knows {VERSION}: run the same "
+            "gossamer everywhere"
         )
     known = {SEALED, *(f"{part}.{name}" for part, kind in _PARTS.items() for name in kind.__struct_fields__)}
     if strange := [name for name in stored.get("uses", ()) if name not in known]:
         raise ConfigError(
-            f"it was submitted with {', '.join(strange)}, which this worker does not know: run the same gossamer everywhere"
+            f"it was submitted with {', '.join(strange)}, which this worker does not know: run "
+            "the same gossamer everywhere"
         )
     try:
         return msgspec.json.decode(raw, type=Stored)
@@ -173,13 +176,15 @@ def check_shareable(specs: list[str]) -> None:
                 )
             if needs_journal(spec) and "journal" not in parse_sink_url(spec).given:
                 raise UsageError(
-                    f"-o {mask(spec)}: to {kind} rows go by a journal: give a folder that all workers reach, as ?journal=/shared/out"
+                    f"-o {mask(spec)}: to {kind} rows go by a journal: give a folder that all "
+                    "workers reach, as ?journal=/shared/out"
                 )
             continue
         path, form = folder_of(spec)
         if path is None:
             raise UsageError(
-                f"-o {spec}: a single file cannot be written by many machines: give a folder that all workers reach, "
+                f"-o {spec}: a single file cannot be written by many machines: give a folder that "
+                "all workers reach, "
                 f"as -o {_stem(spec)}/ or {_stem(spec)}/:csv; each writes parts of its own"
             )
         if form == "sqlite":

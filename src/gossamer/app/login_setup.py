@@ -105,8 +105,10 @@ class SiteAccounts:
                 return _later(turn.ms / 1000)
             if turn.what == "refused":
                 raise ConfigError(
-                    f"site {self.site}: session: the log-in as {turn.name} was refused: {turn.why}; give the right "
-                    f"credentials, or wait {turn.ms / 60_000:.0f} min, or: gossamer sessions forget {self.site}"
+                    f"site {self.site}: session: the log-in as {turn.name} was refused: "
+                    f"{turn.why}; give the right "
+                    f"credentials, or wait {turn.ms / 60_000:.0f} min, or: gossamer sessions "
+                    f"forget {self.site}"
                 )
             account = self._accounts[turn.name]
             if turn.what == "enter":

@@ -1,4 +1,5 @@
-"""Checks before a crawl drops or overwrites anything: whether its parts can be built and its files written."""
+"""Checks before a crawl drops or overwrites anything: whether its parts can be built and its files
+written."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 not end before them.
 
 A producer's position is kept after its batch is in the frontier: after a kill at most one batch is offered
-again, and the seen-set knows it. While more than MAX_PENDING_URLS URLs are pending, or the store's memory is nearly used
-up, producers wait.
+again, and the seen-set knows it. While more than MAX_PENDING_URLS URLs are pending, or the store's memory is
+nearly used up, producers wait.
 """
 
 from __future__ import annotations
@@ -254,7 +254,10 @@ async def _ended(store: Store, crawl: str) -> GossamerError:
         if state in ADDED_TO:
             continue
         why = f" ({record.reason})" if record is not None and record.reason else ""
-        line = f"crawl {crawl} is {state}{why} while its lists were being added: what was not read yet is not added"
+        line = (
+            f"crawl {crawl} is {state}{why} while its lists were being added: what was not "
+            "read yet is not added"
+        )
         return CrawlEnded(line, ENDS_WITH.get(state, 11))
 
 

@@ -1,4 +1,5 @@
-"""A pass that revisits the known URLs of a crawl: when it may begin, and how its requests enter the frontier."""
+"""A pass that revisits the known URLs of a crawl: when it may begin, and how its requests enter the
+frontier."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool
                 return False
             if pending:
                 raise UsageError(
-                    f"{pending} URLs of crawl {setup.crawl} still wait: let it end first, by the same command without --refresh"
+                    f"{pending} URLs of crawl {setup.crawl} still wait: let it end first, by the "
+                    "same command without --refresh"
                 )
             if record.fleet and record.state in UNDER_WAY:
                 raise UsageError(
@@ -58,7 +60,8 @@ async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool
 async def visit_again(
     setup: Setup, store: Store, record: Record, say: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Adds the known URLs. Adding them again after a kill changes nothing. `say` receives progress messages."""
+    """Adds the known URLs. Adding them again after a kill changes nothing. `say` receives progress
+    messages."""
     if not record.refreshing or record.seeded:
         return
     bench = CrawlWorker(setup, store, "door", asyncio.Event())

@@ -113,7 +113,8 @@ async def repair(settings: Settings, crawl: str | None, say: Say, *, dry: bool =
     except GossamerError as error:
         if dry:
             say(
-                f"the store does not start: {error}; it would be set aside, and all crawls rebuilt from their outputs"
+                f"the store does not start: {error}; it would be set aside, and all crawls "
+                "rebuilt from their outputs"
             )
             return
         if (aside := Embedded(data).set_aside()) is not None:
@@ -168,7 +169,8 @@ def _tell_crawls(data: Path, crawl: str | None, say: Say) -> None:
     for known in _crawls(data, crawl):
         pages = _done(known, _tables(known), set(), say, dry=True) if known.plain else {}
         say(
-            f"crawl {known.name}: {len(pages)} pages have rows; what the store lost would be rebuilt from them"
+            f"crawl {known.name}: {len(pages)} pages have rows; what the store lost would be "
+            "rebuilt from them"
         )
 
 
@@ -220,7 +222,8 @@ async def _rebuild(
 
 def _begins_again(known: CrawlFile) -> str:
     return (
-        "its outputs do not say which pages are done: files are kept aside, databases stay (rows are upserted), "
+        "its outputs do not say which pages are done: files are kept aside, databases stay (rows "
+        "are upserted), "
         "and the same command visits all pages again"
     )
 
@@ -327,7 +330,8 @@ def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry:
         single = {end for name, _, end in found[: last + 1] if name not in common}
         if single:
             say(
-                f"{path}: {len(single)} rows that another output lacks are removed; their pages are visited again"
+                f"{path}: {len(single)} rows that another output lacks are removed; their pages "
+                "are visited again"
             )
             if not dry:
                 _remove(path, single, say)

@@ -162,7 +162,8 @@ class DataFolder:
             if os.path.samestat(self.folder.stat(), self._was):
                 return None
         return ConfigError(
-            f"{self.folder} was removed while the crawl ran: put it back and run the same command again, or begin anew with --fresh"
+            f"{self.folder} was removed while the crawl ran: put it back and run the same command "
+            "again, or begin anew with --fresh"
         )
 
     async def until_lost(self) -> str:
@@ -196,7 +197,8 @@ async def begin(
     known = await crawls.get(setup.crawl)
     if known is not None and known.fleet and known.state in UNDER_WAY and (job.fresh or state == "running"):
         raise ConfigError(
-            f"crawl {setup.crawl} is under way on the fleet: end it first with `gossamer stop {setup.crawl}`, or give another --name"
+            f"crawl {setup.crawl} is under way on the fleet: end it first with `gossamer stop "
+            f"{setup.crawl}`, or give another --name"
         )
     limits = {name: getattr(job.settings, name) for name in LIMITS}
     more = known is not None and is_larger(known.limits, limits)
@@ -309,7 +311,8 @@ class CrawlRun:
             await asyncio.gather(work, watching, return_exceptions=True)
 
     async def _together(self) -> str:
-        """Runs this process as one of the workers, with the others as child processes. Returns their outcome."""
+        """Runs this process as one of the workers, with the others as child processes. Returns their
+        outcome."""
         bench = CrawlWorker(
             self.setup, self.store, f"{os.uname().nodename}:{os.getpid()}", self.stop, self.taps.tables
         )

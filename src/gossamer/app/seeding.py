@@ -68,7 +68,8 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     s = job.settings
     if sources and s.scope == "prefix":
         raise UsageError(
-            "--scope prefix needs its seeds beforehand, a long list or stream has them later: use host or page"
+            "--scope prefix needs its seeds beforehand, a long list or stream has them later: use "
+            "host or page"
         )
     spec = Spec(
         sorted(map(mask_user_info, job.targets)),

@@ -1,4 +1,5 @@
-"""Submits a crawl to the fleet: its record, its job, its seeds. Running workers take it up within a second."""
+"""Submits a crawl to the fleet: its record, its job, its seeds. Running workers take it up within a
+second."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
         raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")
     if job.refresh and not job.known:
         raise UsageError(
-            "--refresh on a fleet needs --known DIR: the folder, reached by all workers, that was given when the crawl was first submitted"
+            "--refresh on a fleet needs --known DIR: the folder, reached by all workers, that was "
+            "given when the crawl was first submitted"
         )
     job_payload.check_shareable(
         [*(output.spec for output in job.outputs), *filter(None, [job.pages, job.attempts, job.graph])]

@@ -83,7 +83,8 @@ def target_kind(text: str) -> Target:
     if text.startswith("sql:"):
         if not re.fullmatch(r"sql:(?:sqlite:|postgres(?:ql)?|\$\{)\S*\s+\S.*", text, re.DOTALL):
             raise UsageError(
-                f"{shorten(text)!r}: write it as 'sql:DATABASE QUERY', DATABASE being sqlite:FILE or postgresql://..."
+                f"{shorten(text)!r}: write it as 'sql:DATABASE QUERY', DATABASE being sqlite:FILE "
+                "or postgresql://..."
             )
         return Target("sql", text[4:])
     if text.startswith("kafka://"):
@@ -113,7 +114,8 @@ def _bare(text: str) -> Target:
     """Returns the target for a URL without a scheme."""
     if Path(text).suffix in (".py", ".txt", ".jsonl", ".csv", ".list") or text.startswith((".", "/", "~")):
         raise UsageError(
-            f"{shorten(text)}: no such file or folder; a TARGET is a URL, a site file, a folder of them, a list, or -"
+            f"{shorten(text)}: no such file or folder; a TARGET is a URL, a site file, a folder "
+            "of them, a list, or -"
         )
     host = text.split("/", maxsplit=1)[0]
     # mail addresses contain an @
@@ -173,7 +175,8 @@ def parse_line(raw: bytes, source: str, number: int) -> Request | Rejected | Non
         # a URL parser would drop them and join two columns or lines into one URL
         if "\t" in text or "\r" in text:
             raise UsageError(
-                f"{shorten(text)!r} has a tab or a carriage return in it: write one URL a line, ended by a line feed"
+                f"{shorten(text)!r} has a tab or a carriage return in it: write one URL a line, "
+                "ended by a line feed"
             )
         return Request(_url(text, text))
     except UnicodeDecodeError:

@@ -105,7 +105,10 @@ def limiter_of(concurrency: int) -> Limiter:
     """Returns the limiter of a process: as many visits as configured, or fewer if the limit of open files
     requires it."""
     fit = min(concurrency, room_for_visits())
-    few = f"open files: {open_descriptors()[1]} allowed (ulimit -n), so {fit} pages at once instead of {concurrency}: raise it for more"
+    few = (
+        f"open files: {open_descriptors()[1]} allowed (ulimit -n), so {fit} pages at once "
+        f"instead of {concurrency}: raise it for more"
+    )
     return Limiter(
         fit, lambda line: print(f"gossamer: {line}", file=sys.stderr), begins=few if fit < concurrency else ""
     )
@@ -164,7 +167,8 @@ def policy(settings: Settings, lanes: tuple[str, ...] | None = None) -> Policy:
 
 
 class CrawlWorker:
-    """The parts of one worker process, connected. `worker.run()` does the work; `close` releases everything."""
+    """The parts of one worker process, connected. `worker.run()` does the work; `close` releases
+    everything."""
 
     def __init__(
         self,

@@ -52,7 +52,8 @@ def clean(
     )
     if crawl is not None and not any(one.count for one in done):
         remark(
-            f"nothing of {crawl} can be removed: it must have ended, be old enough, and have no queue; see gossamer status {crawl}"
+            f"nothing of {crawl} can be removed: it must have ended, be old enough, and have no "
+            f"queue; see gossamer status {crawl}"
         )
     return 0
 

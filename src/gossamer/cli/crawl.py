@@ -39,7 +39,9 @@ HELP = {
     "retries": "Wait before each retry (default 1m,5m,30m), or none.",
     "concurrency": "Concurrent visits in a process (default 64).",
     "processes": "Processes, or auto: one per core (default 1).",
-    "ladder": "How pages are fetched: plain (default), impersonated (as a browser), browser, unlocker (an API).",
+    "ladder": (
+        "How pages are fetched: plain (default), impersonated (as a browser), browser, unlocker (an API)."
+    ),
     "proxies": "A list of proxies; every request uses one; repeatable.",
     "ignore_robots": "Ignore robots.txt. Make sure that you may.",
     "allow_private": "A network of private addresses that may be visited; repeatable.",
@@ -76,7 +78,10 @@ METAVARS = {
     "ladder": "RUNGS",
     "proxies": "FILE",
 }
-IGNORED = "WARNING: robots.txt is ignored{}. You answer for what this crawl does; ask the owners of the sites first."
+IGNORED = (
+    "WARNING: robots.txt is ignored{}. You answer for what this crawl does; ask the owners "
+    "of the sites first."
+)
 REPEATABLE = ("include", "exclude", "proxies", "allow_private", "allow_port")
 OWN: dict[str, tuple[Any, str, str | None, str]] = {
     "output": (list[str], "-o --output", "FILE", "Append to a file, or - for stdout; repeatable."),
@@ -327,7 +332,8 @@ def warn_before_start(settings: Settings, quiet: bool) -> None:
             remark(f"{path} line {number}: {reason}", quiet)
         if found.bad:
             remark(
-                f"{len(found.bad)} bad lines of proxies are left out; {len(found.proxies)} proxies were taken",
+                f"{len(found.bad)} bad lines of proxies are left out; {len(found.proxies)} "
+                "proxies were taken",
                 quiet,
             )
     for option, texts in (("--include", settings.include), ("--exclude", settings.exclude)):
@@ -345,7 +351,8 @@ def warn_of_slow_patterns(where: str, patterns: Iterable[Searcher], then: str, q
 
     for one in timed(patterns):
         remark(
-            f"{where}: {one.pattern!r} has look-around or a back-reference: it may take {TIMEOUT_S * 1000:.0f} ms per text; {then}",
+            f"{where}: {one.pattern!r} has look-around or a back-reference: it may take "
+            f"{TIMEOUT_S * 1000:.0f} ms per text; {then}",
             quiet,
         )
 
@@ -380,12 +387,16 @@ def came_to_nothing(summary: Summary) -> str:
     robots = summary.skipped.get("robots", 0)
     if not summary.pages and robots and robots == summary.found - summary.redirected:
         return (
-            f"nothing was fetched: robots.txt does not allow {'the URL' if robots == 1 else f'any of {robots} URLs'}; "
+            "nothing was fetched: robots.txt does not allow "
+            f"{'the URL' if robots == 1 else f'any of {robots} URLs'}; "
             f"the line that decides: gossamer explain URL"
         )
     parse = summary.errors.get("parse", 0)
     if parse and parse >= summary.pages and not summary.items:
-        return f"nothing came of it: the site file cannot parse {'the page' if parse == 1 else f'any of {parse} pages'}"
+        return (
+            "nothing came of it: the site file cannot parse "
+            f"{'the page' if parse == 1 else f'any of {parse} pages'}"
+        )
     if summary.rejected and not summary.items:
         return f"nothing came of it: all {summary.rejected} items were rejected"
     return ""
@@ -413,7 +424,8 @@ def print_end(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) 
         return 30
     if summary.refused_kinds:
         remark(
-            f"the output refused every {', every '.join(summary.refused_kinds)}: refused.jsonl in the crawl's folder has rows and reasons"
+            f"the output refused every {', every '.join(summary.refused_kinds)}: refused.jsonl in "
+            "the crawl's folder has rows and reasons"
         )
         return 20
     worth = {name: n for name, n in summary.errors.items() if name in RETRYABLE}

@@ -100,8 +100,8 @@ def drop(
 
 
 def filters(host: str | None, reason: str | None, since: str | None) -> dict[str, Any]:
-    """Checks the filter options and returns them as arguments of `CrawlStatistics.dead`. `since` becomes a time in
-    seconds since the epoch. Raises UsageError."""
+    """Checks the filter options and returns them as arguments of `CrawlStatistics.dead`. `since` becomes a
+    time in seconds since the epoch. Raises UsageError."""
     from gossamer.config.value_parsers import nearest, seconds
 
     if reason is not None and reason not in ERRORS:

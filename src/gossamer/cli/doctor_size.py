@@ -119,7 +119,10 @@ def size(load: PlannedLoad, machine: Machine) -> Size:
     need = memory + have * WORKER_MEMORY_BYTES
     late = load.within is not None and load.urls / polite > load.within
     why = (
-        f"at this delay they take {span(load.urls / polite)} on any machine: crawl more hosts at once, or use a shorter delay"
+        (
+            f"at this delay they take {span(load.urls / polite)} on any machine: crawl more hosts at "
+            "once, or use a shorter delay"
+        )
         if late
         else f"it needs {need / 2**30:.1f} GiB of memory, this machine has {machine.memory / 2**30:.1f}"
         if need > machine.memory
@@ -200,7 +203,10 @@ def size_rows(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
         ("workers", f"{found.workers} processes keep up with that; one does {found.by_worker:,.0f} pages/s"),
         (
             "store",
-            f"{store}, {format_bytes(found.store_memory)} of memory (twice its data){cold}; one does {found.by_store:,.0f} pages/s",
+            (
+                f"{store}, {format_bytes(found.store_memory)} of memory (twice its data){cold}; one "
+                f"does {found.by_store:,.0f} pages/s"
+            ),
         ),
         ("one machine", f"{'enough' if found.one_machine else 'not enough'}: {found.why}"),
     ]

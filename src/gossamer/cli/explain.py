@@ -40,13 +40,16 @@ OPEN = ("pass", "wait", "unknown", "known", "duplicate")
 
 PARKED = {
     True: "over its host's page budget; requeued when more domains link to the host",
-    False: "its host reached its byte or time limit; requeued by a run with a larger --host-bytes or --host-time",
+    False: (
+        "its host reached its byte or time limit; requeued by a run with a larger --host-bytes or --host-time"
+    ),
 }
 """Reasons why a URL is parked, keyed by whether its host exceeds a page budget."""
 
 
 class GateVerdict(NamedTuple):
-    """The verdict of one gate. `verdict` is one of `OPEN` or a skip reason. `rule` is the rule that decided."""
+    """The verdict of one gate. `verdict` is one of `OPEN` or a skip reason. `rule` is the rule that
+    decided."""
 
     gate: str
     verdict: str
@@ -69,7 +72,10 @@ def conclusion(
             if place.position is not None
             else ""
         ),
-        "leased": f"a worker has it, token {place.token}, its lease ends in {format_duration(max(place.due or 0, 0))}",
+        "leased": (
+            f"a worker has it, token {place.token}, its lease ends in "
+            f"{format_duration(max(place.due or 0, 0))}"
+        ),
         "retrying": f"after {place.attempt} failures, due in {format_duration(max(place.due or 0, 0))}",
         "parked": PARKED[place.level is None],
         "dead": f"{place.reason}: {place.detail}; gossamer dead requeue --reason {place.reason}",
@@ -190,7 +196,8 @@ def explain(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Show every check's verdict on a URL with the rule that decided, where the URL is now, and its history."""
+    """Show every check's verdict on a URL with the rule that decided, where the URL is now, and its
+    history."""
     from gossamer.cli.printing import put_json, put_table
 
     told = asyncio.run(explain_url(read_settings(data, store, setting), crawl, url, depth, page))

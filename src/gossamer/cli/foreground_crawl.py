@@ -120,12 +120,14 @@ class ForegroundCrawl:
                 shown.close()
         if shown is not None and not shown.seen and summary.state in ("finished", "cancelled"):
             remark(
-                f"{summary.crawl} is {summary.state} already, with {summary.pages} pages: --refresh visits them again, --fresh starts over"
+                f"{summary.crawl} is {summary.state} already, with {summary.pages} pages: "
+                "--refresh visits them again, --fresh starts over"
             )
         return summary
 
     def _unread(self, summary: Summary) -> None:
-        """Reports the pages that the site files could not parse, and how to try again without fetching them."""
+        """Reports the pages that the site files could not parse, and how to try again without fetching
+        them."""
         if not summary.errors.get("parse"):
             return
         from gossamer.sites.failed_pages import MAX_REPORTED_ERRORS, failure_reasons
@@ -153,7 +155,8 @@ class ForegroundCrawl:
             remark(f"{why} ({count} item{'s' if count > 1 else ''})", self.quiet)
         if any(why.endswith("got `null`") for why in told):
             remark(
-                "`null` means that nothing was found: repair the selector, or annotate an optional field as `... | None`",
+                "`null` means that nothing was found: repair the selector, or annotate an "
+                "optional field as `... | None`",
                 self.quiet,
             )
         remark(
@@ -172,7 +175,8 @@ class ForegroundCrawl:
             if site.name in read and site.site.functions:
                 pages = f"{read[site.name]} page{'s' if read[site.name] > 1 else ''}"
                 remark(
-                    f"{site.name}: {pages} read, not one item yielded; see what a page gives: gossamer try URL --site {site.path}",
+                    f"{site.name}: {pages} read, not one item yielded; see what a page gives: "
+                    f"gossamer try URL --site {site.path}",
                     self.quiet,
                 )
 
@@ -199,7 +203,8 @@ class ForegroundCrawl:
             return
         code = frame.f_code
         remark(
-            f"{code.co_filename}:{frame.f_lineno} in {code.co_name} is still at work; a second signal stops at once, and nothing is lost"
+            f"{code.co_filename}:{frame.f_lineno} in {code.co_name} is still at work; a second "
+            "signal stops at once, and nothing is lost"
         )
 
     def _signal(self) -> None:

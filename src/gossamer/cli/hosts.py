@@ -88,7 +88,8 @@ def rate(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Fix the delay of a host, or of all hosts of a site file, in all crawls. Crawl-delay stays the minimum."""
+    """Fix the delay of a host, or of all hosts of a site file, in all crawls. Crawl-delay stays the
+    minimum."""
     from gossamer.config.value_parsers import seconds
 
     try:

@@ -3,9 +3,9 @@
     Data = Annotated[str | None, Option("--data", metavar="DIR", help="The data folder.")]
     def status(crawl: Crawl, data: Data = None, as_json: Json = False) -> int: ...
 
-A parameter is a flag (`bool`), takes a value (`str`, `int`), or may be repeated (`list[str]`, which is None if
-the option is not given). The module also has the parts that many commands share: common options, the settings
-read from them, and the opened store."""
+A parameter is a flag (`bool`), takes a value (`str`, `int`), or may be repeated (`list[str]`, which is None
+if the option is not given). The module also has the parts that many commands share: common options, the
+settings read from them, and the opened store."""
 
 from __future__ import annotations
 
@@ -142,7 +142,8 @@ def read_settings(
     more: list[GivenSetting] | None = None,
     folder: str | Path = ".",
 ) -> Settings:
-    """Returns the settings of a command. `pairs` are the texts of `-s`, and `folder` contains gossamer.toml."""
+    """Returns the settings of a command. `pairs` are the texts of `-s`, and `folder` contains
+    gossamer.toml."""
     from gossamer.config.settings import GivenSetting, load
 
     given = [parse_pair(pair) for pair in pairs or ()]
@@ -165,7 +166,8 @@ def parse_pair(text: str) -> GivenSetting:
 
 
 def parse_authority(text: str) -> str:
-    """Returns the host of a URL, or a host as typed, in the form that the frontier uses. Raises UsageError."""
+    """Returns the host of a URL, or a host as typed, in the form that the frontier uses. Raises
+    UsageError."""
     from gossamer import url
     from gossamer.model.request import split
 
@@ -200,7 +202,8 @@ async def open_existing_store(settings: Settings) -> AsyncIterator[Store]:
     """Opens the store of existing crawls. Raises UsageError if no crawl was made in the data folder."""
     if settings.store is None and not (Path(settings.data) / "store").is_dir():
         raise UsageError(
-            f"no crawl was made in {settings.data} yet: begin one with gossamer crawl URL, or name its --data DIR"
+            f"no crawl was made in {settings.data} yet: begin one with gossamer crawl URL, or "
+            "name its --data DIR"
         )
     from gossamer.app.wiring import open_store
 

@@ -66,7 +66,8 @@ def check_texts(words: list[str]) -> list[str]:
             word.encode()
         except UnicodeEncodeError:
             raise UsageError(
-                f"{word[:200]!r} is not text in the encoding of this machine: use another name, or set LC_ALL=C.UTF-8"
+                f"{word[:200]!r} is not text in the encoding of this machine: use another name, "
+                "or set LC_ALL=C.UTF-8"
             ) from None
     return words
 

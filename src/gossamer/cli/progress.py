@@ -126,7 +126,8 @@ def draw_lines(live: Live) -> Any:
             f"{s.pages} pages, {live.rate:.1f} pages/s, {format_bytes(s.bytes)}, {s.items} items{_aside(s)}"
         ),
         Text(
-            f"{live.queue} queued, {live.in_flight} in flight, {s.retried} retried, {s.dead} dead, {skipped} skipped"
+            f"{live.queue} queued, {live.in_flight} in flight, {s.retried} retried, {s.dead} "
+            f"dead, {skipped} skipped"
         ),
     ]
     if s.errors:

@@ -66,7 +66,8 @@ def items(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Show the stored items of a crawl. `--confirm-gone` marks items as gone that the last run did not see."""
+    """Show the stored items of a crawl. `--confirm-gone` marks items as gone that the last run did not
+    see."""
     from gossamer.app.query.filters import all_of
     from gossamer.items.assets import told_of
 

@@ -263,7 +263,8 @@ def refuse_output(spec: str, over: bool, data: Path, taken: list[str]) -> None:
     refuse_if_written(data, path)
     if form != "sqlite" and os.path.realpath(path) in {os.path.realpath(parse(one).path) for one in taken}:
         raise UsageError(
-            f"-o {spec}: it holds the crawl's own items: give another file (a database takes new items by their key)"
+            f"-o {spec}: it holds the crawl's own items: give another file (a database takes new "
+            "items by their key)"
         )
 
 
@@ -338,7 +339,10 @@ def print_results(told: ReparseResult) -> None:
         rows.append(
             (
                 "differences",
-                f"{found.added} added, {found.changed} changed, {found.removed} removed, {found.same} the same",
+                (
+                    f"{found.added} added, {found.changed} changed, {found.removed} removed, "
+                    f"{found.same} the same"
+                ),
             )
         )
         rows += [(f"  {field}", pairs(counts)) for field, counts in found.fields.items()]

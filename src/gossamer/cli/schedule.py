@@ -158,7 +158,8 @@ def add(**words: Any) -> int:
 
 
 def for_a_fleet(task: ScheduledTask) -> None:
-    """Reports the outputs of a task that a fleet cannot write. Only a scheduler with --here can write them."""
+    """Reports the outputs of a task that a fleet cannot write. Only a scheduler with --here can write
+    them."""
     from gossamer.app.job_payload import check_shareable
     from gossamer.cli.printing import remark
 

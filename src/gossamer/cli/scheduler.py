@@ -1,4 +1,5 @@
-"""`gossamer scheduler`: the process that starts scheduled crawls. The module also runs one schedule by hand."""
+"""`gossamer scheduler`: the process that starts scheduled crawls. The module also runs one schedule by
+hand."""
 
 from __future__ import annotations
 
@@ -186,7 +187,8 @@ async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
             return schedule, going[0]
         if going:
             raise UsageError(
-                f"{name} still runs as {going[0].crawl}: see gossamer status {going[0].crawl}, or gossamer stop it"
+                f"{name} still runs as {going[0].crawl}: see gossamer status {going[0].crawl}, or "
+                "gossamer stop it"
             )
         run = by_hand(schedule, now, now + MANUAL_RUN_S)
         if await schedules.turn(None, name, None, run) != 1:

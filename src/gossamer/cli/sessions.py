@@ -51,7 +51,8 @@ def forget(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Forget the log-ins at a site. The next request logs in again, and refused credentials are tried again."""
+    """Forget the log-ins at a site. The next request logs in again, and refused credentials are tried
+    again."""
     from gossamer.cli.printing import put_json
 
     known = asyncio.run(_forget(read_settings(data, store, setting), site, account))

@@ -25,7 +25,8 @@ SUMMARY_TIMEOUT_S = 5.0
 
 
 def submit(**words: Any) -> int:
-    """Submit a crawl to the fleet and print its name. With --wait, wait for its end and exit as crawl does."""
+    """Submit a crawl to the fleet and print its name. With --wait, wait for its end and exit as crawl
+    does."""
     job = crawling.job_of(words, shared=True)
     crawling.warn_before_start(job.settings, words["quiet"])
     job = crawling.of_sites(job, words)

@@ -23,7 +23,10 @@ MAX_SITES, MAX_LOW_FIELDS = 10, 4
 RETRYABLE = {
     "dns": "check the host's name and this machine's network",
     "connect": "see whether the server is up",
-    "tls": "see whether the certificate is right (http:// where the host has none), or name its authority with -s ca_file=FILE",
+    "tls": (
+        "see whether the certificate is right (http:// where the host has none), or name its "
+        "authority with -s ca_file=FILE"
+    ),
     "timeout": "give it more time with -s timeout=60s",
     "reset": "wait for the server",
     "http-5xx": "wait for the server",
@@ -77,7 +80,8 @@ def format_duplicates(found: dict[str, int]) -> str:
     """Formats the counts of pages that duplicate another page.
 
     >>> duplicates({"exact": 2, "near": 1, "unkept": 7})
-    '2 pages say the same as another, 1 nearly; 7 more were not kept to compare with (raise ?most= of --duplicates)'
+    '2 pages say the same as another, 1 nearly; 7 more were not kept to compare with (raise ?most= of
+    --duplicates)'
     """
     text = f"{found.get('exact', 0)} pages say the same as another, {found.get('near', 0)} nearly"
     unkept = found.get("unkept", 0)

@@ -134,7 +134,8 @@ def conceal(text: str) -> str:
 
 
 def conceal_values(value: object) -> object:
-    """Returns a value of nested dicts and lists with the registered secrets in its texts replaced by `***`."""
+    """Returns a value of nested dicts and lists with the registered secrets in its texts replaced by
+    `***`."""
     if isinstance(value, str):
         return conceal(value)
     if isinstance(value, dict):

@@ -73,7 +73,8 @@ def memory_short() -> bool:
 
 
 def resident_memory(pid: int | str = "self") -> int:
-    """Returns the resident memory of a process in bytes. For another process that cannot be read, returns 0."""
+    """Returns the resident memory of a process in bytes. For another process that cannot be read, returns
+    0."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):

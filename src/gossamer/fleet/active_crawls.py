@@ -82,7 +82,8 @@ class ActiveCrawls:
         self._shy: dict[str, float] = {}
 
     async def look(self) -> None:
-        """Joins running crawls, leaves ended crawls, and helps to end crawls that are stopping or cancelling."""
+        """Joins running crawls, leaves ended crawls, and helps to end crawls that are stopping or
+        cancelling."""
         await self._store.check_same()
         tasks = {task.name: task for task in await self._tasks.tasks()}
         for name in self._at.keys() - tasks.keys():

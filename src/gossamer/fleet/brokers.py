@@ -14,7 +14,10 @@ from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError, StoreError
 from gossamer.store import address
 
-OTHER = "Celery cannot use a cluster as its broker: give it a server of its own, Sentinel (redis+sentinel://) or RabbitMQ (amqp://)"
+OTHER = (
+    "Celery cannot use a cluster as its broker: give it a server of its own, Sentinel "
+    "(redis+sentinel://) or RabbitMQ (amqp://)"
+)
 TLS = "gossamer_tls"
 """Key of a transport option. Its value is `{host:port: options}` for the brokers with `amqps://` URLs."""
 _AMQP = ("heartbeat", "login_method")
@@ -231,5 +234,8 @@ def format_error(error: BaseException) -> str:
     if any(word in text for word in _CLUSTER):
         return f"it is a node of a Cluster: {OTHER}"
     if text.startswith("No master found"):  # redis-py does not report the reason
-        return f"{text} by its Sentinels: are they up, and are service, sentinel_user and sentinel_password right?"
+        return (
+            f"{text} by its Sentinels: are they up, and are service, sentinel_user and "
+            "sentinel_password right?"
+        )
     return f"{text}: see docs/fleet.md for the rights it needs" if "no permissions" in text.lower() else text

@@ -185,7 +185,8 @@ class ColdFiles:
             refuse_link(self.path, f"{self.path}-wal", f"{self.path}-shm")
             self._base = sqlite_wal.open_sqlite(str(self.path), 60)
             self._base.execute(
-                "CREATE TABLE IF NOT EXISTS cold (bucket INTEGER, host TEXT, level INTEGER, last INTEGER, entries BLOB, "
+                "CREATE TABLE IF NOT EXISTS cold (bucket INTEGER, host TEXT, level INTEGER, last "
+                "INTEGER, entries BLOB, "
                 "PRIMARY KEY (bucket, host, level, last)) WITHOUT ROWID"
             )
         return self._base
@@ -292,7 +293,8 @@ def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Col
         return ColdServer(connect(address), crawl), hot
     if folder is None:
         raise ConfigError(
-            "cold = sqlite: works only with the embedded store of a data folder; workers of a shared store need a server: redis://HOST:PORT"
+            "cold = sqlite: works only with the embedded store of a data folder; workers of a "
+            "shared store need a server: redis://HOST:PORT"
         )
     return ColdFiles(folder / "cold.sqlite"), hot
 
@@ -499,8 +501,8 @@ class Spiller:
         self._spent.setdefault(tail.bucket, {})[tail.host, tail.level] = last
 
     def _gone(self, tail: ColdTail) -> int:
-        """Returns how many URLs are in neither the outbox nor the cold store, once that has lasted for LOST_AFTER_S
-        seconds; else 0."""
+        """Returns how many URLs are in neither the outbox nor the cold store, once that has lasted for
+        LOST_AFTER_S seconds; else 0."""
         where = tail.bucket, tail.host, tail.level
         count, cursor, since = self._missing.get(where, (-1, -1, 0.0))
         if (count, cursor) != (tail.cold, tail.cursor):

@@ -90,7 +90,8 @@ def hold_lock(folder: Path, crawl: str, files: Sequence[str] = ()) -> Iterator[N
         except BlockingIOError:
             pid, _ = _said(folder / "lock")
             raise InUse(
-                f"crawl {crawl} is being run by process {pid}: see `gossamer status {crawl}`, or give another --name"
+                f"crawl {crawl} is being run by process {pid}: see `gossamer status {crawl}`, or "
+                "give another --name"
             ) from None
         except OSError as error:
             raise of_data(folder.parent, error) from error
@@ -111,7 +112,8 @@ def refuse_if_written(data: Path, path: str) -> None:
 def being_written(path: str, crawl: str, pid: object) -> str:
     """Returns the message for a file that a crawl is writing."""
     return (
-        f"{path} is being written by the crawl {crawl}, process {pid}: wait for its end, end it with `gossamer stop {crawl}`, "
+        f"{path} is being written by the crawl {crawl}, process {pid}: wait for its end, end it "
+        f"with `gossamer stop {crawl}`, "
         "or give another file"
     )
 

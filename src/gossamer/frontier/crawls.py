@@ -193,7 +193,8 @@ def check_name(name: str) -> None:
     """Raises UsageError if a name cannot be the name of a crawl and of its folder."""
     if not keys.NAME.fullmatch(name):
         raise UsageError(
-            f"--name {name[:100]!r}: use letters, digits, '.', '_' and '-', at most 80, a letter or digit first, not h or o "
+            f"--name {name[:100]!r}: use letters, digits, '.', '_' and '-', at most 80, a letter "
+            "or digit first, not h or o "
             "alone"
         )
 
@@ -267,7 +268,8 @@ class Crawls:
             )
         if record is not None and record.fleet and record.state == "cancelling":
             raise InUse(
-                f"crawl {name} is being cancelled: run the same command again when gossamer status {name} says it is"
+                f"crawl {name} is being cancelled: run the same command again when gossamer "
+                f"status {name} says it is"
             )
         if record is not None:
             differ = [f for f in BOUNDS if getattr(record.spec, f) != getattr(spec, f)]
@@ -353,4 +355,7 @@ def _idle(record: Record, now: float) -> float:
 
 def _difference(name: str, was: Spec, now: Spec, fields: list[str]) -> str:
     lines = "; ".join(f"{f}: it was {getattr(was, f)!r}, now it is {getattr(now, f)!r}" for f in fields)
-    return f"crawl {name} cannot be resumed with other settings ({lines}): give the same ones, or use --fresh or another --name"
+    return (
+        f"crawl {name} cannot be resumed with other settings ({lines}): give the same ones, or "
+        "use --fresh or another --name"
+    )

@@ -22,7 +22,8 @@ def is_larger(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
 
 
 async def requeue_parked(store: Store, crawl: str) -> int:
-    """Requeues all parked URLs and returns their number. URLs that are still over a limit are parked again."""
+    """Requeues all parked URLs and returns their number. URLs that are still over a limit are parked
+    again."""
     found = 0
     async for page in store.scan(f"{{b:???}}{crawl}:e:*"):
         for key in page:

@@ -22,7 +22,8 @@ PAGE_KEYS = 1000
 
 
 class OperatorCommands:
-    """Changes the contents of a store, one script call per step. It is safe while any number of workers run."""
+    """Changes the contents of a store, one script call per step. It is safe while any number of workers
+    run."""
 
     def __init__(self, store: Store, spiller: Spiller | None = None) -> None:
         self.store, self.spiller = store, spiller
@@ -137,7 +138,8 @@ class OperatorCommands:
             return 0
         if self.spiller is None:
             raise ConfigError(
-                f"URLs of {host} wait in the cold store of {name}: give the same setting `cold` as the crawl has"
+                f"URLs of {host} wait in the cold store of {name}: give the same setting `cold` "
+                "as the crawl has"
             )
         await self.spiller.drain()
         moved = 0

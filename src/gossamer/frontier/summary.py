@@ -136,7 +136,8 @@ async def hosts_met(store: Store, name: str) -> int:
 
 
 async def expected_lost(store: Store, name: str) -> float:
-    """Returns the expected number of new URLs that the crawl's seen set wrongly took for known ones so far."""
+    """Returns the expected number of new URLs that the crawl's seen set wrongly took for known ones so
+    far."""
     pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
         pipe.hget(f"{keys.tag(bucket)}{name}:g", "lost")

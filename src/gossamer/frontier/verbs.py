@@ -207,8 +207,8 @@ def _line(detail: str) -> str:
 
 
 def _chunks(adds: Adds) -> list[tuple[int, list[Any]]]:
-    """Returns the script arguments that add links (as in `links.lua`), by bucket, with at most CHUNK_URLS URLs per
-    call."""
+    """Returns the script arguments that add links (as in `links.lua`), by bucket, with at most CHUNK_URLS
+    URLs per call."""
     out: list[tuple[int, list[Any]]] = []
     room: dict[int, tuple[int, list[Any]]] = {}
     for (bucket, host, level, lane, flags, voucher), flat in adds.items():
@@ -295,7 +295,8 @@ class Frontier:
         return None if found is None else int(found) % 100
 
     async def add(self, adds: Adds) -> tuple[int, int, int]:
-        """Adds links, durably if the store has replicas. Returns how many are new, already known, and parked."""
+        """Adds links, durably if the store has replicas. Returns how many are new, already known, and
+        parked."""
         return await self._settling.add(adds)
 
     async def known(self, bucket: int, fingerprint: int) -> bool:
@@ -400,7 +401,8 @@ class Frontier:
         return self.crawl, limit, hold, int(nobody_lives)
 
     async def handover(self, bucket: int, host: str, lane: str) -> bool:
-        """Makes a host wait for workers of another lane from now on. Returns False if the host already did."""
+        """Makes a host wait for workers of another lane from now on. Returns False if the host already
+        did."""
         return bool(await self.store.run("handover", bucket, self.crawl, host, lane))
 
     async def robots(

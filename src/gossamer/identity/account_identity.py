@@ -1,4 +1,5 @@
-"""The identity of a logged-in account: its cookies, its browser and its headers are the same in each request."""
+"""The identity of a logged-in account: its cookies, its browser and its headers are the same in each
+request."""
 
 from __future__ import annotations
 
@@ -77,7 +78,8 @@ class AccountIdentity:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Restores the cookies and headers of `state`. Cookies that responses set since are applied on top."""
+        """Restores the cookies and headers of `state`. Cookies that responses set since are applied on
+        top."""
         self.jar.load(state["jar"])
         self.headers = dict(state["headers"])
         for url, header in self.news:

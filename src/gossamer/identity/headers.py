@@ -171,7 +171,8 @@ def browser_headers(
 def _of_form(
     extra: dict[str, tuple[str, str]], places: Sequence[str], *, never_cached: bool
 ) -> dict[str, str]:
-    """Returns the headers that belong to a form submission, with their places, and removes them from `extra`."""
+    """Returns the headers that belong to a form submission, with their places, and removes them from
+    `extra`."""
     if "origin" in extra and never_cached:
         extra.setdefault("cache-control", ("", "max-age=0"))
     return {

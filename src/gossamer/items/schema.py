@@ -203,7 +203,8 @@ def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
 
 
 def _marks(given: Iterable[Any]) -> Iterator[Any]:
-    """Yields marks one by one. Some marks of `annotated_types` and pydantic's `Field` are groups of several."""
+    """Yields marks one by one. Some marks of `annotated_types` and pydantic's `Field` are groups of
+    several."""
     for mark in given:
         if getattr(mark, "__is_annotated_types_grouped_metadata__", False):
             yield from _marks(mark)

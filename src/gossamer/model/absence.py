@@ -29,7 +29,8 @@ Usual = Mapping[tuple[str, str], Mapping[str, float]]
 
 
 class CompleteSite(NamedTuple):
-    """A site with `complete=True` after a run. `doubt`: why the run may not mark unseen items, '' if it may."""
+    """A site with `complete=True` after a run. `doubt`: why the run may not mark unseen items, '' if it
+    may."""
 
     site: str
     run: str

@@ -160,7 +160,8 @@ def printable_fields(item: Any) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def to_json_value(value: Any) -> Any:
-    """Converts a value to a JSON-ready one. Names inside it become text. Raises TypeError or a similar error."""
+    """Converts a value to a JSON-ready one. Names inside it become text. Raises TypeError or a similar
+    error."""
     return _built(value, builtin_types=_DECIMAL, str_keys=True, enc_hook=_based)
 
 

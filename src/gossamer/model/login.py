@@ -1,5 +1,5 @@
-"""How to log in to a site: the form or the steps, the accounts, and the signs of being logged in or out. Values, and
-steps without side effects.
+"""How to log in to a site: the form or the steps, the accounts, and the signs of being logged in or out.
+Values, and steps without side effects.
 
 Login("https://shop.example/login", {"user": "${env:SHOP_USER}", "password": "${env:SHOP_PASSWORD}"},
 shows="a.logout")
@@ -200,7 +200,8 @@ def _signs(word: str, given: Any, no: type | None = None) -> tuple[Sign, ...]:
             or (no and isinstance(one, no))
         ):
             raise TypeError(
-                f"{word}= has selectors, patterns (re.compile){'' if no else ', statuses'}, and {one!r} is none"
+                f"{word}= has selectors, patterns (re.compile){'' if no else ', statuses'}, and "
+                f"{one!r} is none"
             )
     return several
 

@@ -1,5 +1,5 @@
-"""Sketches of texts: 8 bytes that are equal for equal texts, and 64 bytes from which the likeness of two texts is
-estimated. They are the same in every process and version.
+"""Sketches of texts: 8 bytes that are equal for equal texts, and 64 bytes from which the likeness of two
+texts is estimated. They are the same in every process and version.
 
 | bytes of the 64 | contents |
 | --- | --- |

@@ -36,7 +36,8 @@ class Proxy(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """Its name in logs and in the store: `provider/host:port#3fa9c210`. The digits distinguish its users."""
+        """Its name in logs and in the store: `provider/host:port#3fa9c210`. The digits distinguish its
+        users."""
         name = f"{self.provider}/{self.authority}" if self.provider else self.authority
         if self.scheme == "http" and not self.user:
             return name

@@ -152,7 +152,8 @@ def unpack(host: str, stored: bytes, priority: int = 0) -> Request:
     extra = fields[3] if len(fields) > 3 else {}
     if extra and (strange := extra.keys() - _EXTRA):
         raise ConfigError(
-            f"the request of {scheme}://{host}{path} needs {', '.join(sorted(strange))}, which this gossamer does not know: "
+            f"the request of {scheme}://{host}{path} needs {', '.join(sorted(strange))}, which "
+            "this gossamer does not know: "
             "run the same gossamer everywhere"
         )
     if "hops" in extra:

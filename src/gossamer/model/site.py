@@ -1,4 +1,5 @@
-"""A web site as the user describes it in one file. Page functions are registered by name and have no side effects.
+"""A web site as the user describes it in one file. Page functions are registered by name and have no side
+effects.
 
 site = Site("books", hosts=["books.toscrape.com"], seeds=["https://books.toscrape.com/"])
 
@@ -74,8 +75,8 @@ class Function(NamedTuple):
 
 
 class Site:
-    """A web site. All parameters except the name are optional. Raises ConfigError, which names the file when a site
-    file is loaded. A loaded site is immutable.
+    """A web site. All parameters except the name are optional. Raises ConfigError, which names the file when
+    a site file is loaded. A loaded site is immutable.
 
     - `hosts`: `example.com` (only this host) or `*.example.com`. The default is the hosts of the seeds. Named
       hosts are in scope with `--scope host` and `domain`, hosts that match `*.` with `domain`.
@@ -226,7 +227,8 @@ class Site:
             raise ConfigError(f"site {self.name}: @site.page({pattern!r}): {error}") from None
         if item is not None and not items.is_class(item):
             raise ConfigError(
-                f"site {self.name}: item={item!r} is no class of items: an Item, a dataclass or a pydantic model"
+                f"site {self.name}: item={item!r} is no class of items: an Item, a dataclass or a "
+                "pydantic model"
             )
 
         def register(call: Callable[..., Any]) -> Callable[..., Any]:

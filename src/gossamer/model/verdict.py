@@ -46,7 +46,8 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Redirected(msgspec.Struct, frozen=True):
-    """The visit gave a redirect. `target`: its child in fetch form. `again`: a cookie bounce to the same URL."""
+    """The visit gave a redirect. `target`: its child in fetch form. `again`: a cookie bounce to the same
+    URL."""
 
     target: str
     again: bool = False

@@ -148,8 +148,8 @@ _SMALL: Final = re.compile(
     r"(?:article|post|entry|news)-info|reading-time|tagline|editor|reporter|kanren|relacionad[ao]s?|verwandt|correlat[ie])(?:$|[\s_-])",
     re.IGNORECASE,
 )
-"""Matches classes and ids of elements that are boilerplate only if their text is shorter than `SHORT_CHARS`. A
-longer element may contain the main text."""
+"""Matches classes and ids of elements that are boilerplate only if their text is shorter than `SHORT_CHARS`.
+A longer element may contain the main text."""
 
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -279,8 +279,8 @@ class Pruner:
         return kind == _ALWAYS or (kind == _LESS and self._under(element, self._total / 2))
 
     def _under(self, element: Element, size: float) -> bool:
-        """Whether an element's text is shorter than `size` characters. Always true after `MAX_MEASURED` elements
-        were measured."""
+        """Whether an element's text is shorter than `size` characters. Always true after `MAX_MEASURED`
+        elements were measured."""
         self._asked += 1
         return self._asked > MAX_MEASURED or size_of(element) < size
 

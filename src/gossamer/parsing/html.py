@@ -179,7 +179,8 @@ class Document:
         return None
 
     def _metas(self, attribute: str, value: str) -> list[str]:
-        """Returns the contents of the meta elements in which `attribute` has the given value, ignoring case."""
+        """Returns the contents of the meta elements in which `attribute` has the given value, ignoring
+        case."""
         return [
             attribute_of(meta, "content")
             for meta in self.tree.select(f'meta[{attribute}="{value}" i][content]')
@@ -218,8 +219,8 @@ def parse(
 
 
 def is_deep(body: bytes, content_type: str | None) -> bool:
-    """Whether elements may be nested deeper than `MAX_DEPTH`. turbohtml 1.15 keeps at most 512 elements open, and
-    at exactly that depth a table in an element that is opened twice (`<a>`) crashes the process. This
+    """Whether elements may be nested deeper than `MAX_DEPTH`. turbohtml 1.15 keeps at most 512 elements open,
+    and at exactly that depth a table in an element that is opened twice (`<a>`) crashes the process. This
     check takes as long as parsing, so use it only for suspicious pages."""
     inside: list[str] = []
     for token in turbohtml.tokenize(decode(body, content_type)):

@@ -14,11 +14,11 @@ from gossamer.parsing.text import text_of
 _MAX_CHARS = 3000
 """Maximum number of characters of a text that are examined."""
 _MIN_LETTERS, _ENOUGH_LETTERS = 20, 200
-"""Minimum numbers of letters. With `_MIN_LETTERS` letters the language of a text is detected, with `_ENOUGH_LETTERS`
-letters it may contradict the markup."""
+"""Minimum numbers of letters. With `_MIN_LETTERS` letters the language of a text is detected, with
+`_ENOUGH_LETTERS` letters it may contradict the markup."""
 _MIN_PROBABILITY, _SURE_PROBABILITY = 0.5, 0.95
-"""Minimum probabilities. With `_MIN_PROBABILITY` a detected language is returned if the markup declares none, with
-`_SURE_PROBABILITY` it may contradict the markup."""
+"""Minimum probabilities. With `_MIN_PROBABILITY` a detected language is returned if the markup declares none,
+with `_SURE_PROBABILITY` it may contradict the markup."""
 _OLD = {"iw": "he", "in": "id", "ji": "yi", "no": "nb", "mo": "ro", "tl": "fil"}
 """Outdated language code -> current code."""
 _CLOSE = (

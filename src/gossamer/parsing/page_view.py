@@ -191,7 +191,8 @@ class PageView:
         return Selector(self.document.tree).xpath(query, **variables)
 
     def re(self, pattern: str | Pattern[str]) -> list[str]:
-        """Returns all matches of a regular expression in the text of the body, including the text of scripts."""
+        """Returns all matches of a regular expression in the text of the body, including the text of
+        scripts."""
         return Selector(self.text).re(pattern)
 
     def re_first(self, pattern: str | Pattern[str], default: str | None = None) -> str | None:

@@ -125,7 +125,8 @@ _CHILDREN: list[PdfProcess] = []
 
 
 def _own() -> PdfProcess:
-    """Returns the process that reads PDFs, and starts it for the first PDF. A forked process starts its own."""
+    """Returns the process that reads PDFs, and starts it for the first PDF. A forked process starts its
+    own."""
     if _CHILDREN and not _CHILDREN[0].alive:
         _close()
     if not _CHILDREN:

@@ -80,7 +80,8 @@ def named_so(shop: Shop) -> str | None:
 
 
 def of_site(brand: str, url: str) -> bool:
-    """Whether a brand equals a part of the site's host name. Such a brand usually comes from the site's logo."""
+    """Whether a brand equals a part of the site's host name. Such a brand usually comes from the site's
+    logo."""
     letters = "".join(filter(str.isalnum, brand.lower()))
     return any(
         letters == label.replace("-", "")
@@ -463,7 +464,8 @@ def _priced(offer: Node) -> Price | None:
 
 
 def _number(text: str, currency: str | None) -> Price | None:
-    """Parses a plain decimal number (`1299.000`) exactly, and any other text as a price written for people."""
+    """Parses a plain decimal number (`1299.000`) exactly, and any other text as a price written for
+    people."""
     if re.fullmatch(r"[0-9]{1,12}(?:\.[0-9]{1,6})?", text):
         sign = price(f"1 {currency}") if currency else None
         return Price(Decimal(text), currency, sign.iso if sign else None)

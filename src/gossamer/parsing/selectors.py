@@ -167,7 +167,8 @@ class Selector:
 
 
 class Selection(Sequence[Selector]):
-    """A sequence of selected nodes, which may be empty. A Selector is created only when an entry is accessed."""
+    """A sequence of selected nodes, which may be empty. A Selector is created only when an entry is
+    accessed."""
 
     __slots__ = ("_nodes",)
 

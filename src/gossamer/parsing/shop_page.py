@@ -92,7 +92,8 @@ def _read(text: str, at: int, found: dict[str, str]) -> None:
 
 
 def _object(text: str, at: int) -> tuple[str, str]:
-    """Returns the text of the innermost object around a position, without its nested objects and with them."""
+    """Returns the text of the innermost object around a position, without its nested objects and with
+    them."""
     start, depth = max(0, at - MAX_OBJECT_DISTANCE), 0
     for brace in reversed([*_BRACES.finditer(text, start, at)]):
         depth += 1 if brace[0] == "}" else -1
@@ -121,9 +122,11 @@ def _object(text: str, at: int) -> tuple[str, str]:
 MAX_FRAME_DEPTH: Final = 30
 """Maximum number of ancestors of a button that are checked for a header, a menu or a footer."""
 _STOCKED: Final = (
-    '[id*="availab" i], [class*="availab" i], [class*="stock" i], [id*="stock" i], [class*="sold" i], [data-testid*="stock" i], '
+    '[id*="availab" i], [class*="availab" i], [class*="stock" i], [id*="stock" i], [class*="sold" '
+    'i], [data-testid*="stock" i], '
     '[data-test*="stock" i], '
-    '[data-testid*="availab" i], [data-test*="availab" i], [class*="dispon" i], [class*="verfuegbar" i], [class*="lager" i], '
+    '[data-testid*="availab" i], [data-test*="availab" i], [class*="dispon" i], '
+    '[class*="verfuegbar" i], [class*="lager" i], '
     '[class*="dispo" i]'
 )
 _GONE: Final = (
@@ -373,7 +376,8 @@ class Shop:
         )
 
     def elsewhere(self, element: Element) -> bool:
-        """Whether an element belongs to other products, or to no product. Ancestors of the heading never do."""
+        """Whether an element belongs to other products, or to no product. Ancestors of the heading never
+        do."""
         for node in (element, *_ancestors(element, MAX_ANCESTORS)):
             if node in self.above or node.tag in ("body", "main"):
                 return False
@@ -464,7 +468,8 @@ def _struck(element: Element) -> bool:
 
 
 def author_names(element: Element) -> str:
-    """Returns the names that the page's authors gave an element: its classes, its id and its test attributes."""
+    """Returns the names that the page's authors gave an element: its classes, its id and its test
+    attributes."""
     return " ".join(
         value if isinstance(value, str) else " ".join(value or ())
         for name, value in element.attrs.items()
@@ -478,7 +483,8 @@ def _pictured(element: Element) -> str:
 
 
 def _beside(element: Element) -> str:
-    """Returns the text that follows an element, or an empty text if this text begins with a label of its own."""
+    """Returns the text that follows an element, or an empty text if this text begins with a label of its
+    own."""
     node = element.next_sibling
     for _ in range(5):
         text = (
@@ -497,7 +503,8 @@ def _beside(element: Element) -> str:
 
 
 def element_value(element: Element) -> str:
-    """Returns the value of an element: an attribute, its text, or the alternative text of the picture in it."""
+    """Returns the value of an element: an attribute, its text, or the alternative text of the picture in
+    it."""
     text = attribute_of(element, "content") or attribute_of(element, "data-brand") or element_text(element)
     return text or (attribute_of(element, "alt") if element.tag == "img" else _pictured(element))
 

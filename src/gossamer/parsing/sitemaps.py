@@ -38,8 +38,8 @@ def text_of(body: bytes) -> str:
 
 
 def _unzipped(body: bytes) -> bytes:
-    """Returns the body, unzipped if it begins with gzip's magic bytes, up to MAX_BYTES bytes. A nested gzip is
-    not unzipped. A broken gzip yields the bytes before the error."""
+    """Returns the body, unzipped if it begins with gzip's magic bytes, up to MAX_BYTES bytes. A nested gzip
+    is not unzipped. A broken gzip yields the bytes before the error."""
     if not body.startswith(b"\x1f\x8b"):
         return body[:MAX_BYTES]
     parts: list[bytes] = []

@@ -117,7 +117,8 @@ def short_name(name: Any) -> str:
 
 
 def _text(value: Any) -> str | None:
-    """Returns a scalar as text, with entities decoded and white space normalized; None for None and booleans."""
+    """Returns a scalar as text, with entities decoded and white space normalized; None for None and
+    booleans."""
     if value is None or isinstance(value, bool):
         return None
     text = str(value)[:MAX_VALUE_CHARS]

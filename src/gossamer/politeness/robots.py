@@ -231,7 +231,8 @@ class Robots:
         return rule is None or rule.allow
 
     def rule(self, agent: str, url: str) -> str | None:
-        """Returns the deciding line with its number, `line 3: Disallow: /x`. None if no rule matches the URL."""
+        """Returns the deciding line with its number, `line 3: Disallow: /x`. None if no rule matches the
+        URL."""
         rule = self._decide(agent, url)
         if rule is None:
             return None
@@ -370,7 +371,8 @@ def _delay(value: str) -> float | None:
 
 
 def _interval(value: str) -> float | None:
-    """Parses the seconds between requests of a Request-rate such as `1/10s 1820-1940`. The hours are ignored."""
+    """Parses the seconds between requests of a Request-rate such as `1/10s 1820-1940`. The hours are
+    ignored."""
     found = _PER.match(value)
     if not found or not int(found[1]):
         return None

@@ -29,7 +29,8 @@ CLOSED = {
 
 
 class Access(msgspec.Struct, frozen=True):
-    """`version` of the rules (negative: CLOSED), `holds` in seconds (0: not known yet, retry after `wait`)."""
+    """`version` of the rules (negative: CLOSED), `holds` in seconds (0: not known yet, retry after
+    `wait`)."""
 
     version: int = OPEN
     holds: float = MAX_AGE_S

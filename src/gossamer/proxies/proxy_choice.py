@@ -97,7 +97,8 @@ class ProxyPool:
         return found
 
     def left(self, wanted: Wanted, now: int) -> int:
-        """Returns how many suitable proxies are not in quarantine. Proxies that cool down at a domain count."""
+        """Returns how many suitable proxies are not in quarantine. Proxies that cool down at a domain
+        count."""
         return sum(1 for place in self.suitable(wanted) if not self.book.out(place, now))
 
     def _choose(self, wanted: Wanted, domain: str, now: int, avoid: Collection[int]) -> int | None:

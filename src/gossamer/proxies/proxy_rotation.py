@@ -6,8 +6,8 @@
 | unclear: timeout, reset, TLS, 502, 504; or 403, 429, 451 | is suspected | goes through another proxy after the host's delay |
 | success | is good; the suspected ones have a fault, or are blocked at this host | ends |
 
-Three suspicions of one kind show that the host is the cause, and no proxy is blamed. Nothing is sent without a
-proxy.
+Three suspicions of one kind show that the host is the cause, and no proxy is blamed. Nothing is sent without
+a proxy.
 """
 
 from __future__ import annotations

@@ -66,7 +66,8 @@ def merge_logs(folder: Path) -> int:
                     for part in (seen.needs.get("method", "GET"), seen.url, seen.needs.get("body", ""))
                 )
                 base.execute(
-                    "INSERT INTO seen VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, line = excluded.line "
+                    "INSERT INTO seen VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = "
+                    "excluded.at, line = excluded.line "
                     "WHERE excluded.at >= at",
                     (name, seen.at, line),
                 )

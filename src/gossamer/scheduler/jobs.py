@@ -46,7 +46,8 @@ def check(schedule: Schedule) -> Cron:
     )
     if endless and job.settings.time_limit is None:
         raise UsageError(
-            "a watched sitemap or a topic never ends, so its run would never end: give --time-limit, or crawl it without a schedule"
+            "a watched sitemap or a topic never ends, so its run would never end: give "
+            "--time-limit, or crawl it without a schedule"
         )
     site_files.load_all(job.targets, job.args)
     return cron

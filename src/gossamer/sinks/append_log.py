@@ -188,7 +188,8 @@ class AppendLog:
                 continue
             if size < committed or self.ends(fd, was, committed) is False:
                 raise SinkError(
-                    f"{path} is another version of {was}: it has {size} bytes, and the crawl wrote {committed}. "
+                    f"{path} is another version of {was}: it has {size} bytes, and the crawl "
+                    f"wrote {committed}. "
                     f"Put the newest version there, or run {REPAIR}"
                 )
             return was
@@ -302,7 +303,8 @@ def unknown_to_store(path: str, owner: str) -> SinkError:
     """Returns the error for an output with rows of a crawl that its store does not know."""
     name = owner.partition("@")[0]
     return SinkError(
-        f"{path} has rows of crawl {name} that the store does not know: it was emptied, or another one is used. "
+        f"{path} has rows of crawl {name} that the store does not know: it was emptied, or "
+        "another one is used. "
         f"Run {REPAIR} {name} to go on, or begin again with --fresh (appends), -O (overwrites) or another -o"
     )
 

@@ -241,7 +241,8 @@ class Cassandra:
             ).one()
             if found and found[0] == "periodic":
                 print(
-                    f"gossamer: {self.where}: commitlog_sync is periodic: a killed node without replicas loses its last seconds",
+                    f"gossamer: {self.where}: commitlog_sync is periodic: a killed node without "
+                    "replicas loses its last seconds",
                     file=sys.stderr,
                 )
 
@@ -282,7 +283,8 @@ class Cassandra:
         """Returns the columns of a table with their types."""
         return dict(
             self._session.execute(
-                "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s",
+                "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND "
+                "table_name = %s",
                 (self._keyspace, called),
             )
         )
@@ -302,7 +304,8 @@ class Cassandra:
                 self._session.execute(f'ALTER TABLE "{called}" ADD "{column.name}" {_TYPES[column.type]}')
             elif known[column.name] != _TYPES[column.type]:
                 raise SinkError(
-                    f"{self.where}: column {column.name} of {called} is {known[column.name]}, the items' is {_TYPES[column.type]}: "
+                    f"{self.where}: column {column.name} of {called} is {known[column.name]}, the "
+                    f"items' is {_TYPES[column.type]}: "
                     "name another table with ?table="
                 )
         names = {column.name for column in columns}

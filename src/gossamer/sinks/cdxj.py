@@ -244,8 +244,8 @@ def _fields(head: bytes) -> dict[str, str]:
 
 
 def _members(file: BinaryIO, at: int, end: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yields the offset, the size, and the first HEAD_BYTES decompressed bytes of each gzip member between two
-    offsets."""
+    """Yields the offset, the size, and the first HEAD_BYTES decompressed bytes of each gzip member between
+    two offsets."""
     file.seek(at)
     data = b""
     while at < end:

@@ -154,12 +154,14 @@ def check_appends(path: str, fd: int, log: AppendLog, committed: int, size: int)
         )
     elif seconds is None:
         raise SinkError(
-            f"{path} has {size - committed} bytes after byte {committed} that this crawl did not write; they are kept. "
+            f"{path} has {size - committed} bytes after byte {committed} that this crawl did not "
+            "write; they are kept. "
             f"Move them to another file and run the same command again; {REPAIR} goes on after them"
         )
     elif seconds > MAX_LOST_S:
         raise SinkError(
-            f"{path} has rows of {seconds:.0f} s that the store does not know: it was restored from a copy, or is damaged. "
+            f"{path} has rows of {seconds:.0f} s that the store does not know: it was restored "
+            "from a copy, or is damaged. "
             f"Put the newest store back, or run {REPAIR}"
         )
 
@@ -167,7 +169,8 @@ def check_appends(path: str, fd: int, log: AppendLog, committed: int, size: int)
 def changed_error(path: str, committed: int) -> SinkError:
     """Returns the error for a file whose rows before the committed length were changed by another program."""
     return SinkError(
-        f"{path} was changed by somebody else before byte {committed}: put back what was there, run {REPAIR}, or give another -o"
+        f"{path} was changed by somebody else before byte {committed}: put back what was there, "
+        f"run {REPAIR}, or give another -o"
     )
 
 
@@ -406,7 +409,8 @@ class ExactFile:
             raise
         if os.fstat(fd).st_size != length:
             raise SinkError(
-                f"another program wrote to {self.path} at the same time, after byte {committed}; all of it is kept. "
+                f"another program wrote to {self.path} at the same time, after byte {committed}; "
+                "all of it is kept. "
                 f"Move its lines to another file, or run {REPAIR}"
             )
         self._last = (

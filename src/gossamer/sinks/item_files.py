@@ -28,7 +28,8 @@ def parse_file_store(spec: str) -> str:
     scheme, colon, rest = spec.partition("://")
     if colon and (scheme.lower() not in AWAY or not rest.strip("/") or rest.startswith("/")):
         raise UsageError(
-            f"--files {spec}: write a folder, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, hdfs://HOST:PORT/FOLDER, or {OFF}"
+            f"--files {spec}: write a folder, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, "
+            f"hdfs://HOST:PORT/FOLDER, or {OFF}"
         )
     return f"{scheme.lower()}://{rest}" if colon else spec if spec == OFF else os.path.abspath(spec)
 

@@ -6,9 +6,9 @@ order, in batches `start..end` of journal positions. A Shipper makes sure that a
 counts once. Either the target itself stores the position (in Kafka's transaction or a list's script), or it
 receives the same bytes under the same ID (a webhook).
 
-An outage of the store does not stop the crawl at once. Up to MAX_WAITING_BYTES bytes wait on the disk, then no more rows
-are accepted. Positions only grow, even if the frontier was restored without its last second. In that case
-some rows may be sent twice, but none is lost.
+An outage of the store does not stop the crawl at once. Up to MAX_WAITING_BYTES bytes wait on the disk, then
+no more rows are accepted. Positions only grow, even if the frontier was restored without its last second. In
+that case some rows may be sent twice, but none is lost.
 """
 
 from __future__ import annotations
@@ -159,7 +159,8 @@ class Journal:
             starts = [int(found[1]) for name in os.listdir(self._folder) if (found := _FILE.fullmatch(name))]
             if not starts:
                 raise SinkError(
-                    f"{self._folder} has no journal file any more: put the folder back, or start anew with --fresh"
+                    f"{self._folder} has no journal file any more: put the folder back, or start "
+                    "anew with --fresh"
                 )
             return max(starts), os.path.getsize(self._name(max(starts)))
 

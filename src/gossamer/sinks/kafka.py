@@ -117,7 +117,8 @@ class KafkaTopic:
         try:
             if self._topic not in await admin.list_topics() and not await self._asked_for():
                 raise SinkError(
-                    f"{self.where}: there is no topic {self._topic}, and the brokers do not create it: create it first"
+                    f"{self.where}: there is no topic {self._topic}, and the brokers do not "
+                    "create it: create it first"
                 )
             (found,) = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, self._topic)])
             told = {entry[0]: entry[1] for resource in found.resources for entry in resource[4]}

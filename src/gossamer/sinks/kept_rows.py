@@ -92,7 +92,8 @@ def unfilled_message(crawl: str, outputs: Sequence[str], folder: str | os.PathLi
     """Returns the message about outputs that lack the rows of a crawl's earlier runs."""
     names = ", ".join(mask(one) for one in outputs)
     return (
-        f"{names}: only what is found from now on goes there; {why_incomplete(folder) or 'the rest is not kept'}. "
+        f"{names}: only what is found from now on goes there; "
+        f"{why_incomplete(folder) or 'the rest is not kept'}. "
         f"What another output has: gossamer export {crawl} FILE"
     )
 

@@ -29,7 +29,8 @@ trusted."""
 CHECK_TIMEOUT_S, TRANSFER_TIMEOUT_S = 8.0, 300.0
 """Timeouts in seconds: for the check whether a store can be written to, and for each transfer of a piece."""
 _UNSIGNED = (
-    "no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (s3://) or GOOGLE_APPLICATION_CREDENTIALS (gs://), or add "
+    "no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (s3://) or "
+    "GOOGLE_APPLICATION_CREDENTIALS (gs://), or add "
     "?anonymous=yes where the bucket is open"
 )
 PARAMETERS = ("endpoint", "region", "user", "anonymous")

@@ -52,7 +52,8 @@ def parse(spec: str) -> OutputSpec:
     """Parses the value of `-o`. Raises UsageError, which lists the valid values.
 
     >>> parse("books.jsonl"), parse("data:csv"), parse("-")
-    (OutputSpec(path='books.jsonl', format='jsonl'), OutputSpec(path='data', format='csv'), OutputSpec(path='-', format='stdout'))
+    (OutputSpec(path='books.jsonl', format='jsonl'), OutputSpec(path='data', format='csv'),
+    OutputSpec(path='-', format='stdout'))
     """
     register_in(spec)
     if spec in ("-", "-:jsonl"):
@@ -321,7 +322,10 @@ def _instead(stem: str, ending: str) -> str:
     inner = stem.rpartition(".")[2].lower()
     if ending.lower() == "warc" or inner == "warc":
         name = stem if inner == "warc" else f"{stem}.warc"
-        return f": a WARC file is compressed, write {_shown(name)}.gz, or {_shown(name)}/:warc for a folder of parts"
+        return (
+            f": a WARC file is compressed, write {_shown(name)}.gz, or {_shown(name)}/:warc "
+            "for a folder of parts"
+        )
     if ending.lower() in _PACKED and inner in FORMATS:
         return f": files of rows are not compressed, write {_shown(stem)}"
     return f"{_nearest(ending)}; endings are {_NAMES}, or write FILE:FORMAT"

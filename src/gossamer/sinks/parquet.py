@@ -271,7 +271,8 @@ class Parquet:
         opened = max((start for start in journals - kept if start <= committed), default=closed)
         if opened < closed or (opened != committed and _size(self._journal(opened)) < committed - opened):
             raise SinkError(
-                f"{self.path}: parts that were written are missing; put them back, run {REPAIR}, or start anew with --fresh"
+                f"{self.path}: parts that were written are missing; put them back, run {REPAIR}, "
+                "or start anew with --fresh"
             )
         return opened
 

@@ -125,7 +125,8 @@ def make_table(base: Any, where: str, called: str, columns: Sequence[Column], ke
             and there not in _WIDER.get(kind, ("text", "character varying"))
         ):
             raise SinkError(
-                f"{where}: column {column.name} of {called} is {there}, the rows' is {kind}: change it, or name another table with ?table="
+                f"{where}: column {column.name} of {called} is {there}, the rows' is {kind}: "
+                "change it, or name another table with ?table="
             )
     if missing := [column for column in columns if cut_name(column.name) not in known]:
         added = ", ".join(f"ADD COLUMN IF NOT EXISTS {quoted(one)} {TYPES[kind]}" for one, kind, _ in missing)
@@ -308,7 +309,8 @@ class Postgres:
         urls, times = [storable_text(url) for url, _ in pages], [at for _, at in pages]
         for kind in self._items():
             self._base.execute(
-                f"UPDATE {self._table(kind)[1]} SET _deleted_at = p.at FROM unnest(%s::text[], %s::timestamptz[]) AS p (url, at) "
+                f"UPDATE {self._table(kind)[1]} SET _deleted_at = p.at FROM unnest(%s::text[], "
+                "%s::timestamptz[]) AS p (url, at) "
                 "WHERE _url = p.url AND _deleted_at IS NULL AND _seen_at <= p.at",
                 [urls, times],
             )
@@ -318,7 +320,8 @@ class Postgres:
         left = stored = 0
         for kind in self._items():
             unmet, there = self._base.execute(
-                f"SELECT count(*) FILTER (WHERE NOT EXISTS (SELECT 1 FROM {self._beside(SIGHTINGS)} s WHERE s._kind = %s "
+                "SELECT count(*) FILTER (WHERE NOT EXISTS (SELECT 1 FROM "
+                f"{self._beside(SIGHTINGS)} s WHERE s._kind = %s "
                 f"AND s._key = t._key AND s._run = %s)), count(*) FROM {self._table(kind)[1]} t "
                 "WHERE _site = %s AND _deleted_at IS NULL AND _seen_at <= %s",
                 [kind, run, site, at],
@@ -332,8 +335,10 @@ class Postgres:
         for kind in self._items():
             found = self._base.execute(
                 "SELECT count(*) FILTER (WHERE _first_seen_at >= %(at)s), "
-                "count(*) FILTER (WHERE _seen_at >= %(at)s AND _first_seen_at < %(at)s), count(*) FILTER (WHERE _deleted_at >= %(at)s) "
-                f"FROM {self._table(kind)[1]} WHERE (_seen_at >= %(at)s OR _deleted_at >= %(at)s) AND _site = ANY(%(sites)s)",
+                "count(*) FILTER (WHERE _seen_at >= %(at)s AND _first_seen_at < %(at)s), count(*) "
+                "FILTER (WHERE _deleted_at >= %(at)s) "
+                f"FROM {self._table(kind)[1]} WHERE (_seen_at >= %(at)s OR _deleted_at >= %(at)s) "
+                "AND _site = ANY(%(sites)s)",
                 {"at": since, "sites": list(sites)},
             ).fetchone()
             total = [one + more for one, more in zip(total, found, strict=True)]
@@ -343,8 +348,10 @@ class Postgres:
         """See `upserting.HistoryDriver`."""
         return sum(
             self._base.execute(
-                f"UPDATE {self._table(kind)[1]} t SET _deleted_at = %s WHERE _site = %s AND _deleted_at IS NULL AND _seen_at <= %s "
-                f"AND NOT EXISTS (SELECT 1 FROM {self._beside(SIGHTINGS)} s WHERE s._kind = %s AND s._key = t._key AND s._run = %s)",
+                f"UPDATE {self._table(kind)[1]} t SET _deleted_at = %s WHERE _site = %s AND "
+                "_deleted_at IS NULL AND _seen_at <= %s "
+                f"AND NOT EXISTS (SELECT 1 FROM {self._beside(SIGHTINGS)} s WHERE s._kind = %s "
+                "AND s._key = t._key AND s._run = %s)",
                 [at, site, at, kind, run],
             ).rowcount
             for kind in self._items()
@@ -382,7 +389,8 @@ class Postgres:
         )
         self._base = base
         base.execute(
-            "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+            "SELECT set_config('synchronous_commit', 'on', false) WHERE "
+            "current_setting('synchronous_commit') = 'off'"
         )
         base.execute("SET lock_timeout = '30s'")
 
@@ -454,7 +462,8 @@ class Postgres:
             return SinkAway(f"{self.where} does not take rows: {why}")
         if code == "42804":
             return SinkError(
-                f"{self.where}: the items do not fit an existing column: {why}; name another table with ?table="
+                f"{self.where}: the items do not fit an existing column: {why}; name another "
+                "table with ?table="
             )
         return SinkError(f"{self.where}: {why}")
 

@@ -82,7 +82,8 @@ class RecordEncoder:
         block = f"software: gossamer/{__version__}\r\nformat: WARC File Format 1.1\r\n".encode()
         now = format_date(datetime.now(UTC).timestamp())
         head = (
-            f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Date: {now}\r\nWARC-Record-ID: {self._id()}\r\nWARC-Filename: {name}\r\n"
+            f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Date: {now}\r\nWARC-Record-ID: "
+            f"{self._id()}\r\nWARC-Filename: {name}\r\n"
             f"Content-Type: application/warc-fields\r\nContent-Length: {len(block)}\r\n\r\n"
         )
         return gzip_member(head.encode("utf-8", "replace"), block, b"")
@@ -128,8 +129,10 @@ class RecordEncoder:
         if not sent:
             return b""
         said = (
-            f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Target-URI: {raw.url}\r\nWARC-Date: {date}\r\nWARC-Record-ID: {self._id()}\r\n"
-            f"WARC-Concurrent-To: {answer}\r\nContent-Type: application/http; msgtype=request\r\nContent-Length: {len(sent)}\r\n\r\n"
+            f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Target-URI: {raw.url}\r\nWARC-Date: "
+            f"{date}\r\nWARC-Record-ID: {self._id()}\r\n"
+            f"WARC-Concurrent-To: {answer}\r\nContent-Type: application/http; "
+            f"msgtype=request\r\nContent-Length: {len(sent)}\r\n\r\n"
         )
         return gzip_member(said.encode("utf-8", "replace"), sent, b"")
 
@@ -164,7 +167,10 @@ def _answer(raw: Raw, date: str, answer: str, digest: str, coding: bytes, first:
         fields += f"WARC-Profile: {UNCHANGED}\r\nWARC-Refers-To-Target-URI: {raw.url}\r\n"
     elif first is not None:
         kind, body = "revisit", b""
-        fields += f"WARC-Profile: {PROFILE}\r\nWARC-Refers-To-Target-URI: {first.url}\r\nWARC-Refers-To-Date: {first.date}\r\n"
+        fields += (
+            f"WARC-Profile: {PROFILE}\r\nWARC-Refers-To-Target-URI: "
+            f"{first.url}\r\nWARC-Refers-To-Date: {first.date}\r\n"
+        )
     if digest != "-":
         fields += f"WARC-Payload-Digest: {digest}\r\n"
     if raw.address:
@@ -172,8 +178,10 @@ def _answer(raw: Raw, date: str, answer: str, digest: str, coding: bytes, first:
     if (asked := _encode(raw.asked)) != b"{}":
         fields += f"Gossamer-Request: {asked.decode()}\r\n"
     said = (
-        f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {raw.url}\r\nWARC-Date: {date}\r\nWARC-Record-ID: {answer}\r\n"
-        f"{fields}Content-Type: application/http; msgtype=response\r\nContent-Length: {len(head) + len(body)}\r\n\r\n"
+        f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {raw.url}\r\nWARC-Date: "
+        f"{date}\r\nWARC-Record-ID: {answer}\r\n"
+        f"{fields}Content-Type: application/http; msgtype=response\r\nContent-Length: "
+        f"{len(head) + len(body)}\r\n\r\n"
     )
     return gzip_member(said.encode("utf-8", "replace"), head, body, packed=bool(coding))
 

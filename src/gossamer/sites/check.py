@@ -60,7 +60,8 @@ def check(path: Path | str, pages: Path | str | None = None) -> list[CheckResult
     results = [result for file, sites in files.items() for result in _file(file, sites)]
     if not results:
         raise ConfigError(
-            f"{path}: no saved pages: put them into {Path(path).with_suffix('')}/pages (gossamer new makes the first)"
+            f"{path}: no saved pages: put them into {Path(path).with_suffix('')}/pages (gossamer "
+            "new makes the first)"
         )
     return results
 
@@ -71,7 +72,8 @@ def saved_folder(site: Path) -> Path:
 
 
 def items_of(site: LoadedSite, page: Page, meta: Meta | None = None) -> tuple[list[dict[str, Any]], str]:
-    """Returns the items of a page as plain values with their kind, and the error, which is empty on success."""
+    """Returns the items of a page as plain values with their kind, and the error, which is empty on
+    success."""
     meta = meta or Meta(page.url)
     view = PageView(page, request=Request(page.url, meta.depth, use=meta.use, carry=meta.carry))
     parsed = run(site, view)

@@ -294,7 +294,8 @@ def _overlap(sites: Sequence[LoadedSite]) -> None:
             shared = [host for host in one.site.hosts if host in other.site.hosts]
             if shared and not (one.site.paths and other.site.paths):
                 raise ConfigError(
-                    f"{other.path}: the host {shared[0]} is {one.name}'s ({one.path}) already: tell them apart with paths=[...]"
+                    f"{other.path}: the host {shared[0]} is {one.name}'s ({one.path}) already: "
+                    "tell them apart with paths=[...]"
                 )
 
 

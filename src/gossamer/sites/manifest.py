@@ -71,7 +71,8 @@ def read_manifest(folder: Path) -> Manifest:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=Manifest)
     except FileNotFoundError:
         raise ConfigError(
-            f"{folder.name} kept no pages ({folder}): crawl with -o pages.warc.gz, or name pages with --archive PATH"
+            f"{folder.name} kept no pages ({folder}): crawl with -o pages.warc.gz, or name pages "
+            "with --archive PATH"
         ) from None
     except (OSError, msgspec.MsgspecError) as error:
         raise ConfigError(f"{folder / NAME}: {error}") from error

@@ -28,8 +28,8 @@ from gossamer.store.store import Store
 PAUSE_FACTOR = 4
 """The pause after a step, as a multiple of the duration of the step."""
 MAX_MEASURED_KEYS, SAMPLE_INTERVAL = 10_000, 100
-"""Number of keys whose size is measured individually. Beyond it, only one of SAMPLE_INTERVAL keys is measured and stands
-for the others."""
+"""Number of keys whose size is measured individually. Beyond it, only one of SAMPLE_INTERVAL keys is measured
+and stands for the others."""
 
 
 class Removed(msgspec.Struct, frozen=True):

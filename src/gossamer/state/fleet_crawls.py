@@ -60,7 +60,8 @@ class Edit(NamedTuple):
     was: str
     version: str
     reach: bytes
-    """Data for workers without the file: which hosts belong to the site (`sites.remote_sites.SiteReach`, JSON).
+    """Data for workers without the file: which hosts belong to the site (`sites.remote_sites.SiteReach`,
+    JSON).
     """
 
 
@@ -91,14 +92,15 @@ class FleetCrawls:
         """Submits a crawl to the fleet, which begins at once.
 
         `job` contains everything that a worker needs (`app.job`). `reaches` has, by site, the data for
-        workers without the site file (`sites.remote_sites.SiteReach`, JSON). Raises InUse if somebody ended the
-        crawl meanwhile.
+        workers without the site file (`sites.remote_sites.SiteReach`, JSON). Raises InUse if somebody ended
+        the crawl meanwhile.
         """
         flat = [x for pair in (reaches or {}).items() for x in pair]
         done = await self._do(self._store.client.eval(_SUBMIT, 1, keys.record(name), job, *flat))
         if isinstance(done, bytes):
             raise InUse(
-                f"crawl {name} was ended while it was submitted, it is {done.decode()}: see gossamer status {name}"
+                f"crawl {name} was ended while it was submitted, it is {done.decode()}: see "
+                f"gossamer status {name}"
             )
 
     async def job(self, name: str) -> bytes | None:
@@ -167,8 +169,8 @@ class FleetCrawls:
         return found
 
     async def site_reaches(self, name: str, sites: Sequence[str]) -> list[bytes | None]:
-        """Returns, for each site, the data for workers without its file (`sites.remote_sites.SiteReach`, JSON),
-        or None."""
+        """Returns, for each site, the data for workers without its file (`sites.remote_sites.SiteReach`,
+        JSON), or None."""
         found: list[bytes | None] = await self._do(
             self._store.client.hmget(keys.record(name), [f"reach:{site}" for site in sites])
         )

@@ -163,7 +163,8 @@ class Refusals:
             await self._do(self._store.client.hset(REFUSED, field, why))
 
     async def refused(self) -> dict[tuple[str, str, str], str]:
-        """Returns the reasons of living workers by (worker, crawl, site). The site is '' for the whole crawl."""
+        """Returns the reasons of living workers by (worker, crawl, site). The site is '' for the whole
+        crawl."""
         found = await self._do(self._store.client.hgetall(REFUSED))
         living = {worker.name for worker in await WorkerRecords(self._store).living()}
         parts = {field: field.decode("utf-8", "replace").split("\t") for field in found}

@@ -21,7 +21,8 @@ _FILE = re.compile(r"appendonly\.aof\.(\d+)\.(base\.rdb|base\.aof|incr\.aof)")
 
 
 def find_faults(store: Path) -> list[str]:
-    """Returns a description of each fault: a missing manifest, or an incremental file with a broken command."""
+    """Returns a description of each fault: a missing manifest, or an incremental file with a broken
+    command."""
     folder, found = store / FOLDER, []
     if not folder.is_dir():
         return []
@@ -210,7 +211,10 @@ def mend_tail(store: Path) -> str:
         os.fsync(fd)
     finally:
         os.close(fd)
-    return f"the store's last {size - end} bytes were torn, as after a crash of the machine: they are cut off, and kept in {kept}"
+    return (
+        f"the store's last {size - end} bytes were torn, as after a crash of the machine: they "
+        f"are cut off, and kept in {kept}"
+    )
 
 
 class _AppendOnlyScan(NamedTuple):

@@ -98,8 +98,8 @@ class Client(redis.Redis):
         """Sends commands to their servers in parallel, once, and returns the replies. An error is returned in
         place of its reply.
 
-        With `confirm`, a reply is wrapped in `UnconfirmedReply` unless a replica has what was written. That applies
-        only where there are replicas.
+        With `confirm`, a reply is wrapped in `UnconfirmedReply` unless a replica has what was written. That
+        applies only where there are replicas.
         """
         if len(commands) == 1 and not transaction and not (confirm and self.servers.may_follow):
             try:

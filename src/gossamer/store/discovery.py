@@ -56,7 +56,8 @@ class Sentinels:
         self._clients = {place: _client(address, place) for place in address.places}
 
     async def find(self, address: Address, look: Look) -> list[Range]:
-        """Returns the range of the master that a Sentinel names, after a check that this server is a master."""
+        """Returns the range of the master that a Sentinel names, after a check that this server is a
+        master."""
         tried: list[str] = []
         named: set[HostPort] = set()
         strangers = 0

@@ -16,8 +16,8 @@ from collections.abc import Awaitable, Callable
 from gossamer.store.store_errors import is_passing
 
 FIRST_INTERVAL_S, MAX_INTERVAL_S = 0.1, 1.0
-"""Seconds between two probes. The interval doubles from FIRST_INTERVAL_S to MAX_INTERVAL_S, and is reduced by up to a quarter
-at random."""
+"""Seconds between two probes. The interval doubles from FIRST_INTERVAL_S to MAX_INTERVAL_S, and is reduced by
+up to a quarter at random."""
 CALM_S = 5.0
 """Seconds without an outage after which the probe interval starts from FIRST_INTERVAL_S again."""
 _log = logging.getLogger("gossamer.store")

@@ -130,7 +130,8 @@ class Store:
     ) -> list[Any]:
         """Calls a script on many buckets at once, each call once. `calls` has (bucket, arguments).
 
-        Returns one element per call: the reply, a gossamer error, or with `confirm` an `UnconfirmedReply` reply.
+        Returns one element per call: the reply, a gossamer error, or with `confirm` an `UnconfirmedReply`
+        reply.
         """
         digest = self.digest(verb)
         self.used += len(calls)
@@ -253,8 +254,15 @@ def _still_wanted(cause: BaseException | None = None) -> None:
 def _mismatch(field: str, found: str, ours: str) -> str:
     why = {
         "version": f"the store is of format {found}, this gossamer knows format {ours}: use "
-        f"{'an older' if found.isdigit() and int(found) < int(ours) else 'a newer'} gossamer, or another --data",
-        "buckets": f"the store has {found} buckets, this run would use {ours}: an embedded store cannot serve as a shared one",
-        "psl": f"the store was made with Public Suffix List {found}, this gossamer carries {ours}: install the same gossamer everywhere",
+        f"{'an older' if found.isdigit() and int(found) < int(ours) else 'a newer'} gossamer, or "
+        "another --data",
+        "buckets": (
+            f"the store has {found} buckets, this run would use {ours}: an embedded store "
+            "cannot serve as a shared one"
+        ),
+        "psl": (
+            f"the store was made with Public Suffix List {found}, this gossamer carries "
+            f"{ours}: install the same gossamer everywhere"
+        ),
     }
     return why[field]

@@ -84,7 +84,8 @@ def to_gossamer_error(error: BaseException, address: Address) -> GossamerError:
         return error
     if (short := own_limit(error)) in _OURS:  # EAGAIN and EADDRNOTAVAIL may be caused by the other side
         return ResourceError(
-            f"{at} cannot be reached: this machine is short of {short}: raise the limit, then run the same command again"
+            f"{at} cannot be reached: this machine is short of {short}: raise the limit, then run "
+            "the same command again"
         )
     if is_login_refused(error):
         return StoreError(f"{at}: user/password refused{_whose(address)} ({text})")

@@ -132,7 +132,10 @@ class Pattern:
             raise self._over(TIMEOUT_S, len(text)) from None
 
     def _over(self, limit: float, length: int) -> PatternTimeout:
-        line = f"the pattern {self.pattern!r} took more than {limit * 1000:.0f} ms on a text of {length} characters"
+        line = (
+            f"the pattern {self.pattern!r} took more than {limit * 1000:.0f} ms on a text of "
+            f"{length} characters"
+        )
         if self.on_timeout is not None:
             tell, self.on_timeout = self.on_timeout, None
             tell(line)

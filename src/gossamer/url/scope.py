@@ -225,7 +225,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return next((one for one in self.include if patterns.found(one, url, on_timeout=False)), False)
 
     def _gates(self, url: str, host: str, depth: int) -> Iterator[tuple[str, str | None, str]]:
-        """Yields (filter, reason or None, rule) of each filter, in the order in which `refuse` applies them."""
+        """Yields (filter, reason or None, rule) of each filter, in the order in which `refuse` applies
+        them."""
         bare = urls.split_credentials(url)[1] is None
         yield (
             "credentials",

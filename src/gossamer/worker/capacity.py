@@ -65,7 +65,8 @@ class Limiter:
         if now - self._told.get(what, -REPEAT_S) >= REPEAT_S:
             self._told[what] = now
             self._log(
-                f"short of {what}: {self.visits} pages at once for now instead of {self.most}; no page is counted as failed for it"
+                f"short of {what}: {self.visits} pages at once for now instead of {self.most}; no "
+                "page is counted as failed for it"
             )
         if self.visits == 1 and not measured:
             self._since = self._since or now
@@ -108,8 +109,8 @@ class FleetCaps(Protocol):
 
 
 class SoleCrawlAllowance:
-    """The `ClaimAllowance` of a worker that has its process to itself. It claims a quarter more than it can run, so
-    that a finished visit is replaced at once."""
+    """The `ClaimAllowance` of a worker that has its process to itself. It claims a quarter more than it can
+    run, so that a finished visit is replaced at once."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter

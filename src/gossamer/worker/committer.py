@@ -159,8 +159,8 @@ class Committer:
     ) -> None:
         """Settles all visits except those whose claim was lost, and cuts the rows of those from the files.
 
-        The links of visits with a lost claim are added anyway, because the `LinkIntake` has cached them as taken
-        and would not take them again.
+        The links of visits with a lost claim are added anyway, because the `LinkIntake` has cached them as
+        taken and would not take them again.
         """
         lost = False
         while True:

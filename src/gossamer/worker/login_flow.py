@@ -319,7 +319,8 @@ class LoginRunner:
             refusal = await self.gate.refuse_url(claim, request.url, note)
             if refusal is not None and not refusal.error:
                 raise who.wrong(
-                    f"{request.url} is needed to log in, but must not be fetched: {refusal.skip}: {refusal.detail}"
+                    f"{request.url} is needed to log in, but must not be fetched: {refusal.skip}: "
+                    f"{refusal.detail}"
                 )
             if refusal is not None:
                 return Failure(
@@ -439,6 +440,9 @@ def _detail(error: BaseException) -> str:
     while trace is not None:
         code = trace.tb_frame.f_code
         if "gossamer" not in code.co_filename:
-            place = f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno} in {code.co_name}: {type(error).__name__}: "
+            place = (
+                f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno} in {code.co_name}: "
+                f"{type(error).__name__}: "
+            )
         trace = trace.tb_next
     return place + " ".join(exception_message(error).split())

@@ -47,7 +47,8 @@ class OutputFiller:
 
     @staticmethod
     def may_fill(files: Sequence[FileOutput], tables: Sequence[TableSink]) -> dict[str, bool]:
-        """Returns the user's outputs by path, and whether their rows are kept (`sinks.open_outputs.FilteredFiles`)."""
+        """Returns the user's outputs by path, and whether their rows are kept
+        (`sinks.open_outputs.FilteredFiles`)."""
         found = {table.target(): getattr(table, "fills", None) for table in tables}
         for output in files:
             found |= {sink.target(): getattr(output, "fills", None) for sink in output.sinks()}

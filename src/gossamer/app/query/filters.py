@@ -77,7 +77,10 @@ def why_senseless(text: str, rows: Iterable[Row]) -> str:
             return ""
         found = found or kind
     return (
-        f"{field} contains {found}, and {wanted} is not one of them; put it in double quotes to compare it as text"
+        (
+            f"{field} contains {found}, and {wanted} is not one of them; put it in double quotes to "
+            "compare it as text"
+        )
         if found
         else ""
     )
@@ -99,7 +102,8 @@ def _parts(text: str) -> tuple[str, str, str, bool]:
     given = len(wanted) > 1 and wanted[0] == wanted[-1] == '"'
     if not given and mark != "~" and wanted[:1] in _MARKS:
         raise UsageError(
-            f"--where {text!r}: there is no operator {mark}{wanted[0]}, only = != < <= > >= and ~; put such a value in double quotes"
+            f"--where {text!r}: there is no operator {mark}{wanted[0]}, only = != < <= > >= and "
+            "~; put such a value in double quotes"
         )
     if not given and ((wanted in ("", "null") and mark[0] in "<>") or (not wanted and mark == "~")):
         raise UsageError(f"--where {text!r}: {mark} needs a value after it")

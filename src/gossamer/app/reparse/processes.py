@@ -96,7 +96,8 @@ class BatchPosition:
 def read(
     reader: Reader, why: list[str], archive: ArchiveCollector, note: BatchPosition, keys: Sequence[str]
 ) -> ParsedBatch:
-    """Returns the items of a batch of stored pages. `why`: where the reader leaves the reason of a failure."""
+    """Returns the items of a batch of stored pages. `why`: where the reader leaves the reason of a
+    failure."""
     out, rows = ParsedBatch(failed=[]), list[Row]()
     for number, key in enumerate(keys):
         note.begins(number)

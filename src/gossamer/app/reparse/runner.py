@@ -118,7 +118,8 @@ class ReparseRun:
         self.state = ReparseState("")
 
     def work(self) -> ReparseResult:
-        """Reads, compares and writes. Raises GossamerError. After a KeyboardInterrupt the run can be resumed."""
+        """Reads, compares and writes. Raises GossamerError. After a KeyboardInterrupt the run can be
+        resumed."""
         opened = merge_archives(self._stored)
         keys = opened.keys()
         if not keys:

@@ -150,7 +150,8 @@ def archive_collector(
     """
     if "://" in path:
         raise ConfigError(
-            f"--archive {mask(path)}: a crawl replays only files on this machine. Copy it here, or use reparse."
+            f"--archive {mask(path)}: a crawl replays only files on this machine. Copy it here, "
+            "or use reparse."
         )
     where = Path(path)
     if base is not None and (base := urls.parse(base)) is None:

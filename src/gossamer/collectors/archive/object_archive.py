@@ -32,8 +32,8 @@ _line = msgspec.json.Decoder(ObjectLine).decode
 
 
 class ObjectArchive:
-    """The responses of a folder by URL (see `AnswerPositions` for several of one URL). Raises OSError if it cannot be
-    read."""
+    """The responses of a folder by URL (see `AnswerPositions` for several of one URL). Raises OSError if it
+    cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._folder = path

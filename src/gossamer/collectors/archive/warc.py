@@ -211,7 +211,8 @@ _line = msgspec.json.Decoder(WarcIndexLine).decode
 
 
 def files_of(path: Path) -> list[Path]:
-    """Returns the files of a WARC in order: all files of a folder, otherwise the file and its continuations."""
+    """Returns the files of a WARC in order: all files of a folder, otherwise the file and its
+    continuations."""
     if path.is_dir():
         return sorted(one for one in path.iterdir() if one.name.lower().endswith((".warc", ENDING)))
     stem = path.name.removesuffix(ENDING)
@@ -224,8 +225,8 @@ def files_of(path: Path) -> list[Path]:
 
 
 class WarcArchive:
-    """The responses of a WARC by URL (see `AnswerPositions` for several of one URL). Raises OSError if a file cannot
-    be read."""
+    """The responses of a WARC by URL (see `AnswerPositions` for several of one URL). Raises OSError if a file
+    cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._files: list[BinaryIO] = []

@@ -1,4 +1,5 @@
-"""Performs steps on a page in a browser, either at once or with the timing of a human at mouse and keyboard."""
+"""Performs steps on a page in a browser, either at once or with the timing of a human at mouse and
+keyboard."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ class StepRunner:
         await self._settle()
 
     async def _point(self, step: Step) -> None:
-        """Moves the mouse there on a curve, faster in the middle, to a point that is not exactly the center."""
+        """Moves the mouse there on a curve, faster in the middle, to a point that is not exactly the
+        center."""
         element = self._page.locator(step.what).first
         await element.scroll_into_view_if_needed(timeout=self._left())
         box = await element.bounding_box(timeout=self._left())

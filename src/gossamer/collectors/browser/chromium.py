@@ -127,7 +127,8 @@ def only_chromium(
         return
     if disguised:
         raise ConfigError(
-            "Firefox cannot imitate another browser, so no ladder may contain both impersonated and Firefox (setting chromium)"
+            "Firefox cannot imitate another browser, so no ladder may contain both impersonated "
+            "and Firefox (setting chromium)"
         )
     for one in sites:
         typed = one.site.session is not None and one.site.session.url and held[one.site.name][0] == "browser"
@@ -170,7 +171,8 @@ class ContextInUse:
 
 
 class Chromium:
-    """One browser process with an empty profile of its own. Playwright's driver ends it if this process dies."""
+    """One browser process with an empty profile of its own. Playwright's driver ends it if this process
+    dies."""
 
     parts: Any = None
     """The parts of a document (see `document.Parts`). None: the usual ones."""

@@ -434,7 +434,8 @@ class Rendering:
             await self._acts(render, ends)
 
     async def _acts(self, render: Render, ends: float) -> None:
-        """Waits as the Render says, then performs the steps. A condition that never held is named in `late`."""
+        """Waits as the Render says, then performs the steps. A condition that never held is named in
+        `late`."""
         acting = StepRunner(
             self._page,
             ends,
@@ -575,7 +576,8 @@ class Tab:
         return tab
 
     async def catch(self, patterns: Sequence[dict[str, str]], hosts: tuple[str, ...]) -> None:
-        """Sets which requests wait for `watch` (CDP `Fetch.enable`), and from which hosts nothing is loaded."""
+        """Sets which requests wait for `watch` (CDP `Fetch.enable`), and from which hosts nothing is
+        loaded."""
         if hosts != self._hosts:
             urls = [
                 f"*://{star}{host}{port}/*" for host in hosts for star in ("", "*.") for port in ("", ":*")

@@ -98,7 +98,8 @@ class Curl:
         if lib.curl_easy_impersonate(self._easy, target.encode(), 0):
             self.close()
             raise ConfigError(
-                f"this version of curl_cffi cannot impersonate {target}: {upgrade_command('curl_cffi', 'impersonated')}"
+                f"this version of curl_cffi cannot impersonate {target}: "
+                f"{upgrade_command('curl_cffi', 'impersonated')}"
             )
         if http2:
             self.setopt(HTTP2_SETTINGS, http2)

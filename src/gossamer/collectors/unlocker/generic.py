@@ -59,7 +59,8 @@ class ApiDescription(NamedTuple):
 
 
 def provider(template: str, lines: Sequence[tuple[str, str]]) -> Provider:
-    """Returns the provider of a template and its shape (name, value). Raises ValueError with what is wrong."""
+    """Returns the provider of a template and its shape (name, value). Raises ValueError with what is
+    wrong."""
     headers, places, errors = [], dict[str, tuple[str, str]](), dict(STATUSES)
     post, forward = None, False
     for name, value in lines:

@@ -96,7 +96,8 @@ def _chosen(text: str, shape: Sequence[str]) -> ChosenUnlocker:
         name, _, query = text.partition("?")
         if name not in PROVIDERS:
             raise ValueError(
-                f"there is no such provider{nearest(name, PROVIDERS)}; there are {', '.join(PROVIDERS)}, or the URL of another"
+                f"there is no such provider{nearest(name, PROVIDERS)}; there are "
+                f"{', '.join(PROVIDERS)}, or the URL of another"
             )
         if shape:
             raise ValueError("unlocker_shape describes an unlocker that is given as a URL")
