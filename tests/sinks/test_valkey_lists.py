@@ -22,7 +22,7 @@ def lines(*rows: dict[str, object]) -> list[JournalRow]:
 
 def lists(url: str) -> dict[str, list[object]]:
     with redis.Redis.from_url(url, decode_responses=True) as client:
-        names = [name for name in client.scan_iter("shop*")]
+        names = list(client.scan_iter("shop*"))
         return {name: [json.loads(row)["n"] for row in client.lrange(name, 0, -1)] for name in names}
 
 
