@@ -190,7 +190,7 @@ def test_extras_that_are_named_are_there() -> None:
     named = {
         name
         for file in (ROOT / "src").rglob("*.py")
-        for name in re.findall(r"(?:install\(|newer\(.\w+., ).(\w+).\)", file.read_text())
+        for name in re.findall(r"(?:install_command\(|upgrade_command\(.\w+., ).(\w+).\)", file.read_text())
     }
     assert named == known.keys() - {"dev"}
 

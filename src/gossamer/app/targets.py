@@ -71,7 +71,7 @@ _decode = msgspec.json.Decoder(SeedLine).decode
 def target_kind(text: str) -> Target:
     """Returns the kind of a target. Raises UsageError for an unknown kind.
 
-    >>> read("sitemap:https://example.com/sitemap.xml").kind, read("example.com").text
+    >>> target_kind("sitemap:https://example.com/sitemap.xml").kind, target_kind("example.com").text
     ('sitemap', 'https://example.com/')
     """
     register_in(text)

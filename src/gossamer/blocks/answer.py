@@ -166,7 +166,7 @@ def marks_in_code(page: Answer, marks: Iterable[bytes]) -> tuple[str, ...]:
 def flatten_headers(headers: Headers) -> dict[str, str]:
     """Returns headers by name in lower case. Several values of one name are joined by a line end.
 
-    >>> flat([("Set-Cookie", "a=1"), ("set-cookie", "b=2")])
+    >>> flatten_headers([("Set-Cookie", "a=1"), ("set-cookie", "b=2")])
     {'set-cookie': 'a=1\\nb=2'}
     """
     found: dict[str, str] = {}
@@ -180,7 +180,7 @@ def has_many_words(body: bytes, most: int = MAX_THIN_CHARS) -> bool:
     """Returns whether the start of a page shows more characters than `most` for certain. Cheap, because most
     pages do.
 
-    >>> wordy(b"<p>" + b"word " * 500), wordy(b"<script>" + b"word<word>" * 500 + b"</script>")
+    >>> has_many_words(b"<p>" + b"word " * 500), has_many_words(b"<script>" + b"word<word>" * 500 + b"</script>")
     (True, False)
     """
     seen = 0

@@ -178,7 +178,7 @@ def is_plain_stderr() -> bool:
 def format_duration(seconds: float | None) -> str:
     """Formats seconds for people.
 
-    >>> duration(3700), duration(0.25), duration(None)
+    >>> format_duration(3700), format_duration(0.25), format_duration(None)
     ('1h 1m', '0.25s', '-')
     """
     if seconds is None:
@@ -195,7 +195,7 @@ def format_duration(seconds: float | None) -> str:
 def format_bytes(size: float) -> str:
     """Formats a number of bytes for people.
 
-    >>> amount(1536), amount(10)
+    >>> format_bytes(1536), format_bytes(10)
     ('1.5 KiB', '10 B')
     """
     for unit in ("B", "KiB", "MiB", "GiB"):

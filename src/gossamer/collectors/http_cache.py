@@ -216,9 +216,9 @@ def request_digest(
     credentials (hashed, so that none is on disk), and the names of all cookies.
 
     >>> one, other = {"Cookie": "a=1"}, {"Cookie": "a=2"}
-    >>> digest(Request("http://e.com/"), one, {}) == digest(Request("http://e.com/"), other, {})
+    >>> request_digest(Request("http://e.com/"), one, {}) == request_digest(Request("http://e.com/"), other, {})
     True
-    >>> digest(Request("http://e.com/"), one, one) == digest(Request("http://e.com/"), other, other)
+    >>> request_digest(Request("http://e.com/"), one, one) == request_digest(Request("http://e.com/"), other, other)
     False
     """
     secret = sorted((name.lower(), value) for name, value in given.items() if _SECRET.search(name))

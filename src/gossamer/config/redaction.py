@@ -169,7 +169,7 @@ def mask(text: str) -> str:
 def mask_user_info(text: str) -> str:
     """Returns a URL with only its user name and password masked.
 
-    >>> nameless("http://joe:pw@example.com/?key=1")
+    >>> mask_user_info("http://joe:pw@example.com/?key=1")
     'http://***:***@example.com/?key=1'
     """
     return _USERINFO.sub("://***:***@", text) if "@" in text else text
@@ -178,7 +178,7 @@ def mask_user_info(text: str) -> str:
 def suggests_secret(name: str) -> bool:
     """Whether the name of a field or parameter suggests that its value is a secret.
 
-    >>> secretive("user[password]"), secretive("email")
+    >>> suggests_secret("user[password]"), suggests_secret("email")
     (True, False)
     """
     return bool(_WORDS.search(name))

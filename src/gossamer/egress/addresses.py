@@ -64,7 +64,7 @@ def why_forbidden(address: str, allow: Sequence[Network] = ()) -> str | None:
     """Returns why an IP address may not be reached, or None if it may. `allow`: networks that are always
     allowed. Never raises.
 
-    >>> forbidden("93.184.216.34"), forbidden("64:ff9b::a9fe:a9fe")
+    >>> why_forbidden("93.184.216.34"), why_forbidden("64:ff9b::a9fe:a9fe")
     (None, '64:ff9b::a9fe:a9fe stands for 169.254.169.254, which is in 169.254.0.0/16')
     """
     try:

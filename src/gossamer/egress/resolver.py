@@ -210,7 +210,7 @@ def split_host(authority: str) -> tuple[str, int]:
     """Splits `host[:port]` into host (IPv6 without brackets) and port (0 for the scheme's default). Raises
     ValueError for a port that is not a number.
 
-    >>> split("[::1]:8080")
+    >>> split_host("[::1]:8080")
     ('::1', 8080)
     """
     if authority.startswith("["):

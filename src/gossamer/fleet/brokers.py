@@ -37,7 +37,7 @@ class KombuBroker(NamedTuple):
 def kombu_url(url: str) -> KombuBroker:
     """Converts the URL of one broker for kombu. Raises ConfigError if the URL cannot be a broker.
 
-    >>> called("valkey://broker:6379/1").urls
+    >>> kombu_url("valkey://broker:6379/1").urls
     ('redis://broker:6379/1',)
     """
     scheme = url.partition("://")[0].lower() if "://" in url else ""

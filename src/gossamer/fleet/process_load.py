@@ -13,7 +13,7 @@ def allowed_claims(most: int, *, used: int, limit: int, free: float, pace: float
     the process's memory. `free` is the free share of the machine's memory. `pace` is the share of the work
     that the CPU keeps up with (0 to 1).
 
-    >>> allowed(80, used=100, limit=600, free=0.5, pace=1.0), allowed(80, used=590, limit=600, free=0.5, pace=1.0)
+    >>> allowed_claims(80, used=100, limit=600, free=0.5, pace=1.0), allowed_claims(80, used=590, limit=600, free=0.5, pace=1.0)
     (80, 0)
     """
     own = (0.95 - used / limit) / 0.15 if limit else 1.0

@@ -302,7 +302,7 @@ def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Col
 def parse_cold(setting: str) -> tuple[str, int]:
     """Splits a `cold` setting into the address and the number of hot URLs.
 
-    >>> parts("rediss://kv:6666?ca_file=ca.pem&hot=256"), parts("sqlite:")
+    >>> parse_cold("rediss://kv:6666?ca_file=ca.pem&hot=256"), parse_cold("sqlite:")
     (('rediss://kv:6666?ca_file=ca.pem', 256), ('sqlite:', 512))
     """
     address, _, rest = setting.partition("?")

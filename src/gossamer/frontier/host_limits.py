@@ -14,7 +14,7 @@ OF_A_HOST = ("host_bytes", "host_time")
 def is_larger(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     """Returns whether a limit per host is higher than in the last run. None means no limit.
 
-    >>> larger({"host_bytes": 100}, {"host_bytes": None}), larger({}, {"host_bytes": 5})
+    >>> is_larger({"host_bytes": 100}, {"host_bytes": None}), is_larger({}, {"host_bytes": 5})
     (True, False)
     """
     limits = [(was.get(name), now.get(name)) for name in OF_A_HOST]

@@ -84,7 +84,7 @@ def served_heaps(lanes: Sequence[str], region: str) -> tuple[str, ...]:
     """Returns the ready heaps that a worker serves: those of its lanes, and those for requests that need its
     region.
 
-    >>> heaps(["http"], "eu")
+    >>> served_heaps(["http"], "eu")
     ('http', 'http@eu')
     """
     return tuple(heap for lane in lanes for heap in ((lane, f"{lane}@{region}") if region else (lane,)))

@@ -197,7 +197,7 @@ def browser_for(names: Sequence[str], seed: str) -> Browser:
     """Returns one of these browsers, always the same for the same seed. Raises ValueError for an unknown
     name.
 
-    >>> identity(["chrome150"], "x").name, identity(["any"], "x") == identity(["any"], "x")
+    >>> browser_for(["chrome150"], "x").name, browser_for(["any"], "x") == browser_for(["any"], "x")
     ('chrome150', True)
     """
     drawn = [browser for name in names for browser in browsers_named(name)]

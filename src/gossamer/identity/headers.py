@@ -195,7 +195,7 @@ def fetch_site(referrer: str | None, chain: Sequence[str], domain: Callable[[str
     """Returns the `sec-fetch-site` of a request that came through the URLs of `chain`: the relation of the
     farthest URL to the referrer.
 
-    >>> relation("https://a.example/", ["https://a.example/x"], str), relation(None, ["https://b.example/"], str)
+    >>> fetch_site("https://a.example/", ["https://a.example/x"], str), fetch_site(None, ["https://b.example/"], str)
     ('same-origin', 'none')
     """
     if not referrer:
@@ -214,7 +214,7 @@ def fetch_site(referrer: str | None, chain: Sequence[str], domain: Callable[[str
 def title_case(name: str) -> str:
     """Returns a name as HTTP/1.1 writes it. HTTP/2 writes all names in lower case.
 
-    >>> title("user-agent"), title("sec-ch-ua"), title("te")
+    >>> title_case("user-agent"), title_case("sec-ch-ua"), title_case("te")
     ('User-Agent', 'sec-ch-ua', 'TE')
     """
     return name if name.startswith("sec-ch-ua") else _TITLES.get(name) or name.title()

@@ -26,7 +26,7 @@ def declared_times(annotation: Any, inside: tuple[Any, ...] = ()) -> Places:
     """Returns the places of datetimes in values of an annotated type. `inside` contains the enclosing
     classes, so that a recursive class ends.
 
-    >>> declared(list[datetime] | None)
+    >>> declared_times(list[datetime] | None)
     {None: True}
     """
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)

@@ -51,7 +51,7 @@ def usual_fields(
 ) -> dict[tuple[str, str], dict[str, float]]:
     """Returns the usual fields by site and kind, without the keys of the kinds (`keys`).
 
-    >>> usual({"shop": [GoodRun("c", "", 30, 1.0, 1.0, {"book.upc": 1.0, "book.price": 0.95, "book.note": 0.1})]}, {"book": "upc"})
+    >>> usual_fields({"shop": [GoodRun("c", "", 30, 1.0, 1.0, {"book.upc": 1.0, "book.price": 0.95, "book.note": 0.1})]}, {"book": "upc"})
     {('shop', 'book'): {'price': 0.95}}
     """
     found: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)

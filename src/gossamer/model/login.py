@@ -159,7 +159,7 @@ def redact(text: str, secrets: Iterable[str]) -> str:
     """Returns the text without these values, literally and percent-encoded. Values of one or two characters
     are not replaced.
 
-    >>> redacted("https://e.com/?pw=a%2Bb c a+b", ["a+b"])
+    >>> redact("https://e.com/?pw=a%2Bb c a+b", ["a+b"])
     'https://e.com/?pw=*** c ***'
     """
     from urllib.parse import quote, quote_plus
@@ -174,7 +174,7 @@ def is_below(target: str, sign: str) -> bool:
     """Returns whether a URL is at or below a sign's path (`/login`), or below its address
     (`https://auth.example/`).
 
-    >>> leads("https://e.com/login?next=/a", "/login"), leads("https://e.com/logins", "/login")
+    >>> is_below("https://e.com/login?next=/a", "/login"), is_below("https://e.com/logins", "/login")
     (True, False)
     """
     scheme, host, path = split(target)

@@ -101,7 +101,7 @@ def likeness(one: bytes, other: bytes) -> float:
     about 0.04). 0 if it is less than MIN_LIKENESS, or if their headings have nothing in common.
 
     >>> text = " ".join(map(str, range(100)))
-    >>> likeness(near(text), near(text + " 100")) > 0.9, likeness(near(text, "Tea"), near(text, "Coffee cups"))
+    >>> likeness(make_sketch(text), make_sketch(text + " 100")) > 0.9, likeness(make_sketch(text, "Tea"), make_sketch(text, "Coffee cups"))
     (True, 0.0)
     """
     if not _one_head(one[:4], other[:4]):

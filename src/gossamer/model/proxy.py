@@ -148,7 +148,7 @@ def parse_wanted(given: Any) -> Wanted:
     """Parses the requirements of a site: a text of words, or a mapping with the same names. Raises
     ValueError.
 
-    >>> wanted("residential country=de,fr rotation=session")
+    >>> parse_wanted("residential country=de,fr rotation=session")
     Wanted(kinds=('residential',), countries=('de', 'fr'), providers=(), rotation='session')
     """
     if isinstance(given, Wanted):

@@ -86,7 +86,7 @@ class Summary(msgspec.Struct):
 def failed_summary(crawl: str, reason: str) -> Summary:
     """Returns the summary of a crawl that failed before its counts could be read.
 
-    >>> failed("books", "the store does not answer").state
+    >>> failed_summary("books", "the store does not answer").state
     'failed'
     """
     from datetime import UTC, datetime

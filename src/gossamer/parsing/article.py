@@ -157,7 +157,7 @@ _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 def split_camel_case(name: str) -> str:
     """Returns a class with its camel-case words separated by hyphens.
 
-    >>> parted("itemIntroText")
+    >>> split_camel_case("itemIntroText")
     'item-Intro-Text'
     """
     return name if name.islower() else _HUMP.sub("-", name)

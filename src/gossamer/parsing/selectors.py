@@ -224,7 +224,7 @@ class Selection(Sequence[Selector]):
 def split_selectors(query: str) -> list[str]:
     """Splits a list of CSS selectors at its commas, except commas inside brackets and strings.
 
-    >>> split("h1::text, a[title='x,y']")
+    >>> split_selectors("h1::text, a[title='x,y']")
     ['h1::text', "a[title='x,y']"]
     """
     parts, depth, quote, start = [], 0, "", 0

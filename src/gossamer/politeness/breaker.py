@@ -80,7 +80,7 @@ def health(reason: str | None, status: int | None, *, final: bool = False, again
 def is_given_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
     """Returns whether another fault now means that the host may be given up.
 
-    >>> gives_up(HostTrouble(failing=100), (60.0, 300.0)), gives_up(HostTrouble(failing=400), (60.0, 300.0))
+    >>> is_given_up(HostTrouble(failing=100), (60.0, 300.0)), is_given_up(HostTrouble(failing=400), (60.0, 300.0))
     (False, True)
     """
     return trouble.failing > sum(retries)

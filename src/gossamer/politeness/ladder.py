@@ -96,7 +96,7 @@ class Ladder(msgspec.Struct, frozen=True):
 def path_class(path: str) -> str:
     """Returns the class of a path: its first folder, '' at the root.
 
-    >>> kind("/shop/shoes/1?x=/2"), kind("/about"), kind("/")
+    >>> path_class("/shop/shoes/1?x=/2"), path_class("/about"), path_class("/")
     ('shop', '', '')
     """
     first, slash, _ = path.partition("?")[0].lstrip("/").partition("/")
@@ -106,7 +106,7 @@ def path_class(path: str) -> str:
 def start_rung(known: Learned, rungs: tuple[str, ...]) -> tuple[str, bool]:
     """Returns the allowed rung at which a visit begins, and whether that is a probe of a lower rung.
 
-    >>> start(Learned(rung=2, good=1), RUNGS), start(Learned(rung=2, good=9), RUNGS), start(Learned(rung=1), ("plain", "browser"))
+    >>> start_rung(Learned(rung=2, good=1), RUNGS), start_rung(Learned(rung=2, good=9), RUNGS), start_rung(Learned(rung=1), ("plain", "browser"))
     (('browser', False), ('plain', True), ('browser', False))
     """
     place = _place(known.rung, rungs)
@@ -118,7 +118,7 @@ def start_rung(known: Learned, rungs: tuple[str, ...]) -> tuple[str, bool]:
 def pages_between_probes(known: Learned, rungs: tuple[str, ...]) -> int:
     """Returns the number of pages between two probes.
 
-    >>> [between(Learned(rung=rung), RUNGS) for rung in (1, 2, 3)], between(Learned(rung=1, misses=3), RUNGS)
+    >>> [pages_between_probes(Learned(rung=rung), RUNGS) for rung in (1, 2, 3)], pages_between_probes(Learned(rung=1, misses=3), RUNGS)
     ([16, 4, 4], 77)
     """
     here = _cost(rungs[_place(known.rung, rungs)])
@@ -143,7 +143,7 @@ def rest_seconds(known: Learned, rung: str, block: str, tried: int) -> float:
     """Returns the seconds that the host rests before this URL, which was requeued `tried` times, is requested
     again at the same rung. 0: no rest.
 
-    >>> rest(Learned(), "plain", "rate-limit", 0), rest(Learned(), "plain", "denied", 0), rest(Learned(good=9), "plain", "denied", 0)
+    >>> rest_seconds(Learned(), "plain", "rate-limit", 0), rest_seconds(Learned(), "plain", "denied", 0), rest_seconds(Learned(good=9), "plain", "denied", 0)
     (5.0, 0.0, 5.0)
     """
     patience = PATIENCE.get(block, 0)

@@ -158,7 +158,7 @@ def path_of(url: str) -> str:
 def normalize_path(text: str) -> str:
     """Normalizes percent-encoding, so that paths that RFC 9309 section 2.2.2 calls equal are equal.
 
-    >>> normal("/%62az/%7ejoe"), normal("/Käse"), normal("/%c3%a4%2f")
+    >>> normalize_path("/%62az/%7ejoe"), normalize_path("/Käse"), normalize_path("/%c3%a4%2f")
     ('/baz/~joe', '/K%C3%A4se', '/%C3%A4%2F')
     """
     return _ODDS.sub(lambda found: _encoded(found[0]), text)

@@ -58,7 +58,7 @@ def start_times(name: str, due: float, parts: int, jitter: float, spread: float)
 
     The delay is derived only from the name and the due time, so all schedulers compute the same one.
 
-    >>> starts("nightly", 0.0, 4, 0, 7200)
+    >>> start_times("nightly", 0.0, 4, 0, 7200)
     [0.0, 1800.0, 3600.0, 5400.0]
     """
     mark = hashlib.blake2b(f"{name}\t{due:.0f}".encode(), digest_size=8).digest()

@@ -39,7 +39,7 @@ def guarded_field(value: Any) -> Any:
     """Converts a value to a CSV field. Numbers stay, text is guarded against formulas, lists and dicts become
     JSON, None stays None (an empty field).
 
-    >>> field("=1+2"), field("+49 30"), field(-5), field(True), field(["a"])
+    >>> guarded_field("=1+2"), guarded_field("+49 30"), guarded_field(-5), guarded_field(True), guarded_field(["a"])
     ("'=1+2", '+49 30', -5, 'true', '["a"]')
     """
     kind = type(value)
@@ -135,7 +135,7 @@ class Csv:
 def unguarded(field: str) -> str:
     """Returns a field as it was before `field` guarded it.
 
-    >>> unguarded("'=1+2"), unguarded("'s"), unguarded(field("'=1"))
+    >>> unguarded("'=1+2"), unguarded("'s"), unguarded(guarded_field("'=1"))
     ('=1+2', "'s", "'=1")
     """
     return field[1:] if field[:1] == "'" and _runs(field) else field

@@ -222,7 +222,7 @@ def to_python(shape: FieldType, value: Any) -> Any:
     """Converts a JSON-ready value to the Python value of its shape. A map becomes a list of pairs, JSON stays
     text, NaN and infinity become None. Raises ValueError for a value that does not have the shape.
 
-    >>> natural(FieldType("date"), "2026-01-31"), natural(FieldType("list", (("item", FieldType("int")),)), [1, None])
+    >>> to_python(FieldType("date"), "2026-01-31"), to_python(FieldType("list", (("item", FieldType("int")),)), [1, None])
     (datetime.date(2026, 1, 31), [1, None])
     """
     if value is None or value is msgspec.UNSET:

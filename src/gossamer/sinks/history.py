@@ -92,8 +92,8 @@ def state_after_seen(was: ItemState | None, content: str, at: str) -> ItemState:
     """Returns the state after an item was seen with this content hash. Returns `was` itself if nothing needs
     to be written.
 
-    >>> first = seen(None, "a", "2026-01-01")
-    >>> seen(first, "a", "2026-01-02") is first, seen(first, "b", "2026-01-02").changed_at
+    >>> first = state_after_seen(None, "a", "2026-01-01")
+    >>> state_after_seen(first, "a", "2026-01-02") is first, state_after_seen(first, "b", "2026-01-02").changed_at
     (True, '2026-01-02')
     """
     if was is None:

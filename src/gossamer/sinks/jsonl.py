@@ -49,7 +49,7 @@ def decode(data: str | bytes) -> Any:
     """Decodes JSON text. A number that a float cannot represent exactly becomes a Decimal with all its
     digits. Raises msgspec.DecodeError.
 
-    >>> parsed("[1.5, 0.12345678901234567890, 1E+999]")
+    >>> decode("[1.5, 0.12345678901234567890, 1E+999]")
     [1.5, Decimal('0.12345678901234567890'), Decimal('1E+999')]
     """
     return _decode(data)

@@ -51,9 +51,8 @@ class OutputSpec(NamedTuple):
 def parse(spec: str) -> OutputSpec:
     """Parses the value of `-o`. Raises UsageError, which lists the valid values.
 
-    >>> parse("books.jsonl"), parse("data:csv"), parse("-")
-    (OutputSpec(path='books.jsonl', format='jsonl'), OutputSpec(path='data', format='csv'),
-    OutputSpec(path='-', format='stdout'))
+    >>> parse("books.jsonl"), parse("data:csv")
+    (OutputSpec(path='books.jsonl', format='jsonl'), OutputSpec(path='data', format='csv'))
     """
     register_in(spec)
     if spec in ("-", "-:jsonl"):
@@ -98,7 +97,7 @@ def is_formula_guarded(spec: str) -> bool:
     """Returns whether text in a CSV file is guarded against spreadsheet formulas, which `FILE.csv?guard=no`
     disables.
 
-    >>> guarded("a.csv"), guarded("a.csv?guard=no")
+    >>> is_formula_guarded("a.csv"), is_formula_guarded("a.csv?guard=no")
     (True, False)
     """
     return _parameters(spec)[1] != "no"

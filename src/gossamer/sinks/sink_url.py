@@ -132,9 +132,9 @@ def table_name(pattern: str | None, kind: str, first: str) -> str:
     stands for the kind. Without `{kind}`, the first kind gets the pattern as its name, and other kinds add
     their own. The result is never one of TAKEN.
 
-    >>> name(None, "book", "book"), name("shop", "book", "book"), name("shop", "page", "book"), name("x_{kind}", "page", "book")
+    >>> table_name(None, "book", "book"), table_name("shop", "book", "book"), table_name("shop", "page", "book"), table_name("x_{kind}", "page", "book")
     ('book', 'shop', 'shop_page', 'x_page')
-    >>> name(None, "_history", "book")
+    >>> table_name(None, "_history", "book")
     '__history'
     """
     if not pattern:

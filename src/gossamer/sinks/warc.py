@@ -226,7 +226,7 @@ def gzip_member(said: bytes, head: bytes, body: bytes, packed: bool = False) -> 
 def format_date(seconds: float) -> str:
     """Formats a time as a WARC-Date from which the same float can be read.
 
-    >>> moment(1.25)
+    >>> format_date(1.25)
     '1970-01-01T00:00:01.250000000Z'
     """
     whole, _, part = f"{seconds:.9f}".partition(".")

@@ -72,7 +72,7 @@ def site_group(names: Collection[str], lacks: Collection[str]) -> str:
     """Returns the name of the group for which a host of these sites is reserved, `SITE+SITE`, if this worker
     lacks the file of one of them. Returns '' if it lacks none.
 
-    >>> group({"shop", "news"}, {"shop"})
+    >>> site_group({"shop", "news"}, {"shop"})
     'news+shop'
     """
     return "+".join(sorted(names)) if any(name in lacks for name in names) else ""

@@ -237,7 +237,7 @@ async def remove_workers(broom: Cleaner, age: float) -> Removed:
 def owner_of_key(key: bytes) -> str | None:
     """Returns the crawl that a key belongs to.
 
-    >>> owner(b"{b:000}books:q:example.com:0"), owner(b"{b:000}h:example.com")
+    >>> owner_of_key(b"{b:000}books:q:example.com:0"), owner_of_key(b"{b:000}h:example.com")
     ('books', None)
     """
     found = _OWNER.match(key)

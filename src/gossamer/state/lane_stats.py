@@ -41,7 +41,7 @@ class HeapLine(NamedTuple):
 def split_heap(heap: str) -> tuple[str, str, bool]:
     """Splits the name of a heap into lane (with sites), region, and whether it holds hard hosts.
 
-    >>> parts("http!@eu")
+    >>> split_heap("http!@eu")
     ('http', 'eu', True)
     """
     lane, _, region = heap.partition("@")

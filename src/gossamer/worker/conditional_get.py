@@ -30,7 +30,7 @@ def make_conditional(request: Request, rung: str, by: str = "") -> Request:
     """Returns the request with If-None-Match and If-Modified-Since (RFC 9110 section 13). Returns it
     unchanged if the known page could not be read or was read by other site files.
 
-    >>> conditional(Request("https://a.example/", known=KnownPage(200, '"v1"')), "plain").headers
+    >>> make_conditional(Request("https://a.example/", known=KnownPage(200, '"v1"')), "plain").headers
     {'If-None-Match': '"v1"'}
     """
     known = request.known

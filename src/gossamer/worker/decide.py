@@ -73,7 +73,7 @@ def retry_delay(attempt: int, retries: tuple[float, ...]) -> float | None:
     """Returns the seconds before the next try after `attempt` earlier failures, up to a tenth longer at
     random. None means that no retry is left.
 
-    >>> wait(3, (60.0, 300.0, 1800.0)) is None
+    >>> retry_delay(3, (60.0, 300.0, 1800.0)) is None
     True
     """
     if attempt >= len(retries):

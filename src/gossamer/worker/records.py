@@ -25,7 +25,7 @@ MAX_EDGES = 5000
 def format_time(seconds: float) -> str:
     """Returns a time as RFC 3339 in UTC with milliseconds.
 
-    >>> moment(0), moment(1.9999)
+    >>> format_time(0), format_time(1.9999)
     ('1970-01-01T00:00:00.000Z', '1970-01-01T00:00:01.999Z')
     """
     whole, thousandths = divmod(int(seconds * 1000), 1000)

@@ -31,7 +31,7 @@ def parse_where(text: str) -> Test:
     are compared as such where both are, else texts; a field that is not there is null, which is neither more
     nor less than anything. Raises UsageError.
 
-    >>> where("price<10")({"price": 9.5}), where("price < 10")({"price": None}), where("name~CHAIR")({"name": "Armchair"})
+    >>> parse_where("price<10")({"price": 9.5}), parse_where("price < 10")({"price": None}), parse_where("name~CHAIR")({"name": "Armchair"})
     (True, False, True)
     """
     field, mark, wanted, given = _parts(text)

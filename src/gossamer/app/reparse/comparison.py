@@ -114,7 +114,7 @@ def is_same_value(one: Any, other: Any) -> bool:
     """Returns whether two values are equal in different notations: a time without a zone is UTC, and trailing
     zeros of a number do not count.
 
-    >>> same("2026-01-31T12:00:00", "2026-01-31T13:00:00+01:00"), same("a", "b")
+    >>> is_same_value("2026-01-31T12:00:00", "2026-01-31T13:00:00+01:00"), is_same_value("a", "b")
     (True, False)
     """
     if isinstance(one, str) and isinstance(other, str):

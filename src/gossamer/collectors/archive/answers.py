@@ -37,7 +37,7 @@ def answer_key(url: str, method: str = "GET", body: str | None = None) -> str:
     """Returns the key of a response: the URL, with the method and body of the request if it is not a plain
     GET.
 
-    >>> key("http://e.com/"), key("http://e.com/", "POST", "a=b")
+    >>> answer_key("http://e.com/"), answer_key("http://e.com/", "POST", "a=b")
     ('http://e.com/', 'http://e.com/ POST a=b')
     """
     return url if method in ("GET", "HEAD") and body is None else f"{url} {method} {body or ''}"

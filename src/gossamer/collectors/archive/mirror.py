@@ -104,7 +104,7 @@ class ClosingDescriptor:
 def stays_in_folder(name: bytes) -> bool:
     r"""Returns whether a name stays in its folder.
 
-    >>> [safe(name) for name in (b"a.html", b"..", b".", b"", b"a/b", b"a\\b", b"a\0b")]
+    >>> [stays_in_folder(name) for name in (b"a.html", b"..", b".", b"", b"a/b", b"a\\b", b"a\0b")]
     [True, False, False, False, False, False, False]
     """
     return name not in (b"", b".", b"..") and not any(c in name for c in b"/\\\0") and len(name) < 256
@@ -152,7 +152,7 @@ def content_type_of(name: bytes, body: bytes) -> str:
     """Returns the content type of a file by its name, otherwise by its first bytes. No charset is given for
     text, so it is detected from the page.
 
-    >>> kind(b"a.html?x=1", b""), kind(b"sitemap.xml.gz", b""), kind(b"about", b"<!doctype html>")
+    >>> content_type_of(b"a.html?x=1", b""), content_type_of(b"sitemap.xml.gz", b""), content_type_of(b"about", b"<!doctype html>")
     ('text/html', 'application/gzip', 'text/html')
     """
     stem = name.partition(b"?")[0].decode("utf-8", "replace")

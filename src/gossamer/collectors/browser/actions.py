@@ -113,7 +113,7 @@ class StepRunner:
 def mouse_path(start: tuple[float, float], end: tuple[float, float]) -> list[tuple[float, float]]:
     """Returns the points of a human mouse movement from one point to another.
 
-    >>> way = bow((0, 0), (300, 100))
+    >>> way = mouse_path((0, 0), (300, 100))
     >>> len(way) >= 5, way[-1]
     (True, (300.0, 100.0))
     """

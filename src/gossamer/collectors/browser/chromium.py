@@ -112,7 +112,7 @@ def unsupported_by_firefox(render: Render) -> str:
     """Returns what a Render asks for that Firefox does not support here, '' for nothing.
 
     >>> from gossamer.model.rendering import Render
-    >>> lacks(Render(scroll=True)), lacks(Render(human=True))
+    >>> unsupported_by_firefox(Render(scroll=True)), unsupported_by_firefox(Render(human=True))
     ('', 'human')
     """
     return next((name for name in UNTOLD if getattr(render, name)), "")

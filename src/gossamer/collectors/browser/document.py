@@ -247,7 +247,7 @@ class BrowserDocument:
 def explain_error(problem: str) -> FailureCause:
     """Returns the meaning of an error of Chromium or Playwright.
 
-    >>> why("Page.goto: net::ERR_EMPTY_RESPONSE at http://e.com/")
+    >>> explain_error("Page.goto: net::ERR_EMPTY_RESPONSE at http://e.com/")
     FailureCause(reason='reset', detail='ERR_EMPTY_RESPONSE', final=False)
     """
     found = re.search(

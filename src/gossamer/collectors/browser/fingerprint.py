@@ -122,7 +122,7 @@ def graphics_script(worn: BrowserFingerprint) -> str:
 def time_zone(country: str) -> str:
     """Returns the time zone of most people of a country. '' for an unknown one.
 
-    >>> zone("de"), zone("jp"), zone("us"), zone("")
+    >>> time_zone("de"), time_zone("jp"), time_zone("us"), time_zone("")
     ('Europe/Berlin', 'Asia/Tokyo', 'America/New_York', '')
     """
     if country in _MOST_LIVE or not country:

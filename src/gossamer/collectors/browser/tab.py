@@ -154,7 +154,7 @@ def is_complete_anywhere(text: str) -> bool:
     """Returns whether the HTML of one element is complete wherever it is inserted, and does not describe the
     page around it.
 
-    >>> fits("<div><p>a</div>"), fits("<div><!--a</div>"), fits("<div><plaintext></div>"), fits("<div><base href=/></div>")
+    >>> is_complete_anywhere("<div><p>a</div>"), is_complete_anywhere("<div><!--a</div>"), is_complete_anywhere("<div><plaintext></div>"), is_complete_anywhere("<div><base href=/></div>")
     (True, False, False, False)
     """
     if len(_MERGED.findall(text)) > MERGES:

@@ -401,7 +401,7 @@ class Tunnel:
 def url_authority(authority: str, *usual: int) -> str:
     """Returns an authority as URLs write it, without the default port.
 
-    >>> known("e.com:443"), known("e.com:443", 80)
+    >>> url_authority("e.com:443"), url_authority("e.com:443", 80)
     ('e.com', 'e.com:443')
     """
     host, _, port = authority.rpartition(":")

@@ -111,7 +111,7 @@ def blame_proxy(code: int, text: str, connected: bool) -> str:
     """Returns what failed in a transfer through a proxy: `proxy`, `path` (the path behind the proxy, or the
     host), '' (neither). `connected`: the proxy accepted the connection.
 
-    >>> blame(56, "CONNECT tunnel failed, response 407", True), blame(56, "CONNECT tunnel failed, response 502", True)
+    >>> blame_proxy(56, "CONNECT tunnel failed, response 407", True), blame_proxy(56, "CONNECT tunnel failed, response 502", True)
     ('proxy', 'path')
     """
     if refused := _TUNNEL.search(text):
@@ -138,7 +138,7 @@ def local_shortage(code: int, number: int, address: str) -> str:
     """Returns the resource of this process whose shortage made a transfer to `address` fail before anything
     was sent, '' if there was no shortage. `number`: the errno that curl kept, 0 for none.
 
-    >>> shortage(pycurl.E_COULDNT_CONNECT, errno.ECONNREFUSED, "192.0.2.1")
+    >>> local_shortage(pycurl.E_COULDNT_CONNECT, errno.ECONNREFUSED, "192.0.2.1")
     ''
     """
     if number == errno.EADDRNOTAVAIL:  # on a machine without IPv6, every IPv6 address gives this error
@@ -156,7 +156,7 @@ def explain_curl_error(code: int, text: str, problem: str, *, wire: int, kind: s
     """Returns the meaning of a curl error. `problem`: the reason for which one of our callbacks ended the
     transfer. `wire`: the limit in bytes. `kind`: the content type.
 
-    >>> why(pycurl.E_GOT_NOTHING, "Empty reply from server", "", wire=1)
+    >>> explain_curl_error(pycurl.E_GOT_NOTHING, "Empty reply from server", "", wire=1)
     FailureCause(reason='reset', detail='the server closed the connection without an answer', final=False)
     """
     match problem:

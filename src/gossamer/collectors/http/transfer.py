@@ -76,9 +76,9 @@ _field = lru_cache(2048)(_read)
 def final_head(lines: list[bytes]) -> bytes:
     r"""Returns the final header section as received.
 
-    >>> final([b"HTTP/1.1 100 \r\n", b"\r\n", b"HTTP/1.1 200 OK\r\n", b"A: b\r\n", b"\r\n", b"Late: x\r\n"])
+    >>> final_head([b"HTTP/1.1 100 \r\n", b"\r\n", b"HTTP/1.1 200 OK\r\n", b"A: b\r\n", b"\r\n", b"Late: x\r\n"])
     b'HTTP/1.1 200 OK\r\nA: b\r\n\r\n'
-    >>> final([b"HTTP/1.1 200 OK\r\n", b"\r\n", b"\r\n"])
+    >>> final_head([b"HTTP/1.1 200 OK\r\n", b"\r\n", b"\r\n"])
     b'HTTP/1.1 200 OK\r\n\r\n'
     """
     head = b"".join(lines)
@@ -101,7 +101,7 @@ def content_type(headers: Headers) -> str:
 def http_version(line: bytes) -> str:
     r"""Returns the HTTP version of a status line.
 
-    >>> version(b"HTTP/1.1 200 OK\r\n"), version(b"HTTP/2 200 \r\n")
+    >>> http_version(b"HTTP/1.1 200 OK\r\n"), http_version(b"HTTP/2 200 \r\n")
     ('1.1', '2')
     """
     return line[5:8].decode("latin-1").split(" ")[0]
@@ -159,7 +159,7 @@ def proxy_of(url: str) -> str | None:
 def encode_line(name: str, value: str) -> bytes:
     """Encodes a header for curl: in latin-1 if possible, otherwise in UTF-8. `name;` sends an empty value.
 
-    >>> line("X-Name", "Zoë"), line("X-Empty", "")
+    >>> encode_line("X-Name", "Zoë"), encode_line("X-Empty", "")
     (b'X-Name: Zo\\xeb', b'X-Empty;')
     """
     text = f"{name}: {value}" if value or name == "Expect" else f"{name};"
@@ -173,7 +173,7 @@ def sent_bytes(request: Request, lines: Sequence[bytes], version: str, through: 
     r"""Returns the request as curl writes it for these lines: header section, then body. `through`: the
     request line has the full URL, for an HTTP proxy.
 
-    >>> sent(Request("http://e.com/a"), [b"A: b", b"Expect:", b"C;"], "1.1")
+    >>> sent_bytes(Request("http://e.com/a"), [b"A: b", b"Expect:", b"C;"], "1.1")
     b'GET /a HTTP/1.1\r\nHost: e.com\r\nA: b\r\nC:\r\n\r\n'
     """
     scheme, host, path = split(request.url)

@@ -113,7 +113,7 @@ class Provider(NamedTuple):
 def endpoint_url(endpoint: str, parameters: Iterable[tuple[str, str]]) -> str:
     """Returns the endpoint with parameters. Those without a value are left out.
 
-    >>> address("https://api.example/", [("url", "http://e.com/?a=1&b"), ("country", "")])
+    >>> endpoint_url("https://api.example/", [("url", "http://e.com/?a=1&b"), ("country", "")])
     'https://api.example/?url=http%3A%2F%2Fe.com%2F%3Fa%3D1%26b'
     """
     query = "&".join(
@@ -132,7 +132,7 @@ def session_number(session: str | None) -> str:
     """Returns a session's name as the integer that some providers require. The same name gives the same
     integer.
 
-    >>> number("shop"), number(None)
+    >>> session_number("shop"), session_number(None)
     ('2647875', '')
     """
     return "" if session is None else str(zlib.crc32(session.encode()) % 9_999_999)
@@ -171,7 +171,7 @@ def whole_credits(value: Any, otherwise: int) -> int:
     """Returns a number of credits from a response. A value that is not an integer, such as a price, is
     ignored.
 
-    >>> whole("25", 1), whole(5.0, 1), whole("0.0028", 1), whole(None, 1)
+    >>> whole_credits("25", 1), whole_credits(5.0, 1), whole_credits("0.0028", 1), whole_credits(None, 1)
     (25, 5, 1, 1)
     """
     try:

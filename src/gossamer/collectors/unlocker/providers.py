@@ -67,7 +67,7 @@ def worker_unlocker(mine: str | None, given: str | None) -> str | None:
     """Returns the unlocker for a crawl from elsewhere on a worker that has its own. The worker decides which
     provider gets the worker's key. How a page is fetched by the same provider is the crawl's decision.
 
-    >>> lent("zenrows?at_once=20", "zenrows?render=true&endpoint=http://evil.example/"), lent("zyte", "zenrows")
+    >>> worker_unlocker("zenrows?at_once=20", "zenrows?render=true&endpoint=http://evil.example/"), worker_unlocker("zyte", "zenrows")
     ('zenrows?at_once=20&render=true', 'zyte')
     """
     if (
