@@ -17,6 +17,7 @@ from gossamer.collectors.browser.chromium import only_chromium
 from gossamer.collectors.http.collector import HttpCollector
 from gossamer.collectors.http.transfer import ACCEPT
 from gossamer.collectors.missing_collector import Missing
+from gossamer.collectors.site_collector import SiteCollector
 from gossamer.collectors.unlocker.collector import UnlockerCollector
 from gossamer.config.resources import room_for_visits
 from gossamer.config.settings import Settings
@@ -31,6 +32,7 @@ from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.interfaces import Collector, Given
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request, split
+from gossamer.model.site import Site
 from gossamer.politeness.robots_access import MAX_BYTES as ROBOTS_SIZE
 from gossamer.sinks.output_spec import has_whole_responses
 from gossamer.sites import host_rules
@@ -101,6 +103,7 @@ class CollectorSetup:
         """For each site the rungs on which its accounts are logged in. The first one logs in."""
         self.climbs = any(len(ladder) > 1 for ladder in ladders)
         """Whether any ladder has more than one rung."""
+        self._own = self._archive is None and any(one.site.collector is not None for one in sites)
         self._alone = all(ladder == (UNLOCKER,) for ladder in ladders)
         for name in {rung for ladder in ladders for rung in ladder}:
             self._rung(name, False)
@@ -109,10 +112,14 @@ class CollectorSetup:
 
     def pages(self, request: Request) -> Rung:
         """Returns the rung that fetches a request."""
+        if self._own and (site := self._own_collector(request)) is not None:
+            return self._site_rung(site)
         return self._rung(self.ladder(request)[0], False)
 
     def ladder(self, request: Request) -> tuple[str, ...]:
         """Returns the rungs on which a request may be made, the cheapest first."""
+        if self._own and self._own_collector(request) is not None:
+            return (PLAIN,)
         found = (request.rung,) if request.rung in RUNGS else self._of_host(split(request.url)[1])
         return rungs_for_small_requests(found) if request.use == FILE else found
 
@@ -160,6 +167,22 @@ class CollectorSetup:
         """Closes all connections."""
         for rung in self._rungs.values():
             await rung.collector.close()
+
+    def _own_collector(self, request: Request) -> Site | None:
+        """Returns the site whose own collector fetches a page, or None."""
+        return None if request.use == FILE else self._needs(split(request.url)[1]).collector
+
+    def _site_rung(self, site: Site) -> Rung:
+        """Returns the rung of a site's own collector. It has the identity of the plain rung."""
+        if (rung := self._rungs.get((f"site {site.name}", False))) is None:
+            assert site.collector is not None
+            settings = self._settings
+            made: Collector = SiteCollector(
+                site.name, site.collector, total=settings.timeout, most=2 * settings.max_size
+            )
+            made = cached(made, settings, self._plain.given)
+            rung = self._rungs[f"site {site.name}", False] = Rung(PLAIN, made, self._plain)
+        return rung
 
     def _rung(self, name: str, robots: bool) -> Rung:
         if (rung := self._rungs.get((name, robots))) is None:
@@ -367,8 +390,14 @@ def make_collector(
         made = browser()
     else:
         made = HttpCollector(resolver, user_agent=settings.agent, http2=settings.http2, **options)
-    if settings.cache and not robots:
-        from gossamer.collectors.http_cache import CacheCollector
+    return made if robots else cached(made, settings, given, BROWSER if rung == BROWSER else "")
 
-        return CacheCollector(made, settings.cache, given, worth_keeping, BROWSER if rung == BROWSER else "")
-    return made
+
+def cached(made: Collector, settings: Settings, given: Given | None, kind: str = "") -> Collector:
+    """Returns a collector behind the cache of `--cache`, or itself without one. `kind` separates answers of
+    the browser from others."""
+    if not settings.cache:
+        return made
+    from gossamer.collectors.http_cache import CacheCollector
+
+    return CacheCollector(made, settings.cache, given, worth_keeping, kind)

@@ -32,6 +32,7 @@ KNOWN = (
     "paths",
     "follow",
     "ladder",
+    "collector",
     "browser",
     "render",
     "unlocker",
@@ -98,6 +99,8 @@ class Site:
     - `complete`: a full crawl sees all items of the site. Items that it does not see are marked as gone in
       stores that keep one row per item, at most 20 % of them in one run. Another share: `complete=0.5`.
     - `ladder`: the ways to fetch the site's pages: some of plain, impersonated, browser, unlocker.
+    - `collector`: fetches the site's pages instead of gossamer: a function of the request, or an object with a
+      method `collect(request)`, also async. It returns a `Response`, bytes or text.
     - `browser`: names of browsers to imitate on the impersonated rung.
     - `render`: what the browser rung waits for (`load`, `idle`, or a selector), or a mapping: `{"wait": ...,
       "scroll": True, "load": ["images", "fonts", "media"]}`.
@@ -121,6 +124,7 @@ class Site:
         paths: str | Iterable[str] = (),
         follow: Follow = None,
         ladder: str | Iterable[str] | None = None,
+        collector: Any = None,
         browser: str | Iterable[str] = (),
         unlocker: str = "",
         render: rendering.Said = None,
@@ -164,6 +168,11 @@ class Site:
         self.ladder: tuple[str, ...] = read(
             "ladder", lambda value: value_parsers.ladder(_several(value)), ladder
         )
+        self.collector: Callable[[Any], Any] | None = read("collector", _collector, collector)
+        if self.collector is not None and ladder is not None:
+            raise ConfigError(f"site {name}: its own collector fetches its pages: leave out ladder=")
+        if self.collector is not None and session is not None:
+            raise ConfigError(f"site {name}: its own collector logs in itself: leave out session=")
         self.browser: tuple[str, ...] = read("browser", _several, browser)
         self.unlocker: str = read(
             "unlocker", lambda value: value_parsers.line(value) if value else "", unlocker
@@ -394,6 +403,20 @@ def _pace(pace: Pace | float | str | None) -> Pace | None:
         None if delay is None else value_parsers.seconds(delay),
         None if at_once is None else value_parsers.count(1, 1000, at_once),
     )
+
+
+def _collector(given: Any) -> Callable[[Any], Any] | None:
+    """Returns the function that fetches a page."""
+    if given is None:
+        return None
+    call = getattr(given, "collect", given)
+    if inspect.isclass(given) or not callable(call):
+        raise TypeError("it is a function of the request, or an object with a method collect(request)")
+    try:
+        inspect.signature(call).bind(None)
+    except TypeError:
+        raise TypeError("it is called with the request alone: write collect(request)") from None
+    return call  # type: ignore[no-any-return]
 
 
 def _steps(steps: Any) -> tuple[Callable[..., Any], ...]:

@@ -22,6 +22,7 @@ ERRORS = (
     "tls",
     "timeout",
     "reset",
+    "collector",
     "http-4xx",
     "http-5xx",
     "rate-limited",

@@ -292,8 +292,8 @@ def availability_in(text: str, whole: bool = False) -> str | None:
     """Returns the schema.org availability that a text expresses, or None. If `whole` is true, only a phrase
     at the beginning of the text counts.
 
-    >>> availability_in("Currently out of stock"), availability_in("Nicht auf Lager"), availability_in("Available for pre-order"), availability_in("red")
-    ('OutOfStock', 'OutOfStock', 'PreOrder', None)
+    >>> availability_in("Currently out of stock"), availability_in("Nicht auf Lager"), availability_in("red")
+    ('OutOfStock', 'OutOfStock', None)
     """
     return next(
         (

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import msgspec
 
-FAULTS = ("connect", "dns", "timeout", "reset", "tls", "http-5xx")
+FAULTS = ("connect", "dns", "timeout", "reset", "tls", "http-5xx", "collector")
 """Errors that count against the host, not against the URL."""
 BLOCKING_STATUSES = (401, 403, 407, 429, 451)
 """Statuses that count against the visitor."""

@@ -132,8 +132,8 @@ def table_name(pattern: str | None, kind: str, first: str) -> str:
     stands for the kind. Without `{kind}`, the first kind gets the pattern as its name, and other kinds add
     their own. The result is never one of TAKEN.
 
-    >>> table_name(None, "book", "book"), table_name("shop", "book", "book"), table_name("shop", "page", "book"), table_name("x_{kind}", "page", "book")
-    ('book', 'shop', 'shop_page', 'x_page')
+    >>> table_name(None, "book", "book"), table_name("shop", "page", "book"), table_name("x_{kind}", "page", "book")
+    ('book', 'shop_page', 'x_page')
     >>> table_name(None, "_history", "book")
     '__history'
     """

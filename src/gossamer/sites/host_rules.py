@@ -31,6 +31,8 @@ class HostNeeds(NamedTuple):
     render: Render = USUAL
     session: str = ""
     """The name of the site whose accounts are logged in on this host."""
+    collector: Any = None
+    """The site whose own collector fetches the host's pages, or None."""
     types: tuple[str, ...] = ()
     """Prefixes of media types that are accepted besides texts."""
 
@@ -62,6 +64,7 @@ def host_needs(sites: Sequence[LoadedSite], host: str) -> HostNeeds:
         next((site.proxies for site in own if site.proxies is not None), None),
         next((site.render for site in own if site.render != USUAL), USUAL),
         next((site.name for site in own if site.session is not None), ""),
+        next((site for site in own if site.collector is not None), None),
         tuple(dict.fromkeys(one.removesuffix("*") for site in own for one in site.types)),
     )
 
