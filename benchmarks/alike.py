@@ -48,7 +48,7 @@ from gossamer.parsing import html  # noqa: E402
 from gossamer.parsing.content_text import gist_of  # noqa: E402
 from gossamer.state.near_duplicate_index import NearDuplicateIndex  # noqa: E402
 from gossamer.store.store import Store, connect  # noqa: E402
-from road.variants import KINDS, sibling, text_of, translated  # noqa: E402
+from worker.page_variants import KINDS, sibling, text_of, translated  # noqa: E402
 
 
 class One(NamedTuple):

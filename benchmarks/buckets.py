@@ -32,8 +32,8 @@ from gossamer.app.seeding import prepare, seed
 from gossamer.app.wiring import CrawlWorker
 from gossamer.store.store import FOR_EVER, Store, connect
 from gossamer.store.store_check import wait_until_ready
-from servers.cluster import cluster
-from servers.processes import Process
+from support.cluster import cluster
+from support.processes import Process
 from web import preset, serve
 
 KINDS = {"1": 1, "64": 64, "1024": 1024, "1024 on a Cluster": 1024}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.outside import PAGES, begin, gossamer, wait_for
+from cli.command_line import PAGES, begin, gossamer, wait_for
 
 
 def adds_up(summary: dict[str, Any]) -> bool:

@@ -31,7 +31,7 @@ from gossamer.cli.progress import draw_lines
 from gossamer.config.settings import Settings
 from gossamer.frontier.stats import Retries
 from gossamer.model.summary import Summary
-from servers.answers import answering
+from support.answers import answering
 from web import Web, preset, serve
 
 TURN_BACK = "\x1b[1A"

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.sites.check import read_saved_page
-from servers.answers import answering
+from support.answers import answering
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from files.serving import png
+from e2e.item_files.file_server import png
 from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import crawl
 from gossamer.config.settings import Settings

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from fleet.crews import Fleet, Server, free_port, until
-from fleet.rabbit import SERVER, Rabbit
 from gossamer.fleet import brokers
-from servers import processes
+from support import processes
+from support.fleet_workers import Fleet, Server, free_port, until
+from support.rabbitmq import SERVER, Rabbit
 from web import Web, preset, serve
 
 

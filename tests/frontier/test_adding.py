@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frontier.made import A, Beds, paths
+from frontier.claims import A, Beds, paths
 from gossamer.frontier.multi_bucket import READ_INTERVAL_S
 from gossamer.frontier.summary import crawl_counts
 from gossamer.frontier.verbs import Frontier, Policy

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from frontier.made import A, Beds, paths
+from frontier.claims import A, Beds, paths
 from gossamer.errors import ConfigError
 from gossamer.frontier.cold import Cold, ColdFiles, ColdServer, Spiller, set_hot_limit
 from gossamer.frontier.crawls import Spec, drop_queue, forget_crawl

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from frontier.made import A, Beds
+from frontier.claims import A, Beds
 from frontier.test_cold import all_claimed
 from gossamer.config import value_parsers
 from gossamer.errors import ColdError
 from gossamer.frontier import cold as spilling
 from gossamer.frontier.cold import ColdServer, Spiller, parse_cold, set_hot_limit
 from gossamer.store.store import Store, connect
-from servers.processes import Process
+from support.processes import Process
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds, Claim, Commit, Settle
 from gossamer.store.keys import bucket_of, tag
 from gossamer.store.store import Store, connect
-from servers.cluster import Cluster, cluster
-from servers.processes import Process, followers
-from servers.sentinel import Watched, watched
-from servers.wire import Wire, wire
+from support.cluster import Cluster, cluster
+from support.lossy_wire import Wire, wire
+from support.processes import Process, followers
+from support.sentinel import Watched, watched
 
 DELAY = 400
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 
-from frontier.made import A, Beds, paths
+from frontier.claims import A, Beds, paths
 from gossamer.frontier.host_limits import requeue_parked
 from gossamer.frontier.summary import crawl_counts
 from gossamer.frontier.verbs import Frontier, Policy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from frontier.made import A, Beds, paths
+from frontier.claims import A, Beds, paths
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from frontier.made import A, Beds, paths
+from frontier.claims import A, Beds, paths
 from gossamer.errors import Moved, Stale
 from gossamer.model.visit import Settle
 from gossamer.store.store import Store, connect

@@ -14,7 +14,7 @@ from gossamer.frontier import producer_positions
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.scheduler import runs
 from gossamer.scheduler.runs import Fleet
-from scheduler.made import Bed
+from scheduler.scheduler_bed import Bed
 
 JOB = Job(targets=["long.txt.gz"], settings=Settings(), name="run")
 

@@ -11,7 +11,7 @@ import pytest
 
 from gossamer.frontier.crawls import Crawls
 from gossamer.recrawl.due_times import start_times
-from scheduler.made import Bed
+from scheduler.scheduler_bed import Bed
 
 
 def hours(found: list[object]) -> list[tuple[int, str, int]]:

@@ -18,7 +18,7 @@ from gossamer.errors import SinkError, UsageError
 from gossamer.sinks.columns import MAX_COLUMNS, item_columns, page_columns
 from gossamer.sinks.csv import FORMULA, Csv, guarded_field, records, unguarded
 from gossamer.sinks.output_spec import open_output
-from sinks.made import Book, book, loose, page
+from sinks.rows_and_commits import Book, book, loose, page
 
 BOOK = item_columns([Book])["book"]
 

@@ -15,7 +15,7 @@ from gossamer.model.visit import Row
 from gossamer.sinks.columns import item_columns
 from gossamer.sinks.history import ItemState, fold_writes, state_after_gone, state_after_seen
 from gossamer.sinks.sqlite import Sqlite
-from sinks.made import Book, book
+from sinks.rows_and_commits import Book, book
 
 DAYS = [f"2026-01-0{day}T00:00:00.000Z" for day in range(1, 8)]
 ONE = ItemState("a", DAYS[1], DAYS[1], DAYS[1])

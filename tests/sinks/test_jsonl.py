@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gossamer.errors import DiskFull
 from gossamer.sinks.jsonl import JsonLines, Stdout, encode, encode_lines
-from sinks.made import book, loose, page
+from sinks.rows_and_commits import book, loose, page
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.decimals(),

@@ -15,7 +15,7 @@ from gossamer.sinks.mongodb import (
     to_number,
     write_operation,
 )
-from sinks.made import loose
+from sinks.rows_and_commits import loose
 
 pymongo = pytest.importorskip("pymongo")
 THERE = {"_id": "1", "note": "mine", "old": 1, "odd.name": 2}

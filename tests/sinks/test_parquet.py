@@ -21,7 +21,7 @@ from gossamer.sinks import parquet
 from gossamer.sinks.columns import item_columns, page_columns
 from gossamer.sinks.exact_file import read_mark
 from gossamer.sinks.parquet import Parquet
-from sinks.made import Book, Died, Store, book, crawl, dying, loose, page
+from sinks.rows_and_commits import Book, Died, Store, book, crawl, dying, loose, page
 
 BOOK = item_columns([Book])["book"]
 ROWS = [page(n) for n in range(9)]

@@ -24,7 +24,7 @@ from gossamer.errors import SinkError
 from gossamer.model.page import Exchange
 from gossamer.model.visit import RAW, Raw, RequestContext, Row
 from gossamer.sinks.warc import Warc, format_date, gzip_member
-from sinks.made import Died, Store, crawl, dying
+from sinks.rows_and_commits import Died, Store, crawl, dying
 
 TEXT = b"<title>Some</title>" + b"<p>Text, and more of it. " * 300
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from cli.command_line import gossamer
 from cli.conftest import room, web  # noqa: F401 - fixtures
-from cli.outside import gossamer
 from gossamer import Request, Response, Site
 from gossamer.collectors.site_collector import SiteCollector
 from gossamer.errors import ConfigError
