@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.fleet_workers import Fleet, Server, until
-from worker.logins.member_site import PASSWORD, Club, open_club
+from worker.member_site import PASSWORD, Club, open_club
 
 
 @contextmanager

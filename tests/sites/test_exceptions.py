@@ -21,8 +21,8 @@ from gossamer.sites import LoadedSite, load
 from gossamer.sites.item_builder import ItemBuilder
 from gossamer.sites.page_functions import PageResult, gather_follow, run
 from support.answers import answering
-from worker.logins.test_login_flow import enter
-from worker.logins.test_login_flow import page as answer
+from worker.test_login_flow import enter
+from worker.test_login_flow import page as answer
 
 RAISED = [
     KeyboardInterrupt,

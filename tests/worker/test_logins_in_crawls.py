@@ -16,9 +16,9 @@ import pytest
 
 from support.light_proxies import Light, lights
 from support.real_proxies import free_port
-from worker.logins.member_site import PASSWORD, Club, open_club
+from worker.member_site import PASSWORD, Club, open_club
 
-SRC = Path(__file__).parents[3] / "src"
+SRC = Path(__file__).parents[2] / "src"
 KEY = "CANARY-key-of-jars"
 USERS = ("ann", "bob", "cyd")
 

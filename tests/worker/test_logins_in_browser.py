@@ -17,8 +17,8 @@ import pytest
 from support.byte_servers import Asked, answer
 from support.light_proxies import Light, lights
 from support.real_proxies import free_port
-from worker.logins.member_site import PASSWORD, Club, open_club
-from worker.logins.test_crawls import KEY, attempts, begin, canaries, crawl, site, until
+from worker.member_site import PASSWORD, Club, open_club
+from worker.test_logins_in_crawls import KEY, attempts, begin, canaries, crawl, site, until
 
 pytestmark = pytest.mark.skipif(
     shutil.which("chromium") is None and os.environ.get("CI") != "true", reason="needs chromium"
