@@ -37,11 +37,10 @@ def test_a_folder_of_tests_is_a_package_or_a_module() -> None:
 
 def test_texts_name_tests_that_exist() -> None:
     """Decisions are history: they may name what was renamed since."""
-    missing = []
+    missing: list[str] = []
     for path in kept_files():
         if not path.endswith((".md", ".toml", ".sh")) or path.startswith("CHANGELOG"):
             continue
-        for name in re.findall(r"\btests/[\w/]+\.(?:py|txt)", (ROOT / path).read_text()):
-            if not (ROOT / name).exists():
-                missing.append(f"{path}: {name}")
+        names = re.findall(r"\btests/[\w/]+\.(?:py|txt)", (ROOT / path).read_text())
+        missing += [f"{path}: {name}" for name in names if not (ROOT / name).exists()]
     assert not missing
