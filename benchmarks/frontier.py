@@ -24,6 +24,7 @@ from typing import Any
 from gossamer.frontier.cold import ColdFiles, Spiller, set_hot_limit
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import make_entry
+from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Adds, Settle
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store, connect
@@ -132,7 +133,7 @@ async def claims(store: Store, ready: int, idle: int) -> None:
         got = await frontier.claim(0, 64)
         done += len(got.claims)
         await frontier.settle(
-            0, [Settle(c.token, "d", since=5) for c in got.claims], {"pages": len(got.claims)}, {}
+            0, [Settle(c.token, ClaimEnd.DONE, since=5) for c in got.claims], {"pages": len(got.claims)}, {}
         )
     spent = (await cpu(store) - before) / done * 1e6
     print(f"claim and settle, {ready} ready and {idle:,} idle hosts: {spent:5.1f} us of server CPU a page")
@@ -146,7 +147,7 @@ async def claimed(frontier: Frontier, store: Store, pages: int, host: str = "") 
         done += len(got.claims)
         others += sum(claim.host != host for claim in got.claims)
         await frontier.settle(
-            0, [Settle(c.token, "d", since=5) for c in got.claims], {"pages": len(got.claims)}, {}
+            0, [Settle(c.token, ClaimEnd.DONE, since=5) for c in got.claims], {"pages": len(got.claims)}, {}
         )
         if not got.claims:
             await asyncio.sleep(0.002)

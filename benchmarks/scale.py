@@ -185,7 +185,8 @@ async def known(pages: int) -> float:
     from gossamer import url as urls
     from gossamer.frontier.verbs import Frontier, Policy
     from gossamer.model.request import Request, pack
-    from gossamer.model.visit import Adds, Settle
+    from gossamer.model.verdict import ClaimEnd
+from gossamer.model.visit import Adds, Settle
     from gossamer.store.store import connect
 
     def adds(paths: list[int]) -> Adds:
@@ -210,7 +211,7 @@ async def known(pages: int) -> float:
             links += range(fresh, fresh + len(claims))
             fresh += len(claims)
             counts = {"pages": len(claims)}
-            await frontier.settle(0, [Settle(one.token, "d") for one in claims], counts, adds(links))
+            await frontier.settle(0, [Settle(one.token, ClaimEnd.DONE) for one in claims], counts, adds(links))
             done += len(claims)
         each = (of_server(server) - used) / done * 1e6
         await store.close()

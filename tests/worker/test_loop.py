@@ -294,7 +294,7 @@ async def test_the_visitor_puts_each_claim_once(road: Make) -> None:
         for claim in claims:
             await table.visitor.visit([claim], put.append)
         await table.frontier.settle(
-            0, [v.ends(time.monotonic()) for v in put if v.settle.action], {"pages": 0}, {}
+            0, [v.ends(time.monotonic()) for v in put if v.settle.end], {"pages": 0}, {}
         )
         put.clear()
         return False
@@ -302,6 +302,6 @@ async def test_the_visitor_puts_each_claim_once(road: Make) -> None:
     await until(gate)
     await table.visitor.visit(claims, put.append)
     assert sorted(visit.claim.token for visit in put) == [claim.token for claim in claims]
-    said: Callable[[str], int] = lambda action: sum(visit.settle.action == action for visit in put)  # noqa: E731
+    said: Callable[[str], int] = lambda action: sum(visit.settle.end == action for visit in put)  # noqa: E731
     assert said("d") == 1
     assert said("k") + said("b") == len(claims) - 1

@@ -28,6 +28,7 @@ from gossamer.model.interfaces import HistorySink
 from gossamer.model.packed_row import PackedRow, pack_row, unpack_row
 from gossamer.model.quality import SitePart, run_of
 from gossamer.model.summary import Summary
+from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Row, Visit
 from gossamer.sinks.jsonl import encode
 from gossamer.sites.loading import LoadedSite, version
@@ -74,7 +75,7 @@ class RunJudge:
 
     def saw(self, visit: Visit) -> None:
         """Records the end of a visit."""
-        if self._window and count_visit(self._counts, visit.counts, visit.settle.action == "x"):
+        if self._window and count_visit(self._counts, visit.counts, visit.settle.end == ClaimEnd.DEAD):
             self._pages += 1
             if self._pages >= self._window.every:
                 self._news.set()

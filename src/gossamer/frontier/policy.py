@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from gossamer.model.verdict import HostHealth
 from gossamer.model.visit import Settle
 
-FAULTS = ("f", "d")
+FAULTS = (HostHealth.FAULT, HostHealth.LAST_FAULT)
 """Values of `visit.Settle.health` that count as faults of the host and can open its circuit breaker."""
 
 
@@ -72,12 +73,12 @@ class Policy(msgspec.Struct, frozen=True):
 
     def ends(self, settle: Settle) -> str:
         """Returns how a claim ends, formatted for `settle.lua`."""
-        return settle.action + self.says(settle)
+        return (settle.end or "") + self.says(settle)
 
     def says(self, settle: Settle) -> str:
         """Returns what a visit shows about its host, formatted for `breaker.lua`."""
         said = settle.health
-        return f"{said}{self.faults},{self.open_first},{self.open_longest}" if said in FAULTS else said
+        return said + f"{self.faults},{self.open_first},{self.open_longest}" if said in FAULTS else said
 
 
 def served_heaps(lanes: Sequence[str], region: str) -> tuple[str, ...]:

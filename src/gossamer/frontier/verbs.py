@@ -20,6 +20,7 @@ from gossamer.errors import Away, ConfigError, GossamerError, Moved, Stale
 from gossamer.frontier.multi_bucket import AllBucketsFrontier, BucketCalls, HostBudgetSums
 from gossamer.frontier.policy import Policy
 from gossamer.model.request import Request, unpack
+from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Adds, Claim, Claimed, Commit, Settle
 from gossamer.store.client import UnconfirmedReply
 from gossamer.store.keys import tag
@@ -125,7 +126,7 @@ class Settler:
         for s in commit.settles:
             how = self._frontier.policy.ends(s)
             ends += (s.token, how, s.since, s.delay, s.pace, s.host_wait, s.wait, s.reason, _line(s.detail))
-            if s.mark is not None and s.action == "d":
+            if s.mark is not None and s.end == ClaimEnd.DONE:
                 visited += (s.token, *self._frontier.remainder(s.mark), s.depth)
         lengths = [x for triple in commit.files for x in triple]
         return [

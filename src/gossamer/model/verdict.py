@@ -2,7 +2,53 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import ClassVar
+
 import msgspec
+
+
+class ClaimEnd(StrEnum):
+    """How a claim ends. The value is the letter that `settle.lua` receives. `word`: the outcome in the
+    attempts log of the request that ended the claim."""
+
+    word: str
+
+    DONE = "d", "done"
+    """The URL was visited, or was skipped after a request."""
+    RETRY = "r", "retry"
+    """The visit failed. The URL is visited again after a wait."""
+    DEAD = "x", "dead"
+    """The visit failed and no retry is left. The request becomes a dead letter."""
+    REFUSED = "k", "skipped"
+    """The gate refused the URL before any request."""
+    REQUEUED = "b", "later"
+    """The URL was not tried. It returns to the front of its queue."""
+
+    def __new__(cls, letter: str, word: str) -> ClaimEnd:
+        end = str.__new__(cls, letter)
+        end._value_, end.word = letter, word
+        return end
+
+
+REDIRECTED, AGAIN, CLIMBED, LOGIN = "redirected", "again", "climbed", "login"
+"""Outcomes of requests in the attempts log besides those of `ClaimEnd`. `redirected`: the claim is DONE, and
+the redirect target is a URL of its own. `again`, `climbed`, `login`: requests that do not end the claim."""
+
+
+class HostHealth(StrEnum):
+    """What a visit shows about its host. The value is the letter that `breaker.lua` receives, behind the
+    letter of the `ClaimEnd` (`politeness.breaker`)."""
+
+    UNKNOWN = ""
+    GOOD = "g"
+    BLOCKED = "b"
+    FAULT = "f"
+    REPEATED_FAULT = "e"
+    """A fault of a URL that failed before. It does not count again."""
+    LAST_FAULT = "d"
+    """A fault after which the host may be given up."""
+
 
 SKIPS = (
     "duplicate",
@@ -44,6 +90,7 @@ class Done(msgspec.Struct, frozen=True):
     """The visit gave a page. `error` names a problem as data (http-4xx, parse), or is None."""
 
     error: str | None = None
+    end: ClassVar[ClaimEnd] = ClaimEnd.DONE
 
 
 class Redirected(msgspec.Struct, frozen=True):
@@ -52,6 +99,7 @@ class Redirected(msgspec.Struct, frozen=True):
 
     target: str
     again: bool = False
+    end: ClassVar[ClaimEnd] = ClaimEnd.DONE
 
 
 class Retry(msgspec.Struct, frozen=True):
@@ -62,6 +110,7 @@ class Retry(msgspec.Struct, frozen=True):
     detail: str = ""
     after: float = 0.0
     """Seconds that the server asked for (Retry-After). They apply to the whole host."""
+    end: ClassVar[ClaimEnd] = ClaimEnd.RETRY
 
 
 class Drop(msgspec.Struct, frozen=True):
@@ -72,11 +121,17 @@ class Drop(msgspec.Struct, frozen=True):
     error: str | None = None
     detail: str = ""
 
+    @property
+    def end(self) -> ClaimEnd:
+        """DEAD for an error, REFUSED for a URL that is not wanted."""
+        return ClaimEnd.DEAD if self.error else ClaimEnd.REFUSED
+
 
 class Later(msgspec.Struct, frozen=True):
     """No request was made, and it does not count as a try. The URL is requeued and its host waits."""
 
     after: float
+    end: ClassVar[ClaimEnd] = ClaimEnd.REQUEUED
 
 
 Verdict = Done | Redirected | Retry | Drop | Later

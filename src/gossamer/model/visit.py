@@ -10,6 +10,7 @@ import msgspec
 from gossamer.model.minhash import Sketch
 from gossamer.model.page import Exchange
 from gossamer.model.request import KnownPage, Request
+from gossamer.model.verdict import ClaimEnd, HostHealth
 
 
 class Claim(msgspec.Struct):
@@ -168,6 +169,7 @@ class Attempt(msgspec.Struct, omit_defaults=True):
     collector: str
     status: int | None
     outcome: str
+    """The word of a `ClaimEnd`, or an outcome of a request that does not end its claim (`model.verdict`)."""
     seconds: float
     bytes_wire: int
     bytes_decoded: int
@@ -217,10 +219,10 @@ class Claimed(msgspec.Struct):
 
 
 class Settle(msgspec.Struct):
-    """How one claim ends. `action` as in `settle.lua`, times in milliseconds."""
+    """How one claim ends. `end` is None for a robots claim that the gate has settled already. Times in milliseconds."""
 
     token: int
-    action: str
+    end: ClaimEnd | None
     since: int = -1
     """Time since the request began. -1: no request was made."""
     delay: int = 0
@@ -229,9 +231,8 @@ class Settle(msgspec.Struct):
     wait: int = 0
     reason: str = ""
     detail: str = ""
-    health: str = ""
-    """What the visit says about the host: '' nothing, `g` a good response, `b` blocked, `f` a fault, `e` a
-    fault of a URL that failed before, `d` a fault after which the host is given up (`politeness.breaker`)."""
+    health: HostHealth = HostHealth.UNKNOWN
+    """What the visit shows about the host (`politeness.breaker`)."""
     final: bool = False
     """Whether the failure concerns the name itself: a DNS server answered that it does not exist."""
     mark: int | None = None

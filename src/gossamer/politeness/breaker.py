@@ -23,11 +23,12 @@ from __future__ import annotations
 
 import msgspec
 
+from gossamer.model.verdict import HostHealth
+
 FAULTS = ("connect", "dns", "timeout", "reset", "tls", "http-5xx", "collector")
 """Errors that count against the host, not against the URL."""
 BLOCKING_STATUSES = (401, 403, 407, 429, 451)
 """Statuses that count against the visitor."""
-GOOD, BLOCKED, AGAIN, FAULT, LAST = "g", "b", "e", "f", "d"
 MAX_FAILED_PROBES = 3
 """The number of failed probes after which a host is given up."""
 HARD_THOUSANDTHS, EASY_THOUSANDTHS = 500, 100
@@ -62,19 +63,21 @@ class HostTrouble(msgspec.Struct, frozen=True):
 NONE = HostTrouble()
 
 
-def health(reason: str | None, status: int | None, *, final: bool = False, again: bool = False) -> str:
+def health(reason: str | None, status: int | None, *, final: bool = False, again: bool = False) -> HostHealth:
     """Returns what a visit says about its host. `reason`: its error, None for none. `status`: of its
     response, if there was one. `final`: a permanent failure, which is about the URL or the name. `again`:
     the URL failed before.
 
-    >>> health(None, 200), health("http-4xx", 404), health("http-4xx", 403), health("connect", None), health("robots", None)
-    ('g', 'g', 'b', 'f', '')
+    >>> [health("http-4xx", 404).name, health("http-4xx", 403).name, health("connect", None).name]
+    ['GOOD', 'BLOCKED', 'FAULT']
+    >>> health("robots", None)
+    <HostHealth.UNKNOWN: ''>
     """
     if reason in FAULTS and not (final and reason != "dns"):
-        return AGAIN if again else FAULT
+        return HostHealth.REPEATED_FAULT if again else HostHealth.FAULT
     if reason in ("blocked", "rate-limited") or status in BLOCKING_STATUSES:
-        return BLOCKED
-    return GOOD if status is not None else ""
+        return HostHealth.BLOCKED
+    return HostHealth.GOOD if status is not None else HostHealth.UNKNOWN
 
 
 def is_given_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
@@ -113,20 +116,22 @@ class Breaker(msgspec.Struct):
         """Records the end of a visit."""
         if not said:
             return
-        self.share = int(self.share * 0.8) if said == GOOD else self.share + int((1000 - self.share) * 0.2)
+        self.share = (
+            int(self.share * 0.8) if said == HostHealth.GOOD else self.share + int((1000 - self.share) * 0.2)
+        )
         self.hard = self.share >= HARD_THOUSANDTHS or (self.hard and self.share >= EASY_THOUSANDTHS)
-        if said in (GOOD, BLOCKED):
+        if said in (HostHealth.GOOD, HostHealth.BLOCKED):
             self.faults = self.openings = self.since = self.ends = 0
             self.why = ""
             return
-        if said == AGAIN:
+        if said == HostHealth.REPEATED_FAULT:
             return
         self.faults += 1
         self.since = self.since or now
         state = self.state(now)
         if state in ("open", "given up") or (state == "closed" and self.faults < self.most):
             return
-        self.why = why if self.openings >= MAX_FAILED_PROBES and said == LAST else ""
+        self.why = why if self.openings >= MAX_FAILED_PROBES and said == HostHealth.LAST_FAULT else ""
         self.openings += 1
         wait = self.longest if self.why else min(self.first * 2 ** (self.openings - 1), self.longest)
         self.ends = int(now + wait * jitter)

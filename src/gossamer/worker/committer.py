@@ -219,5 +219,5 @@ def _commit(bucket: int, visits: list[Visit], adds: Adds) -> Commit:
         hosts[visit.claim.host] += visit.counts.get("bytes", 0)
     now = time.monotonic()
     return Commit(
-        bucket, [visit.ends(now) for visit in visits if visit.settle.action], counts, adds, hosts=hosts
+        bucket, [visit.ends(now) for visit in visits if visit.settle.end], counts, adds, hosts=hosts
     )  # robots.txt visits are only logged

@@ -10,6 +10,7 @@ import xxhash
 
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import EXTRA, KnownPage, Request, is_infrastructure
+from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import RAW, KnownLine, PageRecord, Row, Visit
 
 GONE_STATUSES = (404, 410)
@@ -48,10 +49,14 @@ def note_known(visit: Visit, result: Page | Failure | None, by: str) -> None:
     """Adds to a visit what a later recrawl needs to know about its URL. Removes the rows of a page that did
     not change. `by`: digest of the site files that read the page (`versions`)."""
     request, settle = visit.claim.request, visit.settle
-    if settle.action not in ("d", "k", "x") or is_infrastructure(request) or visit.counts.get("infra"):
+    if (
+        settle.end not in (ClaimEnd.DONE, ClaimEnd.REFUSED, ClaimEnd.DEAD)
+        or is_infrastructure(request)
+        or visit.counts.get("infra")
+    ):
         return
     before, now = request.known, known_page(visit, result, by)
-    if before is not None and ("pages" in visit.counts or settle.action == "x"):
+    if before is not None and ("pages" in visit.counts or settle.end == ClaimEnd.DEAD):
         _compare(visit, before, now)
         if now.status == 304:
             now = _still(before, now)

@@ -15,7 +15,7 @@ from gossamer.blocks import Block
 from gossamer.blocks.site_rules import seen_by
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
-from gossamer.model.verdict import Done, Drop, Later, Redirected, Verdict
+from gossamer.model.verdict import AGAIN, CLIMBED, Done, Drop, Later, Redirected, Verdict
 from gossamer.model.visit import Attempt, Claim
 from gossamer.worker import conditional_get
 from gossamer.worker.decide import REDIRECTS, decide, redirect_target
@@ -106,15 +106,15 @@ class Fetching:
                 if bounced:
                     verdict = Drop(error="redirect-loop", detail=f"it leads to itself: {verdict.target}")
                     break
-                bounced, outcome = True, "again"
+                bounced, outcome = True, AGAIN
             elif not helped and (better := await self._helped(request, result, block)) is not None:
-                helped, outcome, request = True, "again", better
+                helped, outcome, request = True, AGAIN, better
                 if climb is not None:
                     climb.request = request
             elif climb is not None and climb.higher(
                 result, block, retry_after_seconds(verdict), next_at - time.monotonic()
             ):
-                climb.below, outcome = (result, verdict), "climbed"
+                climb.below, outcome = (result, verdict), CLIMBED
             else:
                 break
             attempts += note(result, outcome, _why(verdict))

@@ -88,7 +88,7 @@ class LeaseKeeper:
         over: dict[int, list[Visit]] = {}
         for visit in self._committer.unsettled_visits():
             name = visit.claim.bucket, visit.claim.token
-            if visit.settle.action and visit.put_at < late and name not in self.landed:
+            if visit.settle.end and visit.put_at < late and name not in self.landed:
                 over.setdefault(visit.claim.bucket, []).append(visit)
                 self.landed.add(name)
                 self._asking.touch(visit.claim.bucket)

@@ -16,6 +16,7 @@ from gossamer.errors import GossamerError
 from gossamer.model.login import Account, Login, redact
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request, split
+from gossamer.model.verdict import AGAIN, LOGIN
 from gossamer.model.visit import Attempt, Claim
 from gossamer.url import patterns
 from gossamer.worker import records
@@ -120,14 +121,14 @@ class LoggedInFetcher:
                     await club.helped(seat)
                 return result
             if turned < TURNED and await club.changed(seat, request, sent):
-                tell += self._noted(claim, result, "again", "login")
+                tell += self._noted(claim, result, AGAIN, "login")
                 only, turned = seat.account.name, turned + 1
                 if turned == OFTEN:
                     await club.alone(claim.host)
                 continue
             if again or fresh or await self._in(claim, club, seat, walk, tell) or not await club.lost(seat):
                 return _out(result, seat, sign, walk)
-            tell += self._noted(claim, result, "again", "login")
+            tell += self._noted(claim, result, AGAIN, "login")
             only, again = seat.account.name, True
 
     def _lost(self, club: AccountPool, page: Page, host: str, rung: Rung) -> str:
@@ -153,7 +154,7 @@ class LoggedInFetcher:
         await club.keep(seat)
         error = page.reason if isinstance(page, Failure) else None
         line = msgspec.structs.replace(claim, request=request, host=split(seat.proof)[1])
-        tell += self._noted(line, page, "login", error)
+        tell += self._noted(line, page, LOGIN, error)
         if isinstance(page, Failure) or not 200 <= page.status < 300:
             return False
         return not self._lost(club, page, claim.host, seat.rung) and not (

@@ -19,6 +19,7 @@ from typing import Protocol, TypeVar
 from gossamer.config.resources import memory_short
 from gossamer.errors import OWN_LIMITS, Away, ConfigError, GossamerError, own_limit, short_of
 from gossamer.model.interfaces import ClaimLedger, FrontierVerbs
+from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Claim, Settle, Visit
 from gossamer.worker.capacity import ClaimAllowance, FleetCaps, Limiter, SoleCrawlAllowance
 from gossamer.worker.claim_poller import TICK_S, ClaimPoller
@@ -255,7 +256,7 @@ class Worker:
 
         def put(visit: Visit) -> None:
             nonlocal through
-            through = through or visit.settle.action != "b"
+            through = through or visit.settle.end != ClaimEnd.REQUEUED
             done.add(visit.claim.token)
             if self.merit is not None:
                 self.merit.saw(visit)
@@ -269,7 +270,12 @@ class Worker:
         except asyncio.CancelledError:
             for claim in batch:
                 if claim.token not in done and claim.kind != "robots":
-                    put(Visit(claim, Settle(claim.token, "b", since=0, delay=round(claim.delay * 1000))))
+                    put(
+                        Visit(
+                            claim,
+                            Settle(claim.token, ClaimEnd.REQUEUED, since=0, delay=round(claim.delay * 1000)),
+                        )
+                    )
         except Exception as error:  # noqa: BLE001 - a bug in one visit is logged; the others go on
             if self._short(error, batch, done, put):
                 return
@@ -302,7 +308,7 @@ class Worker:
         self.limiter.short(what)
         for claim in batch:
             if claim.token not in done and claim.kind != "robots":
-                put(Visit(claim, Settle(claim.token, "b", since=0, host_wait=SHORT_MS)))
+                put(Visit(claim, Settle(claim.token, ClaimEnd.REQUEUED, since=0, host_wait=SHORT_MS)))
         return True
 
     def _settled(self, visits: list[Visit]) -> None:
@@ -353,7 +359,7 @@ class Worker:
     def _give_back(self, claim: Claim) -> None:
         """Requeues a claim whose host received no request. A robots.txt claim is left to expire."""
         if claim.kind != "robots":
-            self.committer.put(Visit(claim, Settle(claim.token, "b")))
+            self.committer.put(Visit(claim, Settle(claim.token, ClaimEnd.REQUEUED)))
 
     def _return_all(self) -> None:
         """Requeues all claims that were not begun. Robots.txt claims are left to expire, except in a worker

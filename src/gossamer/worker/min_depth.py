@@ -18,6 +18,7 @@ import msgspec
 from gossamer.model.interfaces import FrontierVerbs
 from gossamer.model.page import Page
 from gossamer.model.request import Request
+from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Claim, Visit
 from gossamer.worker.link_intake import LinkIntake
 
@@ -77,14 +78,15 @@ def read_again(visit: Visit) -> Visit:
     """Returns the visit. If its page was visited before, everything except its links is removed from rows and
     counts."""
     if visit.claim.again:
-        read = visit.settle.action == "d" and "found" in visit.counts
+        read = visit.settle.end == ClaimEnd.DONE and "found" in visit.counts
         visit.rows = []
         visit.counts = {
             k: n
             for k, n in visit.counts.items()
             if k == "bytes" or (read and (k == "found" or k[:5] == "skip:"))
         }
-        if visit.settle.action not in ("r", "b"):
+        if visit.settle.end not in (ClaimEnd.RETRY, ClaimEnd.REQUEUED):
             visit.counts["infra"] = -1
-            visit.settle.action = "d" if visit.settle.action == "x" else visit.settle.action
+            if visit.settle.end == ClaimEnd.DEAD:
+                visit.settle.end = ClaimEnd.DONE
     return visit

@@ -11,6 +11,7 @@ from xxhash import xxh3_128_hexdigest
 from gossamer.config.redaction import mask
 from gossamer.model.page import Exchange, Failure, Page
 from gossamer.model.request import Request
+from gossamer.model.verdict import AGAIN, CLIMBED
 from gossamer.model.visit import RAW, Attempt, Claim, Edge, PageRecord, Raw, RequestContext, Row
 from gossamer.parsing.html import Document
 from gossamer.parsing.links import links_of
@@ -129,7 +130,7 @@ def attempt(
 def earlier_tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str | None]]:
     """Returns the tries before a result, each with its outcome and error."""
     return [
-        (one, "again", one.reason) if isinstance(one, Failure) else (one, "climbed", None)
+        (one, AGAIN, one.reason) if isinstance(one, Failure) else (one, CLIMBED, None)
         for one in result.before
     ]
 

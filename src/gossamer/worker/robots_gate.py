@@ -17,7 +17,7 @@ from gossamer.errors import GossamerError, own_limit
 from gossamer.model.interfaces import FrontierVerbs
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request, split
-from gossamer.model.verdict import Drop
+from gossamer.model.verdict import ClaimEnd, Drop, HostHealth
 from gossamer.model.visit import Claim, Settle
 from gossamer.politeness import pace, robots_access
 from gossamer.politeness.breaker import HostTrouble, health
@@ -157,7 +157,7 @@ class RobotsGate:
         said, why = robots_health(result)
         settle = Settle(
             claim.token,
-            "d",
+            ClaimEnd.DONE,
             since=round((time.monotonic() - began) * 1000),
             delay=round(pace.delay(now_pace, treatment.fixed) * 1000),
             pace=now_pace.text(),
@@ -177,7 +177,7 @@ class RobotsGate:
 
     async def give_back(self, claim: Claim, wait: float) -> None:
         """Requeues a robots claim without trying it. Its host receives no request for `wait` seconds."""
-        settle = Settle(claim.token, "d", delay=0, host_wait=round(wait * 1000))
+        settle = Settle(claim.token, ClaimEnd.DONE, delay=0, host_wait=round(wait * 1000))
         await self._frontier.robots(claim, version=0, holds=0, crawl_delay=0, settle=settle)
 
     async def _follow(self, claim: Claim) -> tuple[Page | Failure, float]:
@@ -229,8 +229,8 @@ class RobotsGate:
         return robots_access.version_of(kept) if kept is not None else 0
 
 
-def robots_health(result: Page | Failure) -> tuple[str, str]:
-    """Returns the health code and the reason that the result of a robots claim implies for its host
+def robots_health(result: Page | Failure) -> tuple[HostHealth, str]:
+    """Returns the health and the reason that the result of a robots claim implies for its host
     (`politeness.breaker`)."""
     if isinstance(result, Failure):
         return health(result.reason, None, final=result.final), result.reason

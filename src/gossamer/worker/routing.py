@@ -10,6 +10,7 @@ from typing import Protocol
 
 from gossamer.items.assets import rule_of
 from gossamer.model.request import FILE
+from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Claim, Settle, Visit
 from gossamer.sites import host_rules
 from gossamer.sites.loading import LoadedSite
@@ -89,7 +90,7 @@ class SiteRouter:
             if claim.kind == "robots":
                 await self._shut(claim, 0.0)
             else:
-                put(Visit(claim, Settle(claim.token, "b")))
+                put(Visit(claim, Settle(claim.token, ClaimEnd.REQUEUED)))
         return True
 
     async def again(self, known: Collection[str]) -> None:

@@ -3,7 +3,10 @@ and the user should see what the crawl is waiting for."""
 
 from __future__ import annotations
 
+from gossamer.model.verdict import ClaimEnd, HostHealth
 from gossamer.model.visit import Visit
+
+FAULTS = (HostHealth.FAULT, HostHealth.REPEATED_FAULT)
 
 
 class StallHint:
@@ -18,7 +21,7 @@ class StallHint:
         settle, robots = visit.settle, visit.claim.kind == "robots"
         if self._over:
             return
-        if settle.action == "d" and not robots:
+        if settle.end == ClaimEnd.DONE and not robots:
             self._over, self.of = True, None
-        elif settle.reason and (settle.action == "r" or (robots and settle.health.startswith(("e", "f")))):
+        elif settle.reason and (settle.end == ClaimEnd.RETRY or (robots and settle.health in FAULTS)):
             self.of = visit.claim.host, settle.reason

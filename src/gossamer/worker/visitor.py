@@ -11,11 +11,22 @@ import msgspec
 
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request, is_infrastructure, split
-from gossamer.model.verdict import SKIPS, Done, Drop, Later, Redirected, Retry, Verdict
+from gossamer.model.verdict import (
+    REDIRECTED,
+    SKIPS,
+    ClaimEnd,
+    Done,
+    Drop,
+    HostHealth,
+    Later,
+    Redirected,
+    Retry,
+    Verdict,
+)
 from gossamer.model.visit import Attempt, Claim, Row, Settle, Visit
 from gossamer.parsing import pdf
 from gossamer.politeness import pace, robots_access
-from gossamer.politeness.breaker import FAULTS, LAST, HostTrouble, health, is_given_up
+from gossamer.politeness.breaker import FAULTS, HostTrouble, health, is_given_up
 from gossamer.worker import conditional_get, records
 from gossamer.worker.asset_download import AssetDownloads
 from gossamer.worker.decide import retry_delay, seed_count_change
@@ -121,7 +132,7 @@ class Visitor:
         chosen: Claim | None = None
         for claim in batch:
             if chosen is not None:
-                put(Visit(claim, Settle(claim.token, "b")))
+                put(Visit(claim, Settle(claim.token, ClaimEnd.REQUEUED)))
             elif (refusal := await self.gate.refuse(claim)) is None:
                 chosen = claim
             else:
@@ -137,7 +148,7 @@ class Visitor:
             go: Callable[[Claim], Awaitable[Visit]] = self._go
             if self.sharing is not None:
                 if wait := await self.sharing.enter(chosen):
-                    put(Visit(chosen, Settle(chosen.token, "b", host_wait=round(wait * 1000))))
+                    put(Visit(chosen, Settle(chosen.token, ClaimEnd.REQUEUED, host_wait=round(wait * 1000))))
                     return None
                 go = self.sharing.wrap(go)
             # a file has no links, so its depth does not matter
@@ -172,12 +183,12 @@ class Visitor:
             if len(found.sitemaps) > MAX_SITEMAPS:
                 taken.skip("trap", len(found.sitemaps) - MAX_SITEMAPS)
         shut = isinstance(result, Failure) and found.version in robots_access.CLOSED
-        outcome = "retry" if not found.holds else "dead" if shut else "done"
+        end = ClaimEnd.RETRY if not found.holds else ClaimEnd.DEAD if shut else ClaimEnd.DONE
         error = result.reason if isinstance(result, Failure) else None
-        line = self._attempt(claim, result, outcome, error)
+        line = self._attempt(claim, result, end.word, error)
         said, why = robots_health(result)
         settle = Settle(
-            claim.token, "", health=said, reason=why, final=isinstance(result, Failure) and result.final
+            claim.token, None, health=said, reason=why, final=isinstance(result, Failure) and result.final
         )
         visit = Visit(claim, settle, began=began, attempts=line, adds=taken.adds, elapsed=result.elapsed)
         if taken.skips:
@@ -228,8 +239,8 @@ class Visitor:
             case Drop():
                 return self._dropped(claim, verdict, result, began)
             case Later():
-                settle = Settle(claim.token, "b", host_wait=round(verdict.after * 1000))
-                return Visit(claim, settle, attempts=self._attempt(claim, result, "later", None))
+                settle = Settle(claim.token, verdict.end, host_wait=round(verdict.after * 1000))
+                return Visit(claim, settle, attempts=self._attempt(claim, result, verdict.end.word, None))
 
     def _kept(self, visit: Visit, *results: Page | Failure) -> Visit:
         """Returns the visit. If an output stores whole responses, adds the raw responses to its rows. The
@@ -283,13 +294,13 @@ class Visitor:
         size = 2000 + sum(2000 if row.kind == "page" else 500 for row in read.rows)
         return Visit(
             claim,
-            Settle(claim.token, "d"),
+            Settle(claim.token, verdict.end),
             began,
             rows=read.rows,
             counts=counts,
             adds=read.taken.adds,
             size=size,
-            attempts=self._attempt(claim, page, "done", error),
+            attempts=self._attempt(claim, page, verdict.end.word, error),
             gone=records.gone_at(page),
             later=read.later,
         )
@@ -317,11 +328,11 @@ class Visitor:
         counts["infra" if "i" in flags else "redirected"] = -1 if "i" in flags else 1
         return Visit(
             claim,
-            Settle(claim.token, "d"),
+            Settle(claim.token, verdict.end),
             began,
             counts=counts,
             adds=taken.adds,
-            attempts=self._attempt(claim, result, "redirected", None),
+            attempts=self._attempt(claim, result, REDIRECTED, None),
         )
 
     def _retry(self, claim: Claim, result: Page | Failure, verdict: Retry, began: float) -> Visit:
@@ -334,11 +345,11 @@ class Visitor:
         )
         if pause is None or last or pace.is_exhausted(pace.parse(claim.pace), treatment.fixed, verdict.after):
             visit = self._dropped(claim, Drop(error=verdict.reason, detail=verdict.detail), result, began)
-            visit.settle.health = LAST if last else ""
+            visit.settle.health = HostHealth.LAST_FAULT if last else HostHealth.UNKNOWN
             return visit
         settle = Settle(
             claim.token,
-            "r",
+            verdict.end,
             wait=round(pause * 1000),
             host_wait=round(verdict.after * 1000),
             reason=verdict.reason,
@@ -348,15 +359,22 @@ class Visitor:
             settle,
             began,
             counts={"bytes": result.wire},
-            attempts=self._attempt(claim, result, "retry", verdict.reason),
+            attempts=self._attempt(claim, result, verdict.end.word, verdict.reason),
         )
 
     def _dropped(self, claim: Claim, verdict: Drop, result: Page | Failure | None, began: float) -> Visit:
         sent = result is not None and (isinstance(result, Page) or result.sent)
-        visit = Visit(claim, Settle(claim.token, "k"), began if sent else 0.0)
+        # a skip after a request is no refusal by the gate
+        end = ClaimEnd.DONE if sent and verdict.end == ClaimEnd.REFUSED else verdict.end
+        visit = Visit(
+            claim,
+            Settle(
+                claim.token, end, reason=verdict.error or "", detail=verdict.detail if verdict.error else ""
+            ),
+            began if sent else 0.0,
+        )
         infra = is_infrastructure(claim.request)
         if verdict.error:
-            visit.settle = Settle(claim.token, "x", reason=verdict.error, detail=verdict.detail)
             visit.rows = self.reader.failed(claim, result, verdict.error)
         elif infra:
             visit.counts = {"infra": -1}
@@ -367,12 +385,8 @@ class Visitor:
         if claim.request.use == FILE and self.keeping is not None:
             visit.rows = [*visit.rows, self.keeping.refused(claim.request, result, verdict)]
         if result is not None:
-            if sent and visit.settle.action == "k":
-                visit.settle.action = "d"
             visit.counts["bytes"] = result.wire
-            visit.attempts = self._attempt(
-                claim, result, "dead" if verdict.error else "skipped", verdict.error or verdict.skip
-            )
+            visit.attempts = self._attempt(claim, result, verdict.end.word, verdict.error or verdict.skip)
         return visit
 
     def _pace(self, claim: Claim, result: Page | Failure, visit: Visit) -> None:
@@ -398,8 +412,8 @@ class Visitor:
         return [records.attempt(self.crawl, self.worker, claim, *one) for one in made]
 
 
-def visit_health(claim: Claim, result: Page | Failure, verdict: Verdict) -> str:
-    """Returns the health code that a response implies for its host (`politeness.breaker`)."""
+def visit_health(claim: Claim, result: Page | Failure, verdict: Verdict) -> HostHealth:
+    """Returns the health that a response implies for its host (`politeness.breaker`)."""
     reason = verdict.reason if isinstance(verdict, Retry) else getattr(verdict, "error", None)
     status = result.status if isinstance(result, Page) else None
     final = isinstance(result, Failure) and result.final

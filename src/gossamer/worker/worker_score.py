@@ -12,8 +12,9 @@ from typing import Protocol
 import msgspec
 
 from gossamer.errors import GossamerError
+from gossamer.model.verdict import HostHealth
 from gossamer.model.visit import Visit
-from gossamer.politeness.breaker import BLOCKED, GOOD, HostTrouble
+from gossamer.politeness.breaker import HostTrouble
 from gossamer.politeness.scores import (
     NETWORK,
     PROBE_INTERVAL_S,
@@ -95,14 +96,14 @@ class ScoreKeeper:
         if not said:
             return
         hard = bool(visit.claim.trouble) and HostTrouble.of(visit.claim.trouble).hard
-        (self.mine.hard if hard else self.mine.easy).saw(said == GOOD, visit.elapsed)
-        if said == GOOD:
+        (self.mine.hard if hard else self.mine.easy).saw(said == HostHealth.GOOD, visit.elapsed)
+        if said == HostHealth.GOOD:
             self.mine.good_at = time.time() if not self._clock else time.monotonic() + self._clock
             self._streak.saw(visit.claim.host, "")
             if self.mine.out:
                 self._come_back()
             return
-        failed = "blocked" if said == BLOCKED else reason if reason in NETWORK else ""
+        failed = "blocked" if said == HostHealth.BLOCKED else reason if reason in NETWORK else ""
         if not failed:
             self._streak.clear()  # the host was reachable and answered with an error
         elif not visit.settle.final:

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from gossamer.model.verdict import REDIRECTED, ClaimEnd
+
 Row = dict[str, Any]
 BY: dict[str, Callable[[Row], str]] = {
     "provider": lambda row: (
@@ -54,7 +56,7 @@ def report(rows: Iterable[Row], by: str) -> list[AttemptGroup]:
     for row in rows:
         one = sums[name(row)]
         one.requests += 1
-        one.good += row.get("outcome") in ("done", "redirected") and not row.get("error")
+        one.good += row.get("outcome") in (ClaimEnd.DONE.word, REDIRECTED) and not row.get("error")
         one.blocked += bool(row.get("block"))
         one.bytes += row.get("bytes_wire") or 0
         one.credits += row.get("credits") or 0

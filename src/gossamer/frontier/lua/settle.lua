@@ -11,8 +11,8 @@
 --   - S, S times (token, action, ms since the request began or -1, delay ms, pace, host wait ms, wait ms, reason, detail),
 --   - V, V times (token, hi, lo, depth) of visited URLs, if depths are kept,
 --   - then groups of links as in add.lua.
--- Actions, followed by the health code of the host (breaker.lua): d done, r retry after `wait`, x dead letter, k refused without a
--- request (a gate), b back to the front of the queue.
+-- An action is the letter of a ClaimEnd, followed by that of a HostHealth (model/verdict.py, breaker.lua): d done, r retry after
+-- `wait`, x dead letter, k refused without a request (a gate), b back to the front of the queue.
 -- Returns: {'ok', then for each bucket new, known, parked, strangers, singles}. If nothing was done: {'stale', then for each token that
 --   is no longer leased the position of its bucket (from 1) and the token}, or {'file', file, committed length}.
 -- Promise: all or nothing, in all buckets. A token settles once. A file length changes only together with the claims of its rows.
