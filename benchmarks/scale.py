@@ -186,7 +186,7 @@ async def known(pages: int) -> float:
     from gossamer.frontier.verbs import Frontier, Policy
     from gossamer.model.request import Request, pack
     from gossamer.model.verdict import ClaimEnd
-from gossamer.model.visit import Adds, Settle
+    from gossamer.model.visit import Adds, Settle
     from gossamer.store.store import connect
 
     def adds(paths: list[int]) -> Adds:
