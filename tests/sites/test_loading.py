@@ -50,6 +50,14 @@ def test_versions_and_items(tmp_path: Path) -> None:
     assert [request.url for request in other.requests()] == ["https://a.example/"]
 
 
+def test_a_file_is_loaded_once_per_process(tmp_path: Path) -> None:
+    write(tmp_path, a="site = Site('a')")
+    (one,) = load_all([str(tmp_path / "a.py")])
+    assert load_all([str(tmp_path / "a.py")])[0] is one
+    write(tmp_path, a="site = Site('b')")
+    assert load_all([str(tmp_path / "a.py")])[0].name == "b"
+
+
 BROKEN = [
     ("x = (\n", "a.py:2", "never closed"),
     ("\nif True:\nx = 1", "a.py:4", "indented block"),

@@ -84,6 +84,9 @@ def load_all(
 
 _SOURCES: dict[Path, bytes] = {}
 """The content of each file when it was last loaded."""
+_LOADED: dict[tuple[Path, Path, str], list[LoadedSite]] = {}
+"""The sites of each file, by its path as given, its real path and its version. A file is loaded once per
+process: all parts of a crawl share its sites, and each load reads the file again only to notice a change."""
 
 
 def sources(sites: Iterable[LoadedSite]) -> list[tuple[str, bytes]]:
@@ -172,6 +175,15 @@ def _file(path: Path, source: bytes | None = None) -> list[LoadedSite]:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     _SOURCES[path] = source
     version = hashlib.blake2b(source, digest_size=6).hexdigest()
+    key = (path, path.resolve(), version)
+    if (sites := _LOADED.get(key)) is None:
+        sites = _LOADED[key] = _loaded(path, source, version)
+    for one in sites:
+        one.site.freeze({})
+    return list(sites)
+
+
+def _loaded(path: Path, source: bytes, version: str) -> list[LoadedSite]:
     module = _import(path, source, version)
     named = [(name, value) for name, value in vars(module).items() if isinstance(value, Site)]
     sites = {id(value): value for _, value in named}
@@ -179,7 +191,6 @@ def _file(path: Path, source: bytes | None = None) -> list[LoadedSite]:
         _selectors(path, site)
         _sinks(path, site)
         _gates(path, site)
-        site.freeze({})
     default = {id(value) for name, value in named if name == "default"}
     items: dict[str, list[type]] = {}
     own = [
