@@ -23,7 +23,7 @@ from gossamer.url.scope import Scope
 from gossamer.worker.link_intake import LinkIntake
 from gossamer.worker.page_frames import ProcessSettings
 from gossamer.worker.page_reader import PageReader
-from gossamer.worker.reader import Reader
+from gossamer.worker.reader import Reader, ReadSettings
 
 URL = "https://www.example.com/a/"
 CASES = (
@@ -246,12 +246,9 @@ class Feeder:
             own=lambda host: host == "www.example.com",
             room=5000,
         )
-        self.reader = Reader([], taker, urls.key, pages=True, text=True, links=True)
-        self.reader.apart = PageReader(
-            lambda: ProcessSettings(
-                [], [], {}, list(sys.path), (), True, True, True, "off", "", "", [], True, None
-            )
-        )
+        taken = ReadSettings(pages=True, text=True, links=True)
+        order = ProcessSettings([], [], {}, list(sys.path), (), taken, None)
+        self.reader = Reader([], taker, urls.key, taken, apart=PageReader(lambda: order))
         self.start, self.largest, self.held, self.turn = resident(), 0, (0.0, -1), -1
         self.apart, self.errors, self.long = Counter[str](), Counter[str](), 0
 

@@ -35,7 +35,7 @@ from gossamer.politeness import robots_access
 from gossamer.url.scope import Scope
 from gossamer.worker.decide import redirect_target, retry_after
 from gossamer.worker.link_intake import LinkIntake
-from gossamer.worker.reader import Reader
+from gossamer.worker.reader import Reader, ReadSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "data"
@@ -268,7 +268,7 @@ class Eater:
             own=lambda host: host == "www.example.com",
             room=5000,
         )
-        self.reader = Reader([], taker, urls.key, pages=True, text=True, links=True)
+        self.reader = Reader([], taker, urls.key, ReadSettings(pages=True, text=True, links=True))
 
     def eat(self, kind: str, n: int, seed: int = 1) -> float:
         """Read one mutant; CPU seconds that it took."""

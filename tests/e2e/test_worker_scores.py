@@ -81,7 +81,7 @@ async def unplugged(web: Web, folder: Path, store: str) -> list[str]:
         (bench,) = crew.benches.values()
         await until(lambda: len({one.host for one in web.seen()}) == 6 and len(web.seen()) > 30)
         unplug(bench)
-        bench.resolver._known.clear()
+        bench.network.resolver._known.clear()
         await until(lambda: bench.merit.out)
         plug(bench)
         await until(lambda: not bench.merit.out)

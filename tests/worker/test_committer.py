@@ -237,9 +237,8 @@ async def test_a_busy_worker_gathers(road: Make) -> None:
     table.committer.company = committing.GatherLimits(60.0, 5, 256)
     visits = await claimed(table, *URLS)
     committer, batches = table.committer, list[int]()
-    committer.on_settled = lambda batch: batches.append(len(batch))
-    committer.busy = lambda: True
-    running = asyncio.create_task(committer.run())
+    is_busy = True
+    running = asyncio.create_task(committer.run(lambda: is_busy, lambda batch: batches.append(len(batch))))
     for visit in visits[:4]:
         committer.put(visit)
         await asyncio.sleep(2 * committing.GATHER_WAIT_S)
@@ -249,7 +248,7 @@ async def test_a_busy_worker_gathers(road: Make) -> None:
     committer.put(visits[5])
     await asyncio.sleep(2 * committing.GATHER_WAIT_S)
     assert batches == [5]
-    committer.busy = lambda: False
+    is_busy = False
     await until(lambda: batches == [5, 1])
     committer.close()
     await running

@@ -24,7 +24,7 @@ from gossamer.url.scope import Scope
 from gossamer.worker.link_intake import LinkIntake, ReadResult
 from gossamer.worker.page_frames import ProcessSettings
 from gossamer.worker.page_reader import PageReader
-from gossamer.worker.reader import Reader
+from gossamer.worker.reader import Reader, ReadSettings
 from gossamer.worker.records import edges
 
 URL = "https://www.example.com/"
@@ -77,10 +77,16 @@ def reader(folder: Path | None = None, **given: Any) -> Reader:
         path.write_text(SITE)
         sites = load(path)
     known = {"pages": True, "text": True, "links": True, "duplicates": "near"} | given
-    made = Reader(sites, taker, urls.key, **known)
-    made.kept = []  # type: ignore[attr-defined]
-    made.keep = lambda page, request, why: made.kept.append((page.url, why))  # type: ignore[attr-defined]
-    made.graph = partial(edges, "c", urls.key, "@link")
+    kept: list[tuple[str, str]] = []
+    made = Reader(
+        sites,
+        taker,
+        urls.key,
+        ReadSettings(**known),
+        keep=lambda page, request, why: kept.append((page.url, why)),
+        graph=partial(edges, "c", urls.key, "@link"),
+    )
+    made.kept = kept  # type: ignore[attr-defined]
     return made
 
 
@@ -91,14 +97,7 @@ def order(one: Reader) -> ProcessSettings:
         {},
         list(sys.path),
         (),
-        one.pages,
-        one.text,
-        one.links,
-        one.duplicates,
-        one.run,
-        one.beside,
-        sorted(one.watched),
-        one.fetches,
+        one.settings,
         ("c", "@link"),
     )
 

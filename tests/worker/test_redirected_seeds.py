@@ -7,23 +7,11 @@ from collections import Counter
 
 import pytest
 
-from gossamer import url as urls
 from gossamer.store.store import Store
 from worker.test_min_depth import Uneven
-from worker.worker_parts import Make, Net, Road, links
+from worker.worker_parts import Make, Net, links
 
 FRONT, OTHER, WWW = "http://example.com/", "http://docs.example.com/", "http://www.example.com/"
-
-
-def anchored(table: Road) -> None:
-    """Redirected seeds widen the scope, as `assemble` joins it."""
-
-    async def anchor(source: str, target: str) -> None:
-        host = urls.host(target)
-        table.taker.widen(table.taker.scope.re_anchored(source, target))  # type: ignore[attr-defined] # it is a Scope
-        await table.frontier.admit(0, host)
-
-    table.visitor.anchor = anchor
 
 
 @pytest.mark.parametrize("slow", [OTHER, FRONT])
@@ -37,7 +25,6 @@ async def test_links_met_before_the_redirect_are_followed_after_it(road: Make, s
         OTHER + "2": "",
     }
     table = road(Uneven(web, {slow: 0.2}), seeds=(FRONT, OTHER))
-    anchored(table)
     await table.add(FRONT, OTHER, flags="s")
     assert await table.frontier.may_redirect_seeds()
     assert await table.run() == "finished"

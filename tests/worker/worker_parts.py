@@ -18,14 +18,16 @@ from gossamer.sinks.output_spec import open_output
 from gossamer.store.store import Store
 from gossamer.url.scope import Scope
 from gossamer.worker.committer import Committer, gather_limits
+from gossamer.worker.crawl_scope import CrawlScope, SeedHosts
+from gossamer.worker.fetching import Fetching
 from gossamer.worker.ladder import NoIdentity, Rung, Rungs
 from gossamer.worker.link_intake import LinkIntake, TakenLinks
 from gossamer.worker.loop import Worker
 from gossamer.worker.min_depth import MAX_EXACT_DEPTH, MinDepthVisits
 from gossamer.worker.outputs import Outputs
-from gossamer.worker.reader import Reader
+from gossamer.worker.reader import Reader, ReadSettings
 from gossamer.worker.robots_gate import RobotsGate
-from gossamer.worker.visitor import Visitor
+from gossamer.worker.visitor import Visitor, VisitSettings
 
 SEED = "http://a.example/"
 NONE = Delay(0, 0)
@@ -86,6 +88,19 @@ def only(net: Net) -> Rungs:
     return lambda _: rung
 
 
+class NoRedirects:
+    """No seed is redirected, unless a test records one."""
+
+    def __init__(self) -> None:
+        self.pairs: list[tuple[str, str]] = []
+
+    async def look(self, name: str) -> tuple[str, list[tuple[str, str]]]:
+        return "running", self.pairs
+
+    async def anchor(self, name: str, source: str, target: str) -> None:
+        self.pairs.append((source, target))
+
+
 class Road:
     """One worker's parts, joined as `assemble` does; each may be replaced before `run`."""
 
@@ -130,7 +145,7 @@ class Road:
             room=room,
             depths=depth < MAX_EXACT_DEPTH,
         )
-        self.reader = Reader([], self.taker, urls.key, pages=True, text=False, links=False)
+        self.reader = Reader([], self.taker, urls.key, ReadSettings(pages=True))
         self.gate = RobotsGate(
             self.frontier,
             only(net),
@@ -144,18 +159,31 @@ class Road:
         self.surprises: list[tuple[Claim, Exception]] = []
         self.stop = asyncio.Event()
         self.state = "running"
-        self.visitor = Visitor(
+        self.scope = CrawlScope(
             "c",
-            "w",
-            self.gate,
-            only(net),
+            self.taker.scope,
             self.taker,
-            self.reader,
+            SeedHosts(seeds, anywhere=False),
+            NoRedirects(),
+            self.frontier,
+            lambda host: 0,
+            admits=True,
+            is_open=False,
+        )
+        fetching = Fetching(
+            only(net),
+            self.gate.treat,
             parse=urls.parse,
-            retries=retries,
-            fixed=fixed,
-            anchor=self._nothing,
-            anchored=self._nothing,
+            same=self.taker.same,
+            lacks=self.reader.lacks,
+            shows=self.reader.shows,
+        )
+        self.visitor = Visitor(
+            VisitSettings("c", "w"),
+            self.gate,
+            fetching,
+            self.reader,
+            self.scope,
             nearer=MinDepthVisits(self.frontier, self.taker, at_hand) if depth < MAX_EXACT_DEPTH else None,
         )
         self.path = folder / output
@@ -179,9 +207,6 @@ class Road:
 
     async def _state(self) -> str:
         return self.state
-
-    async def _nothing(self, *_: str) -> None:
-        """No seed is redirected here."""
 
     async def add(self, *found: str | Request, flags: str = "") -> None:
         taken = TakenLinks()

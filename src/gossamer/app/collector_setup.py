@@ -47,13 +47,30 @@ class Lender(LendsProxies, Protocol):
     def country(self, url: str) -> str: ...
 
 
+class Identities:
+    """The identities of a crawl's rungs, for the parts that end a session."""
+
+    def __init__(self) -> None:
+        self._all: list[LendsIdentity] = []
+
+    def add(self, identity: LendsIdentity) -> None:
+        """Adds the identity of a new rung."""
+        self._all.append(identity)
+
+    def forget(self, domain: str) -> None:
+        """Ends the sessions at a registered domain."""
+        for identity in self._all:
+            identity.forget(domain)
+
+
 class CollectorSetup:
     """The rungs of a crawl: `pages(request)` and `robots(request)` return the rung of a request.
 
     A request is made on the rung that it names, otherwise on the cheapest of its site's ladder, otherwise of
     the crawl's. `guard`: the resolver. `seed`: a secret of the store. `unlocker`: makes the collector of that
-    rung from the options of a host's site. `others`: the browser may be missing here, because other workers
-    have one. Raises ConfigError if a site or the crawl needs what is not installed, or names an unknown
+    rung from the options of a host's site, and whether it is the crawl's only rung. `others`: the browser may
+    be missing here, because other workers have one. `identities`: gets the identity of each rung.
+    Raises ConfigError if a site or the crawl needs what is not installed, or names an unknown
     browser.
     """
 
@@ -65,11 +82,12 @@ class CollectorSetup:
         sites: Sequence[Any],
         guard: Resolver | SingleAddressResolver,
         seed: int,
-        unlocker: Callable[[Callable[[str], str]], UnlockerCollector] | None = None,
+        unlocker: Callable[[Callable[[str], str], bool], UnlockerCollector] | None = None,
         proxies: Lender | None = None,
         others: bool = False,
+        identities: Identities | None = None,
     ) -> None:
-        self._others = others
+        self._others, self._identities = others, identities or Identities()
         self._settings, self._guard, self._archive = setup.job.settings, guard, setup.job.archive
         needs = lru_cache(10_000)(partial(host_rules.host_needs, sites))
         self._needs, self._sites, self._proxies = needs, sites, proxies
@@ -158,11 +176,6 @@ class CollectorSetup:
 
         return await (go() if rung.proxies is None else rung.proxies.through(request, go, 0.0))
 
-    def forget(self, domain: str) -> None:
-        """Ends the session at a registered domain."""
-        for rung in self._rungs.values():
-            rung.identity.forget(domain)
-
     async def close(self) -> None:
         """Closes all connections."""
         for rung in self._rungs.values():
@@ -222,6 +235,7 @@ class CollectorSetup:
                     self._settings, self._needs, self._sites, self._seed, given, self._of_host
                 )
             proxies = None if name == UNLOCKER else self._proxies  # the unlocker's API is called directly
+            self._identities.add(identity)
             elsewhere = self._others and name == BROWSER and isinstance(made, Missing)
             rung = self._rungs[name, robots] = Rung(name, made, identity, proxies, elsewhere)
         return rung
@@ -229,13 +243,12 @@ class CollectorSetup:
     def _unlock(self) -> UnlockerCollector:
         if self._unlocker is None:
             raise ConfigError("there is no unlocker here")
-        made = self._unlocker(lambda host: self._needs(host).unlocker)
+        made = self._unlocker(lambda host: self._needs(host).unlocker, self._alone)
         for one in self._sites:
             try:
                 made.chosen.also(one.site.unlocker)
             except ConfigError as error:
                 raise ConfigError(f"site {one.site.name}: {error}") from None
-        made.alone = self._alone
         self._unlocked.append(made)
         return made
 

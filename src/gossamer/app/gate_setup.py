@@ -45,10 +45,12 @@ REPORT_INTERVAL_S = 1.0
 
 
 class RunJudge:
-    """Tests the gates against the last pages of all processes of the crawl. `hold` is called when no more
+    """Tests the gates against the last pages of all processes of the crawl. `paused` is set when no more
     visits may begin, before the store has the new state."""
 
-    def __init__(self, setup: Setup, sites: Sequence[LoadedSite], store: Store) -> None:
+    def __init__(
+        self, setup: Setup, sites: Sequence[LoadedSite], store: Store, paused: asyncio.Event
+    ) -> None:
         self._setup, self._sites, self._store = setup, sites, store
         self._gates = gates(setup.job.gates, sites)
         self._window = Window(self._gates, {})
@@ -57,7 +59,7 @@ class RunJudge:
         self._news = asyncio.Event()
         self._pending: GateFailure | None = None
         self._tripped = self._paused = False
-        self.hold: Callable[[], None] = lambda: None
+        self._hold = paused
 
     @property
     def watched(self) -> frozenset[str]:
@@ -109,7 +111,7 @@ class RunJudge:
         for trip in self._window.saw(parts):
             if trip.gate.action != "warn":
                 self._pending, self._tripped = self._pending or trip, True
-                self.hold()
+                self._hold.set()
             elif await self._lately.first(trip.name):
                 self._say(f"warning: {trip.reason}")
         await self._act()

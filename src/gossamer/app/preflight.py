@@ -3,14 +3,17 @@ written."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from gossamer.app.enqueuer import Enqueuer
+from gossamer.app.gate_setup import gates
 from gossamer.app.job import Job, Setup
-from gossamer.app.wiring import CrawlWorker
+from gossamer.app.login_setup import LoginSetup
+from gossamer.app.network_setup import Network
+from gossamer.app.sink_setup import make_outputs
 from gossamer.errors import SinkError, UsageError
 from gossamer.frontier.crawl_lock import being_written, is_running, running_writers
 from gossamer.frontier.crawls import Crawls
@@ -29,7 +32,20 @@ async def rehearse(setup: Setup, store: Store) -> None:
         refuse_inputs_as_outputs(path, setup.job.targets)
     await refuse_shared_outputs(setup, store)
     if setup.job.fresh:
-        await CrawlWorker(setup, store, "door", asyncio.Event()).close()
+        await check_parts(setup, store)
+
+
+async def check_parts(setup: Setup, store: Store) -> None:
+    """Builds the crawl's ways to the web, its log-ins, its gates and its outputs, and closes them again. Raises
+    ConfigError or UsageError for a part that cannot be built."""
+    sites = Enqueuer(setup, store).sites
+    network = Network(setup, sites, store)
+    try:
+        LoginSetup(setup, sites, store, network.collectors, network.proxies)
+        gates(setup.job.gates, sites)
+        make_outputs(setup, sites, store=store.identity)
+    finally:
+        await network.close()
 
 
 def output_paths(job: Job) -> Iterator[tuple[str, bool]]:

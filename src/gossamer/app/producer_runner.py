@@ -23,10 +23,12 @@ from typing import Any, cast
 import msgspec
 
 from gossamer import url as urls
+from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Setup
+from gossamer.app.network_setup import Network
 from gossamer.app.producers.source import UrlBatch, UrlProducer
 from gossamer.app.targets import Rejected
-from gossamer.app.wiring import CrawlWorker
+from gossamer.app.wiring import cold_settings
 from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.redaction import mask
 from gossamer.errors import CrawlEnded, GossamerError, StoreChanged, StoreError, of_data
@@ -71,11 +73,20 @@ class Feeder:
     """Adds the URLs of one producer."""
 
     def __init__(
-        self, bench: CrawlWorker, source: UrlProducer, say: Say, again: bool, warn: Say = say_nothing
+        self,
+        setup: Setup,
+        store: Store,
+        adds: Enqueuer,
+        source: UrlProducer,
+        say: Say,
+        again: bool,
+        warn: Say = say_nothing,
     ) -> None:
-        self.bench, self.source, self._say, self._again, self._warn = bench, source, say, again, warn
         """`again`: the URLs may have been added before. Then known URLs do not count as duplicates."""
-        self._store, self._crawl = bench.store, bench.setup.crawl
+        self._adds, self.source, self._say, self._again, self._warn = adds, source, say, again, warn
+        self._store, self._crawl, self._priority = store, setup.crawl, setup.job.priority
+        self._folder = Path(setup.job.settings.data) / setup.crawl
+        self._beside = "*" if setup.spec.scope == "page" else source.beside
         self._looked = self._told = time.monotonic()
         self.read = 0
         self._share: float | None = None
@@ -107,10 +118,9 @@ class Feeder:
     async def add(self, batch: UrlBatch) -> None:
         """Adds a batch to the frontier."""
         if batch.rejected:
-            keep_aside(self.bench.folder, batch.rejected, "ab", again=self._again)
-        taken, priority = TakenLinks(), self.bench.setup.job.priority
+            keep_aside(self._folder, batch.rejected, "ab", again=self._again)
+        taken, priority = TakenLinks(), self._priority
         flags = "ors" if self._again else "os"
-        beside = "*" if self.bench.scope.mode == "page" else self.source.beside
         editions = batch.editions or itertools.repeat("")
         for request, edition in zip(batch.requests, editions, strict=False):
             if "@" in request.url and urls.split_credentials(request.url)[1] is not None:
@@ -118,11 +128,8 @@ class Feeder:
                 continue
             if request.priority == 0 and priority:
                 request = msgspec.structs.replace(request, priority=priority)
-            self.bench.taker.request(request, taken, flags=flags, beside=beside, edition=edition)
-        await self.bench.frontier.add(taken.adds)
-        if taken.skips:
-            changes = {f"skip:{reason}": n for reason, n in taken.skips.items()} | {"found": taken.found}
-            await self.bench.frontier.count(changes)
+            self._adds.take(request, taken, flags, self._beside, edition)
+        await self._adds.add(taken)
 
     async def keep(self, position: Any, done: bool) -> None:
         """Stores the position."""
@@ -197,18 +204,19 @@ async def run_producers(
     if not sources:
         yield None
         return
-    bench = CrawlWorker(setup, store, "producer", asyncio.Event())
+    adds = Enqueuer(setup, store, "producer")
+    network = Network(setup, adds.sites, store)
     name = f"{os.uname().nodename}:{os.getpid()}:{secrets.token_hex(4)}"
     try:
         for source in sources:
-            await source.open(bench.dialling)
+            await source.open(network.collectors)
         await _hold(store, setup.crawl, name)
-        async with run_beside(_leased(bench, sources, say, warn, name)) as work:
+        async with run_beside(_leased(setup, store, adds, sources, say, warn, name)) as work:
             yield work
     finally:
         for source in sources:
             await source.close()
-        await bench.close()
+        await network.close()
 
 
 async def feed(
@@ -224,17 +232,18 @@ async def feed(
         if begun is not None:
             await begun()
         if work is not None:
-            bench = CrawlWorker(setup, store, "spiller", asyncio.Event())
+            cold, hot = cold_settings(setup.job.settings, setup.crawl)
             ended = asyncio.create_task(_ended(store, setup.crawl))
             try:
-                async with run_spiller(store, setup.crawl, bench.cold, bench.hot):
+                async with run_spiller(store, setup.crawl, cold, hot):
                     await asyncio.wait((work, ended), return_when=asyncio.FIRST_COMPLETED)
                 if ended.done() and not work.done():
                     raise ended.result()
             finally:
                 ended.cancel()
                 await asyncio.gather(ended, return_exceptions=True)
-                await bench.close()
+                if cold is not None:
+                    await cold.close()
 
 
 async def _ended(store: Store, crawl: str) -> GossamerError:
@@ -261,14 +270,22 @@ async def _ended(store: Store, crawl: str) -> GossamerError:
         return CrawlEnded(line, ENDS_WITH.get(state, 11))
 
 
-async def _leased(bench: CrawlWorker, sources: Sequence[UrlProducer], say: Say, warn: Say, name: str) -> None:
+async def _leased(
+    setup: Setup,
+    store: Store,
+    adds: Enqueuer,
+    sources: Sequence[UrlProducer],
+    say: Say,
+    warn: Say,
+    name: str,
+) -> None:
     """Runs all producers to their ends under a lease."""
-    store, crawl = bench.store, bench.setup.crawl
+    crawl = setup.crawl
     tasks = [asyncio.create_task(_renewed(store, crawl, name))]
     try:
         for source in sources:
             begun = await position_of(store, crawl, source.name) is not None
-            feeder = Feeder(bench, source, say, begun, warn)
+            feeder = Feeder(setup, store, adds, source, say, begun, warn)
             if not begun:
                 await feeder.keep(None, done=False)
             tasks.append(asyncio.create_task(feeder.run()))

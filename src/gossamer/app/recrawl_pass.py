@@ -7,11 +7,11 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Setup
-from gossamer.app.wiring import CrawlWorker
 from gossamer.config.data_files import make_folder
 from gossamer.errors import GossamerError, UsageError, of_data
-from gossamer.frontier.cold import set_hot_limit
+from gossamer.frontier.cold import hot_limit, set_hot_limit
 from gossamer.frontier.crawls import UNDER_WAY, Record
 from gossamer.frontier.summary import crawl_counts
 from gossamer.recrawl import known_pages
@@ -64,32 +64,26 @@ async def visit_again(
     messages."""
     if not record.refreshing or record.seeded:
         return
-    bench = CrawlWorker(setup, store, "door", asyncio.Event())
+    adds = Enqueuer(setup, store)
     folder, added, told = setup.known_at, 0, time.monotonic()
     assert folder is not None, "only processes of a fleet have none"
     try:
-        await set_hot_limit(store, setup.crawl, bench.hot)
-        await bench.anchored()
+        await set_hot_limit(
+            store, setup.crawl, hot_limit(setup.job.settings.cold, setup.job.settings.store is None)
+        )
+        await adds.scope.refresh()
         for batch in known_pages.requests(folder):
             taken = TakenLinks()
             for request in batch:
                 seed = request.depth == 0 and request.referrer is None
-                bench.taker.request(
-                    request, taken, flags="ors" if seed else "or", beside="*" if setup.open else ""
-                )
-            await bench.frontier.add(taken.adds)
-            if taken.skips:
-                await bench.frontier.count(
-                    {**{f"skip:{k}": n for k, n in taken.skips.items()}, "found": taken.found}
-                )
+                adds.take(request, taken, "ors" if seed else "or", beside="*" if setup.open else "")
+            await adds.add(taken)
             added += len(batch)
             if time.monotonic() - told >= PROGRESS_INTERVAL_S:
                 told = time.monotonic()
                 say(f"{added} known URLs added")
     except OSError as error:
         raise _unfit(setup, error) from error
-    finally:
-        await bench.close()
 
 
 def _unfit(setup: Setup, error: OSError) -> GossamerError:

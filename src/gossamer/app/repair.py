@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from gossamer.app.enqueuer import canonical_url_function, policy
 from gossamer.app.job import Setup
-from gossamer.app.wiring import canonical_url_function, open_store, policy
+from gossamer.app.wiring import open_store
 from gossamer.config.redaction import mask
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, GossamerError, InUse, UsageError

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from gossamer import url as urls
+from gossamer.app.enqueuer import policy
 from gossamer.app.gate_setup import conclude_run, store_mended_sites, store_site_results
 from gossamer.app.job import Job, Setup
 from gossamer.app.kept_rows import bound_kept, fill_added, note_kept, reached_rows
@@ -29,7 +30,6 @@ from gossamer.app.wiring import (
     cold_settings,
     open_store,
     open_url,
-    policy,
     report_archive_damage,
 )
 from gossamer.config.data_files import refuse_links_in
@@ -314,9 +314,15 @@ class CrawlRun:
         """Runs this process as one of the workers, with the others as child processes. Returns their
         outcome."""
         bench = CrawlWorker(
-            self.setup, self.store, f"{os.uname().nodename}:{os.getpid()}", self.stop, self.taps.tables
+            self.setup,
+            self.store,
+            f"{os.uname().nodename}:{os.getpid()}",
+            self.stop,
+            self.taps.tables,
+            tap=self.taps.page,
+            silence=self._silence,
         )
-        report_archive_damage(bench).reader.tap, bench.silence = self.taps.page, self._silence
+        report_archive_damage(bench)
         work: list[Coroutine[Any, Any, str]] = [bench.run()]
         if self.processes > 1:
             from gossamer.app.worker_processes import WorkerProcesses

@@ -3,7 +3,6 @@ not requests are kept aside."""
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import msgspec
@@ -11,15 +10,16 @@ import msgspec
 from gossamer import sites as site_files
 from gossamer import url as urls
 from gossamer.app import targets
+from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Job, JobOutput, Setup
 from gossamer.app.producer_runner import keep_aside
 from gossamer.app.producers.lines import StdinUrls
 from gossamer.app.producers.registry import is_producer_target, producer_of
 from gossamer.app.producers.source import UrlProducer
-from gossamer.app.wiring import CrawlWorker
+from gossamer.config.data_files import make_folder
 from gossamer.config.redaction import mask_user_info
 from gossamer.errors import UsageError
-from gossamer.frontier.cold import set_hot_limit
+from gossamer.frontier.cold import hot_limit, set_hot_limit
 from gossamer.frontier.crawls import Record, Spec, check_name
 from gossamer.frontier.operator import OperatorCommands
 from gossamer.model.request import Request
@@ -159,32 +159,28 @@ def site_hosts(sites: list[site_files.LoadedSite], scope: str) -> list[str]:
 async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> None:
     """Adds the seeds that were read, in batches. Adding them again changes nothing. `producer_runner` adds
     those of producers."""
-    bench_stop = asyncio.Event()
-    bench = CrawlWorker(setup, store, "door", bench_stop)
+    adds = Enqueuer(setup, store)
+    folder = Path(setup.job.settings.data) / setup.crawl
+    make_folder(folder)
     outputs = [*(one.spec for one in setup.job.outputs), *filter(None, [setup.job.pages])]
     anew = not record.seeded and not record.refreshing
-    write_manifest(bench.folder, outputs, [site.path for site in bench.sites], anew=anew)
-    try:
-        await set_hot_limit(store, setup.crawl, bench.hot)
-        flags = "r" if record.seeded else ""  # a known seed is not found a second time
-        taken = TakenLinks()
-        for number, request in enumerate(given.seeds, 1):
-            infra = "i" if (request.use or "").startswith("@") else "s"
-            bench.taker.request(request, taken, flags=flags + infra)
-            if number % BATCH_SEEDS == 0 or number == len(given.seeds):
-                await bench.frontier.add(taken.adds)
-                if not record.seeded:
-                    await bench.frontier.count(
-                        {**{f"skip:{k}": n for k, n in taken.skips.items()}, "found": taken.found}
-                    )
-                taken = TakenLinks()
-        await bench.crawls.seeded(setup.crawl)
-        for site in bench.sites:
-            if site.site.pace is not None and site.site.pace.per_host is not None:
-                for host in host_rules.hosts_of_site(site):
-                    await OperatorCommands(store).at_once(host, site.site.pace.per_host)
-    finally:
-        await bench.close()
+    write_manifest(folder, outputs, [site.path for site in adds.sites], anew=anew)
+    await set_hot_limit(
+        store, setup.crawl, hot_limit(setup.job.settings.cold, setup.job.settings.store is None)
+    )
+    flags = "r" if record.seeded else ""  # a known seed is not found a second time
+    taken = TakenLinks()
+    for number, request in enumerate(given.seeds, 1):
+        infra = "i" if (request.use or "").startswith("@") else "s"
+        adds.take(request, taken, flags + infra)
+        if number % BATCH_SEEDS == 0 or number == len(given.seeds):
+            await adds.add(taken, counted=not record.seeded)
+            taken = TakenLinks()
+    await adds.crawls.seeded(setup.crawl)
+    for site in adds.sites:
+        if site.site.pace is not None and site.site.pace.per_host is not None:
+            for host in host_rules.hosts_of_site(site):
+                await OperatorCommands(store).at_once(host, site.site.pace.per_host)
 
 
 def _no_seeds(rejected: list[targets.Rejected], files: list[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,11 +13,14 @@ from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError
 from gossamer.items.assets import FILES, REFERENCES, File, Reference, StoredFile, marked_fields
 from gossamer.model.interfaces import FileOutput, TableSink
-from gossamer.model.visit import LINK
+from gossamer.model.page import Page
+from gossamer.model.request import Request
+from gossamer.model.visit import LINK, Row
 from gossamer.parsing import pdf
+from gossamer.parsing.html import Document
 from gossamer.sinks import columns, graph
 from gossamer.sinks.append_log import AppendLog, log_path
-from gossamer.sinks.item_files import OFF, AssetFolder, parse_file_store
+from gossamer.sinks.item_files import AssetFolder, parse_file_store
 from gossamer.sinks.kept_rows import KeptRows
 from gossamer.sinks.open_outputs import SiteOutput, open_all
 from gossamer.sinks.output_spec import parse
@@ -130,15 +133,22 @@ def duplicate_marker(
     )
 
 
+def link_rows(
+    setup: Setup, key: Callable[[str], str]
+) -> Callable[[Page, Request, Document], list[Row]] | None:
+    """Returns the function that makes the rows of a page's links, or None if no output takes them. `key`:
+    returns the canonical form of a URL."""
+    job = setup.job
+    return (
+        None if job.graph is None else partial(edges, setup.crawl, key, graph.kind(parse(job.graph).format))
+    )
+
+
 def open_file_store(
     setup: Setup, reader: Reader, folder: Path, say: Say, stop: asyncio.Event
 ) -> AssetDownloads | None:
-    """Returns the store of a crawl's files (None if they are not wanted), and configures its reader. Raises
-    UsageError, ConfigError."""
+    """Returns the store of a crawl's files, or None if they are not wanted. Raises UsageError, ConfigError."""
     job = setup.job
-    if job.graph is not None:
-        reader.graph = partial(edges, setup.crawl, reader.key, graph.kind(parse(job.graph).format))
-    reader.fetches = job.files != OFF
     if not reader.fetches:
         return None
     named = [

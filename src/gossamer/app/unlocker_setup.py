@@ -61,8 +61,10 @@ def unlocker(
     store: Store,
     guard: Resolver | SingleAddressResolver,
     wanted: Callable[[str], str] = lambda _: "",
+    alone: bool = True,
 ) -> UnlockerCollector:
-    """Returns the collector of the rung. `wanted`: returns the unlocker options of a host's site. Raises
+    """Returns the collector of the rung. `wanted`: returns the unlocker options of a host's site. `alone`:
+    whether it is the crawl's only rung. Raises
     ConfigError without a provider or key, or for an unknown provider."""
     one = chosen_of(settings)
     key = key_of(settings, one)
@@ -88,4 +90,5 @@ def unlocker(
         most=2 * settings.max_size,
         say=lambda line: print(f"gossamer: {line}", file=sys.stderr),
         wanted=wanted,
+        alone=alone,
     )

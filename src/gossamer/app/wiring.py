@@ -16,28 +16,26 @@ import msgspec
 
 from gossamer import sites as site_files
 from gossamer import url as urls
-from gossamer.app.collector_setup import CollectorSetup
+from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.gate_setup import RunJudge, hold_rows, usual_fields_of_sites
 from gossamer.app.job import Setup
 from gossamer.app.login_setup import LoginSetup
-from gossamer.app.proxy_setup import make_proxies
-from gossamer.app.sink_setup import duplicate_marker, kept_rows, make_outputs, open_file_store
-from gossamer.app.unlocker_setup import unlocker
+from gossamer.app.network_setup import Network
+from gossamer.app.sink_setup import duplicate_marker, kept_rows, link_rows, make_outputs, open_file_store
 from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.redaction import mask
 from gossamer.config.resources import open_descriptors, room_for_visits
 from gossamer.config.settings import Settings
-from gossamer.egress.resolver import Resolver, SingleAddressResolver
 from gossamer.errors import GossamerError, StoreError
 from gossamer.frontier.background_task import run_beside
 from gossamer.frontier.cold import Cold, open_cold, run_spiller
-from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.held_claims import HeldClaims
-from gossamer.frontier.policy import Policy, served_heaps
+from gossamer.frontier.policy import served_heaps
 from gossamer.frontier.quality import HeldRows
 from gossamer.frontier.stats import CrawlStatistics
-from gossamer.frontier.verbs import Frontier
+from gossamer.model.absence import Usual
 from gossamer.model.interfaces import TableSink
+from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim, Visit
 from gossamer.observability.attempts import AttemptsLog
@@ -45,41 +43,37 @@ from gossamer.politeness.pace import Delay
 from gossamer.recrawl import known_pages
 from gossamer.sinks.attempts import attempt_row
 from gossamer.sinks.graph import kind as graph_kind
+from gossamer.sinks.item_files import OFF
 from gossamer.sinks.kept_rows import INCOMPLETE, unfilled_message
 from gossamer.sinks.open_outputs import usual_rows
 from gossamer.sinks.output_spec import has_whole_responses, parse
 from gossamer.sites import host_rules
 from gossamer.sites.captcha_hook import solver
 from gossamer.sites.failed_pages import FailedPages
-from gossamer.sites.remote_sites import stand_ins
 from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.state.host_groups import HostGroups
 from gossamer.state.learned_rungs import LearnedRungs
 from gossamer.state.rates import Caps
 from gossamer.state.scores import Scores
 from gossamer.store.embedded import Embedded
-from gossamer.store.keys import bucket_of
 from gossamer.store.store import BUCKETS_EMBEDDED, Store, connect
 from gossamer.store.store_check import wait_until_ready
-from gossamer.url import patterns
-from gossamer.url.scope import Scope
 from gossamer.worker.capacity import ClaimAllowance, Limiter
 from gossamer.worker.committer import Committer, gather_limits
 from gossamer.worker.conditional_get import site_versions
-from gossamer.worker.crash_marker import CrashMarker
+from gossamer.worker.fetching import Fetching
 from gossamer.worker.ladder import Climbing
-from gossamer.worker.link_intake import LinkIntake
 from gossamer.worker.loop import Worker
-from gossamer.worker.min_depth import MAX_EXACT_DEPTH, MinDepthVisits
+from gossamer.worker.min_depth import MinDepthVisits
 from gossamer.worker.outputs import Outputs
 from gossamer.worker.page_frames import ProcessSettings
 from gossamer.worker.page_reader import PageReader
-from gossamer.worker.reader import Reader
+from gossamer.worker.reader import Reader, ReadSettings
 from gossamer.worker.robots_gate import HostTreatment, RobotsGate
 from gossamer.worker.routing import BROWSER, SiteRouter, lanes_of
 from gossamer.worker.shared_throttle import SharedThrottle
 from gossamer.worker.stall_hint import StallHint
-from gossamer.worker.visitor import Visitor
+from gossamer.worker.visitor import Visitor, VisitSettings
 from gossamer.worker.worker_score import ScoreKeeper
 
 
@@ -144,28 +138,6 @@ def cold_settings(settings: Settings, crawl: str) -> tuple[Cold | None, int]:
     return open_cold(settings.cold, None if settings.store else Path(settings.data) / crawl, crawl)
 
 
-def policy(settings: Settings, lanes: tuple[str, ...] | None = None) -> Policy:
-    """Returns the policy of the frontier for these settings. `lanes`: the heaps that a worker of a fleet
-    serves."""
-    delay = -1 if settings.delay is None else round(settings.delay[0] * 1000)
-    first = min([30.0, *settings.retries[:1]]) if settings.retries else 1.0
-    return Policy(
-        lanes=lanes,
-        open_first=max(1, round(first * 1000)),
-        delay=delay,
-        per_host=settings.per_host,
-        obey_robots=not settings.ignore_robots,
-        limit=-1 if settings.limit is None else settings.limit,
-        host_bytes=-1 if settings.host_bytes is None else settings.host_bytes,
-        size_limit=-1 if settings.size_limit is None else settings.size_limit,
-        host_time=-1 if settings.host_time is None else round(settings.host_time * 1000),
-        rate=settings.rate or 0.0,
-        seen=settings.seen,
-        host_pages=settings.page_cap,
-        depths=settings.depth < MAX_EXACT_DEPTH,
-    )
-
-
 class CrawlWorker:
     """The parts of one worker process, connected. `worker.run()` does the work; `close` releases
     everything."""
@@ -182,60 +154,61 @@ class CrawlWorker:
         region: str = "",
         ours: Callable[[], Awaitable[None]] | None = None,
         limiter: Limiter | None = None,
+        tap: Callable[[Claim, Page], None] | None = None,
+        silence: StallHint | None = None,
     ) -> None:
         """`lanes`, `region`: of a worker of a fleet. Without them the worker serves all lanes. `ours`: see
-        `Outputs`. `limiter`: the limiter of the process, if several crawls share it."""
+        `Outputs`. `limiter`: the limiter of the process, if several crawls share it. `tap`: called with each
+        page before it is read. `silence`: notes why no page came yet."""
         self.setup, self.store, self.name, self.surprises = setup, store, name, 0
         settings = setup.job.settings
         self.limiter = limiter or limiter_of(settings.concurrency)
-        self.crawls = Crawls(store)
-        self.frontier = Frontier(
-            store, setup.crawl, policy(settings, None if lanes is None else served_heaps(lanes, region))
-        )
         self.folder = Path(settings.data) / setup.crawl
         make_folder(self.folder)
         self.cold, self.hot = cold_settings(settings, setup.crawl)
-        self.key = canonical_url_function(setup.spec)
-        domain = lru_cache(10_000)(urls.registered_domain)
-        self._widened = {domain(urls.host(seed)) for seed in setup.seeds}
-        # in a narrower scope every URL in scope was asked for, so it needs no budget
-        anywhere = setup.spec.scope == "any"
-        self.scope = url_filters(setup.spec, settings, setup.seeds, setup.open)
-        without = (setup.lacks or ()) if setup.segment else None
-        self.sites = site_files.load_all(setup.job.targets, setup.job.args, without)
-        watched = [one for site in self.sites for one in site.site.all_patterns]
-        patterns.watch((*self.scope.include, *self.scope.exclude, *watched), partial(_report, self.name))
-        self._all = [*self.sites, *stand_ins(setup.lacks or {})]
-        self.taker = LinkIntake(
-            self.scope,
-            seed=store.seed,
-            remainder=self.frontier.remainder,
-            key=self.key,
-            own=lambda host: not anywhere or domain(host) in self._widened,
-            bucket=lru_cache(10_000)(lambda host: bucket_of(host, store.buckets)),
-            depths=self.frontier.policy.depths,
-            lane=lru_cache(10_000)(
-                lambda host: host_rules.heap_of(self._all, host, settings.lane, settings.region)
-            ),
+        heaps = None if lanes is None else served_heaps(lanes, region)
+        self.enqueuer = Enqueuer(setup, store, name, heaps)
+        self.frontier, self.sites = self.enqueuer.frontier, self.enqueuer.sites
+        self._all = self.enqueuer.all_sites
+        self.lanes = (
+            None if lanes is None else lanes_of(self.frontier, self._all, settings.lane, settings.ladder)
         )
-        self.taker.open = setup.open
-        self._dial(setup, settings, lanes)
+        others = self.lanes is not None and BROWSER not in (lanes or ())
+        self.network = Network(setup, self.sites, store, others=others)
+        self.clubs = LoginSetup(setup, self.sites, store, self.network.collectors, self.network.proxies)
+        self._paused = asyncio.Event()
+        self.judge = RunJudge(setup, self.sites, store, self._paused)
+        self._keep = FailedPages(self.folder / "failed").keep
         self.reader = Reader(
             self.sites,
-            self.taker,
-            self.key,
-            text=setup.job.text,
-            links=setup.job.links,
-            pages=setup.job.pages is not None or not self.sites or setup.keeps_rows,
-            duplicates=settings.duplicates,
+            self.enqueuer.intake,
+            self.enqueuer.key,
+            self._read_settings(),
+            keep=self._keep,
+            tap=tap,
+            graph=link_rows(setup, self.enqueuer.key),
+            apart=PageReader(self._page_order),
         )
         self._write(setup, tables, ours, stop)
-        self.reader.apart = PageReader(self._page_order)
         self._visits = self._visitor(settings)
-        self.silence = StallHint()
+        self.silence = silence or StallHint()
         self._fleet(lanes)
         self._stop, self._room, self._opened = stop, room, False
-        self._ledger, self._anchors = HeldClaims(self.folder, setup.segment), set[tuple[str, str]]()
+        self._ledger = HeldClaims(self.folder, setup.segment)
+
+    def _read_settings(self) -> ReadSettings:
+        setup = self.setup
+        job = setup.job
+        return ReadSettings(
+            pages=job.pages is not None or not self.sites or setup.keeps_rows,
+            text=job.text,
+            links=job.links,
+            duplicates=job.settings.duplicates,
+            run=setup.owner,
+            beside="*" if setup.spec.scope == "page" else "",
+            watched=self.judge.watched,
+            fetches=job.files != OFF,
+        )
 
     def _page_order(self) -> ProcessSettings:
         """Returns what a process that reads costly pages must know."""
@@ -249,14 +222,7 @@ class CrawlWorker:
             dict(job.args or {}),
             list(sys.path),
             tuple(self.setup.spec.drop),
-            reader.pages,
-            reader.text,
-            reader.links,
-            reader.duplicates,
-            reader.run,
-            reader.beside,
-            sorted(reader.watched),
-            reader.fetches,
+            reader.settings,
             graph,
             [(*name, dict(fields)) for name, fields in reader.usual.items()],
         )
@@ -268,11 +234,7 @@ class CrawlWorker:
         ours: Callable[[], Awaitable[None]] | None,
         stop: asyncio.Event,
     ) -> None:
-        """Builds the outputs, and the gates that judge the items."""
-        self.reader.keep, self.reader.run = FailedPages(self.folder / "failed").keep, setup.owner
-        self.reader.beside = "*" if setup.spec.scope == "page" else ""
-        self.judge = RunJudge(setup, self.sites, self.store)
-        self.reader.watched = self.judge.watched
+        """Builds the outputs."""
         aside = (
             self.folder / f"rejected-items{setup.segment and '-'}{setup.segment}.jsonl" if self.sites else ""
         )
@@ -314,84 +276,67 @@ class CrawlWorker:
             )
 
     def _visitor(self, settings: Settings) -> Visitor:
-        fixed = None if settings.delay is None else Delay(*settings.delay)
-        agent = settings.agent.partition("/")[0].strip()
+        setup, collectors = self.setup, self.network.collectors
         treat = None
         if host_rules.has_rules(self.sites):
             needs = lru_cache(10_000)(partial(host_rules.host_needs, self.sites))
             treat = lru_cache(10_000)(lambda host: host_treatment(needs(host), settings))
         gate = RobotsGate(
             self.frontier,
-            self.dialling.robots,
-            agent=agent,
+            collectors.robots,
+            agent=settings.agent.partition("/")[0].strip(),
             obey=not settings.ignore_robots,
             retries=settings.retries,
-            fixed=fixed,
+            fixed=None if settings.delay is None else Delay(*settings.delay),
             parse=urls.parse,
             treat=treat,
-            opens=lambda host: self.scope.allows_port(host),
-            ladder=self.dialling.free,
+            opens=self.enqueuer.scope.allows_port,
+            ladder=collectors.free,
+            files=self.keeping is not None,
         )
-        gate.files = self.keeping is not None
-        tell = partial(FleetCrawls(self.store).apart, self.setup.crawl)
-        lacks = self.setup.lacks
+        tell = partial(FleetCrawls(self.store).apart, setup.crawl)
         self.apart = (
-            None if lacks is None else SiteRouter(self.frontier, self._all, lacks, tell, gate.give_back)
+            None
+            if setup.lacks is None
+            else SiteRouter(self.frontier, self._all, setup.lacks, tell, gate.give_back)
         )
-        return Visitor(
-            self.setup.crawl,
-            self.name,
-            gate,
-            self.dialling.pages,
-            self.taker,
-            self.reader,
+        by = None if setup.known_at is None else site_versions(setup.sites)
+        climbing = Climbing(LearnedRungs(self.store), collectors.ladder, settings.timeout, self.lanes)
+        fetching = Fetching(
+            collectors.pages,
+            gate.treat,
             parse=urls.parse,
-            retries=settings.retries,
-            fixed=fixed,
-            anchor=self._anchor,
-            anchored=self.anchored,
-            sitemaps=self.setup.job.sitemaps,
-            treat=treat,
-            solve=solver(self.sites, self.reader.keep, settings.timeout),
-            nearer=MinDepthVisits(self.frontier, self.taker) if self.frontier.policy.depths else None,
-            sharing=self._sharing(settings),
-            climbing=Climbing(LearnedRungs(self.store), self.dialling.ladder, settings.timeout, self.lanes)
-            if self.dialling.climbs
-            else None,
-            by=None if self.setup.known_at is None else site_versions(self.setup.sites),
-            raw=has_whole_responses([one.spec for one in self.setup.job.outputs]),
+            same=self.enqueuer.intake.same,
+            climbing=climbing if collectors.climbs else None,
+            lacks=self.reader.lacks,
+            solve=solver(self.sites, self._keep, settings.timeout),
             members=self.clubs.members(self.name, gate, treat),
-            keeping=self.keeping,
+            by=by or "",
             lanes=self.lanes,
-            apart=self.apart,
+            shows=self.reader.shows,
             short=self.limiter.short,
         )
-
-    def _dial(self, setup: Setup, settings: Settings, lanes: Sequence[str] | None) -> None:
-        """Builds the egress guard and the rungs behind it. The browser may be available on other workers
-        only."""
-        self.resolver = Resolver(settings.allow_private, names=setup.allowed)
-        self.single = SingleAddressResolver(self.resolver) if settings.polite_by == "ip" else None
-        guard = self.single or self.resolver
-        unlocked = partial(unlocker, settings, setup.crawl, self.store, guard)
-        self.proxies = make_proxies(
-            setup, self.sites, guard, self.store, lambda domain: self.dialling.forget(domain)
+        raw = has_whole_responses([one.spec for one in setup.job.outputs])
+        return Visitor(
+            VisitSettings(setup.crawl, self.name, setup.job.sitemaps, raw, by),
+            gate,
+            fetching,
+            self.reader,
+            self.enqueuer.scope,
+            nearer=MinDepthVisits(self.frontier, self.enqueuer.intake)
+            if self.frontier.policy.depths
+            else None,
+            sharing=self._sharing(settings),
+            apart=self.apart,
+            keeping=self.keeping,
         )
-        self.lanes = (
-            None if lanes is None else lanes_of(self.frontier, self._all, settings.lane, settings.ladder)
-        )
-        others = self.lanes is not None and BROWSER not in (lanes or ())
-        self.dialling = CollectorSetup(
-            setup, self.sites, guard, self.store.seed, unlocked, self.proxies, others
-        )
-        self.clubs = LoginSetup(setup, self.sites, self.store, self.dialling, self.proxies)
 
     def _fleet(self, lanes: Sequence[str] | None) -> None:
         """Builds what this worker shares with the fleet: its score, and the caps on all workers."""
         self.merit = ScoreKeeper(
             f"{self.name}.{os.getpid()}",
             Scores(self.store, self.setup.crawl),
-            partial(setattr, self.frontier, "waits"),
+            self.frontier.set_waits,
             lambda line: print(f"gossamer: {self.name}: {line}", file=sys.stderr),
             serves=self.frontier.policy.heaps((0, 0)),
         )
@@ -401,57 +346,31 @@ class CrawlWorker:
         """Builds the shared throttle, if hosts do not each have a budget of their own."""
         if settings.polite_by == "host":
             return None
-        domain = lru_cache(10_000)(urls.registered_domain)
+        domain, single = lru_cache(10_000)(urls.registered_domain), self.network.single
 
         async def group(host: str) -> str | None:
-            if self.single is None:
+            if single is None:
                 return f"domain:{domain(host)}"
-            address = await self.single.address(host)
+            address = await single.address(host)
             return address and f"ip:{address}"
 
-        hold = (8 if self.clubs else 2) * self.dialling.longest + 10
+        hold = (8 if self.clubs else 2) * self.network.collectors.longest + 10
         return SharedThrottle(
             HostGroups(self.store, settings.per_host, hold),
             group,
-            self.single.failed if self.single else None,
+            single.failed if single else None,
         )
 
     async def _state(self) -> str:
         """Returns the crawl's state, or that its limits are used up."""
-        state = await self.anchored()
-        if self.taker.holds:
-            self.taker.holds = await self.frontier.may_redirect_seeds()
+        state = await self.enqueuer.scope.refresh()
+        await self.enqueuer.scope.release()
         state = await self.judge.state(state)
-        return "spent" if self.dialling.spent and state == "running" else state
-
-    async def anchored(self) -> str:
-        """Widens the scope by the targets of redirected seeds. Returns the crawl's state."""
-        state, anchors = await self.crawls.look(self.setup.crawl)
-        for pair in anchors:
-            await self._widen(*pair)
-        return state
-
-    async def _anchor(self, source: str, target: str) -> None:
-        # otherwise the child is within its own scope
-        if (source, target) not in self._anchors and not self.setup.open:
-            await self.crawls.anchor(self.setup.crawl, source, target)
-            await self._widen(source, target)
-
-    async def _widen(self, source: str, target: str) -> None:
-        """Adds the host to which a seed was redirected to the scope, and takes links to it that were refused
-        before."""
-        if (source, target) not in self._anchors:
-            self._anchors.add((source, target))
-            host = urls.host(target)
-            if self.setup.spec.scope == "host":
-                await self.frontier.admit(bucket_of(host, self.store.buckets), host)
-            self.scope = self.scope.re_anchored(source, target)
-            self._widened.add(urls.registered_domain(urls.host(target)))
-            self.taker.widen(self.scope)
+        return "spent" if self.network.collectors.spent and state == "running" else state
 
     def _surprise(self, claim: Claim, error: Exception) -> None:
         """Logs an unexpected exception of a visit with its URL. The claim's lease is left to expire."""
-        self.taker.forget()
+        self.enqueuer.intake.forget()
         self.surprises += 1
         path = self.folder / "surprises.log"
         with open(path, "a", opener=open_file) as log:
@@ -471,17 +390,18 @@ class CrawlWorker:
             await self.clubs.open()
             await self.outputs.open()
             await self._tell_unfilled()
-            self.reader.reading = CrashMarker(self.folder if self.setup.job.settings.store is None else None)
             self._ledger.open()
             self.limiter.begin()
             await self.judge.open()
+            usual: Usual = {}
             if self.sites and self.outputs.keeps_items:
-                self.reader.usual = await usual_fields_of_sites(self.store, self.sites)
+                usual = await usual_fields_of_sites(self.store, self.sites)
+            self.reader.open(self.folder if self.setup.job.settings.store is None else None, usual)
             self._opened = True
         await self._state()
-        if (usual := self.frontier.policy).host_time >= 0:
-            idle = (await self.crawls.need(self.setup.crawl)).idle
-            self.frontier.policy = msgspec.structs.replace(usual, idle=round(idle * 1000))
+        if (policy := self.frontier.policy).host_time >= 0:
+            idle = (await self.enqueuer.crawls.need(self.setup.crawl)).idle
+            self.frontier.change_policy(idle=round(idle * 1000))
         settings = self.setup.job.settings
         paces = [one.site.pace.per_host for one in self.sites if one.site.pace is not None]
         slots = min(filter(None, [settings.per_host, *paces]))
@@ -490,10 +410,10 @@ class CrawlWorker:
             self.outputs,
             duplicate_marker(settings, self.sites, self.store, self.setup.crawl),
             company=gather_limits(
-                slots, settings.concurrency, counted=max(usual.size_limit, usual.host_bytes) >= 0
+                slots, settings.concurrency, counted=max(policy.size_limit, policy.host_bytes) >= 0
             ),
+            on_put=[attempts_as_rows(self.setup.job.attempts), self.judge.saw, self.silence],
         )
-        committer.on_put = [attempts_as_rows(self.setup.job.attempts), self.judge.saw, self.silence]
         worker = Worker(
             self.frontier,
             self._visits,
@@ -509,8 +429,8 @@ class CrawlWorker:
             merit=self.merit,
             ledger=self._ledger,
             limiter=self.limiter,
+            paused=self._paused,
         )
-        self.judge.hold = partial(setattr, worker, "paused", True)
         keeping = asyncio.create_task(self.merit.keep(lambda: worker.busy < settings.concurrency))
         try:
             async with (
@@ -527,13 +447,10 @@ class CrawlWorker:
         async with contextlib.AsyncExitStack() as last:  # the last entry is closed first
             if self.cold is not None:
                 last.push_async_callback(self.cold.close)
-            last.push_async_callback(self.resolver.close)
-            if self.proxies is not None:
-                last.push_async_callback(self.proxies.upkeep.close)
-            last.push_async_callback(self.dialling.close)
+            last.push_async_callback(self.network.close)
             if self.reader.apart is not None:
                 last.push_async_callback(self.reader.apart.close)
-            last.callback(self.reader.reading.close)
+            last.callback(self.reader.close)
             if self.keeping is not None:
                 last.callback(self.keeping.close)
             last.callback(self.outputs.release)
@@ -543,18 +460,10 @@ class CrawlWorker:
                     await self.merit.close()
 
 
-def report_archive_damage(bench: CrawlWorker) -> CrawlWorker:
-    """Reports damage in the archive that the crawl replays, then returns the bench."""
-    for line in getattr(bench.dialling.pages(Request("http://archive/")).collector, "broken", ()):
+def report_archive_damage(worker: CrawlWorker) -> None:
+    """Reports damage in the archive that the crawl replays."""
+    for line in getattr(worker.network.collectors.pages(Request("http://archive/")).collector, "broken", ()):
         print(f"gossamer: --archive: {line}; what is whole is read", file=sys.stderr)
-    return bench
-
-
-def _report(worker: str, line: str) -> None:
-    print(
-        f"gossamer: {worker}: {line}; such links are skipped as filter, such pages are parse errors",
-        file=sys.stderr,
-    )
 
 
 async def _told(store: Store, crawl: str, line: str, away: bool) -> None:
@@ -588,25 +497,3 @@ def host_treatment(needs: host_rules.HostNeeds, settings: Settings) -> HostTreat
         needs.robots and not settings.ignore_robots,
         needs.blocks,
     )
-
-
-def url_filters(spec: Spec, settings: Settings, seeds: list[str], open: bool = False) -> Scope:  # noqa: A002 - as in Setup
-    """Returns the pure URL filters of a crawl."""
-    rules = Scope.of(
-        seeds,
-        spec.scope,
-        include=spec.include,
-        exclude=spec.exclude,
-        depth=spec.depth,
-        ports=settings.allow_port,
-    )
-    return msgspec.structs.replace(rules, open=open)
-
-
-def canonical_url_function(spec: Spec) -> Callable[[str], str]:
-    """Returns the function that makes a URL in fetch form canonical, without the parameters that the user
-    declares irrelevant."""
-    if not spec.drop:
-        return urls.key
-    drop = urls.DEFAULT_DROP | spec.drop
-    return lambda url: urls.key(url, drop)

@@ -284,7 +284,7 @@ class Explainer:
         import msgspec
 
         from gossamer import url as urls
-        from gossamer.app.wiring import canonical_url_function as key_of
+        from gossamer.app.enqueuer import canonical_url_function as key_of
         from gossamer.app.wiring import cold_settings as cold_of
         from gossamer.cli.attempts_tail import last_attempts
         from gossamer.config.settings import Settings
@@ -332,9 +332,9 @@ class Explainer:
 
     async def _filters(self, record: Record, url: str, depth: int | None) -> list[GateVerdict]:
         """Returns the verdicts of the pure filters, which `add` applies to new URLs."""
+        from gossamer.app.enqueuer import url_filters
         from gossamer.app.job import Job
         from gossamer.app.seeding import prepare
-        from gossamer.app.wiring import url_filters
         from gossamer.sites import load_all
 
         targets = [target for target in record.spec.targets if target != "-"]

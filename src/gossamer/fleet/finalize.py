@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from gossamer import sites as site_files
 from gossamer.app import job_payload
+from gossamer.app.enqueuer import policy
 from gossamer.app.gate_setup import conclude_run, store_site_results
 from gossamer.app.job import Setup
 from gossamer.app.sink_setup import make_outputs
-from gossamer.app.wiring import policy
 from gossamer.errors import ConfigError, GossamerError, SinkAway
 from gossamer.frontier.crawls import Crawls, drop_queue
 from gossamer.frontier.policy import Policy

@@ -125,7 +125,7 @@ class SiteVersions:
         groups = [group for group in task.apart if not any(site in lacks for site in group.split("+"))]
         served = served_heaps([*lanes, *(f"{lane}+{group}" for group in groups for lane in lanes)], region)
         if served != bench.frontier.policy.lanes:
-            bench.frontier.policy = msgspec.structs.replace(bench.frontier.policy, lanes=served)
+            bench.frontier.change_policy(lanes=served)
         if bench.apart is not None:
             await bench.apart.again(task.apart)
 

@@ -299,6 +299,14 @@ def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Col
     return ColdFiles(folder / "cold.sqlite"), hot
 
 
+def hot_limit(setting: str | None, embedded: bool) -> int:
+    """Returns the number of URLs per host and level that stay hot, 0 if all do. `embedded`: whether the store
+    is that of a data folder."""
+    return (
+        0 if setting == "off" or (setting is None and not embedded) else parse_cold(setting or "sqlite:")[1]
+    )
+
+
 def parse_cold(setting: str) -> tuple[str, int]:
     """Splits a `cold` setting into the address and the number of hot URLs.
 

@@ -246,6 +246,15 @@ class Frontier:
         self.shares = HostBudgetSums(store, self.everywhere)
         self._settling = Settler(self)
 
+    def set_waits(self, waits: tuple[int, int]) -> None:
+        """Sets the milliseconds for which an easy and a hard host must have waited before this worker claims
+        it."""
+        self.waits = waits
+
+    def change_policy(self, **changes: Any) -> None:
+        """Changes fields of the policy for later calls."""
+        self.policy = msgspec.structs.replace(self.policy, **changes)
+
     def remainder(self, fingerprint: int) -> tuple[int, int]:
         """Splits a fingerprint for the seen set: the part that selects the set, and the member of the set."""
         if self.policy.seen == "exact":

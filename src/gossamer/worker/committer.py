@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gossamer.errors import Moved, Stale
@@ -66,18 +66,16 @@ class Committer:
         likening: DuplicateMarker | None = None,
         *,
         company: GatherLimits = FEW,
+        on_put: Sequence[Callable[[Visit], None]] = (),
     ) -> None:
+        """`on_put`: callables that get each visit passed to `put`."""
         self.waiting: list[Visit] = []
         self.under_way: list[Visit] = []
         """Visits of the commit in flight."""
         self.refused = 0
         """Number of visits whose claim was lost before the settle."""
-        self.busy: Callable[[], bool] = lambda: False
-        """Whether the worker has enough work. If so, no host waits for a commit."""
         self._frontier, self._outputs, self._likening = frontier, outputs, likening
-        self.on_settled: Callable[[list[Visit]], None] = lambda _: None
-        self.on_put: list[Callable[[Visit], None]] = []
-        """Callables that get each visit passed to `put`."""
+        self._on_put = on_put
         self.company, self._size = company, 0
         self._wake = asyncio.Event()
         self._closing = False
@@ -85,7 +83,7 @@ class Committer:
     def put(self, visit: Visit) -> None:
         """Queues a visit for the next commit."""
         visit.put_at = time.monotonic()
-        for hears in self.on_put:
+        for hears in self._on_put:
             hears(visit)
         self.waiting.append(visit)
         self._size += visit.size
@@ -105,21 +103,27 @@ class Committer:
         """Returns the visits that are not settled yet."""
         return self.under_way + self.waiting
 
-    async def run(self) -> None:
-        """Commits until `close` was called and nothing waits. An unexpected error ends it."""
+    async def run(
+        self,
+        busy: Callable[[], bool] = lambda: False,
+        on_settled: Callable[[list[Visit]], None] = lambda _: None,
+    ) -> None:
+        """Commits until `close` was called and nothing waits. An unexpected error ends it. `busy`: returns
+        whether the worker has enough work; then no host waits for a commit. `on_settled`: called with the
+        visits of each commit."""
         while not self._closing or self.waiting:
             if not self.waiting:
                 self._wake.clear()
                 await self._wake.wait()
                 continue
-            await self._gather()
+            await self._gather(busy)
             most = self.company.most
             batch, self.waiting = self.waiting[:most], self.waiting[most:]
             self.under_way = batch
             self._size = sum(visit.size for visit in self.waiting)
             await self._commit(batch)
             self.under_way = []
-            self.on_settled(batch)
+            on_settled(batch)
             await self._outputs.ship()
 
     def close(self) -> None:
@@ -127,12 +131,12 @@ class Committer:
         self._closing = True
         self._wake.set()
 
-    async def _gather(self) -> None:
+    async def _gather(self, busy: Callable[[], bool]) -> None:
         """Waits for further visits if more are expected."""
         if len(self.waiting) < MAX_GATHERED_VISITS and not self._closing:
             await asyncio.sleep(GATHER_WAIT_S)
         until = self.waiting[0].put_at + self.company.seconds
-        while self.busy() and len(self.waiting) < self.company.enough and self._size < MAX_COMMIT_BYTES // 2:
+        while busy() and len(self.waiting) < self.company.enough and self._size < MAX_COMMIT_BYTES // 2:
             if self._closing or time.monotonic() >= until:
                 break
             await asyncio.sleep(GATHER_WAIT_S)

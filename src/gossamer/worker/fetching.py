@@ -87,7 +87,7 @@ class Fetching:
             members,
             by,
         )
-        self._lanes, self._shows, self._short = lanes, shows, short
+        self._lanes, self._shows, self.short = lanes, shows, short
 
     async def fetch(self, claim: Claim, note: Note) -> Fetched:
         """Makes all requests of a visit. `note` returns the attempts-log entries of one request."""
@@ -158,7 +158,7 @@ class Fetching:
             result = await rung.collect(asked, max(claim.delay, claim.floor))
         target, same, block = None, False, None
         if isinstance(result, Failure) and result.short:
-            self._short(result.short)
+            self.short(result.short)
         if isinstance(result, Page):
             read = climb is None and result.status < 300 and not (request.use or "").startswith("@")
             shows = partial(self._shows, claim, result) if read and self._shows is not None else None

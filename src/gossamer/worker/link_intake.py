@@ -115,6 +115,8 @@ class LinkIntake:
     - `cap`: maximum distinct links that are added per page.
     - `room`: cached links per generation.
     - `depths`: whether exact depths are kept (`min_depth`).
+    - `is_open`: whether the scope depends on the page, so that a link refused on one page may be taken on
+      another.
     """
 
     def __init__(
@@ -130,14 +132,13 @@ class LinkIntake:
         room: int = MAX_CACHED_LINKS,
         lane: Callable[[str], str] = lambda _: "http",
         depths: bool = False,
+        is_open: bool = False,
     ) -> None:
         self.scope = scope
         self._seed, self._remainder, self._bucket = seed, remainder, bucket
         self._key, self._own, self._cap, self._lane = key, own, cap, lane
         self.depths = depths
-        self.open = False
-        """Whether the scope depends on the page, so that a link refused on one page may be taken on another.
-        """
+        self._is_open = is_open
         self.holds = True
         """Whether a seed may still be redirected. Until then links to hosts other than the seeds' own are
         kept."""
@@ -223,7 +224,7 @@ class LinkIntake:
         held = self._held(reason, url, to_host, depth)
         if reason is not None:
             # refusals by depth or as a trap depend on the path to this page, so they are not cached
-            if reason not in ("depth", "trap") and (to_host == host or not self.open):
+            if reason not in ("depth", "trap") and (to_host == host or not self._is_open):
                 self._recent.put(key, (mark, reason, -1))
             if not held:
                 return mark, reason, -1
@@ -334,6 +335,10 @@ class LinkIntake:
         """Empties the caches. Called when a page was read but not committed, because its links must be taken
         again."""
         self._recent, self._taken = HrefCache(self._recent.room), _slots()
+
+    def release(self) -> None:
+        """Keeps no more links for redirects of seeds. Called when all seeds are answered."""
+        self.holds = False
 
     def widen(self, scope: Filter) -> None:
         """Widens the scope after a seed was redirected. Links refused before may now be taken."""

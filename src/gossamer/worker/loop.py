@@ -78,6 +78,7 @@ class Worker:
     - `room`: how many claims this crawl may make in its process. `caps`: rate caps of the fleet.
     - `merit`: the worker's score. `ledger`: the file that lists the held claims.
     - `limiter`: how many visits may run, by the process's resources.
+    - `paused`: set while the crawl is paused. A gate that is not met sets it at once.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class Worker:
         merit: ScoreKeeper | None = None,
         ledger: ClaimLedger | None = None,
         limiter: Limiter | None = None,
+        paused: asyncio.Event | None = None,
     ) -> None:
         self.limiter = limiter or Limiter(concurrency)
         self.frontier, self.visitor, self.committer = frontier, visitor, committer
@@ -106,9 +108,9 @@ class Worker:
         """All claims of this worker, by bucket and token: not begun, running, or waiting for their commit."""
         self.busy = 0
         """Number of running visits."""
-        self.paused, self.outcome = False, ""
-        """Whether the crawl is paused, and why the run ended: finished, pages, bytes, time, stopped or
-        cancelled."""
+        self.outcome = ""
+        """Why the run ended: finished, pages, bytes, time, stopped or cancelled."""
+        self._paused = paused or asyncio.Event()
         self._state, self._stop, self._surprise = state, stop, surprise
         self._ready: deque[list[Claim]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -124,11 +126,9 @@ class Worker:
     async def run(self) -> str:
         """Works until the crawl ends or is stopped, and returns the outcome. Raises the errors of the store
         and of the sinks, and ConfigError for a request that this version of gossamer does not support."""
-        self.committer.on_settled = self._settled
-        self.committer.busy = lambda: not self._asking.dry
         try:
             async with asyncio.TaskGroup() as group:
-                commit = group.create_task(self.committer.run())
+                commit = group.create_task(self.committer.run(self._has_work, self._settled))
                 keepers = (
                     group.create_task(self._keeper.run(self._news.set)),
                     group.create_task(self._watch()),
@@ -311,6 +311,14 @@ class Worker:
                 put(Visit(claim, Settle(claim.token, ClaimEnd.REQUEUED, since=0, host_wait=SHORT_MS)))
         return True
 
+    @property
+    def paused(self) -> bool:
+        """Whether the crawl is paused."""
+        return self._paused.is_set()
+
+    def _has_work(self) -> bool:
+        return not self._asking.dry
+
     def _settled(self, visits: list[Visit]) -> None:
         for visit in visits:
             self.held.pop((visit.claim.bucket, visit.claim.token), None)
@@ -350,7 +358,10 @@ class Worker:
         while True:
             await asyncio.sleep(STATE_INTERVAL_S)
             state = await self._state()
-            self.paused = state == "paused"
+            if state == "paused":
+                self._paused.set()
+            else:
+                self._paused.clear()
             self.outcome = self.outcome or ENDS.get(state, "")
             self._news.set()
             if memory_short():

@@ -13,6 +13,7 @@ import msgspec
 
 from gossamer.model.page import Captured
 from gossamer.model.request import Request
+from gossamer.worker.reader import ReadSettings
 
 CHUNK_REQUESTS = 500
 SIZE = struct.Struct("<I")
@@ -29,14 +30,7 @@ class ProcessSettings(msgspec.Struct, array_like=True):
     """`sys.path`."""
     drop: tuple[str, ...]
     """Query parameters that are dropped from the canonical form of a URL, in addition to the default ones."""
-    pages: bool
-    text: bool
-    links: bool
-    duplicates: str
-    run: str
-    beside: str
-    watched: list[str]
-    fetches: bool
+    read: ReadSettings
     graph: tuple[str, str] | None
     """Name of the crawl, and the kind of its rows of links. None if links are not stored as rows."""
     usual: list[tuple[str, str, dict[str, float]]] = []

@@ -96,24 +96,17 @@ class PageProcess:
             sites,
             notes,
             key,
-            pages=order.pages,
-            text=order.text,
-            links=order.links,
-            duplicates=order.duplicates,
+            order.read,
+            keep=self._keep,
+            graph=None if order.graph is None else partial(edges, order.graph[0], key, order.graph[1]),
+            is_apart=True,
         )
-        reader = self._reader
-        reader.run, reader.beside, reader.watched, reader.fetches = (
-            order.run,
-            order.beside,
-            frozenset(order.watched),
-            order.fetches,
-        )
-        reader.usual = {(site, kind): fields for site, kind, fields in order.usual}
-        reader.is_apart = True
-        reader.keep = lambda _page, _request, why: self._why.append(why)
-        if order.graph is not None:
-            reader.graph = partial(edges, order.graph[0], key, order.graph[1])
+        self._reader.open(None, {(site, kind): fields for site, kind, fields in order.usual})
         self._limits, self._start = Limits(), virtual_size()
+
+    def _keep(self, page: Page, request: Request, why: str) -> None:
+        """Records why a page could not be parsed. The worker stores the page."""
+        self._why.append(why)
 
     def answer(self, data: bytes) -> Iterator[bytes]:
         """Yields the frames that answer a task. If the page needs more memory than it may use, the answer has

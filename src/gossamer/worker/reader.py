@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from gossamer.blocks import Block
 from gossamer.model.absence import Usual, not_an_item
@@ -51,14 +54,42 @@ class ReadsApart(Protocol):
     async def close(self) -> None: ...
 
 
+class ReadSettings(msgspec.Struct, frozen=True):
+    """What a crawl takes from its pages."""
+
+    pages: bool
+    """Whether page records are written."""
+    text: bool = False
+    """Whether page records include the page's text."""
+    links: bool = False
+    """Whether page records include the page's links."""
+    duplicates: str = "off"
+    """The setting that decides which duplicates are marked."""
+    run: str = ""
+    """The name of the run, for items of sites that each run visits completely."""
+    beside: str = ""
+    """`*` if the scope treats entries of sitemaps like seeds, else ''."""
+    watched: frozenset[str] = frozenset()
+    """Fields with a coverage gate. Pages whose items lack one of them are stored for replay."""
+    fetches: bool = True
+    """Whether the files that items refer to are requested."""
+
+
+def keep_nothing(page: Page, request: Request, why: str) -> None:
+    """Stores no page."""
+
+
 class Reader:
     """Reads the pages of one crawl.
 
     - `taker`: adds links to the frontier.
     - `key`: returns the canonical form of a URL.
-    - `pages`: whether page records are written. `text`, `links`: whether they include the page's text and
-      links.
-    - `duplicates`: the setting that decides which duplicates are marked.
+    - `keep(page, request, why)`: stores a page that could not be parsed, with the reason, for replay.
+    - `tap(claim, page)`: called with each page before it is read.
+    - `graph(page, request, document)`: returns the rows of a page's links. None if links are not stored as
+      rows.
+    - `apart`: reads costly pages in another process. None: reads them here.
+    - `is_apart`: whether this is that other process, which leaves the files of items to the worker.
     """
 
     def __init__(
@@ -66,31 +97,24 @@ class Reader:
         sites: Sequence[LoadedSite],
         taker: LinkIntake,
         key: Callable[[str], str],
+        settings: ReadSettings,
         *,
-        pages: bool,
-        text: bool,
-        links: bool,
-        duplicates: str = "off",
+        keep: Callable[[Page, Request, str], None] = keep_nothing,
+        tap: Callable[[Claim, Page], None] | None = None,
+        graph: Callable[[Page, Request, html.Document], list[Row]] | None = None,
+        apart: ReadsApart | None = None,
+        is_apart: bool = False,
     ) -> None:
-        self.sites, self.taker, self.key = sites, taker, key
-        self.pages, self.text, self.links, self.duplicates = pages, text, links, duplicates
-        self.keep: Callable[[Page, Request, str], None] = lambda _page, _request, _why: None
-        """Stores a page that could not be parsed, with the reason, for replay."""
-        self.tap: Callable[[Claim, Page], None] | None = None
-        """Called with each page before it is read."""
-        self.run, self.beside = "", ""
-        """`run`: the name of the run, for items of sites that each run visits completely. `beside`: `*` if
-        the scope treats entries of sitemaps like seeds, else ''."""
-        self.watched: frozenset[str] = frozenset()
-        """Fields with a coverage gate. Pages whose items lack one of them are stored for replay."""
+        self.sites, self.taker, self.key, self.settings = sites, taker, key, settings
+        self.pages, self.text, self.links = settings.pages, settings.text, settings.links
+        self.duplicates, self.run, self.beside = settings.duplicates, settings.run, settings.beside
+        self.watched, self.fetches = settings.watched, settings.fetches
+        self.keep, self.graph, self.apart, self.is_apart = keep, graph, apart, is_apart
+        self._tap = tap
         self.usual: Usual = {}
         """Fields that nearly all items of the last good runs have. Empty if no sink keeps an item history."""
         self.functions = any(one.site.functions for one in sites)
         """Whether any site file has page functions."""
-        self.fetches = True
-        """Whether the files that items refer to are requested."""
-        self.graph: Callable[[Page, Request, html.Document], list[Row]] | None = None
-        """Returns the rows of a page's links. None if links are not stored as rows."""
         self._making = builder_of_sites(sites, key)
         complete, version = (
             {one.name for one in sites if one.site.complete},
@@ -104,12 +128,17 @@ class Reader:
         """The page that `lacks` or `shows` parsed last, with its tree."""
         self._costs: tuple[Page | None, Cost] = (None, Cost(False))
         """The page whose cost was estimated last, with that cost."""
-        self.reading = CrashMarker()
+        self._reading = CrashMarker()
         """Marks the claim whose page is being read, in case the page ends the process."""
-        self.apart: ReadsApart | None = None
-        """Reads costly pages in another process. None: reads them here."""
-        self.is_apart = False
-        """Whether this is that other process, which leaves the files of items to the worker."""
+
+    def open(self, crashes: Path | None, usual: Usual) -> None:
+        """Begins a run. `crashes`: the folder in which the claim whose page is being read is marked, None
+        for no mark. `usual`: the fields that nearly all items of the last good runs have."""
+        self._reading, self.usual = CrashMarker(crashes), usual
+
+    def close(self) -> None:
+        """Releases the mark of the claim whose page is being read."""
+        self._reading.close()
 
     def forget(self) -> None:
         """Drops the page that was parsed last."""
@@ -141,8 +170,8 @@ class Reader:
             decoded_size(page.body) > MAX_SITEMAP_BYTES if sitemap else self.is_costly(page)
         ):
             return self.read(claim, page, error)
-        if self.tap is not None:
-            self.tap(claim, page)
+        if self._tap is not None:
+            self._tap(claim, page)
         return await self.apart.read(self, claim, page, error)
 
     async def lacks(self, claim: Claim, page: Page) -> str:
@@ -157,39 +186,39 @@ class Reader:
         site = match(self.sites, page.url) if self.sites else None
         if site is None or not site.site.must_have or _too_deep(claim, page):
             return ""
-        self.reading.begins(claim.bucket, claim.token)
+        self._reading.begins(claim.bucket, claim.token)
         try:
             self._parsed = page, self._document(page)
             return missing_selector(site, PageView(page, self._parsed[1]))
         except ValueError:  # reported when the page is read
             return ""
         finally:
-            self.reading.ends()
+            self._reading.ends()
 
     def shows(self, claim: Claim, page: Page) -> int:
         """Returns a lower bound for the number of letters that a page shows (`html.Document.shows`)."""
         if _too_deep(claim, page) or self.is_costly(page):
             return len(page.body)  # a costly page is not read here, so its size stands for its text
-        self.reading.begins(claim.bucket, claim.token)
+        self._reading.begins(claim.bucket, claim.token)
         try:
             document = self._document(page)
             self._parsed = page, document
             return document.shows
         finally:
-            self.reading.ends()
+            self._reading.ends()
 
     def read(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
         """Reads a page. `error`: the error that its status implies (http-4xx), or None. The links of a page
         with an error are not followed."""
-        self.reading.begins(claim.bucket, claim.token)
+        self._reading.begins(claim.bucket, claim.token)
         try:
             return self._read(claim, page, error)
         finally:
-            self.reading.ends()
+            self._reading.ends()
 
     def _read(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
-        if self.tap is not None:
-            self.tap(claim, page)
+        if self._tap is not None:
+            self._tap(claim, page)
         if claim.request.use == "@sitemap":
             return self._sitemap(claim, page, error)
         if _too_deep(claim, page):

@@ -67,23 +67,23 @@ class RobotsGate:
         treat: Callable[[str], HostTreatment] | None = None,
         opens: Callable[[str], bool] = lambda host: True,
         ladder: Allowed = lambda request: ("plain",),
+        files: bool = True,
     ) -> None:
-        self._opens, self._ladder = opens, ladder
-        self.files = True
-        """Whether files of items are requested."""
+        self._opens, self._ladder, self._files = opens, ladder, files
         self._frontier, self._rungs, self._agent, self._parse = frontier, rungs, agent, parse
         usual = HostTreatment(retries, fixed, obey)
-        self._treat = treat or (lambda _: usual)
+        self.treat = treat or (lambda _: usual)
+        """Maps a host to its treatment."""
         self._known: dict[tuple[str, str], tuple[int, Robots]] = {}
         self._beside: dict[tuple[str, str], tuple[float, robots_access.Access]] = {}
 
     async def refuse(self, claim: Claim) -> Drop | None:
         """Returns why this claim may not be visited, or None."""
-        if claim.request.use == FILE and not self.files:
+        if claim.request.use == FILE and not self._files:
             return Drop(skip="filter", detail="--files off")
         if claim.trouble and (why := HostTrouble.of(claim.trouble).given_up):
             return Drop(error=why, detail="its host was given up: it failed for longer than all retries take")
-        if claim.robots in (0, robots_access.OPEN) or not self._treat(claim.host).obey:
+        if claim.robots in (0, robots_access.OPEN) or not self.treat(claim.host).obey:
             return None
         if claim.robots < 0:
             return robots_access.CLOSED.get(claim.robots, robots_access.CLOSED[robots_access.UNREACHABLE])
@@ -113,7 +113,7 @@ class RobotsGate:
         scheme, host, _ = split(url)
         if "@" in host or not self._opens(host):
             return Drop(skip="scope", detail=f"the port of {host} is not open: --allow-port")
-        if not self._treat(host).obey:
+        if not self.treat(host).obey:
             return None
         if (scheme, host) == split(claim.request.url)[:2]:
             return await self.refuse(msgspec.structs.replace(claim, request=Request(url)))
@@ -149,7 +149,7 @@ class RobotsGate:
             await self.give_back(claim, result.later)
             return result, began, robots_access.Access(holds=0.0)
         stale = await self._stale(claim)
-        treatment = self._treat(claim.host)
+        treatment = self.treat(claim.host)
         found = robots_access.access(result, self._agent, retry_delay(claim.robots, treatment.retries), stale)
         slow = isinstance(result, Page) and result.status in (429, 503)
         now_pace = pace.after(pace.parse(claim.pace), result.elapsed, slow)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
+from gossamer import url as urls
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request, is_infrastructure, split
 from gossamer.model.verdict import (
@@ -29,14 +30,13 @@ from gossamer.politeness import pace, robots_access
 from gossamer.politeness.breaker import FAULTS, HostTrouble, health, is_given_up
 from gossamer.worker import conditional_get, records
 from gossamer.worker.asset_download import AssetDownloads
+from gossamer.worker.crawl_scope import CrawlScope
 from gossamer.worker.decide import retry_delay, seed_count_change
-from gossamer.worker.fetching import Fetching, Solve
-from gossamer.worker.ladder import Climbing, Rungs
-from gossamer.worker.link_intake import LinkIntake, ReadResult, TakenLinks
-from gossamer.worker.login_session import LoggedInFetcher
+from gossamer.worker.fetching import Fetching
+from gossamer.worker.link_intake import ReadResult, TakenLinks
 from gossamer.worker.min_depth import MinDepthVisits, read_again
-from gossamer.worker.robots_gate import HostTreatment, RobotsGate, robots_health
-from gossamer.worker.routing import LaneRouter, SiteRouter
+from gossamer.worker.robots_gate import RobotsGate, robots_health
+from gossamer.worker.routing import SiteRouter
 from gossamer.worker.shared_throttle import SharedThrottle
 
 SLOW_DOWN = (429, 503)
@@ -62,65 +62,49 @@ class ReadsPages(Protocol):
     def file(self, claim: Claim, page: Page, row: Row | None, error: str | None) -> ReadResult: ...
 
 
+class VisitSettings(NamedTuple):
+    """What the visits of a crawl have in common."""
+
+    crawl: str
+    worker: str
+    sitemaps: bool = False
+    """Whether the sitemaps that a robots.txt names are visited."""
+    raw: bool = False
+    """Whether an output stores whole responses."""
+    by: str | None = None
+    """Digest of the site files, stored with each URL for a later recrawl. None stores nothing about URLs."""
+
+
 class Visitor:
     """Makes the visits of one crawl.
 
-    - `anchor(source, target)`: called when a seed is redirected. `anchored`: loads the redirected seeds that
-      other workers met.
-    - `by`: digest of the site files, stored with each URL for a later recrawl. None stores nothing about
-      URLs.
+    - `gate`: admits URLs by robots.txt and the rules of their hosts.
+    - `fetching`: makes the requests of a visit.
+    - `reader`: reads pages.
+    - `scope`: the crawl's scope, which grows when a seed is redirected, and its link intake.
+    - `nearer`: visits pages again when a shorter path to them is found. None without exact depths.
+    - `sharing`: the budget that several hosts share. None if each host has its own.
     - `apart`: requeues claims of sites whose files this worker lacks. None if it has all site files.
+    - `keeping`: stores the files of items. None if they are not wanted.
     """
 
     def __init__(
         self,
-        crawl: str,
-        worker: str,
+        settings: VisitSettings,
         gate: RobotsGate,
-        rungs: Rungs,
-        taker: LinkIntake,
+        fetching: Fetching,
         reader: ReadsPages,
+        scope: CrawlScope,
         *,
-        parse: Callable[..., str | None],
-        retries: tuple[float, ...],
-        fixed: pace.Delay | None,
-        anchor: Callable[[str, str], Awaitable[None]],
-        anchored: Callable[[], Awaitable[object]],
-        sitemaps: bool = False,
-        treat: Callable[[str], HostTreatment] | None = None,
         nearer: MinDepthVisits | None = None,
         sharing: SharedThrottle | None = None,
-        climbing: Climbing | None = None,
-        solve: Solve | None = None,
-        by: str | None = None,
-        members: LoggedInFetcher | None = None,
-        raw: bool = False,
-        keeping: AssetDownloads | None = None,
-        lanes: LaneRouter | None = None,
         apart: SiteRouter | None = None,
-        short: Callable[[str], None] = lambda _: None,
+        keeping: AssetDownloads | None = None,
     ) -> None:
-        self.crawl, self.worker, self.gate, self.taker = crawl, worker, gate, taker
-        self.reader, self.parse = reader, parse
-        usual = HostTreatment(retries, fixed)
-        self.treat = treat or (lambda _: usual)
-        self.fetching = Fetching(
-            rungs,
-            self.treat,
-            parse=parse,
-            same=taker.same,
-            climbing=climbing,
-            lacks=reader.lacks,
-            solve=solve,
-            members=members,
-            by=by or "",
-            lanes=lanes,
-            shows=reader.shows,
-            short=short,
-        )
-        self.anchor, self.anchored, self.sitemaps, self.nearer = anchor, anchored, sitemaps, nearer
-        self.sharing, self.by, self.raw, self.keeping = sharing, by, raw, keeping
-        self.apart, self.short = apart, short
+        self.crawl, self.worker, self.sitemaps, self.raw, self.by = settings
+        self.gate, self.fetching, self.reader = gate, fetching, reader
+        self.scope, self.taker = scope, scope.intake
+        self.nearer, self.sharing, self.apart, self.keeping = nearer, sharing, apart, keeping
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
         """Visits one claim, or of several gate claims the first one that is allowed. Calls `put` exactly once
@@ -171,12 +155,12 @@ class Visitor:
         else:
             result, began, found = await self.sharing.robots(claim, self.gate.fetch)
         if isinstance(result, Failure) and result.short:
-            self.short(result.short)
+            self.fetching.short(result.short)
             return
         taken = TakenLinks()
         if self.sitemaps and claim.request.depth == 0:
             for link in found.sitemaps[:MAX_SITEMAPS]:
-                if (url := self.parse(link, claim.request.url)) is None:
+                if (url := urls.parse(link, claim.request.url)) is None:
                     taken.skip("filter")
                 else:
                     self.taker.request(Request(url.partition("#")[0], use="@sitemap"), taken, flags="i")
@@ -203,7 +187,7 @@ class Visitor:
             claim.request.use != FILE
             and self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope"
         ):
-            await self.anchored()  # another worker may have met a redirected seed that widens the scope
+            await self.scope.refresh()  # another worker may have met a redirected seed that widens the scope
         got = await self.fetching.fetch(claim, lambda *one: self._attempt(claim, *one))
         result, verdict = got.result, got.verdict
         visit = self._kept(await self._end(claim, result, verdict, got.began), *got.passed, result)
@@ -311,7 +295,7 @@ class Visitor:
         request, taken = claim.request, TakenLinks()
         hops = (*request.hops, request.url)
         if request.depth == 0:
-            await self.anchor(request.url, verdict.target)
+            await self.scope.redirected(request.url, verdict.target)
         child = msgspec.structs.replace(request, url=verdict.target, hops=hops)
         if split(verdict.target)[:2] != split(request.url)[:2]:
             child = msgspec.structs.replace(
@@ -336,7 +320,7 @@ class Visitor:
         )
 
     def _retry(self, claim: Claim, result: Page | Failure, verdict: Retry, began: float) -> Visit:
-        treatment = self.treat(claim.host)
+        treatment = self.gate.treat(claim.host)
         pause = retry_delay(claim.attempt, treatment.retries)
         last = (
             is_probe(claim)
@@ -396,7 +380,7 @@ class Visitor:
             result.status in SLOW_DOWN or " rate-limit " in (result.block or "")
         )
         before = pace.parse(claim.pace)
-        fixed = self.treat(claim.host).fixed
+        fixed = self.gate.treat(claim.host).fixed
         if fixed is None or slow or before.doublings:
             before = pace.after(before, result.elapsed, slow)
             visit.settle.pace = before.text()

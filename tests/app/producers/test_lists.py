@@ -200,7 +200,7 @@ async def test_producers_wait_while_too_much_is_pending(
 
     async def looked(self: Any) -> bool:
         nonlocal most
-        most = max(most, (await crawl_counts(self.bench.store, "c"))["open"])
+        most = max(most, (await crawl_counts(self._store, "c"))["open"])
         return await crowded(self)
 
     monkeypatch.setattr(producer_runner.Feeder, "_crowded", looked)

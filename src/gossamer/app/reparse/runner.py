@@ -36,7 +36,7 @@ from gossamer.sinks.exact_file import ExactFile, sync_folder
 from gossamer.sinks.output_spec import open_output
 from gossamer.sites.failed_pages import FailedPages
 from gossamer.sites.loading import LoadedSite
-from gossamer.worker.reader import Reader
+from gossamer.worker.reader import Reader, ReadSettings
 
 BATCH_ROWS = 1000
 SAVE_INTERVAL_S = 1.0
@@ -272,14 +272,13 @@ def make_reading(
     opened.again()
     why = list[str]()
     nobody: Any = working.NoLinks()
-    reader = Reader(sites, nobody, lambda url: url, pages=False, text=False, links=False)
     aside = FailedPages(folder)
 
     def keep(page: Page, request: Request, detail: str) -> None:
         why.append(detail)
         aside.keep(page, request, detail)
 
-    reader.keep = keep
+    reader = Reader(sites, nobody, lambda url: url, ReadSettings(pages=False), keep=keep)
     return partial(working.read, reader, why, opened, note)
 
 

@@ -89,7 +89,8 @@ class CreditAccount(Protocol):
 class UnlockerCollector:
     """Collects through one provider. `http` calls its API. `resolver` checks the targets. `most`: maximum
     number of body bytes. `say`: called from time to time with the reason why no calls are made. `wanted`:
-    returns the options of a host's site."""
+    returns the options of a host's site. `alone`: whether the crawl fetches all pages here, and therefore ends
+    when the credits are used up."""
 
     def __init__(
         self,
@@ -102,6 +103,7 @@ class UnlockerCollector:
         most: int = 32 << 20,
         say: Callable[[str], None] = lambda _: None,
         wanted: Callable[[str], str] = lambda _: "",
+        alone: bool = True,
     ) -> None:
         self.chosen, self._key, self._http, self._purse, self._resolver = chosen, key, http, purse, resolver
         self._of_host = lru_cache(10_000)(lambda host: chosen.also(wanted(host)))
@@ -110,8 +112,7 @@ class UnlockerCollector:
             chosen.at_once
         )  # the other calls of this process need not ask the store
         self.name, self.timeout = chosen.provider.name, chosen.timeout
-        self.alone = True
-        """Whether the crawl fetches all pages here, and therefore ends when the credits are used up."""
+        self._alone = alone
         self.spent = False
         """Whether the crawl's credits are used up."""
 
@@ -240,7 +241,7 @@ class UnlockerCollector:
         """Postpones the request unchanged, because no calls are made for a while."""
         if why == "crawl":
             self.spent = True
-            if not self.alone:
+            if not self._alone:
                 return self._failed("budget", "the credits of this crawl are spent", final=True, sent=False)
         text = {
             "crawl": "the credits of this crawl are spent",

@@ -1,0 +1,144 @@
+"""Adds URLs to the frontier of a crawl: seeds, URLs of producers, known pages of a recrawl. A worker uses the
+same parts for the links of its pages."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+
+import msgspec
+
+from gossamer import sites as site_files
+from gossamer import url as urls
+from gossamer.app.job import Setup
+from gossamer.config.settings import Settings
+from gossamer.frontier.crawls import Crawls, Spec
+from gossamer.frontier.policy import Policy
+from gossamer.frontier.verbs import Frontier
+from gossamer.model.request import Request
+from gossamer.sites import host_rules
+from gossamer.sites.remote_sites import stand_ins
+from gossamer.store.keys import bucket_of
+from gossamer.store.store import Store
+from gossamer.url import patterns
+from gossamer.url.scope import Scope
+from gossamer.worker.crawl_scope import CrawlScope, SeedHosts
+from gossamer.worker.link_intake import LinkIntake, TakenLinks
+from gossamer.worker.min_depth import MAX_EXACT_DEPTH
+
+
+class Enqueuer:
+    """Adds URLs to the frontier of one crawl: checks the scope, makes the URL canonical, and finds its bucket
+    and lane. robots.txt is checked when the URL is claimed.
+
+    `name`: the name under which slow patterns are reported. `heaps`: the ready heaps that a worker of a fleet
+    serves.
+    """
+
+    def __init__(
+        self, setup: Setup, store: Store, name: str = "seeds", heaps: tuple[str, ...] | None = None
+    ) -> None:
+        settings = setup.job.settings
+        self.frontier = Frontier(store, setup.crawl, policy(settings, heaps))
+        self.crawls = Crawls(store)
+        self.key = canonical_url_function(setup.spec)
+        self.sites = site_files.load_all(
+            setup.job.targets, setup.job.args, (setup.lacks or ()) if setup.segment else None
+        )
+        """The sites whose files are on this machine."""
+        self.all_sites: Sequence[site_files.LoadedSite] = [*self.sites, *stand_ins(setup.lacks or {})]
+        """All sites of the crawl, also those whose files only other machines have."""
+        rules = url_filters(setup.spec, settings, setup.seeds, setup.open)
+        watched = [one for site in self.sites for one in site.site.all_patterns]
+        patterns.watch((*rules.include, *rules.exclude, *watched), partial(_report, name))
+        seeds = SeedHosts(setup.seeds, anywhere=setup.spec.scope == "any")
+        bucket = lru_cache(10_000)(partial(bucket_of, buckets=store.buckets))
+        self.intake = LinkIntake(
+            rules,
+            seed=store.seed,
+            remainder=self.frontier.remainder,
+            bucket=bucket,
+            key=self.key,
+            own=seeds,
+            lane=lru_cache(10_000)(
+                partial(host_rules.heap_of, self.all_sites, lane=settings.lane, region=settings.region)
+            ),
+            depths=self.frontier.policy.depths,
+            is_open=setup.open,
+        )
+        self.scope = CrawlScope(
+            setup.crawl,
+            rules,
+            self.intake,
+            seeds,
+            self.crawls,
+            self.frontier,
+            bucket,
+            admits=setup.spec.scope == "host",
+            is_open=setup.open,
+        )
+
+    def take(
+        self, request: Request, taken: TakenLinks, flags: str, beside: str = "", edition: str = ""
+    ) -> str | None:
+        """Takes one request into `taken`, as `LinkIntake.request` does. Returns why it is refused, or None."""
+        return self.intake.request(request, taken, flags=flags, beside=beside, edition=edition)
+
+    async def add(self, taken: TakenLinks, *, counted: bool = True) -> None:
+        """Adds what was taken to the frontier. `counted`: the refusals change the crawl's counts."""
+        await self.frontier.add(taken.adds)
+        if counted and taken.skips:
+            skips = {f"skip:{reason}": n for reason, n in taken.skips.items()}
+            await self.frontier.count(skips | {"found": taken.found})
+
+
+def policy(settings: Settings, heaps: tuple[str, ...] | None = None) -> Policy:
+    """Returns the policy of the frontier for these settings. `heaps`: the heaps that a worker of a fleet
+    serves."""
+    delay = -1 if settings.delay is None else round(settings.delay[0] * 1000)
+    first = min([30.0, *settings.retries[:1]]) if settings.retries else 1.0
+    return Policy(
+        lanes=heaps,
+        open_first=max(1, round(first * 1000)),
+        delay=delay,
+        per_host=settings.per_host,
+        obey_robots=not settings.ignore_robots,
+        limit=-1 if settings.limit is None else settings.limit,
+        host_bytes=-1 if settings.host_bytes is None else settings.host_bytes,
+        size_limit=-1 if settings.size_limit is None else settings.size_limit,
+        host_time=-1 if settings.host_time is None else round(settings.host_time * 1000),
+        rate=settings.rate or 0.0,
+        seen=settings.seen,
+        host_pages=settings.page_cap,
+        depths=settings.depth < MAX_EXACT_DEPTH,
+    )
+
+
+def _report(name: str, line: str) -> None:
+    print(
+        f"gossamer: {name}: {line}; such links are skipped as filter, such pages are parse errors",
+        file=sys.stderr,
+    )
+
+
+def url_filters(spec: Spec, settings: Settings, seeds: list[str], open: bool = False) -> Scope:  # noqa: A002 - as in Setup
+    """Returns the pure URL filters of a crawl."""
+    rules = Scope.of(
+        seeds,
+        spec.scope,
+        include=spec.include,
+        exclude=spec.exclude,
+        depth=spec.depth,
+        ports=settings.allow_port,
+    )
+    return msgspec.structs.replace(rules, open=open)
+
+
+def canonical_url_function(spec: Spec) -> Callable[[str], str]:
+    """Returns the function that makes a URL in fetch form canonical, without the parameters that the user
+    declares irrelevant."""
+    if not spec.drop:
+        return urls.key
+    drop = urls.DEFAULT_DROP | spec.drop
+    return lambda url: urls.key(url, drop)

@@ -1,0 +1,49 @@
+"""Builds a crawl's way to the web from settings: the egress guard, the proxies, and the rungs behind them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from functools import partial
+
+from gossamer.app.collector_setup import CollectorSetup, Identities
+from gossamer.app.job import Setup
+from gossamer.app.proxy_setup import make_proxies
+from gossamer.app.unlocker_setup import unlocker
+from gossamer.egress.resolver import Resolver, SingleAddressResolver
+from gossamer.sites.loading import LoadedSite
+from gossamer.store.store import Store
+
+
+class Network:
+    """How one process reaches the web for a crawl. `others`: other workers have the browser, so it may be
+    missing here. Raises ConfigError and NoProxyLeft for what cannot be built."""
+
+    def __init__(
+        self, setup: Setup, sites: Sequence[LoadedSite], store: Store, *, others: bool = False
+    ) -> None:
+        settings = setup.job.settings
+        self.resolver = Resolver(settings.allow_private, names=setup.allowed)
+        self.single = SingleAddressResolver(self.resolver) if settings.polite_by == "ip" else None
+        """The guard that pins each host to one address. None unless politeness is by address."""
+        guard = self.single or self.resolver
+        identities = Identities()
+        self.proxies = make_proxies(setup, sites, guard, store, identities.forget)
+        self.collectors = CollectorSetup(
+            setup,
+            sites,
+            guard,
+            store.seed,
+            partial(unlocker, settings, setup.crawl, store, guard),
+            self.proxies,
+            others,
+            identities,
+        )
+
+    async def close(self) -> None:
+        """Closes all connections, even if closing one of them fails."""
+        async with contextlib.AsyncExitStack() as last:  # the last entry is closed first
+            last.push_async_callback(self.resolver.close)
+            if self.proxies is not None:
+                last.push_async_callback(self.proxies.upkeep.close)
+            last.push_async_callback(self.collectors.close)

@@ -1,0 +1,108 @@
+"""The scope of a crawl as one process knows it. The scope grows when a seed is redirected to another host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Protocol
+
+from gossamer import url as urls
+from gossamer.url.scope import Scope
+from gossamer.worker.link_intake import LinkIntake
+
+
+class SeedRedirects(Protocol):
+    """The redirects of seeds that all workers of a store share (`frontier.crawls`). `look` returns the
+    crawl's state and the redirects, as pairs of source and target."""
+
+    async def look(self, name: str) -> tuple[str, list[tuple[str, str]]]: ...
+
+    async def anchor(self, name: str, source: str, target: str) -> None: ...
+
+
+class ParkedLinks(Protocol):
+    """The links of a frontier that are kept until all seeds are answered (`frontier.verbs`)."""
+
+    async def admit(self, bucket: int, host: str) -> int: ...
+
+    async def may_redirect_seeds(self) -> bool: ...
+
+
+class SeedHosts:
+    """Tells whether a host belongs to the crawl's own seeds. Links to other hosts need vouchers. In every
+    scope except `any` all hosts in scope were asked for, so all belong to the seeds."""
+
+    def __init__(self, seeds: Iterable[str], *, anywhere: bool) -> None:
+        self._domain = lru_cache(10_000)(urls.registered_domain)
+        self._anywhere = anywhere
+        self._domains = {self._domain(urls.host(seed)) for seed in seeds}
+
+    def __call__(self, host: str) -> bool:
+        return not self._anywhere or self._domain(host) in self._domains
+
+    def add(self, host: str) -> None:
+        """Adds the registered domain of a host to which a seed was redirected."""
+        self._domains.add(self._domain(host))
+
+
+class CrawlScope:
+    """The scope of one crawl.
+
+    - `rules`: the URL filters that the seeds define.
+    - `intake`: takes links by these filters.
+    - `seeds`: the hosts of the seeds.
+    - `bucket`: maps a host to its bucket.
+    - `admits`: whether links to a redirect's host that were refused before are admitted.
+    - `is_open`: whether links are in scope by the host of their own page. Redirects then change nothing.
+    """
+
+    def __init__(
+        self,
+        crawl: str,
+        rules: Scope,
+        intake: LinkIntake,
+        seeds: SeedHosts,
+        redirects: SeedRedirects,
+        parked: ParkedLinks,
+        bucket: Callable[[str], int],
+        *,
+        admits: bool,
+        is_open: bool,
+    ) -> None:
+        self.rules, self.intake = rules, intake
+        self._crawl, self._seeds, self._redirects, self._parked = crawl, seeds, redirects, parked
+        self._bucket, self._admits, self._is_open = bucket, admits, is_open
+        self._known: set[tuple[str, str]] = set()
+
+    def allows_port(self, host: str) -> bool:
+        """Returns whether the crawler may connect to the port of `host[:port]`."""
+        return self.rules.allows_port(host)
+
+    async def refresh(self) -> str:
+        """Grows the scope by the redirects that other workers met. Returns the crawl's state."""
+        state, redirects = await self._redirects.look(self._crawl)
+        for source, target in redirects:
+            await self._grow(source, target)
+        return state
+
+    async def redirected(self, source: str, target: str) -> None:
+        """Records that a seed was redirected, for all workers, and grows the scope."""
+        if (source, target) not in self._known and not self._is_open:
+            await self._redirects.anchor(self._crawl, source, target)
+            await self._grow(source, target)
+
+    async def release(self) -> None:
+        """Keeps no more links for redirects once all seeds are answered."""
+        if self.intake.holds and not await self._parked.may_redirect_seeds():
+            self.intake.release()
+
+    async def _grow(self, source: str, target: str) -> None:
+        """Adds the target's host to the scope, and takes links to it that were refused before."""
+        if (source, target) not in self._known:
+            self._known.add((source, target))
+            host = urls.host(target)
+            if self._admits:
+                await self._parked.admit(self._bucket(host), host)
+            self.rules = self.rules.re_anchored(source, target)
+            self._seeds.add(host)
+            self.intake.widen(self.rules)
