@@ -288,13 +288,14 @@ from pathlib import Path
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.worker.page_frames import ProcessSettings
+from gossamer.worker.reader import ReadSettings
 from gossamer.worker.page_reader import ReaderProcess, _task
 from gossamer.model.visit import Claim
 
 async def main(site, body):
     process = ReaderProcess()
     sources = [(site, Path(site).read_bytes())]
-    order = ProcessSettings(sources, ["shop"], {}, list(sys.path), (), True, True, True, "off", "", "", [], True, None)
+    order = ProcessSettings(sources, ["shop"], {}, list(sys.path), (), ReadSettings(pages=True, text=True, links=True), None)
     await process.begin(msgspec.msgpack.encode(order))
     page = Page("https://www.example.com/", 200, [], body.encode(), 0.0, 0.0, 1)
     print(process._popen.pid, flush=True)
