@@ -36,6 +36,7 @@ def shell(
     if trial.page is None:
         show(trial)
         return code(trial)
+    code(trial)
     with tempfile.TemporaryDirectory(prefix="gossamer-shell-") as folder:
         session = ShellSession(trial, Path(folder), (site, header, argument, setting, ladder))
         try:
@@ -138,8 +139,8 @@ class ShellSession:
         except (GossamerError, ValueError) as error:
             print(f"gossamer: {error}", file=sys.stderr)
             return None
+        code(trial)
         if trial.page is None:
-            code(trial)
             print(
                 f"gossamer: no page came from {target}; `page` is still {self.names['url']}", file=sys.stderr
             )
