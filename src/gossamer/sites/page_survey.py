@@ -22,12 +22,14 @@ from gossamer.parsing.html import attribute_of
 from gossamer.parsing.page_view import PageView
 from gossamer.parsing.prices import price
 
-MIN_LINKS: Final = 4
+MIN_LINKS: Final = 3
 """Minimum number of links to detail pages on a listing."""
 MANY_LINKS: Final = 8
 """A page with this many links to detail pages is a listing even if its heading has a price."""
 MIN_ARTICLE: Final = 800
 """Minimum number of characters in the main text of an article."""
+MIN_DECLARED_ARTICLE: Final = 300
+"""The same for a page that declares itself an article."""
 MAX_LINKS: Final = 3000
 """Maximum number of links of a page that are looked at."""
 _ARTICLES: Final = re.compile(r"(?:[A-Z]\w*)?Article|BlogPosting|Report|Review", re.ASCII)
@@ -93,15 +95,17 @@ def _kind(view: PageView, details: DetailLinks | None) -> str:
     front = urlsplit(view.url).path in ("", "/")
     if "Product" in declared and not (details and front):
         return "product"
-    long = not front and len(view.main_text) >= MIN_ARTICLE
-    if long and any(_ARTICLES.fullmatch(one) for one in declared):
+    length = 0 if front else len(view.main_text)
+    if length >= MIN_DECLARED_ARTICLE and any(_ARTICLES.fullmatch(one) for one in declared):
         return "article"
+    if not front and view.product["sku"] and (view.product["price"] or view.product["availability"]):
+        return "product"
     priced = view.product["price"] is not None and bool(view.css("h1"))
     if priced and not (details and (len(details.urls) >= MANY_LINKS or _all_prices_linked(view, details))):
         return "product"
     if details:
         return "listing"
-    if long:
+    if length >= MIN_ARTICLE and not next_page(view):
         return "article"
     return "table" if _data_table(view) is not None else "page"
 
@@ -256,7 +260,7 @@ def detail_links(view: PageView) -> DetailLinks | None:
     of the page that looks most like content: with headings, images, prices and long texts."""
     groups: dict[tuple[str, ...], list[Any]] = {}
     for link in view.css("a[href]")[:MAX_LINKS]:
-        if _leads_on(view, link.attrib["href"]):
+        if _leads_on(view, link.attrib["href"]) and "nofollow" not in link.attrib.get("rel", "").split():
             groups.setdefault(tuple(_path(link.node)), []).append(link.node)
     ranked = sorted(
         ((_score(view, nodes), number, path) for number, (path, nodes) in enumerate(groups.items())),
@@ -274,7 +278,7 @@ def detail_links(view: PageView) -> DetailLinks | None:
 
 def _leads_on(view: PageView, href: str) -> bool:
     """Returns whether a link leads to another page of the same host."""
-    target = view.document.base.resolve(href)
+    target = view.document.base.resolve(href) if href else None
     return (
         target is not None
         and urls.host(target) == urls.host(view.url)
