@@ -252,8 +252,9 @@ def run_lines(lines: Iterable[str], names: dict[str, Any]) -> None:
     """Runs lines as the prompt does, without printing prompts. The value of an expression goes to stdout, a
     traceback to stderr."""
     import code as prompt
+    import itertools
 
-    waiting = iter(lines)
+    waiting = itertools.chain(lines, [""])  # the empty line ends a block
 
     class PipedConsole(prompt.InteractiveConsole):
         def raw_input(self, prompt: str = "") -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Argument, Json, Option, Setting
 from gossamer.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.sites.check import CheckResult
 
 NameAndUrl = Annotated[
     list[str],
@@ -15,6 +18,8 @@ Which = Annotated[str, Argument(metavar="[SITE]", help="A site file, or a folder
 Pages = Annotated[
     str | None, Option("--pages", metavar="DIR", help="Read these pages instead, such as DATA/CRAWL/failed.")
 ]
+
+Update = Annotated[bool, Option("--update", help="Write the items found as the expected ones.")]
 
 
 def new(words: NameAndUrl, setting: Setting = None, as_json: Json = False) -> int:
@@ -74,19 +79,30 @@ def _name_and_url(words: list[str]) -> tuple[str, str]:
     return name, url if "://" in url else f"https://{url}"
 
 
-def check(site: Which = ".", pages: Pages = None, as_json: Json = False) -> int:
+def check(site: Which = ".", pages: Pages = None, update: Update = False, as_json: Json = False) -> int:
     """Run site functions over the saved pages and compare with the expected items."""
-    from gossamer.cli.printing import put_json, put_table
+    from gossamer.cli.printing import put_json, put_table, remark
     from gossamer.sites.check import check as compare
 
-    found = compare(site, pages)
+    if pages is not None and update:
+        raise UsageError("--update is for the site's own saved pages: leave --pages out")
+    found = compare(site, pages, update)
     if as_json:
-        put_json([{"page": str(one.page), "ok": one.ok, "detail": one.detail} for one in found])
+        put_json(
+            [
+                {"page": str(one.page), "ok": one.ok, "detail": one.detail, "updated": one.updated}
+                for one in found
+            ]
+        )
     else:
-        rows = [(one.page, _word(one.ok, pages), one.detail) for one in found]
+        rows = [(one.page, _word(one, pages), one.detail) for one in found]
         put_table(("page", "", "detail"), rows, long=("detail",))
+    if any(one.can_update for one in found):
+        remark(f"if the new items are right: gossamer check {site} --update writes them as the expected ones")
     return 0 if all(one.ok for one in found) else 4
 
 
-def _word(ok: bool, pages: str | None) -> str:
-    return "ok" if ok else "differs" if pages is None else "error"
+def _word(one: CheckResult, pages: str | None) -> str:
+    if one.updated:
+        return "updated"
+    return "ok" if one.ok else "differs" if pages is None else "error"
