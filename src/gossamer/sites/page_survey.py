@@ -391,24 +391,25 @@ def _selector(view: PageView, path: tuple[str, ...], wanted: list[str]) -> str:
 
 
 def _pattern(view: PageView, targets: list[str]) -> str:
-    """Returns a regular expression of the paths of the URLs, '' if it would also match the page itself."""
+    """Returns a regular expression of the paths and queries of the URLs, '' if it would also match the page
+    itself or more than two of its other links."""
     paths = [urlsplit(one).path.split("/") for one in targets]
+    same = []
+    for column in zip(*paths, strict=False):
+        same.append(re.escape(column[0]).replace("\\-", "-") if len(set(column)) == 1 else "[^/]+")
     if len({len(path) for path in paths}) == 1:
-        parts = [re.escape(same[0]) if len(set(same)) == 1 else "[^/]+" for same in zip(*paths, strict=True)]
-        pattern = f"^{'/'.join(parts)}$"
+        end = r"(?:\?|$)" if any("?" in one for one in targets) else "$"
     else:
-        same = []
-        for column in zip(*paths, strict=False):
-            if len(set(column)) > 1:
-                break
-            same.append(re.escape(column[0]))
-        pattern = f"^{'/'.join(same)}/.+"
-    pattern = pattern.replace("\\-", "-")
-    own = urlsplit(view.url).path
-    others = [urlsplit(one).path for one in _targets(view, [one.node for one in view.css("a[href]")])]
-    beside = [one for one in others if one not in {urlsplit(target).path for target in targets}]
-    matched = sum(bool(re.search(pattern, one)) for one in set(beside))
-    return "" if re.search(pattern, own) or matched > 2 else pattern
+        same = same[: same.index("[^/]+")] if "[^/]+" in same else same
+        end = "/.+"
+    pattern = f"^{'/'.join(same)}{end}"
+    others = set(_targets(view, [one.node for one in view.css("a[href]")])) - set(targets)
+    beside = sum(bool(re.search(pattern, _path_and_query(one))) for one in others)
+    return "" if re.search(pattern, _path_and_query(view.url)) or beside > 2 else pattern
+
+
+def _path_and_query(url: str) -> str:
+    return f"/{url.partition('://')[2].partition('/')[2]}"
 
 
 def next_page(view: PageView) -> str:
