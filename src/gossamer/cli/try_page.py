@@ -175,7 +175,10 @@ def show(trial: Trial) -> None:
         put_table(
             (),
             [
-                (name, value if isinstance(value, str) else msgspec.json.encode(value).decode())
+                (
+                    name,
+                    str(value) if isinstance(value, str | Decimal) else msgspec.json.encode(value).decode(),
+                )
                 for name, value in item.items()
             ],
         )
@@ -211,7 +214,9 @@ def show_preview(trial: Trial, preview: PagePreview) -> None:
         _rest(len(preview.requests))
     yielded = {one.url for one in preview.requests}
     rest = [one for one in preview.links if one.url not in yielded]
-    # the links that are left out come last, because their reasons are what people look for
+    from gossamer.app.page_preview import NOT_YIELDED
+
+    rest.sort(key=lambda one: one.reason == NOT_YIELDED)  # other reasons surprise more
     for what, links in (
         ("followed", [one for one in rest if one.followed]),
         ("not followed", [one for one in rest if not one.followed]),

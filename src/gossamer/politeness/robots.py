@@ -245,7 +245,7 @@ class Robots:
     def group_name(self, agent: str) -> str:
         """Returns the user agent of the group that applies to the agent.
 
-        >>> Robots(b"User-agent: Gossamer\nDisallow: /a\nUser-agent: *\nDisallow: /").group_name("gossamer")
+        >>> Robots(b"User-agent: Gossamer\\nDisallow: /a\\nUser-agent: *\\nDisallow: /").group_name("gossamer")
         'gossamer'
         """
         return next((token for token in _tokens(agent) if token in self._named), "*")

@@ -17,7 +17,7 @@ from gossamer.model.page import Page
 from gossamer.parsing.page_view import PageView
 from gossamer.sites.check import Meta, folder, items_of, text
 from gossamer.sites.loading import load
-from gossamer.sites.page_survey import Field, PageSurvey, column_names, survey
+from gossamer.sites.page_survey import TITLE, Field, PageSurvey, column_names, survey
 
 HEAD: Final = '''"""Site {name}, as `gossamer new` proposes it: test it with `gossamer check {name}.py`, run it with
 `gossamer crawl {name}.py -o {name}.jsonl`."""
@@ -117,7 +117,7 @@ def item_survey(found: PageSurvey, detail: PageSurvey | None) -> PageSurvey:
     if found.details is None:
         return found
     if detail is None or detail.kind in ("listing", "table"):
-        fields = detail.fields if detail is not None else [Field("title", "str | None", "page.title")]
+        fields = detail.fields if detail is not None else [TITLE]
         return PageSurvey("page", fields)
     return detail
 

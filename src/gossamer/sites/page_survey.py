@@ -55,6 +55,9 @@ class Field(NamedTuple):
     expression: str
 
 
+TITLE: Final = Field("title", "str | None", "page.title")
+
+
 class DetailLinks(msgspec.Struct, frozen=True):
     """The links of a listing to its detail pages. `pattern`: a regular expression of their paths, '' if it
     would also match the listing."""
@@ -78,7 +81,12 @@ class PageSurvey(msgspec.Struct, frozen=True):
 
 
 def survey(view: PageView) -> PageSurvey:
-    """Surveys a page. Takes any page and never raises."""
+    """Surveys a page. Takes any page and never raises. A page whose tree would take too much memory counts as
+    one without content."""
+    try:
+        view.document  # noqa: B018 - parses the page
+    except ValueError:
+        return PageSurvey("page", [TITLE])
     details = detail_links(view)
     kind = _kind(view, details)
     fields = fields_of(view, kind)
@@ -163,7 +171,7 @@ def fields_of(view: PageView, kind: str) -> list[Field]:
     for field, value in _candidates(view, kind):
         if field.name not in found and value not in (None, "", [], {}):
             found[field.name] = field
-    return list(found.values()) or [Field("title", "str | None", "page.title")]
+    return list(found.values()) or [TITLE]
 
 
 def _candidates(view: PageView, kind: str) -> Iterable[tuple[Field, Any]]:
@@ -394,9 +402,10 @@ def _pattern(view: PageView, targets: list[str]) -> str:
     """Returns a regular expression of the paths and queries of the URLs, '' if it would also match the page
     itself or more than two of its other links."""
     paths = [urlsplit(one).path.split("/") for one in targets]
-    same = []
-    for column in zip(*paths, strict=False):
-        same.append(re.escape(column[0]).replace("\\-", "-") if len(set(column)) == 1 else "[^/]+")
+    same = [
+        re.escape(column[0]).replace("\\-", "-") if len(set(column)) == 1 else "[^/]+"
+        for column in zip(*paths, strict=False)
+    ]
     if len({len(path) for path in paths}) == 1:
         end = r"(?:\?|$)" if any("?" in one for one in targets) else "$"
     else:
