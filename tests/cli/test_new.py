@@ -114,3 +114,24 @@ def test_update_leaves_a_page_that_cannot_be_read(
     assert "ZeroDivisionError" in capsys.readouterr().out
     assert expected.read_text() == right
     assert run(["check", "kettle.py", "--update", "--pages", "kettle/pages"]) == 2
+
+
+def test_a_page_that_is_not_there_makes_no_site(
+    room: Path, shop: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["new", "shop", f"{shop}/none"]) == 4
+    assert f"{shop}/none: its status is 404" in capsys.readouterr().err
+    assert run(["new", "shop", f"{shop}/secret/x"]) == 9
+    assert "robots.txt disallows" in capsys.readouterr().err
+    assert list(room.glob("*.py")) == []
+
+
+@pytest.mark.parametrize(("what", "where"), [("q.py", "into q/pages;"), (".", "in the folder of each site;")])
+def test_check_without_saved_pages_says_where_to_put_them(
+    room: Path, what: str, where: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (room / "q.py").write_text("from gossamer import Site\nsite = Site('q', seeds=['http://a.example/'])\n")
+    assert run(["check", what]) == 4
+    err = capsys.readouterr().err
+    assert "no saved pages: put NAME.html" in err
+    assert where in err

@@ -149,3 +149,16 @@ def test_a_page_of_another_host_is_named(
     site.write_text(SITE.format(host="a.example"))
     assert run(["try", f"{shop}/", "--site", "books.py"]) == 0
     assert f"no site takes {shop}/: look at hosts= and paths= of books (books.py)" in capsys.readouterr().out
+
+
+def test_a_rejected_item_is_counted(site: Path, shop: str, capsys: pytest.CaptureFixture[str]) -> None:
+    site.write_text(site.read_text().replace("title: str", "title: int"))
+    assert run(["try", f"{shop}/book-1/index.html", "--site", "books.py"]) == 4
+    out, err = capsys.readouterr()
+    assert "book() yields 0 items and 0 requests" in out
+    assert "1 more item rejected" in out
+    assert "title: Expected `int`, got `str`" in err
+
+
+def test_a_url_without_its_path_is_completed(shop: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tried(capsys, shop)["page"]["url"] == f"{shop}/"

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from gossamer import url as urls
-from gossamer.app.job import Job
+from gossamer.app.job import Job, Setup
 from gossamer.app.page_preview import PagePreview, RobotsLine, RobotsRules, preview, shut_by
 from gossamer.app.runner import ExtraReceivers, crawl
 from gossamer.app.wiring import policy
@@ -79,15 +79,16 @@ class RowsInMemory:
 
 
 class RobotsReader:
-    """Reads the robots.txt rules of a trial from its store, before the store is removed. `rules`: those of the
-    last origin that the URL and its redirects reached."""
+    """Reads the robots.txt rules of a trial from its store, before the store is removed. `url`: the end of the
+    redirects so far. `rules`: those of its origin."""
 
-    def __init__(self, settings: Settings, sites: list[LoadedSite], url: str) -> None:
-        self._settings, self._sites, self.url = settings, sites, url
+    def __init__(self, settings: Settings, sites: list[LoadedSite]) -> None:
+        self._settings, self._sites, self.url = settings, sites, ""
         self.rules: RobotsRules | None = None
 
-    async def read(self, store: Store) -> None:
+    async def read(self, setup: Setup, store: Store) -> None:
         """Follows the redirects of the URL and reads the rules of its origin."""
+        self.url = setup.seeds[0]
         redirects = dict((await Crawls(store).look(NAME))[1])
         for _ in range(len(redirects)):
             self.url = redirects.get(self.url, self.url)
@@ -121,7 +122,7 @@ async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None)
     function."""
     kept, pages, sites = RowsInMemory(), [], load_all(job.targets, job.args)
     _check_function(sites, use)
-    robots = RobotsReader(job.settings, sites, urls.parse(url) or url)
+    robots = RobotsReader(job.settings, sites)
 
     def tap(claim: Claim, page: Page) -> None:
         pages.append((claim, page))

@@ -78,8 +78,8 @@ class ExtraReceivers(msgspec.Struct):
     use: str | None = None
     carry: Any = None
     """With `only`: the page function that reads the page, and the value that its request carries."""
-    worked: Callable[[Store], Awaitable[None]] | None = None
-    """Called with the store when the work is done, before the crawl ends."""
+    worked: Callable[[Setup, Store], Awaitable[None]] | None = None
+    """Called when the work is done, before the crawl ends."""
     warn: Callable[[str], None] = silent
     """Called with what a producer cannot read, once per problem."""
 
@@ -119,7 +119,7 @@ async def crawl(
                 async with feeding(setup, store, given.sources, warn=taps.warn):
                     outcome = await CrawlRun(setup, store, embedded, watch, stop, taps, place).work()
             if taps.worked is not None:
-                await taps.worked(store)
+                await taps.worked(setup, store)
             return await end(setup, store, outcome)
         except (GossamerError, OSError) as raised:
             error = _in_data(place, raised)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Argument, Json, Option, Setting
-from gossamer.errors import UsageError
+from gossamer.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from gossamer.sites.check import CheckResult
@@ -37,10 +37,15 @@ def new(words: NameAndUrl, setting: Setting = None, as_json: Json = False) -> in
     if trial.page is None:
         show_trial(trial)
         return code(trial) or 9
+    if trial.page.status >= 400:
+        raise ConfigError(
+            f"{trial.page.url}: its status is {trial.page.status}: give the URL of another page"
+        )
     code(trial)
     found, detail = survey(PageView(trial.page)), None
     if found.details is not None:
         detail = run(found.details.urls[0], None, None, None, setting).page
+        detail = detail if detail is not None and detail.status < 400 else None
     name = name or writer.name_of(trial.page.url)
     made = writer.new(name, trial.page.url, trial.page, detail=detail, found=found)
     own = survey(PageView(detail)) if detail is not None else None
@@ -76,7 +81,7 @@ def _name_and_url(words: list[str]) -> tuple[str, str]:
         raise UsageError(f"{name!r}: a site is named with letters, digits and _, a letter first")
     if not name and not any(sign in url for sign in "./:"):
         raise UsageError(f"give the site's URL, too: gossamer new {url} https://...")
-    return name, url if "://" in url else f"https://{url}"
+    return name, url
 
 
 def check(site: Which = ".", pages: Pages = None, update: Update = False, as_json: Json = False) -> int:

@@ -247,16 +247,13 @@ def reading_lines(trial: Trial, preview: PagePreview) -> Iterable[str]:
         if preview.error:
             yield f"{preview.function}() failed: {preview.error}"
             return
-        from gossamer.model.visit import ASIDE
-
-        items = [row.kind for row in trial.rows if row.kind != "page"]
-        good = len(items) - items.count(ASIDE)
-        if not items and not preview.requests:
+        items = sum(row.kind != "page" for row in trial.rows)
+        if not items and not preview.requests and not trial.summary.rejected:
             yield f"{preview.function}() yields nothing for this page: no item and no request"
         else:
-            yield f"{preview.function}() yields {_count(good, 'item')} and {_count(len(preview.requests), 'request')}"
-        if ASIDE in items:
-            yield f"{_count(items.count(ASIDE), 'item')} rejected: the reason is in the item above"
+            yield f"{preview.function}() yields {_count(items, 'item')} and {_count(len(preview.requests), 'request')}"
+        if trial.summary.rejected:
+            yield f"{_count(trial.summary.rejected, 'more item')} rejected, with the reason at the end"
 
 
 def _count(number: int, noun: str) -> str:

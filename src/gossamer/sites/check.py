@@ -65,9 +65,10 @@ def check(path: Path | str, pages: Path | str | None = None, update: bool = Fals
         files.setdefault(site.path, []).append(site)
     results = [result for file, sites in files.items() for result in _file(file, sites, update)]
     if not results:
+        beside = "pages/ in the folder of each site" if Path(path).is_dir() else f"{folder(Path(path))}/pages"
         raise ConfigError(
-            f'{path}: no saved pages: put NAME.html, with NAME.json ({{"url": ...}}) beside it, into '
-            f"{Path(path).with_suffix('')}/pages; gossamer new makes the first for a new site"
+            f'{path}: no saved pages: put NAME.html, with NAME.json ({{"url": ...}}) beside it, into {beside}; '
+            "gossamer new makes the first for a new site"
         )
     return results
 
