@@ -43,12 +43,12 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src")]
 
 from conftest import valkey_binary, wait_for  # noqa: E402
 from gossamer.model import minhash  # noqa: E402
-from gossamer.model.minhash import GroupQuery, Placed, Sketch, near  # noqa: E402
+from gossamer.model.minhash import GroupQuery, Placed, Sketch, make_sketch  # noqa: E402
 from gossamer.parsing import html  # noqa: E402
-from gossamer.parsing.content_text import gist  # noqa: E402
+from gossamer.parsing.content_text import gist_of  # noqa: E402
 from gossamer.state.near_duplicate_index import NearDuplicateIndex  # noqa: E402
 from gossamer.store.store import Store, connect  # noqa: E402
-from road.variants import KINDS, sibling, text_of, translated  # noqa: E402
+from worker.page_variants import KINDS, sibling, text_of, translated  # noqa: E402
 
 
 class One(NamedTuple):
@@ -117,9 +117,9 @@ def sketched(one: One, spent: Counter[str]) -> Sketch:
     parsed = time.process_time_ns()
     same = bytes.fromhex(document.text_hash)[:8]
     hashed = time.process_time_ns()
-    said = gist(document.tree)
+    said = gist_of(document.tree)
     told = time.process_time_ns()
-    found = Sketch(same, near(*said))
+    found = Sketch(same, make_sketch(*said))
     spent.update(
         parse=parsed - began,
         hash=hashed - parsed,

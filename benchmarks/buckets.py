@@ -31,9 +31,9 @@ from gossamer.app.runner import begin, end
 from gossamer.app.seeding import prepare, seed
 from gossamer.app.wiring import CrawlWorker
 from gossamer.store.store import FOR_EVER, Store, connect
-from gossamer.store.store_check import reach
-from servers.cluster import cluster
-from servers.processes import Process
+from gossamer.store.store_check import wait_until_ready
+from support.cluster import cluster
+from support.processes import Process
 from web import preset, serve
 
 KINDS = {"1": 1, "64": 64, "1024": 1024, "1024 on a Cluster": 1024}
@@ -55,7 +55,7 @@ async def work(
 ) -> dict[str, float]:
     """One crawl; CPU of this process and of the store, pages."""
     store = connect(url, patience=FOR_EVER)
-    await reach(store, 5)
+    await wait_until_ready(store, 5)
     await store.open(buckets, urls.psl_hash())
     setup, given = prepare(job(seeds, folder, per_host=4, output=output))
     record, _ = await begin(setup, store, setup.job)

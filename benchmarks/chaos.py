@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from fleet.chaos import field, machines, planned
 from fleet.strikes import KINDS
 from fleet.verdict import fetched_again, wrong
-from servers.apart import Machines, apart, refused
+from support.machines_apart import Machines, apart, refused
 from web import preset
 from web.judge import fetched
 

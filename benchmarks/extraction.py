@@ -28,7 +28,7 @@ from gossamer.parsing.html import parse
 from gossamer.parsing.language import language
 from gossamer.parsing.prices import price
 from gossamer.parsing.products import product
-from gossamer.parsing.structured import structured, things
+from gossamer.parsing.structured import json_ld_objects, structured
 from gossamer.parsing.text import main_text, markdown
 
 Pair = tuple[float, float]
@@ -151,7 +151,9 @@ def recipes(folder: Path) -> None:
     pages = rows(folder, "structured-recipes")
     found, cost = timed(structured, pages)
     there = [one for row, one in zip(pages, found, strict=True) if b"recipeIngredient" in body(row)]
-    read = sum(any(thing.get("recipeIngredient") for thing in things(one["json_ld"])) for one in there)
+    read = sum(
+        any(thing.get("recipeIngredient") for thing in json_ld_objects(one["json_ld"])) for one in there
+    )
     print(f"{'structured':24} recipes read from JSON-LD: {read} of {len(there)} that have it, {cost}")
 
 

@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from e2e.runs import job
 from gossamer.store.keys import bucket_of, tag
-from servers.cluster import cluster
-from servers.sentinel import watched
-from servers.workers import Workers, at
+from support.cluster import cluster
+from support.fleet_in_process import Workers, at
+from support.sentinel import watched
 from web import preset, serve
 from web.judge import delays, violations
 

@@ -21,8 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from fleet.crews import Fleet, Server, until
-from fleet.test_fair import share
+from fleet.test_fair_share import share
+from support.fleet_workers import Fleet, Server, until
 from web import preset, serve
 
 

@@ -41,8 +41,8 @@ import pycurl
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from files.made import SITE
-from files.serving import pdf as made_pdf
+from e2e.item_files.file_server import pdf as made_pdf
+from e2e.item_files.file_site import SITE
 from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import crawl
 from gossamer.config.settings import Settings

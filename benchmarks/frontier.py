@@ -21,9 +21,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gossamer.frontier.cold import ColdFiles, Spiller, bound
+from gossamer.frontier.cold import ColdFiles, Spiller, set_hot_limit
 from gossamer.frontier.verbs import Frontier, Policy
-from gossamer.model.request import entry
+from gossamer.model.request import make_entry
 from gossamer.model.visit import Adds, Settle
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store, connect
@@ -51,7 +51,7 @@ def links(frontier: Frontier, marks: list[int], hosts: list[str], path: int = 42
         for mark in marks[i : i + 40]:
             flat += (
                 *frontier.remainder(mark),
-                entry("https", f"/{mark:016x}".ljust(path, "x"), 2, f"/{mark % 977}".ljust(path, "y")),
+                make_entry("https", f"/{mark:016x}".ljust(path, "x"), 2, f"/{mark % 977}".ljust(path, "y")),
             )
         adds.setdefault((0, random.choice(hosts), 0, "http", "o", ""), []).extend(flat)
     return adds
@@ -157,13 +157,13 @@ async def filled(store: Store, urls: int, hosts: int, cold: ColdFiles | None = N
     """A frontier in which so many URLs wait, in the store's memory or beyond 256 a host on disk."""
     hot = 256 if cold is not None else 0
     frontier = Frontier(store, "large", Policy(delay=0, per_host=8, obey_robots=False))
-    await bound(store, "large", hot)
+    await set_hot_limit(store, "large", hot)
     base, began, used, rng = await memory(store), time.monotonic(), await cpu(store), random.Random(1)
     for first in range(0, urls, 20_000):
         adds: Adds = {}
         for n in range(first, min(first + 20_000, urls)):
             group = (0, f"host-{n // 20 * 7919 % hosts}.example", 0, "http", "o", "")
-            stored = entry("https", f"/{n:016x}".ljust(42, "x"), 2, f"/{n % 977}".ljust(42, "y"))
+            stored = make_entry("https", f"/{n:016x}".ljust(42, "x"), 2, f"/{n % 977}".ljust(42, "y"))
             adds.setdefault(group, []).extend((*frontier.remainder(rng.getrandbits(64)), stored))
         await frontier.add(adds)
         if cold is not None:
@@ -239,7 +239,7 @@ async def giant(store: Store, urls: int) -> None:
         await store.client.execute_command("FLUSHALL", "SYNC")
         await store.open(1, "benchmark")
         frontier, rng = Frontier(store, "giant", Policy(delay=50, obey_robots=False)), random.Random(1)
-        await bound(store, "giant", 512)
+        await set_hot_limit(store, "giant", 512)
         hosts = [f"small-{n}.example" for n in range(1000)]
         with tempfile.TemporaryDirectory() as folder:
             cold = ColdFiles(Path(folder) / "cold.sqlite")

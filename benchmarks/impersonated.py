@@ -25,7 +25,7 @@ AT_ONCE = 16
 
 
 async def _serving(says: Connection, cert: str, key: str) -> None:
-    from disguise.recorder import Recorder
+    from collectors.impersonated.recording_server import Recorder
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)

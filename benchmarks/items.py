@@ -27,8 +27,8 @@ from msgspec import Meta
 from gossamer import Item, Site
 from gossamer.frontier.quality import RecentPages
 from gossamer.items import clean, deduplicate
-from gossamer.items.gates import Window, counted, parse
-from gossamer.model.item import plain
+from gossamer.items.gates import Window, count_visit, parse
+from gossamer.model.item import plain_fields
 from gossamer.model.page import Page
 from gossamer.model.quality import SiteCounts, SitePart
 from gossamer.model.visit import Row
@@ -105,14 +105,14 @@ def pipeline(count: int) -> dict[str, float]:
     def made(maker: ItemBuilder) -> list[Any]:
         return [maker.make(one, view) for one in parsed]
 
-    out = {"as it was": timed(lambda: [{**plain(item), "_key": item.upc} for item in items], count)}
+    out = {"as it was": timed(lambda: [{**plain_fields(item), "_key": item.upc} for item in items], count)}
     for name, steps in {
         "schema, hash, key": (),
         "and clean": (clean,),
         "and deduplicate": (clean, deduplicate),
     }.items():
         out[name] = timed(partial(made, making(*steps)), count)
-    fields = plain(items[0])
+    fields = plain_fields(items[0])
     counting = SiteCounts("s")
 
     def counts_of() -> None:
@@ -129,7 +129,7 @@ async def gates(count: int, processes: int) -> float:
     """A page, where so many processes tell each other through a real Valkey what they saw."""
     counting, counts = SiteCounts("s"), {"pages": 1, "succeeded": 1}
     counting.page(counts, read=True)
-    counting.item(counts, "book", plain(book(1)), good=True)
+    counting.item(counts, "book", plain_fields(book(1)), good=True)
     gate = parse("pause if coverage.price<0.9 or quality<0.9")
     with server() as url:
         store = await opened(url, 1)
@@ -139,7 +139,7 @@ async def gates(count: int, processes: int) -> float:
             for name, lately, window in them:
                 mine: dict[str, int] = {}
                 for _ in range(every := window.every):
-                    counted(mine, counts, dead=False)
+                    count_visit(mine, counts, dead=False)
                 window.saw(await lately.share(SitePart(name, every, mine)))
                 done += every
         spent = time.process_time() - start

@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from e2e.asked import ask
+from e2e.random_outputs import ask
 from gossamer.errors import GossamerError
 
 

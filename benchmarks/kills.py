@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from e2e.killing import refetched, under_fire, verdicts
+from e2e.kill_crawl import refetched, under_fire, verdicts
 from e2e.runs import job
 from gossamer.app.job import JobOutput
 from web import preset, serve

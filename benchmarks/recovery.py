@@ -26,8 +26,8 @@ import redis
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from fleet.chaos import machines
-from fleet.crews import Fleet, Server, Worker, until
-from servers.apart import Machines, apart, refused
+from support.fleet_workers import Fleet, Server, Worker, until
+from support.machines_apart import Machines, apart, refused
 from web import Hit, Web, preset, serve
 
 BACK, AWAY, DELAY = 1.5, 10.0, 0.25

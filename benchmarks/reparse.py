@@ -32,7 +32,7 @@ from speed import corpus
 
 from gossamer.app.process_tuning import settle_in
 from gossamer.app.reparse.processes import BatchPosition
-from gossamer.app.reparse.runner import reading
+from gossamer.app.reparse.runner import make_reading
 from gossamer.collectors.archive.collector import archive_collector
 from gossamer.model.page import Exchange
 from gossamer.model.visit import RAW, Raw, RequestContext, Row
@@ -159,7 +159,7 @@ def main() -> None:
 def step(folder: Path, count: int) -> None:
     """Both in step: unpacking and parsing, and reading as the command does."""
     opened, used = archive_collector(str(folder / "pages.warc.gz")), [0.0, 0.0]
-    read = reading(opened, load_all([str(folder / "docs.py")]), folder / "failed", BatchPosition())
+    read = make_reading(opened, load_all([str(folder / "docs.py")]), folder / "failed", BatchPosition())
     lines = [json.loads(line.split(b" ", 2)[2]) for line in (folder / "pages.cdxj").read_bytes().splitlines()]
     lines.sort(key=lambda line: int(line["offset"]))
     with (folder / "pages.warc.gz").open("rb") as file:

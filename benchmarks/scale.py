@@ -43,7 +43,7 @@ import redis
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from fleet.crews import Fleet, Server, Worker, until
+from support.fleet_workers import Fleet, Server, Worker, until
 from web import preset, serve
 
 BARE = Path(__file__).parent / "peers" / "bare_loop.py"

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from conftest import valkey_binary
-from e2e.four import SOURCES, serving, working
+from e2e.four_workers import SOURCES, serving, working
 
 HALF = 0.5
 """Share of the time after which it is judged: scores are learned before."""

@@ -21,9 +21,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from stores.files import FILES
-from stores.killing import crawled
-from stores.places import PLACES, running
+from sinks.databases.database_servers import PLACES, running
+from sinks.databases.file_outputs import FILES
+from sinks.databases.kill_crawl import crawled
 
 EVERY = PLACES | FILES
 

@@ -43,8 +43,8 @@ from gossamer.sinks import open_outputs
 from gossamer.sinks.columns import Columns, page_columns
 from gossamer.sinks.output_spec import open_output
 from gossamer.worker.outputs import Outputs
-from sinks.made import page
-from stores.places import running
+from sinks.databases.database_servers import running
+from sinks.rows_and_commits import page
 from web import preset, serve
 
 FILES = {name: f"FOLDER/out.{name}" for name in ("jsonl", "csv", "sqlite", "parquet")}

@@ -172,7 +172,8 @@ def own_limit(error: BaseException | None) -> str:
 def short_of(what: str) -> ResourceError:
     """Returns the error for a process that cannot continue because it lacks a resource of its own machine."""
     return ResourceError(
-        f"short of {what}, even for one page at a time: raise the limit, then run the same command again; nothing is lost"
+        f"short of {what}, even for one page at a time: raise the limit, then run the same "
+        "command again; nothing is lost"
     )
 
 

@@ -14,7 +14,7 @@ from gossamer.app.job import Job
 from gossamer.app.page_preview import NOT_SELECTED, NOT_YIELDED
 from gossamer.app.runner import crawl
 from gossamer.config.settings import Settings
-from servers.answers import answering
+from support.answers import answering
 
 LINKS = (
     "<h1>T</h1><a href=/a>a</a><a href=/b/c>b</a><a href=/b/d.pdf>d</a><a rel=nofollow href=/n>n</a>"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.outside import Pages
-from servers.answers import answering
+from cli.command_line import Pages
+from support.answers import answering
 
 
 @pytest.fixture(scope="module")

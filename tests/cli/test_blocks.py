@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import pytest
 
+from blocks.block_pages import AKAMAI, SORRY, page
 from gossamer.cli.commands import run
-from politeness.block_pages import AKAMAI, SORRY, page
-from servers.answers import answering
+from support.answers import answering
 
 LINK = '<a href="/hidden">more</a>'
 PAGES: dict[str, tuple[int, bytes]] = {

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cli.command_line import gossamer
 from cli.conftest import room, web  # noqa: F401 - fixtures
-from cli.outside import gossamer
 
 SITE = """
 from gossamer import Item, Site

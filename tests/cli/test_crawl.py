@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.outside import PAGES, begin, gossamer, wait_for
+from cli.command_line import PAGES, begin, gossamer, wait_for
 
 
 def adds_up(summary: dict[str, Any]) -> bool:
@@ -219,7 +219,7 @@ def test_a_bug_is_one_line_and_a_file(tmp_path: Path, capsys: Any, monkeypatch: 
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".gossamer").mkdir()
-    assert commands.bug(KeyError("http://joe:secret@x.example/")) == 1
+    assert commands.report_bug(KeyError("http://joe:secret@x.example/")) == 1
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert "secret" not in err

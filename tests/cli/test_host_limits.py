@@ -13,7 +13,7 @@ import pytest
 
 from e2e.runs import rows
 from gossamer.cli.commands import run
-from servers.answers import answering
+from support.answers import answering
 
 PAGES = 12
 

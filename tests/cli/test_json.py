@@ -9,7 +9,7 @@ from typing import Any
 import click
 import pytest
 
-from cli.test_verbs import A, Desk, desk, fill, state
+from cli.test_control_commands import A, Desk, desk, fill, state
 from gossamer.cli.commands import app
 from gossamer.cli.printing import put_json
 

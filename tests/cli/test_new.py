@@ -10,7 +10,7 @@ import pytest
 
 from cli.bookshop import Bookshop
 from gossamer.cli.commands import run
-from servers.answers import answering
+from support.answers import answering
 
 
 @pytest.fixture(scope="module")

@@ -27,11 +27,11 @@ import pytest
 from e2e.runs import SRC, command, end_all, job
 from gossamer.app.job import Job
 from gossamer.app.runner import Live, crawl
-from gossamer.cli.progress import drawn
+from gossamer.cli.progress import draw_lines
 from gossamer.config.settings import Settings
 from gossamer.frontier.stats import Retries
 from gossamer.model.summary import Summary
-from servers.answers import answering
+from support.answers import answering
 from web import Web, preset, serve
 
 TURN_BACK = "\x1b[1A"
@@ -186,7 +186,7 @@ def live() -> Live:
 
 
 def test_lines_of_the_table() -> None:
-    lines = [str(line) for line in drawn(live()).renderables]
+    lines = [str(line) for line in draw_lines(live()).renderables]
     assert lines[0] == "c: running for 5s, about 1m 30s left"
     assert lines[3] == "errors: timeout 2, dns 1"
     assert lines[4:] == ["slow�[2J.example: waiting, 9 waiting, 0 in flight, every 10 s, next in 3.0 s"]
@@ -196,11 +196,11 @@ def test_a_wait_for_retries_is_told_with_its_end() -> None:
     """Not one word of "left": what only waits has no pace."""
     waits = live()
     waits.left, waits.retries = None, Retries(5, 43.0, 2100.0)
-    lines = [str(line) for line in drawn(waits).renderables]
+    lines = [str(line) for line in draw_lines(waits).renderables]
     assert lines[0] == "c: running for 5s"
     assert "5 URLs wait for a retry, next in 43s, last in 35m 0s" in lines
     waits.retries = Retries(1, 0.0, 0.5)
-    assert "1 URL waits for a retry, next in 0s" in [str(line) for line in drawn(waits).renderables]
+    assert "1 URL waits for a retry, next in 0s" in [str(line) for line in draw_lines(waits).renderables]
 
 
 async def test_the_retries_of_a_running_crawl(tmp_path: Path) -> None:
@@ -239,9 +239,9 @@ def test_a_host_that_gives_nothing_is_named() -> None:
         "no page yet: gone.example gives connect: see whether the server is up; it is retried after the waits of "
         "--retries, and Ctrl-C keeps it for later"
     )
-    assert line in [str(line) for line in drawn(silent).renderables]
+    assert line in [str(line) for line in draw_lines(silent).renderables]
     silent.summary.pending = 0
-    assert line not in [str(line) for line in drawn(silent).renderables]
+    assert line not in [str(line) for line in draw_lines(silent).renderables]
 
 
 @pytest.mark.parametrize("answer", ["closed", "503", "stalls"])

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from blocks.block_pages import AKAMAI, page
 from gossamer.cli.commands import run
-from politeness.block_pages import AKAMAI, page
 
 LINKS = "".join(f'<a href="/{folder}/{n}">x</a>' for folder in ("shop", "news") for n in range(12))
 DELAY = 0.05

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cli.outside import Pages, gossamer
-from servers.answers import answering
+from cli.command_line import Pages, gossamer
+from support.answers import answering
 
 
 class Sitemap(Pages):

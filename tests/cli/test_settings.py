@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from gossamer.config import value_parsers
-from gossamer.config.settings import ABOUT, GivenSetting, Settings, load, schema, shown
+from gossamer.config.settings import ABOUT, GivenSetting, Settings, load, plain_settings, schema
 from gossamer.errors import ConfigError, UsageError
 
 
@@ -192,7 +192,7 @@ def test_secrets_come_by_reference_and_are_masked(tmp_path: Path) -> None:
     (tmp_path / "gossamer.toml").write_text('store = "redis://me:${env:PW}@store.example:1/0"\n')
     found = load(folder=tmp_path, environ={"PW": "a/b@c"})
     assert found.store == "redis://me:a%2Fb%40c@store.example:1/0"
-    assert "a%2Fb" not in json.dumps(shown(found))
+    assert "a%2Fb" not in json.dumps(plain_settings(found))
     (tmp_path / "secret").write_text("rediss://x:y@z:1\n")
     assert (
         load([GivenSetting("-s", "store", f"${{file:{tmp_path}/secret}}")], environ={}).store

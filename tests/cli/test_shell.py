@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from cli.bookshop import SITE, Bookshop
-from cli.outside import SRC, begin, gossamer
-from servers.answers import answering
+from cli.command_line import SRC, begin, gossamer
+from support.answers import answering
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.outside import PAGES, SRC, begin, gossamer, wait_for
+from cli.command_line import PAGES, SRC, begin, gossamer, wait_for
 
 
 def test_a_terminal_that_closes(room: Path, web: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from cli.test_verbs import A, B, Desk, desk, fill, state
+from cli.test_control_commands import A, B, Desk, desk, fill, state
 from gossamer.cli import steering
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.verbs import Frontier, Policy

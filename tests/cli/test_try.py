@@ -11,7 +11,7 @@ import pytest
 
 from cli.bookshop import SITE, Bookshop
 from gossamer.cli.commands import run
-from servers.answers import answering
+from support.answers import answering
 
 
 @pytest.fixture(scope="module")

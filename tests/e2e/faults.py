@@ -22,11 +22,11 @@ from pathlib import Path
 
 import redis
 
-from clockwork import LIBRARY
 from e2e import failpoint
 from e2e.faulted_crawl import MAIN, Crawl, Effect, Fault, resume
 from e2e.output_oracle import FOREIGN
 from e2e.runs import store_pid
+from support.moving_clock import LIBRARY
 
 SHORT = (1.0, 2.0, 4.0)
 """Seconds of a pause where a trial must be short."""

@@ -33,7 +33,7 @@ from gossamer.model.visit import Claim
 from gossamer.parsing.sitemaps import entries
 from gossamer.politeness import robots_access
 from gossamer.url.scope import Scope
-from gossamer.worker.decide import retry_after, where
+from gossamer.worker.decide import redirect_target, retry_after
 from gossamer.worker.link_intake import LinkIntake
 from gossamer.worker.reader import Reader
 
@@ -323,7 +323,7 @@ class Eater:
         ), sent
         for _, value in found:
             assert 0 <= retry_after(value) < 1e12
-            to = where(value, URL, urls.parse)
+            to = redirect_target(value, URL, urls.parse)
             assert to is None or urls.parse(to) == to
         self.reader.read(self.claim, page, None)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from e2e.killing import answers, kept
+from e2e.kill_crawl import answers, kept
 from gossamer import url as urls
 from web import Plan
 

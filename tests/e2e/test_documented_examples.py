@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.sites.check import saved
-from servers.answers import answering
+from gossamer.sites.check import read_saved_page
+from support.answers import answering
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -97,7 +97,7 @@ class Reader:
 
 @pytest.fixture
 def reader(tmp_path: Path) -> Iterator[Reader]:
-    kept = [saved(file)[0] for file in (BOOKS / "pages").glob("*.html")]
+    kept = [read_saved_page(file)[0] for file in (BOOKS / "pages").glob("*.html")]
     books = {page.url.removeprefix("https://books.toscrape.com"): page.body for page in kept}
     example = {path: PAGE.format(path).encode() for path in ("/", "/a", "/b")}
     with served(example) as one, served(books) as other:

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from e2e.killing import fire
+from e2e.kill_crawl import fire
 from e2e.runs import begin, command, job, rows
 from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import crawl
-from pipeline.shop import Shop, serving
+from items.changing_shop import Shop, serving
 
 FAMILIES, COPIES = 40, 5
 STORY = "the kettle of house {n} was put on the stove before dawn and nobody in house {n} heard it sing until the sun of day {n} came up"

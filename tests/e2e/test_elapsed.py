@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from e2e.killing import fire
+from e2e.kill_crawl import fire
 from e2e.runs import begin, command, job, socket_of
 from gossamer.app.runner import Live, crawl
 from web import preset, serve

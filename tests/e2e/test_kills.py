@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from e2e import failpoint
-from e2e.killing import Told, fire, leases_in_files, refetched, under_fire, verdicts
+from e2e.kill_crawl import Told, fire, leases_in_files, refetched, under_fire, verdicts
 from e2e.runs import begin, command, job
 from gossamer.app.job import Job, JobOutput
 from web import preset, serve

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from e2e import failpoint
-from e2e.killing import answers, fire, read_csv
+from e2e.kill_crawl import answers, fire, read_csv
 from e2e.runs import begin, command, job, rows
 from gossamer.app.job import Job, JobOutput
 from web import Web, preset, serve

@@ -13,10 +13,10 @@ import pytest
 
 from e2e.runs import job, rows
 from gossamer import url as urls
-from servers.cluster import cluster
-from servers.processes import Process
-from servers.sentinel import watched
-from servers.workers import Workers, at
+from support.cluster import cluster
+from support.fleet_in_process import Workers, at
+from support.processes import Process
+from support.sentinel import watched
 from web import Web, preset, serve
 from web.judge import Violation, delays, faults, violations
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gossamer.egress.addresses import forbidden, networks
+from gossamer.egress.addresses import networks, why_forbidden
 
 # IANA IPv4 and IPv6 special-purpose address registries, and multicast; typed here from the registries, not
 # from the code.
@@ -106,46 +106,46 @@ def within(blocks: list[IPv4Network | IPv6Network]) -> st.SearchStrategy[int]:
 @given(within(SPECIAL_4))
 @example(int(IPv4Address("169.254.169.254")))
 def test_no_special_ipv4_address_is_reached_in_any_form(number: int) -> None:
-    assert forbidden(str(IPv4Address(number)))
+    assert why_forbidden(str(IPv4Address(number)))
     for name, form in FORMS.items():
-        assert forbidden(str(form(number))), name
-        assert forbidden(form(number).exploded), name
+        assert why_forbidden(str(form(number))), name
+        assert why_forbidden(form(number).exploded), name
         # as getaddrinfo writes it
-        assert forbidden(socket.inet_ntop(socket.AF_INET6, form(number).packed)), name
+        assert why_forbidden(socket.inet_ntop(socket.AF_INET6, form(number).packed)), name
 
 
 @given(within(SPECIAL_6))
 def test_no_special_ipv6_address_is_reached(number: int) -> None:
-    assert forbidden(str(IPv6Address(number)))
+    assert why_forbidden(str(IPv6Address(number)))
 
 
 @pytest.mark.parametrize("block", SPECIAL_4 + SPECIAL_6, ids=str)
 def test_both_ends_of_each_block_are_refused(block: IPv4Network | IPv6Network) -> None:
-    assert forbidden(str(block.network_address))
-    assert forbidden(str(block.broadcast_address))
+    assert why_forbidden(str(block.network_address))
+    assert why_forbidden(str(block.broadcast_address))
 
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_public_addresses_are_reached(address: str) -> None:
     number = int(IPv4Address(address))
-    assert forbidden(address) is None
+    assert why_forbidden(address) is None
     for name in ("mapped", "nat64", "6to4", "isatap"):
-        assert forbidden(str(FORMS[name](number))) is None, name
-    assert forbidden("2a00:1450:4001:82b::200e") is None
+        assert why_forbidden(str(FORMS[name](number))) is None, name
+    assert why_forbidden("2a00:1450:4001:82b::200e") is None
 
 
 @given(st.text() | st.ip_addresses().map(lambda address: f"{address}%eth0"))
 def test_no_text_raises(text: str) -> None:
-    assert forbidden(text) is None or forbidden(text)
+    assert why_forbidden(text) is None or why_forbidden(text)
 
 
 def test_what_is_allowed_is_allowed_alone() -> None:
     allow = networks(["10.1.0.0/16", "::1"])
-    assert forbidden("10.1.2.3", allow) is None
-    assert forbidden("::ffff:10.1.2.3", allow) is None
-    assert forbidden("::1", allow) is None
+    assert why_forbidden("10.1.2.3", allow) is None
+    assert why_forbidden("::ffff:10.1.2.3", allow) is None
+    assert why_forbidden("::1", allow) is None
     for other in ("10.2.0.1", "169.254.169.254", "127.0.0.1", "::2", "fe80::1", "::ffff:127.0.0.1"):
-        assert forbidden(other, allow), other
+        assert why_forbidden(other, allow), other
 
 
 def test_a_bad_network_is_named() -> None:

@@ -17,12 +17,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from files.serving import png
+from e2e.item_files.file_server import png
 from gossamer.app.job import Job, JobOutput
 from gossamer.app.runner import crawl
 from gossamer.config.settings import Settings
 from gossamer.model.summary import Summary
-from gossamer.sites.check import check, saved
+from gossamer.sites.check import check, read_saved_page
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NAMES = ["quotes", "shop", "books"]
@@ -75,7 +75,7 @@ class Local:
         self.expected: dict[str, list[dict[str, Any]]] = {}
         Pages.pages, Pages.asked = {}, []
         for file in (examples / name / "pages").glob("*.html"):
-            page, _ = saved(file)
+            page, _ = read_saved_page(file)
             Pages.pages[page.url.removeprefix(self.there)] = self._moved(page.body.decode()).encode()
             for item in json.loads(
                 self._moved((examples / name / "expected" / f"{file.stem}.json").read_text())
@@ -291,7 +291,7 @@ async def test_a_page_that_lost_its_markup_is_an_error_that_can_be_replayed(
     assert summary.errors == {"parse": 1}
     assert summary.items == 4  # the page's items and links are all dropped, not a part of them
     (kept,) = (tmp_path / "data" / "shop" / "failed").glob("*.html")
-    page, meta = saved(kept)
+    page, meta = read_saved_page(kept)
     assert page.url == f"http://{local.host}/shop/page/2/"
     assert page.body == Pages.pages["/shop/page/2/"]
     assert re.search(r"shop\.py:\d+ in listing: TypeError", meta.why)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.model.item import plain
+from gossamer.model.item import plain_fields
 from gossamer.model.page import Page
 from gossamer.parsing.page_view import PageView
 from gossamer.sites import load
@@ -41,7 +41,7 @@ def product(price: str, more: str = "", name: str = "Kettle", number: str = 'dat
 
 def shop(*products: str, around: str = "{}") -> list[dict[str, Any]]:
     page = around.format(f'<ul class="products columns-4">{"".join(products)}</ul>')
-    return [plain(item) for item in read("shop", "https://scrapeme.live/shop/", page).items]  # type: ignore[arg-type]
+    return [plain_fields(item) for item in read("shop", "https://scrapeme.live/shop/", page).items]  # type: ignore[arg-type]
 
 
 READ = "screen-reader-text"
@@ -136,7 +136,7 @@ def test_quotes_of_any_listing(path: str) -> None:
         "<h1><a href=/>Quotes</a></h1>" + QUOTE.format("") + QUOTE.format("<a class=tag href=/tag/a/>a-b</a>")
     )
     parsed = read("quotes", url, body)
-    assert [plain(item) for item in parsed.items] == [  # type: ignore[arg-type]
+    assert [plain_fields(item) for item in parsed.items] == [  # type: ignore[arg-type]
         {"text": "Odd & “even”.", "author": "É. Zola", "author_page": "/author/E-Zola", "tags": tags}
         for tags in ([], ["a-b"])
     ]
@@ -157,7 +157,7 @@ def test_a_book_with_what_pages_have() -> None:
         "<table><tr><th>UPC</th><td>a22124811bfa8350</td></tr><tr><th>Price</th><td>Â£45.17</td></tr></table>"
     )
     parsed = read("books", "https://books.toscrape.com/catalogue/its-only-the-himalayas_981/index.html", body)
-    assert [plain(item) for item in parsed.items] == [  # type: ignore[arg-type]
+    assert [plain_fields(item) for item in parsed.items] == [  # type: ignore[arg-type]
         {"upc": "a22124811bfa8350", "title": "It's Only the Himalayas é", "price": Decimal("45.17")}
     ]
     assert parsed.requests == []

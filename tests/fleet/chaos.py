@@ -15,14 +15,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from clockwork import faked
-from fleet.crews import Fleet, Server, Worker, until
 from gossamer.app.wiring import open_url
 from gossamer.errors import GossamerError
-from gossamer.frontier.summary import counts
+from gossamer.frontier.summary import crawl_counts
 from gossamer.state.schedules import Schedules
-from servers.apart import Machine, Machines, Together
-from servers.sentinel import Watched
+from support.fleet_workers import Fleet, Server, Worker, until
+from support.machines_apart import Machine, Machines, Together
+from support.moving_clock import faked
+from support.sentinel import Watched
 from web import Plan, Web, serve
 
 BACK = 1.5
@@ -187,7 +187,7 @@ class Chaos:
             store = await open_url(self.fleet.store, embedded=False)
             try:
                 return [run.state for run in await Schedules(store).ended("chaos")], (
-                    await counts(store, name)
+                    await crawl_counts(store, name)
                 )["lapsed"]
             finally:
                 await store.close()

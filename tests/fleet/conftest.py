@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.crews import Fleet, Server
+from support.fleet_workers import Fleet, Server
 
 
 @pytest.fixture

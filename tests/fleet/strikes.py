@@ -11,7 +11,7 @@ from typing import Any
 import redis
 
 from fleet.chaos import BACK, Chaos, Hit
-from servers.apart import Machines
+from support.machines_apart import Machines
 
 FREEZE, WRONG, CUT = 35.0, 20.0, 5.0
 """Seconds that a worker stands still (longer than a lease), that its clock is wrong, that it is cut off."""

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from fleet.crews import Fleet, Server, free_port, until
-from fleet.rabbit import SERVER, Rabbit
 from gossamer.fleet import brokers
-from servers import processes
+from support import processes
+from support.fleet_workers import Fleet, Server, free_port, until
+from support.rabbitmq import SERVER, Rabbit
 from web import Web, preset, serve
 
 
@@ -28,7 +28,7 @@ def test_a_node_of_a_cluster_is_told_so(tmp_path: Path, slots: int | None) -> No
         with redis.Redis(port=node.port) as client:
             if slots is not None:
                 client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, slots)
-        said = brokers.tried(node.url(0), ("http",))
+        said = brokers.why_unusable(node.url(0), ("http",))
     assert "node of a Cluster" in said, said
     assert str(node.port) in said
 

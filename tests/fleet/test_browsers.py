@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from browsing.conftest import Stage
-from browsing.test_ladder import APP, PLAIN, ROWS, SHELL
-from fleet.crews import Fleet, Server, until
+from collectors.browser.conftest import Stage
+from collectors.browser.test_crawls import APP, PLAIN, ROWS, SHELL
+from support.fleet_workers import Fleet, Server, until
 
 pytestmark = pytest.mark.skipif(
     shutil.which("chromium") is None and os.environ.get("CI") != "true", reason="needs chromium"

@@ -9,7 +9,7 @@ import pytest
 from fleet.chaos import field, machines, planned
 from fleet.strikes import KINDS
 from fleet.verdict import wrong
-from servers.apart import Together, apart, refused
+from support.machines_apart import Together, apart, refused
 from web import preset
 
 DELAY = 0.05

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fleet.crews import Fleet, Server, until
-from servers.cluster import cluster
+from support.cluster import cluster
+from support.fleet_workers import Fleet, Server, until
 from web import preset, serve
 
 AWAY = 4.0

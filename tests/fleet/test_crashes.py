@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from e2e.test_crashes import FEWER, SITE
-from fleet.crews import Fleet, Worker
 from gossamer import url as urls
+from support.fleet_workers import Fleet, Worker
 from web import graph, preset, serve
 
 PAGES = 25

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import redis
 
-from fleet.crews import Fleet, Server, until
+from support.fleet_workers import Fleet, Server, until
 from web import Web, preset, serve
 
 SHOP = """

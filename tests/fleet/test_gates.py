@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fleet.crews import Fleet, until
-from pipeline.shop import Shop, serving
-from pipeline.test_crawls import site
+from items.changing_shop import Shop, serving
+from items.test_crawls import site
+from support.fleet_workers import Fleet, until
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import kombu
 import pytest
 import redis
 
-from fleet.crews import SRC, Fleet, Server, Worker, until
-from fleet.rabbit import SERVER, Rabbit
+from support.fleet_workers import SRC, Fleet, Server, Worker, until
+from support.rabbitmq import SERVER, Rabbit
 
 TASK = "gossamer.slice"
 HEADERS: dict[str, Any] = {

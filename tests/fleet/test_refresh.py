@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fleet.crews import Fleet
-from pipeline.shop import serving
-from pipeline.test_crawls import site
+from items.changing_shop import serving
+from items.test_crawls import site
+from support.fleet_workers import Fleet
 
 
 def test_a_fleet_visits_again_and_writes_what_changed(fleet: Fleet, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from clockwork import moved_store
-from fleet.crews import Fleet, Server, until
+from support.fleet_workers import Fleet, Server, until
+from support.moving_clock import moved_store
 from web import Web, preset, serve
 
 

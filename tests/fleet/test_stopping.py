@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from fleet.crews import Fleet, Server, until
 from gossamer.store import keys
+from support.fleet_workers import Fleet, Server, until
 from web import preset, serve
 
 WITHIN = 15.0

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.crews import Fleet, until
+from support.fleet_workers import Fleet, until
 
 URLS = 200_000
 

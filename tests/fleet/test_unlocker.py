@@ -7,9 +7,9 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from collectors.loopback import Asked, answer, serving
-from fleet.crews import Fleet, Server, until
-from unlockers.providers import KEY, Stub, Target
+from collectors.unlocker.provider_servers import KEY, Stub, Target
+from support.byte_servers import Asked, answer, serving
+from support.fleet_workers import Fleet, Server, until
 
 MOST = 30
 

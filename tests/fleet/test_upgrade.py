@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fleet.crews import SRC, Fleet, Server, until
+from support.fleet_workers import SRC, Fleet, Server, until
 from web import Web, preset, serve
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 from fleet.chaos import Chaos
-from servers.apart import Machines
+from support.machines_apart import Machines
 from web import Hit, Web
 from web.judge import delays, fetched, violations
 

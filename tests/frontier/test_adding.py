@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from frontier.made import A, Beds, paths
+from frontier.claims import A, Beds, paths
 from gossamer.frontier.multi_bucket import READ_INTERVAL_S
-from gossamer.frontier.summary import counts
+from gossamer.frontier.summary import crawl_counts
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds
@@ -112,7 +112,7 @@ async def test_shares_are_of_the_crawl_in_a_store_of_many_buckets(any_url: str) 
         return adds
 
     async def taken() -> int:
-        return (await counts(stores[0], "c"))["open"]
+        return (await crawl_counts(stores[0], "c"))["open"]
 
     await workers[0].add(spam(range(500), ""))
     assert await taken() == 5, "strangers share 5 pages"

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from frontier.made import A, Beds, paths
+from frontier.claims import A, Beds, paths
 from gossamer.frontier.operator import OperatorCommands
 from gossamer.model.visit import Settle
 from gossamer.politeness.breaker import Breaker, HostTrouble

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frontier.made import A, Beds, paths
+from frontier.claims import A, Beds, paths
 from gossamer.model.visit import Settle
 from gossamer.store.store import Store
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from frontier.made import A, Beds, paths
+from frontier.claims import A, Beds, paths
 from gossamer.errors import ConfigError
-from gossamer.frontier.cold import Cold, ColdFiles, ColdServer, Spiller, bound
-from gossamer.frontier.crawls import Spec, drop_queue, forget
+from gossamer.frontier.cold import Cold, ColdFiles, ColdServer, Spiller, set_hot_limit
+from gossamer.frontier.crawls import Spec, drop_queue, forget_crawl
 from gossamer.frontier.locate import Locator
 from gossamer.frontier.operator import OperatorCommands
 from gossamer.frontier.stats import CrawlStatistics
@@ -36,7 +36,7 @@ async def cold(request: pytest.FixtureRequest, tmp_path: Path, other_server: str
 
 @pytest.fixture
 async def spiller(store: Store, cold: Cold) -> Spiller:
-    await bound(store, "c", HOT)
+    await set_hot_limit(store, "c", HOT)
     return Spiller(store, "c", cold, HOT)
 
 
@@ -143,7 +143,7 @@ async def test_whenever_a_spiller_dies_each_url_comes_once(
     bed: Beds, store: Store, cold: Cold, seed: int
 ) -> None:
     rng = random.Random(seed)
-    await bound(store, "c", HOT)
+    await set_hot_limit(store, "c", HOT)
     one, given, found = bed(per_host=2), 0, list[str]()
 
     async def spill() -> None:
@@ -201,7 +201,7 @@ async def test_a_cold_store_is_not_left_behind(bed: Beds, store: Store, spiller:
     one = bed()
     await one.add(*(f"{A}/{n}" for n in range(30)))
     with pytest.raises(ConfigError, match="26 URLs of crawl c wait in its cold store"):
-        await bound(store, "c", 0)
+        await set_hot_limit(store, "c", 0)
 
 
 async def placed(store: Store, cold: Cold, one: Any, path: str) -> Any:
@@ -261,7 +261,7 @@ async def test_a_new_crawl_of_the_same_name_takes_no_rows_of_the_old_one(
     one = bed()
     await one.add(*(f"{A}/old{n}" for n in range(30)))
     await spiller.drain()
-    await forget(store, "c")  # and the cold store was not told
-    await bound(store, "c", HOT)
+    await forget_crawl(store, "c")  # and the cold store was not told
+    await set_hot_limit(store, "c", HOT)
     await one.add(*(f"{A}/new{n}" for n in range(30)))
     assert sorted(await all_claimed(one, spiller)) == sorted(f"/new{n}" for n in range(30))

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from frontier.made import A, Beds
+from frontier.claims import A, Beds
 from frontier.test_cold import all_claimed
 from gossamer.config import value_parsers
 from gossamer.errors import ColdError
 from gossamer.frontier import cold as spilling
-from gossamer.frontier.cold import ColdServer, Spiller, bound, parts
+from gossamer.frontier.cold import ColdServer, Spiller, parse_cold, set_hot_limit
 from gossamer.store.store import Store, connect
-from servers.processes import Process
+from support.processes import Process
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_a_cold_store_has_parameters(setting: str, place: object) -> None:
             value_parsers.cold(setting)
         return
     assert value_parsers.cold(setting) == setting
-    assert place is None or parts(setting) == place
+    assert place is None or parse_cold(setting) == place
 
 
 @pytest.mark.parametrize("how", ["dead", "full"])
@@ -64,7 +64,7 @@ async def test_it_is_waited_for_and_told(
 ) -> None:
     monkeypatch.setattr(spilling, "MAX_COLD_OUTAGE_S", 1.0)
     cold = ColdServer(connect(f"redis://127.0.0.1:{server.port}"), "c")
-    await bound(store, "c", 4)
+    await set_hot_limit(store, "c", 4)
     moves = Spiller(store, "c", cold, 4)
     one = bed()
     await one.add(*(f"{A}/{n}" for n in range(30)))

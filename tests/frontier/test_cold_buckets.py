@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from gossamer.frontier.cold import ColdServer, bound, spilling
-from gossamer.frontier.summary import counts
+from gossamer.frontier.cold import ColdServer, run_spiller, set_hot_limit
+from gossamer.frontier.summary import crawl_counts
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds, Settle
@@ -19,7 +19,7 @@ async def test_a_store_of_many_buckets(valkey_url: str, other_server: str) -> No
     store = connect(valkey_url)
     await store.open(16, "test")
     cold = ColdServer(connect(other_server), "many")
-    await bound(store, "many", HOT)
+    await set_hot_limit(store, "many", HOT)
     frontier = Frontier(store, "many", Policy(delay=0, obey_robots=False, per_host=10))
     adds: Adds = {}
     for n in range(600):
@@ -28,7 +28,7 @@ async def test_a_store_of_many_buckets(valkey_url: str, other_server: str) -> No
         adds.setdefault(group, []).extend((*frontier.remainder(hash((n, "s")) & (2**64 - 1)), stored))
     await frontier.add(adds)
     found: list[str] = []
-    async with spilling(store, "many", cold, HOT):
+    async with run_spiller(store, "many", cold, HOT):
         async with asyncio.timeout(60):
             while len(found) < 600:
                 for bucket in range(16):
@@ -41,6 +41,6 @@ async def test_a_store_of_many_buckets(valkey_url: str, other_server: str) -> No
     for host in range(20):
         numbers = [int(url.rsplit("/", 1)[1]) for url in found if f"//site{host}." in url]
         assert numbers == sorted(numbers), "in the order of their arrival"
-    assert (await counts(store, "many"))["open"] == 0
+    assert (await crawl_counts(store, "many"))["open"] == 0
     await cold.close()
     await store.close()

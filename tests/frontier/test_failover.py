@@ -10,16 +10,16 @@ import pytest
 import redis
 
 from gossamer.errors import Stale, StoreError
-from gossamer.frontier.summary import counts
+from gossamer.frontier.summary import crawl_counts
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds, Claim, Commit, Settle
 from gossamer.store.keys import bucket_of, tag
 from gossamer.store.store import Store, connect
-from servers.cluster import Cluster, cluster
-from servers.processes import Process, followers
-from servers.sentinel import Watched, watched
-from servers.wire import Wire, wire
+from support.cluster import Cluster, cluster
+from support.lossy_wire import Wire, wire
+from support.processes import Process, followers
+from support.sentinel import Watched, watched
 
 DELAY = 400
 
@@ -275,7 +275,7 @@ async def test_a_lost_reply_to_a_settle_with_a_file_is_resolved_by_its_length(
         await until(lambda n=n: one.lost > n)
     await settling
     assert await frontier.lengths(["out"]) == [12]
-    n = await counts(store, "c")
+    n = await crawl_counts(store, "c")
     assert (n["pages"], n["open"], n["added"]) == (3, 1, 4)
 
 
@@ -287,7 +287,7 @@ async def test_a_lost_reply_to_a_settle_without_files_ends_its_tokens(losing: tu
     (outcome,) = await frontier.settle_all([commit])
     assert isinstance(outcome, Stale)
     assert sorted(outcome.tokens) == sorted(each.token for each in claims)
-    n = await counts(store, "c")
+    n = await crawl_counts(store, "c")
     assert (one.lost, n["pages"], n["open"]) == (1, 3, 0)
 
 
@@ -303,6 +303,6 @@ async def test_lost_replies_of_other_verbs_change_nothing(losing: tuple[Wire, St
     await frontier.everywhere.due()
     await asyncio.sleep(0.3)
     assert await frontier.everywhere.due() != {}
-    n = await counts(store, "c")
+    n = await crawl_counts(store, "c")
     assert (one.lost, n["open"], n["added"]) == (3, 3, 4)
     assert n["found"] == n["pages"] + n["open"] + n["skip:duplicate"]

@@ -6,9 +6,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 
-from frontier.made import A, Beds, paths
-from gossamer.frontier.host_limits import regain
-from gossamer.frontier.summary import counts
+from frontier.claims import A, Beds, paths
+from gossamer.frontier.host_limits import requeue_parked
+from gossamer.frontier.summary import crawl_counts
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Claim, Commit, Settle
@@ -60,12 +60,12 @@ async def test_larger_limits_take_it_back_in_order(bed: Beds, store: Store) -> N
     while (await b.counts())["open"] > len(others):
         assert await b.claim() == []
     assert (await b.counts())["skip:budget"] == 1300 - len(others)
-    assert await regain(store, "c") == 1300 - len(others)
+    assert await requeue_parked(store, "c") == 1300 - len(others)
     assert await b.adds_up()
     assert await b.claim() == [], "over what it may have: parked again"
     while (await b.counts())["open"] > len(others):
         await b.claim()
-    await regain(store, "c")
+    await requeue_parked(store, "c")
     more = bed(host_bytes=11, per_host=2000)
     got = [claim for _ in range(3) for claim in await more.claim(700)]
     fresh = [path for path in paths(got) if path != "/low"]
@@ -153,5 +153,5 @@ async def test_bytes_of_many_buckets_come_in_one_commit(any_url: str) -> None:
         )
     assert not any(isinstance(one, Exception) for one in await frontier.settle_all(list(commits.values())))
     assert sorted(claim.host for claim in await claims()) == sorted(set(hosts) - large)
-    assert (await counts(store, "c"))["skip:budget"] == 2 * len(large)
+    assert (await crawl_counts(store, "c"))["skip:budget"] == 2 * len(large)
     await store.close()

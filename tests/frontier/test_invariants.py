@@ -15,7 +15,7 @@ import pytest
 from gossamer import url as urls
 from gossamer.errors import Stale
 from gossamer.frontier.operator import OperatorCommands
-from gossamer.frontier.summary import counts
+from gossamer.frontier.summary import crawl_counts
 from gossamer.frontier.verbs import Frontier, Policy
 from gossamer.model.request import Request, pack, unpack
 from gossamer.model.visit import Adds, Claim, Settle
@@ -182,7 +182,7 @@ async def audit(fleet: Fleet) -> None:
             waiting[host] = len(entries)
             places.update(entries)
         assert places == Counter(fleet.known[crawl]), "every URL in one place"
-        n = await counts(fleet.store, crawl)
+        n = await crawl_counts(fleet.store, crawl)
         assert n["open"] == leased + sum(waiting.values())
         assert (n["dead"], n["pages"] + n["skip:robots"]) == (dead, sum(fleet.ended[crawl].values()))
         assert n["found"] == n["pages"] + n["dead"] + n["open"] + n["skip:robots"] + n["skip:duplicate"]
@@ -308,5 +308,5 @@ async def test_limits_hold_with_many_clients_at_once(stores: Any, buckets: int) 
                 )
                 pages += 1
     assert pages == 60
-    assert (await counts(fleet.store, "one"))["pages"] == 60
+    assert (await crawl_counts(fleet.store, "one"))["pages"] == 60
     assert {(await fleet.client("one").claim(bucket, 5)).limit for bucket in range(buckets)} == {"pages"}

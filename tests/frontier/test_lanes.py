@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from frontier.made import A, Beds, paths
+from frontier.claims import A, Beds, paths
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.model.request import Request, pack
 from gossamer.model.visit import Adds
 from gossamer.politeness.breaker import HostTrouble
 from gossamer.state.fleet_crawls import Edit, FleetCrawls
-from gossamer.state.lane_stats import heap, heaps
+from gossamer.state.lane_stats import heap_of_host, heaps_of_crawl
 from gossamer.state.workers import Refusals, WorkerRecord, WorkerRecords
 from gossamer.store.store import Store
 
@@ -146,16 +146,16 @@ async def test_what_waits_for_nobody_is_seen(bed: Beds, store: Store) -> None:
     await Crawls(store).begin("c", Spec([A]), [])
     await add(b, f"{A}/1", f"{B}/1", lane="http@eu")
     await add(b, "https://c.example/1")
-    (own, eu) = await heaps(store, "c")
+    (own, eu) = await heaps_of_crawl(store, "c")
     assert (own.workers, eu.workers, eu.region, eu.ready, eu.stranded) == (None, None, "eu", 2, False)
     await FleetCrawls(store).submit("c", b"{}")
     worker = WorkerRecord(name="w@h", host="h", pid=1, lanes=["http"], processes=1, version="1")
     await WorkerRecords(store).beat(worker)
-    (own, eu) = await heaps(store, "c")
+    (own, eu) = await heaps_of_crawl(store, "c")
     assert (own.workers, own.stranded, eu.workers, eu.stranded) == (1, False, 0, True)
     worker.region = "eu"
     await WorkerRecords(store).beat(worker)
-    where = await heap(store, "c", "a.example")
+    where = await heap_of_host(store, "c", "a.example")
     assert where is not None
     assert (where.region, where.workers, where.stranded) == ("eu", 1, False)
     await store.client.delete("gossamer:workers")
@@ -218,7 +218,7 @@ async def test_who_serves_what_is_set_apart(bed: Beds, store: Store) -> None:
         await crew.beat(WorkerRecord(name=name, host="h", pid=1, lanes=["http"], processes=1, version="1"))
     await refusals.refuse("w@h", "c", "no file", "shop")
     assert await refusals.refused() == {("w@h", "c", "shop"): "no file"}
-    (line,) = await heaps(store, "c")
+    (line,) = await heaps_of_crawl(store, "c")
     assert (line.lane, line.sites, line.workers, line.stranded) == (
         "http+news+shop",
         ["news", "shop"],
@@ -227,13 +227,13 @@ async def test_who_serves_what_is_set_apart(bed: Beds, store: Store) -> None:
     )
     assert await refusals.others("c"), "v has all"
     await refusals.refuse("v@h", "c", "another version", "news")
-    (line,) = await heaps(store, "c")
+    (line,) = await heaps_of_crawl(store, "c")
     assert (line.workers, line.stranded, await refusals.others("c")) == (0, True, False)
     for group in ("shop", "news+shop", "shop"):
         await tasks.apart("c", group)
     edits = [Edit("shop", "1", "2", b"more"), Edit("news", "0", "2", b"too late")]
     assert await tasks.edit("c", edits) == {"news": "1", "shop": "2"}
-    assert await tasks.reaches("c", ["shop", "news"]) == [b"more", None]
+    assert await tasks.site_reaches("c", ["shop", "news"]) == [b"more", None]
     (task,) = await tasks.tasks()
     assert (task.sites, task.apart) == ({"news": "1", "shop": "2"}, ("shop", "news+shop"))
     for key in ("gossamer:workers", "gossamer:refused"):

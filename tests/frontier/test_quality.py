@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.frontier.crawls import forget
+from gossamer.frontier.crawls import forget_crawl
 from gossamer.frontier.quality import GoodRuns, RecentPages
-from gossamer.items.gates import GateFailure, Window, counted, parse
+from gossamer.items.gates import GateFailure, Window, count_visit, parse
 from gossamer.model.quality import KEPT_RUNS, GoodRun, SitePart
 from gossamer.store import keys
 from gossamer.store.store import Store
@@ -36,7 +36,7 @@ class Process:
 
     async def saw(self, price: int) -> list[GateFailure]:
         visit = {"pages": 1, "succeeded": 1, "q|shop|p": 1, "q|shop|i|tea": 1, "q|shop|f|tea|price": price}
-        self.pages += counted(self.counts, visit, dead=False)
+        self.pages += count_visit(self.counts, visit, dead=False)
         if self.pages < self.window.every:
             return []
         part = SitePart(self.name, self.pages, self.counts)
@@ -69,7 +69,7 @@ async def test_whatever_their_number_processes_see_together_what_changed_within_
     assert [await late.first("g"), await all_of[0].lately.first("g")] == [True, False]
     await late.begin(anew=True)
     assert await late.first("g")
-    await forget(store, "c")
+    await forget_crawl(store, "c")
     assert [await store.guard(store.client.exists(key)) for key in (keys.lately("c"), keys.told("c"))] == [
         0,
         0,

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from frontier.made import A, Beds, paths
+from frontier.claims import A, Beds, paths
 from gossamer.errors import Moved, Stale
 from gossamer.model.visit import Settle
 from gossamer.store.store import Store, connect
@@ -162,7 +162,7 @@ async def test_the_rate_cap_of_a_crawl(bed: Beds) -> None:
 
 async def test_limits_are_exact_over_many_buckets(valkey_url: str) -> None:
     from gossamer.frontier.verbs import Frontier, Policy
-    from gossamer.model.request import entry
+    from gossamer.model.request import make_entry
 
     stores = [connect(valkey_url) for _ in range(3)]
     for store in stores:
@@ -173,7 +173,10 @@ async def test_limits_are_exact_over_many_buckets(valkey_url: str) -> None:
         (bucket, f"h{bucket}.example", 0, "http", "o", ""): [
             x
             for i in range(20)
-            for x in (*workers[0].remainder(hash((bucket, i)) & (2**64 - 1)), entry("http", f"/{i}", 0, None))
+            for x in (
+                *workers[0].remainder(hash((bucket, i)) & (2**64 - 1)),
+                make_entry("http", f"/{i}", 0, None),
+            )
         ]
         for bucket in range(8)
     }

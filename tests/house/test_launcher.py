@@ -172,14 +172,17 @@ def test_the_message_names_the_command_that_works_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(optional_deps, "ROOT", tmp_path)
-    assert optional_deps.install("postgres") == "pip install 'gossamer[postgres]'"
-    assert optional_deps.newer("uvloop") == "pip install -U uvloop"
+    assert optional_deps.install_command("postgres") == "pip install 'gossamer[postgres]'"
+    assert optional_deps.upgrade_command("uvloop") == "pip install -U uvloop"
     (tmp_path / "gossamer").touch()
     monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
-    assert optional_deps.install("postgres") == f"{tmp_path}/gossamer --with postgres"
-    assert optional_deps.newer("uvloop") == f"rm -r {tmp_path}/.venv && {tmp_path}/gossamer --with parquet"
+    assert optional_deps.install_command("postgres") == f"{tmp_path}/gossamer --with postgres"
+    assert (
+        optional_deps.upgrade_command("uvloop")
+        == f"rm -r {tmp_path}/.venv && {tmp_path}/gossamer --with parquet"
+    )
     monkeypatch.chdir(tmp_path)
-    assert optional_deps.install("postgres") == "./gossamer --with postgres"
+    assert optional_deps.install_command("postgres") == "./gossamer --with postgres"
 
 
 def test_extras_that_are_named_are_there() -> None:
@@ -187,7 +190,7 @@ def test_extras_that_are_named_are_there() -> None:
     named = {
         name
         for file in (ROOT / "src").rglob("*.py")
-        for name in re.findall(r"(?:install\(|newer\(.\w+., ).(\w+).\)", file.read_text())
+        for name in re.findall(r"(?:install_command\(|upgrade_command\(.\w+., ).(\w+).\)", file.read_text())
     }
     assert named == known.keys() - {"dev"}
 

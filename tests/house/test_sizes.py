@@ -26,12 +26,12 @@ LARGER: dict[str, tuple[int, str]] = {
     ),
     "src/gossamer/model/site.py::__init__": (77, "the arguments of Site, a line each, are its documentation"),
     "src/gossamer/sinks/output_spec.py::open_output": (63, "one branch for each output format"),
-    "tests/files/test_files.py::test_what_is_refused_is_told_and_no_item_is_lost": (
+    "tests/e2e/item_files/test_files.py::test_what_is_refused_is_told_and_no_item_is_lost": (
         67,
         "one crawl, looked at from all sides",
     ),
     "tests/fleet/test_malformed.py::test_on_valkey": (62, "one queue with each kind of malformed message"),
-    "tests/road/made.py::__init__": (87, "a worker's parts, each replaceable by a test's own"),
+    "tests/worker/worker_parts.py::__init__": (87, "a worker's parts, each replaceable by a test's own"),
     "tests/walls/crawl.py::crawl": (62, "one crawl, told step by step"),
     "src/gossamer/store/embedded.py::Embedded": (
         27,

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.parsing.text import Quality, main_text, markdown
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "articles-zyte.jsonl.gz"
@@ -187,7 +187,7 @@ def test_best_without_its_library_says_what_to_install(monkeypatch: pytest.Monke
         return usual(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(RuntimeError, match=re.escape(install("text"))):
+    with pytest.raises(RuntimeError, match=re.escape(install_command("text"))):
         main_text(BODY.encode(), quality="best")
 
 

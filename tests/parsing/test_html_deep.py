@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.parsing.html import MAX_DEPTH, deep
+from gossamer.parsing.html import MAX_DEPTH, is_deep
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from gossamer.parsing.html import MAX_DEPTH, deep
     ],
 )
 def test_deep(page: bytes) -> None:
-    assert deep(page, "text/html")
+    assert is_deep(page, "text/html")
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_deep(page: bytes) -> None:
     ],
 )
 def test_not_deep(page: bytes) -> None:
-    assert not deep(page, "text/html")
+    assert not is_deep(page, "text/html")

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from gossamer.parsing import language as module
-from gossamer.parsing.language import language, told
+from gossamer.parsing.language import language, language_of_text
 
 TEXTS = {
     "en": "The harbour was quiet that morning, and the fishermen sat on the wall mending their nets.",
@@ -75,7 +75,7 @@ def test_what_says_nothing_is_what_is_declared(text: str) -> None:
 )
 def test_any_bytes(body: bytes) -> None:
     language(body, "http://a.test/", "text/html")
-    told(body.decode("latin-1"), "x")
+    language_of_text(body.decode("latin-1"), "x")
 
 
 def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from gossamer.model.page import Page
 from gossamer.parsing.page_view import PageView
-from gossamer.parsing.selectors import Selection, split
+from gossamer.parsing.selectors import Selection, split_selectors
 
 HTML = b"""<!doctype html><html lang=en><title>T</title><body>
 <h1 class="big  bold" id=top>One <b>two</b> three</h1>
@@ -247,7 +247,7 @@ def test_a_bad_xpath_is_a_value_error_that_names_it(page: PageView, query: str) 
     ],
 )
 def test_lists_are_split_at_their_own_commas(query: str, parts: list[str]) -> None:
-    assert split(query) == parts
+    assert split_selectors(query) == parts
 
 
 @pytest.mark.parametrize("body", [b"", b"\x00\xff\xfe", b"<" * 1000, b"<p>" * 2000, b"{}"])

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.parsing.lenient_json import values
-from gossamer.parsing.structured import structured, things
+from gossamer.parsing.lenient_json import json_values
+from gossamer.parsing.structured import json_ld_objects, structured
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 URL = "https://example.com/a/b"
@@ -49,11 +49,11 @@ LOOSE = [
 
 @pytest.mark.parametrize(("text", "found"), LOOSE)
 def test_json_as_it_is_written(text: str, found: list[Any]) -> None:
-    assert values(text) == found
+    assert json_values(text) == found
 
 
 def test_deep_json_loses_what_is_too_deep_and_nothing_else() -> None:
-    (found,) = values('{"a": ' + "[" * 5000 + "]" * 5000 + ', "b": 1}')
+    (found,) = json_values('{"a": ' + "[" * 5000 + "]" * 5000 + ', "b": 1}')
     assert found["b"] == 1
     assert isinstance(found["a"], list)
 
@@ -69,7 +69,7 @@ def test_json_ld_is_one_list_of_objects() -> None:
         "<script>{'no': 1}</script>"
     )["json_ld"]
     assert found == [{"@graph": [{"@type": "Book"}]}, {"a": 1}, {"b": 2}]
-    assert [one.get("@type") for one in things(found)][:2] == [None, "Book"]
+    assert [one.get("@type") for one in json_ld_objects(found)][:2] == [None, "Book"]
 
 
 def test_json_ld_in_any_encoding() -> None:
@@ -334,7 +334,9 @@ def test_all_recipes_that_pages_have_as_json_ld() -> None:
     for row in rows("structured-recipes.jsonl.gz"):
         body = base64.b64decode(row["html"]["b64"])
         found = structured(body, row["url"])["json_ld"]
-        if b"recipeIngredient" in body and not any(one.get("recipeIngredient") for one in things(found)):
+        if b"recipeIngredient" in body and not any(
+            one.get("recipeIngredient") for one in json_ld_objects(found)
+        ):
             missed.append(row["id"])
         assert found
     assert missed == []

@@ -12,8 +12,8 @@ from gossamer.politeness.breaker import (
     LAST,
     Breaker,
     HostTrouble,
-    gives_up,
     health,
+    is_given_up,
 )
 
 
@@ -95,9 +95,9 @@ def test_a_host_is_given_up_after_three_probes_and_probed_again_later() -> None:
 
 
 def test_when_a_fault_gives_up() -> None:
-    assert not gives_up(HostTrouble(failing=2159), (60, 300, 1800))
-    assert gives_up(HostTrouble(failing=2161), (60, 300, 1800))
-    assert gives_up(HostTrouble(failing=0.1), ())
+    assert not is_given_up(HostTrouble(failing=2159), (60, 300, 1800))
+    assert is_given_up(HostTrouble(failing=2161), (60, 300, 1800))
+    assert is_given_up(HostTrouble(failing=0.1), ())
 
 
 def test_hard_and_easy_do_not_flutter() -> None:

@@ -16,11 +16,11 @@ from gossamer.politeness.ladder import (
     Ladder,
     Learned,
     after,
-    between,
     climb,
-    kind,
-    rest,
-    start,
+    pages_between_probes,
+    path_class,
+    rest_seconds,
+    start_rung,
 )
 
 Wall = Callable[[int, str], int]
@@ -33,7 +33,7 @@ def visit(
     """One visit of a host whose wall lets rung `needs` and all above pass: what is known then, its cost,
     whether it gave a page."""
     known = ladder.known(path)
-    rung: str | None = start(known, rungs)[0]
+    rung: str | None = start_rung(known, rungs)[0]
     began, cost = rung or "", 0.0
     while rung is not None:
         cost += COSTS[RUNGS.index(rung)]
@@ -112,19 +112,19 @@ def test_what_nothing_serves_is_not_paid_for_without_end() -> None:
 
 def test_a_rate_limit_slows_down_before_it_climbs() -> None:
     ladder, known, rests = Ladder(), Learned(), []
-    while seconds := rest(known, "plain", "rate-limit", 0):
+    while seconds := rest_seconds(known, "plain", "rate-limit", 0):
         rests.append(seconds)
         ladder = after(ladder, "/", "plain", None, rested=True)
         known = ladder.known("/")
     assert rests == [5.0, 15.0]
     assert climb(known, RUNGS, "plain", "rate-limit") == "impersonated"
     assert after(ladder, "/", "plain", "plain").host.slowed == 0
-    assert not rest(Learned(), "plain", "rate-limit", 2), "a URL that was put back twice"
+    assert not rest_seconds(Learned(), "plain", "rate-limit", 2), "a URL that was put back twice"
 
 
 def test_a_refusal_where_pages_came_may_mean_the_same() -> None:
     good = Learned(good=3)
-    assert rest(good, "plain", "denied", 0)
+    assert rest_seconds(good, "plain", "denied", 0)
     for known, rung, block, tried in [
         (Learned(good=1), "plain", "denied", 0),
         (good, "plain", "challenge", 0),
@@ -132,7 +132,7 @@ def test_a_refusal_where_pages_came_may_mean_the_same() -> None:
         (Learned(good=3, lost=3), "plain", "denied", 0),
         (Learned(rung=2, good=9), "plain", "denied", 0),
     ]:
-        assert not rest(known, rung, block, tried), known
+        assert not rest_seconds(known, rung, block, tried), known
 
 
 def test_rendering_needs_a_browser_or_nothing() -> None:
@@ -147,24 +147,24 @@ def test_rendering_needs_a_browser_or_nothing() -> None:
 def test_only_rungs_that_are_allowed(rungs: tuple[str, ...]) -> None:
     for rung in range(4):
         known = Learned(rung=rung, good=1000)
-        assert start(known, rungs)[0] in rungs
+        assert start_rung(known, rungs)[0] in rungs
         assert climb(known, rungs, rungs[0], "challenge") in {*rungs[1:], None}
     assert climb(Learned(), rungs, rungs[-1], "challenge") is None
 
 
 def test_probes_that_fail_become_rare() -> None:
-    pages = [between(Learned(rung=2, misses=misses), RUNGS) for misses in range(10)]
+    pages = [pages_between_probes(Learned(rung=2, misses=misses), RUNGS) for misses in range(10)]
     assert pages == sorted(pages)
     assert pages[-1] == pages[-2] == 12, "a hundredth of what the pages between cost"
 
 
 def test_a_probe_tries_what_costs_little_and_goes_back() -> None:
     known = Learned(rung=3, good=50)
-    assert start(known, RUNGS) == ("plain", True)
+    assert start_rung(known, RUNGS) == ("plain", True)
     assert climb(known, RUNGS, "plain", "denied") == "impersonated"
     assert climb(known, RUNGS, "impersonated", "denied") == "unlocker", "not by way of the browser"
-    assert start(Learned(rung=3, good=50, misses=3), RUNGS) == ("browser", True), "whose turn comes, too"
-    assert start(known, ("browser", "unlocker")) == ("browser", True)
+    assert start_rung(Learned(rung=3, good=50, misses=3), RUNGS) == ("browser", True), "whose turn comes, too"
+    assert start_rung(known, ("browser", "unlocker")) == ("browser", True)
 
 
 def test_a_captcha_is_no_work_for_a_browser() -> None:
@@ -193,4 +193,4 @@ def test_the_cost_of_a_web_of_walls(seed: int) -> None:
 
 @given(st.text(max_size=200))
 def test_any_path_has_a_class(path: str) -> None:
-    assert len(kind(path)) <= 40
+    assert len(path_class(path)) <= 40

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.politeness.pace import Delay, HostPace, after, delay, exhausted, parse
+from gossamer.politeness.pace import Delay, HostPace, after, delay, is_exhausted, parse
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_range_is_drawn_from() -> None:
     ],
 )
 def test_patience_ends_after_an_hour(pace: HostPace, fixed: Delay | None, asked: float, enough: bool) -> None:
-    assert exhausted(pace, fixed, asked) is enough
+    assert is_exhausted(pace, fixed, asked) is enough
 
 
 @pytest.mark.parametrize("text", ["", "x", "1,2", "1,2,3,4", "a,b,c", "1,2.5,3"])

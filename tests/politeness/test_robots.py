@@ -196,7 +196,7 @@ def test_octets_that_are_no_utf8_are_percent_encoded_as_they_are() -> None:
 def test_delay(lines: str, seconds: float | None) -> None:
     body = f"User-agent: *\n{lines}\nDisallow: /x\n".encode()
     assert Robots(body).delay("gossamer") == seconds
-    assert Robots(Robots.trimmed(body, ["gossamer"])).delay("gossamer") == seconds
+    assert Robots(Robots.for_agents(body, ["gossamer"])).delay("gossamer") == seconds
 
 
 def test_a_delay_belongs_to_the_agents_above_it_and_ends_no_group() -> None:
@@ -215,7 +215,7 @@ def test_sitemaps_belong_to_no_group_and_come_once() -> None:
 
 def test_rule_names_the_line_that_decided() -> None:
     body = b"# hello\n\nUser-agent: *\n  Disallow: /a*b   # why\nAllow: /a/b\n"
-    for robots in (Robots(body), Robots(Robots.trimmed(body, ["gossamer"]))):
+    for robots in (Robots(body), Robots(Robots.for_agents(body, ["gossamer"]))):
         assert robots.rule("gossamer", "https://e.com/axxb") == "line 4: Disallow: /a*b   # why"
         assert robots.rule("gossamer", "https://e.com/a/b") == "line 5: Allow: /a/b"
         assert robots.rule("gossamer", "https://e.com/c") is None
@@ -224,7 +224,7 @@ def test_rule_names_the_line_that_decided() -> None:
 
 def test_trimmed_keeps_our_groups_the_star_and_sitemaps() -> None:
     body = GROUPS + b"\nUser-agent: spam\nDisallow: /long/list\nSitemap: https://e.com/s.xml\n"
-    trimmed = Robots.trimmed(body, ["gossamer"])
+    trimmed = Robots.for_agents(body, ["gossamer"])
     assert b"spam" not in trimmed
     assert b"Other" not in trimmed
     assert b"orphan" not in trimmed

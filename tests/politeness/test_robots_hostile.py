@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.politeness.robots import MAX_BYTES, Robots, normal, path_of
+from gossamer.politeness.robots import MAX_BYTES, Robots, normalize_path, path_of
 
 
 def test_500_kib_are_read_and_no_half_line() -> None:
@@ -47,7 +47,7 @@ def test_hostile_file(name: str) -> None:
     """A matcher that goes back, or work that grows with the square, would not come to an end here."""
     body = HOSTILE[name]()
     agents = ("gossamer", "b7", "Mozilla/5.0 (compatible; b8/1.0)")
-    whole, trimmed = Robots(body), Robots(Robots.trimmed(body, agents))
+    whole, trimmed = Robots(body), Robots(Robots.for_agents(body, agents))
     for agent in agents:
         for url in (
             "https://e.com/" + "a" * 2000,
@@ -72,7 +72,7 @@ LINES = st.lists(
 @given(LINES)
 def test_trimmed_answers_the_same(lines: list[str]) -> None:
     body = "\n".join(lines).encode()
-    whole, trimmed = Robots(body), Robots(Robots.trimmed(body, ["gossamer"]))
+    whole, trimmed = Robots(body), Robots(Robots.for_agents(body, ["gossamer"]))
     assert trimmed.sitemaps == whole.sitemaps
     for agent in ("gossamer", "stranger"):
         assert whole.delay(agent) == trimmed.delay(agent)
@@ -88,12 +88,12 @@ def test_never_raises(body: bytes, agent: str, url: str) -> None:
         robots.delay(agent)
         assert all(isinstance(sitemap, str) for sitemap in robots.sitemaps)
         assert isinstance(robots.rule(agent, url), str | None)
-        Robots(Robots.trimmed(prefix + body, [agent])).allows(agent, url)
+        Robots(Robots.for_agents(prefix + body, [agent])).allows(agent, url)
 
 
 @given(st.text(max_size=40))
 def test_normal_form_is_ascii_and_stays(text: str) -> None:
-    once = normal(text)
+    once = normalize_path(text)
     assert once.isascii()
-    assert normal(once) == once
+    assert normalize_path(once) == once
     assert path_of(text).startswith("/")

@@ -58,7 +58,7 @@ def test_suite(suite: str) -> None:
         agent, url = row["agent"], row["url"]
         if Robots(body).allows(agent, url) != row["allowed"]:
             wrong.add(row["id"])
-        trimmed = Robots(Robots.trimmed(body, [agent]))
+        trimmed = Robots(Robots.for_agents(body, [agent]))
         assert trimmed.allows(agent, url) == Robots(body).allows(agent, url), row["id"]
     assert wrong == set(DIFFERENT[suite])
 

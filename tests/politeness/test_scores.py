@@ -12,7 +12,7 @@ from gossamer.politeness.scores import (
     WorkerScore,
     among_best,
     score,
-    waits,
+    wait_times,
 )
 
 NOW = 1000.0
@@ -73,7 +73,7 @@ def test_a_better_one_that_cannot_is_no_rival(best: dict[str, object]) -> None:
     ],
 )
 def test_how_long_hosts_are_left_to_better_ones(mine: WorkerScore, told: tuple[int, int]) -> None:
-    assert waits(mine, [record("b"), record("c", 0.1)], NOW) == told
+    assert wait_times(mine, [record("b"), record("c", 0.1)], NOW) == told
 
 
 def test_who_knows_nothing_of_itself_is_no_worse_than_others() -> None:

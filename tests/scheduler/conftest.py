@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from clockwork import Moved, moved_store
 from gossamer.app.wiring import open_url
 from gossamer.scheduler import loop
-from scheduler.made import Bed
+from scheduler.scheduler_bed import Bed
+from support.moving_clock import Moved, moved_store
 
 
 @pytest.fixture

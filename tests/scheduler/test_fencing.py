@@ -10,7 +10,7 @@ import msgspec
 
 from gossamer.scheduler.jobs import runs
 from gossamer.state.schedules import Unread
-from scheduler.made import Bed
+from scheduler.scheduler_bed import Bed
 
 
 async def test_a_former_leader_writes_nothing(bed: Bed) -> None:

@@ -14,7 +14,7 @@ from gossamer.frontier import producer_positions
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.scheduler import runs
 from gossamer.scheduler.runs import Fleet
-from scheduler.made import Bed
+from scheduler.scheduler_bed import Bed
 
 JOB = Job(targets=["long.txt.gz"], settings=Settings(), name="run")
 
@@ -30,7 +30,7 @@ async def begun(bed: Bed, done: bool) -> Crawls:
     await crawls.seeded("run")
     client: Any = bed.store.client
     await client.hset(
-        producer_positions.positions("run"), "list long.txt.gz", json.dumps({"at": None, "done": done})
+        producer_positions.positions_key("run"), "list long.txt.gz", json.dumps({"at": None, "done": done})
     )
     return crawls
 
@@ -52,7 +52,7 @@ async def test_a_list_that_a_dead_scheduler_did_not_read_to_its_end_is_gone_on_w
     await asyncio.sleep(0.2)
     assert launched == []
     await crawls.set("run", "paused")
-    await bed.store.client.delete(producer_positions.leases("run"))
+    await bed.store.client.delete(producer_positions.leases_key("run"))
     await asyncio.sleep(0.2)
     assert launched == []  # a person paused it
     await crawls.set("run", "running")

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 import pytest
 
 from gossamer.frontier.crawls import Crawls
-from gossamer.recrawl.due_times import starts
-from scheduler.made import Bed
+from gossamer.recrawl.due_times import start_times
+from scheduler.scheduler_bed import Bed
 
 
 def hours(found: list[object]) -> list[tuple[int, str, int]]:
@@ -96,7 +96,7 @@ async def test_spread_and_jitter(bed: Bed) -> None:
     targets = tuple(f"https://{host}.example/" for host in "abc")
     await bed.add(cron="0 4 * * *", targets=targets, spread=3600.0, jitter=600.0)
     due = datetime(2026, 11, 21, 4, tzinfo=UTC).timestamp()
-    times = starts("s", due, 3, 600.0, 3600.0)
+    times = start_times("s", due, 3, 600.0, 3600.0)
     async with bed.scheduler():
         await bed.heard("scheduled")
         bed.moved.set("2026-11-21T04:00:00Z")

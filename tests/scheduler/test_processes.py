@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from clockwork import Moved, faked
 from e2e.runs import SRC, begin, kill, rows, socket_of, store_pid
 from gossamer.app.wiring import open_url
 from gossamer.state.schedules import ScheduledRun, Schedules
+from support.moving_clock import Moved, faked
 from web import Web, preset, serve
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from gossamer.model.item import Item
 from gossamer.model.visit import PageRecord
-from gossamer.sinks.columns import OURS, Column, cell, column_type, item_columns, page_columns
+from gossamer.sinks.columns import OURS, Column, cell_value, column_type, item_columns, page_columns
 
 
 class Colour(StrEnum):
@@ -96,4 +96,4 @@ def test_page_columns_are_the_record() -> None:
     ids=repr,
 )
 def test_cells(value: Any, found: Any) -> None:
-    assert cell(value) == found
+    assert cell_value(value) == found

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from gossamer.app.query.sources import rows_of
 from gossamer.errors import SinkError, UsageError
 from gossamer.sinks.columns import MAX_COLUMNS, item_columns, page_columns
-from gossamer.sinks.csv import FORMULA, Csv, field, records, unguarded
+from gossamer.sinks.csv import FORMULA, Csv, guarded_field, records, unguarded
 from gossamer.sinks.output_spec import open_output
-from sinks.made import Book, book, loose, page
+from sinks.rows_and_commits import Book, book, loose, page
 
 BOOK = item_columns([Book])["book"]
 
@@ -35,7 +35,7 @@ def written(path: Path, rows: list[Any], columns: Any = BOOK) -> list[dict[str, 
 
 @given(st.lists(st.lists(st.text(), min_size=2, max_size=2), max_size=5))
 def test_any_text_reads_back_and_is_no_formula(rows: list[list[str]]) -> None:
-    data = records([[field(value) for value in row] for row in rows])
+    data = records([[guarded_field(value) for value in row] for row in rows])
     assert data == b"" or data.endswith(b"\r\n")
     found = list(csv.reader(io.StringIO(data.decode(), newline=""), strict=True))
     assert [[unguarded(value) for value in row] for row in found] == rows
@@ -104,8 +104,13 @@ def test_numbers_stay_numbers(tmp_path: Path) -> None:
         tmp_path / "out.csv", [book(1, price=Decimal("-19.90"), stock=-3, tags=["a", "=b"], more={"x": 1})]
     )[0]
     assert (row["price"], row["stock"], row["tags"], row["more"]) == ("-19.90", "-3", '["a","=b"]', '{"x":1}')
-    assert (field(True), field(None), field(1.5), field(Decimal("NaN"))) == ("true", None, 1.5, None)
-    assert (field(float("nan")), field(float("-inf"))) == (None, None)  # null in JSON
+    assert (guarded_field(True), guarded_field(None), guarded_field(1.5), guarded_field(Decimal("NaN"))) == (
+        "true",
+        None,
+        1.5,
+        None,
+    )
+    assert (guarded_field(float("nan")), guarded_field(float("-inf"))) == (None, None)  # null in JSON
 
 
 def test_pages_have_the_columns_of_the_contract(tmp_path: Path) -> None:

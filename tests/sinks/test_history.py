@@ -13,9 +13,9 @@ import pytest
 from gossamer.model.interfaces import HistorySink
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import item_columns
-from gossamer.sinks.history import ItemState, fold, gone, seen
+from gossamer.sinks.history import ItemState, fold_writes, state_after_gone, state_after_seen
 from gossamer.sinks.sqlite import Sqlite
-from sinks.made import Book, book
+from sinks.rows_and_commits import Book, book
 
 DAYS = [f"2026-01-0{day}T00:00:00.000Z" for day in range(1, 8)]
 ONE = ItemState("a", DAYS[1], DAYS[1], DAYS[1])
@@ -36,16 +36,16 @@ ONE = ItemState("a", DAYS[1], DAYS[1], DAYS[1])
 def test_what_seeing_an_item_makes_of_its_state(
     was: ItemState | None, content: str, day: int, state: ItemState
 ) -> None:
-    found = seen(was, content, DAYS[day])
+    found = state_after_seen(was, content, DAYS[day])
     assert found == state
     assert (found is was) == (state == was)  # nothing to write
 
 
 def test_what_is_gone_is_so_once_and_not_before_it_was_seen() -> None:
-    deleted = gone(ONE, DAYS[2])
+    deleted = state_after_gone(ONE, DAYS[2])
     assert deleted == ONE._replace(deleted_at=DAYS[2])
-    assert gone(deleted, DAYS[3]) is deleted
-    assert gone(ONE, DAYS[0]) is ONE
+    assert state_after_gone(deleted, DAYS[3]) is deleted
+    assert state_after_gone(ONE, DAYS[0]) is ONE
 
 
 def at(day: int, n: int = 1, run: str = "", **changes: Any) -> Row:
@@ -56,7 +56,7 @@ def at(day: int, n: int = 1, run: str = "", **changes: Any) -> Row:
 
 def test_a_batch_is_taken_in_its_order_and_repeating_it_changes_nothing() -> None:
     rows = [at(1, title="a"), at(1, title="a"), at(2, title="b"), at(3, title="c"), at(3, title="d")]
-    folded = fold(rows, {})
+    folded = fold_writes(rows, {})
     ((row, state),) = folded.rows.values()
     assert (row.data["title"], state.first_seen_at, state.changed_at) == ("d", DAYS[1], DAYS[3])
     assert [
@@ -65,7 +65,7 @@ def test_a_batch_is_taken_in_its_order_and_repeating_it_changes_nothing() -> Non
         ("a", DAYS[1], DAYS[2]),
         ("b", DAYS[2], DAYS[3]),
     ]
-    again = fold([at(3, title="d")], {name: state for name, (_, state) in folded.rows.items()})
+    again = fold_writes([at(3, title="d")], {name: state for name, (_, state) in folded.rows.items()})
     assert again == ({}, [])
 
 

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.errors import DiskFull
-from gossamer.sinks.jsonl import JsonLines, Stdout, encode, lines
-from sinks.made import book, loose, page
+from gossamer.sinks.jsonl import JsonLines, Stdout, encode, encode_lines
+from sinks.rows_and_commits import book, loose, page
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.decimals(),
@@ -38,7 +38,7 @@ def expected(value: Any) -> Any:
 @given(st.lists(st.dictionaries(st.text(), values, max_size=5), max_size=4))
 def test_any_items_read_back_one_a_line(datas: list[dict[str, Any]]) -> None:
     rows = [loose(n, value=data) for n, data in enumerate(datas)]
-    data = lines(rows)
+    data = encode_lines(rows)
     assert data.count(b"\n") == len(rows)
     for row, line in zip(datas, data.split(b"\n"), strict=False):
 
@@ -60,7 +60,7 @@ def same(read: Any, value: Any) -> bool:
 
 
 def test_a_page_record_has_the_fields_of_the_contract_in_order() -> None:
-    read = json.loads(lines([page(1)]))
+    read = json.loads(encode_lines([page(1)]))
     assert list(read) == [
         "url",
         "requested_url",
@@ -80,11 +80,11 @@ def test_a_page_record_has_the_fields_of_the_contract_in_order() -> None:
         "redirects",
         "error",
     ]
-    assert list(json.loads(lines([page(1, text="t", out_links=["u"])])))[-2:] == ["text", "out_links"]
+    assert list(json.loads(encode_lines([page(1, text="t", out_links=["u"])])))[-2:] == ["text", "out_links"]
 
 
 def test_decimals_are_numbers_and_text_is_as_it_is() -> None:
-    line = lines([book(1, title='Ünïcode ✓\u2028 "q"\n', price=Decimal("19.90"))])
+    line = encode_lines([book(1, title='Ünïcode ✓\u2028 "q"\n', price=Decimal("19.90"))])
     assert b'"price":19.90,' in line
     assert "Ünïcode ✓\u2028".encode() in line
     assert line.count(b"\n") == 1
@@ -107,7 +107,9 @@ def test_decimals_are_numbers_and_text_is_as_it_is() -> None:
     ids=repr,
 )
 def test_odd_values_keep_the_batch_going(odd: Any, read: Any) -> None:
-    found = [json.loads(line) for line in lines([page(1), loose(2, odd=odd, ok=1), page(3)]).splitlines()]
+    found = [
+        json.loads(line) for line in encode_lines([page(1), loose(2, odd=odd, ok=1), page(3)]).splitlines()
+    ]
     assert found[1]["odd"] == read
     assert found[1]["ok"] == 1
     assert [found[0]["url"], found[2]["url"]] == ["http://a.test/1", "http://a.test/3"]
@@ -116,11 +118,11 @@ def test_odd_values_keep_the_batch_going(odd: Any, read: Any) -> None:
 def test_endless_nesting_ends() -> None:
     ring: list[Any] = []
     ring.append(ring)
-    assert json.loads(lines([loose(1, ring=ring, ok=1)]))["ok"] == 1
+    assert json.loads(encode_lines([loose(1, ring=ring, ok=1)]))["ok"] == 1
 
 
 def test_a_page_with_half_a_surrogate_pair() -> None:
-    assert json.loads(lines([page(1, title="a\udc00")]))["title"] == "a\ufffd"
+    assert json.loads(encode_lines([page(1, title="a\udc00")]))["title"] == "a\ufffd"
 
 
 def test_pages_and_items_share_one_file(tmp_path: Path) -> None:

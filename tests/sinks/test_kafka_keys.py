@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.sinks.kafka import KafkaTopic
 from gossamer.sinks.shipper import JournalRow
-from gossamer.sinks.sink_url import place
+from gossamer.sinks.sink_url import parse_sink_url
 
 pytest.importorskip("aiokafka")
 ROW = b'{"sku":"A-1","n":7,"nested":{"a":1},"nothing":null}'
@@ -28,5 +28,5 @@ ROW = b'{"sku":"A-1","n":7,"nested":{"a":1},"nothing":null}'
     ],
 )
 def test_the_key_of_a_message(given: str, key: bytes) -> None:
-    topic = KafkaTopic(place(f"kafka://127.0.0.1:9092/books{given}"), "c", lambda *_: None)
+    topic = KafkaTopic(parse_sink_url(f"kafka://127.0.0.1:9092/books{given}"), "c", lambda *_: None)
     assert topic._keyed(JournalRow("book", "book/1", "shop.example", msgspec.Raw(ROW))) == key

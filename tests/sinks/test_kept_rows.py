@@ -10,7 +10,7 @@ import pytest
 from gossamer.errors import SinkError
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks import kept_rows
-from gossamer.sinks.kept_rows import KeptRows, read, whole_length
+from gossamer.sinks.kept_rows import KeptRows, read_kept, whole_length
 
 
 def page(n: int) -> Row:
@@ -56,7 +56,7 @@ def test_every_row_comes_back_as_it_was(tmp_path: Path) -> None:
     for row in wanted:
         length = sink.append(length, [row])
     sink.close(length)
-    ((rows, end),) = read(sink.path)
+    ((rows, end),) = read_kept(sink.path)
     assert (rows, end) == (wanted, length)
 
 
@@ -78,7 +78,7 @@ def test_a_torn_frame_is_cut(tmp_path: Path, cut: int) -> None:
     second = sink.append(first, [item(2)])
     with sink.path.open("r+b") as file:
         file.truncate(second - cut)
-    assert [row.key for rows, _ in read(sink.path) for row in rows] == ["1"]
+    assert [row.key for rows, _ in read_kept(sink.path) for row in rows] == ["1"]
     assert whole_length(sink.path) == first
     assert KeptRows(tmp_path).prepare() == first == sink.path.stat().st_size
 
@@ -90,11 +90,11 @@ def test_damage_and_a_newer_version_are_told(tmp_path: Path) -> None:
     data[length // 2] ^= 0xFF
     sink.path.write_bytes(data)
     with pytest.raises(SinkError, match="damaged"):
-        list(read(sink.path))
+        list(read_kept(sink.path))
     data[0] = 9
     sink.path.write_bytes(data)
     with pytest.raises(SinkError, match="version 9"):
-        list(read(sink.path))
+        list(read_kept(sink.path))
 
 
 def test_a_crawl_that_begins_again_drops_its_rows_and_one_that_visits_again_keeps_them(
@@ -104,6 +104,6 @@ def test_a_crawl_that_begins_again_drops_its_rows_and_one_that_visits_again_keep
     length = sink.append(sink.prepare(), [item(1)])
     assert KeptRows(tmp_path).prepare() == length
     kept_rows.mark_incomplete(tmp_path, "why")
-    assert kept_rows.lacks(tmp_path) == "why"
+    assert kept_rows.why_incomplete(tmp_path) == "why"
     assert KeptRows(tmp_path, overwrite=True).prepare() == 0
-    assert kept_rows.lacks(tmp_path) == ""
+    assert kept_rows.why_incomplete(tmp_path) == ""

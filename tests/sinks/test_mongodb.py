@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
-from gossamer.sinks.mongodb import UnrepresentableValue, decimals, document, exact, extra, written
-from sinks.made import loose
+from gossamer.sinks.mongodb import (
+    UnrepresentableValue,
+    extra_projection,
+    to_decimal128,
+    to_document,
+    to_number,
+    write_operation,
+)
+from sinks.rows_and_commits import loose
 
 pymongo = pytest.importorskip("pymongo")
 THERE = {"_id": "1", "note": "mine", "old": 1, "odd.name": 2}
@@ -48,16 +55,16 @@ THERE = {"_id": "1", "note": "mine", "old": 1, "odd.name": 2}
 def test_what_is_not_ours_stays(
     one: dict[str, Any], there: dict[str, Any] | None, ours: tuple[str, ...], write: Any
 ) -> None:
-    assert written(one, there, ours) == write
+    assert write_operation(one, there, ours) == write
 
 
 def test_only_what_all_rows_write_over_is_not_asked_for() -> None:
-    assert extra([{"_id": 1, "a": 1, "b.c": 1, "d": 1}, {"_id": 2, "a": 1, "b.c": 1}]) == {"a": 0}
+    assert extra_projection([{"_id": 1, "a": 1, "b.c": 1, "d": 1}, {"_id": 2, "a": 1, "b.c": 1}]) == {"a": 0}
 
 
 def test_a_document_begins_with_its_id_whatever_its_item_begins_with() -> None:
     """The driver takes a document whose first name begins with $ for an update."""
-    assert [*document(decimals, loose(1, **{"$set": 1}), None)][:2] == ["_id", "$set"]
+    assert [*to_document(to_number, loose(1, **{"$set": 1}), None)][:2] == ["_id", "$set"]
 
 
 def test_decimals_are_decimal128_and_34_digits_at_most() -> None:
@@ -65,8 +72,8 @@ def test_decimals_are_decimal128_and_34_digits_at_most() -> None:
     from bson import BSON, Decimal128
 
     value = Decimal("1234567890.012345678901234567890123")
-    found = document(exact, loose(1, price=value), None)["price"]
+    found = to_document(to_decimal128, loose(1, price=value), None)["price"]
     assert (found, found.to_decimal()) == (Decimal128(str(value)), value)
     assert BSON.encode({"price": found}).decode() == {"price": Decimal128(str(value))}
     with pytest.raises(UnrepresentableValue, match="34 digits"):
-        exact(Decimal("1." + "1" * 40))
+        to_decimal128(Decimal("1." + "1" * 40))

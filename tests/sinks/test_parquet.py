@@ -15,13 +15,13 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, DiskFull, SinkError, UsageError
 from gossamer.sinks import parquet
 from gossamer.sinks.columns import item_columns, page_columns
 from gossamer.sinks.exact_file import read_mark
 from gossamer.sinks.parquet import Parquet
-from sinks.made import Book, Died, Store, book, crawl, dying, loose, page
+from sinks.rows_and_commits import Book, Died, Store, book, crawl, dying, loose, page
 
 BOOK = item_columns([Book])["book"]
 ROWS = [page(n) for n in range(9)]
@@ -304,7 +304,7 @@ def test_without_pyarrow_it_says_what_to_install(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == "pyarrow" else real(name, *rest)
     )
-    with pytest.raises(ConfigError, match=re.escape(install("parquet"))):
+    with pytest.raises(ConfigError, match=re.escape(install_command("parquet"))):
         folder(tmp_path / "out")
 
 

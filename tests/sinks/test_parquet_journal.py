@@ -16,7 +16,7 @@ from gossamer.errors import SinkError
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import item_columns, page_columns
 from gossamer.sinks.parquet import Parquet
-from sinks.made import Book, book, page
+from sinks.rows_and_commits import Book, book, page
 
 MANY = 200
 

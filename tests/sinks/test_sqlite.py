@@ -19,7 +19,7 @@ import pytest
 from gossamer.errors import ConfigError, DiskFull, SinkError, UsageError
 from gossamer.sinks.columns import MAX_COLUMNS, Column, item_columns, page_columns
 from gossamer.sinks.sqlite import Sqlite
-from sinks.made import Book, book, loose, page
+from sinks.rows_and_commits import Book, book, loose, page
 
 COLUMNS = {"page": page_columns(), **item_columns([Book])}
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gossamer.sinks.columns import Column
-from sinks.made import book, loose, page
+from sinks.rows_and_commits import book, loose, page
 from sinks.test_sqlite import COLUMNS, ask, opened
 
 

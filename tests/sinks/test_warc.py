@@ -18,13 +18,13 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
 from gossamer.collectors.archive import warc
-from gossamer.collectors.archive.answers import key
+from gossamer.collectors.archive.answers import answer_key
 from gossamer.collectors.archive.warc import WarcArchive as Reader
 from gossamer.errors import SinkError
 from gossamer.model.page import Exchange
 from gossamer.model.visit import RAW, Raw, RequestContext, Row
-from gossamer.sinks.warc import Warc, member, moment
-from sinks.made import Died, Store, crawl, dying
+from gossamer.sinks.warc import Warc, format_date, gzip_member
+from sinks.rows_and_commits import Died, Store, crawl, dying
 
 TEXT = b"<title>Some</title>" + b"<p>Text, and more of it. " * 300
 
@@ -204,7 +204,7 @@ def test_it_is_read_back_as_it_was(index: str, tmp_path: Path) -> None:
     reader = Reader(path)
     assert reader.skipped == []
     for row in rows:
-        kept = reader.find(key(row.key, row.data.asked.method, row.data.asked.body), 1 << 20)
+        kept = reader.find(answer_key(row.key, row.data.asked.method, row.data.asked.body), 1 << 20)
         assert kept is not None
         assert (kept.body, kept.at, kept.asked) == (row.data.exchange.body, row.data.at, row.data.asked)
         assert ("x-n", row.data.exchange.head.split(b"X-N: ")[1].split(b"\r")[0].decode()) in kept.headers
@@ -287,7 +287,7 @@ def test_another_crawl_appends_and_the_first_may_not_go_on(tmp_path: Path) -> No
 )
 def test_a_member_unpacks_to_what_went_in(head: bytes, body: bytes, more: int, packed: bool) -> None:
     body += bytes(more)
-    assert gzip.decompress(member(b"said", head, body, packed)) == b"said" + head + body + b"\r\n\r\n"
+    assert gzip.decompress(gzip_member(b"said", head, body, packed)) == b"said" + head + body + b"\r\n\r\n"
 
 
 @pytest.mark.parametrize(
@@ -307,12 +307,12 @@ def test_a_member_unpacks_to_what_went_in(head: bytes, body: bytes, more: int, p
     ],
 )
 def test_dates_of_other_tools(text: str, seconds: float) -> None:
-    assert warc.moment(text) == seconds
+    assert warc.parse_date(text) == seconds
 
 
 @given(st.floats(0, 4e9))
 def test_a_date_gives_the_float_back(at: float) -> None:
-    assert warc.moment(moment(at)) == float(f"{at:.9f}")
+    assert warc.parse_date(format_date(at)) == float(f"{at:.9f}")
 
 
 def test_the_digest_is_that_of_the_body_as_received(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from gossamer import url as urls
 from gossamer.errors import ConfigError, UsageError
 from gossamer.model.page import Page
 from gossamer.model.request import Request
-from gossamer.sites.check import check, saved
-from gossamer.sites.failed_pages import MAX_PAGE_BYTES, FailedPages, reasons
+from gossamer.sites.check import check, read_saved_page
+from gossamer.sites.failed_pages import MAX_PAGE_BYTES, FailedPages, failure_reasons
 from gossamer.sites.loading import load
 from gossamer.sites.new import new
 
@@ -105,11 +105,11 @@ def test_pages_that_a_crawl_kept_are_read_again(tmp_path: Path) -> None:
         )
     failed.keep(page(b"<h1>", url="https://a.example/3"), Request("https://a.example/"), "another")
     (kept / "odd.json").write_text("{")
-    assert reasons(kept) == [
-        ("shop: shop.py:9 in book: KeyError", 2, reasons(kept)[0][2]),
+    assert failure_reasons(kept) == [
+        ("shop: shop.py:9 in book: KeyError", 2, failure_reasons(kept)[0][2]),
         ("another", 1, "https://a.example/3"),
     ]
-    assert reasons(kept, since=time.time() + 9) == reasons(tmp_path / "nowhere") == []
+    assert failure_reasons(kept, since=time.time() + 9) == failure_reasons(tmp_path / "nowhere") == []
     results = check(file, kept)
     assert sorted(result.ok for result in results) == [False, True, True]
     assert "title: Expected `str`, got `null`" in next(result.detail for result in results if not result.ok)
@@ -149,7 +149,7 @@ def test_a_new_site_passes_its_own_check(tmp_path: Path) -> None:
     assert [one.ok for one in check(tmp_path / "kettles.py")] == [True]
     (item,) = json.loads(files[3].read_text())
     assert (item["url"], item["title"], item["price"]) == ("https://a.example/kettle", "Kettle", 12.0)
-    assert saved(files[1])[0].body == HTML
+    assert read_saved_page(files[1])[0].body == HTML
 
 
 @pytest.mark.parametrize(
@@ -203,13 +203,13 @@ def test_failed_pages_are_kept_bounded(tmp_path: Path, monkeypatch: pytest.Monke
     kept = sorted((tmp_path / "failed").glob("*.html"))
     assert len(kept) == 3
     assert len(list((tmp_path / "failed").iterdir())) == 6
-    metas = [saved(file)[1] for file in kept]
+    metas = [read_saved_page(file)[1] for file in kept]
     assert {(meta.use, meta.why) for meta in metas} == {("book", "why")}
     assert sorted(meta.carry["n"] for meta in metas) == [0, 1, 2]
     failed.keep(
         page(b"new", url="https://a.example/../0"), Request("https://a.example/"), "again"
     )  # the last one of a URL
-    assert [saved(file)[1].why for file in kept].count("again") == 1
+    assert [read_saved_page(file)[1].why for file in kept].count("again") == 1
 
 
 def test_a_folder_that_cannot_be_made_stops_no_crawl(tmp_path: Path) -> None:

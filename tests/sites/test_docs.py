@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.items.steps import Fields, ready, through
-from gossamer.model.item import Item, plain
+from gossamer.items.steps import Fields, prepare_steps, run_steps
+from gossamer.model.item import Item, plain_fields
 from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.site import KNOWN
@@ -105,7 +105,7 @@ def test_its_site_files(
     page = Page(url, 200, [("content-type", "text/html; charset=utf-8")], body.encode(), 0.0, 0.0, len(body))
     parsed = run(site, PageView(page, request=request_))
     assert parsed.detail == ""
-    assert [plain(item) if isinstance(item, Item) else item for item in parsed.items] == items
+    assert [plain_fields(item) if isinstance(item, Item) else item for item in parsed.items] == items
     assert [request.url for request in parsed.requests] == links
 
 
@@ -123,8 +123,8 @@ def test_the_spider_that_became_a_site_file(tmp_path: Path) -> None:
     body = b"<h1>Tea</h1><table><td>7</td></table><p class=price_color>9.50</p>"
     page = Page("https://shop.example/books/1", 200, kind, body, 0.0, 0.0, len(body))
     (book,) = run(site, PageView(page, request=parsed.requests[0])).items
-    assert plain(book) == {"upc": "7", "title": "Tea", "shelf": "new", "price": 9.5}
-    fields = Fields(plain(book), "book", None)
-    assert through(ready(site.site.steps), fields, page).dropped == ""
+    assert plain_fields(book) == {"upc": "7", "title": "Tea", "shelf": "new", "price": 9.5}
+    fields = Fields(plain_fields(book), "book", None)
+    assert run_steps(prepare_steps(site.site.steps), fields, page).dropped == ""
     fields["price"] = 26.0
-    assert through(ready(site.site.steps), fields, page).dropped == "too dear"
+    assert run_steps(prepare_steps(site.site.steps), fields, page).dropped == "too dear"

@@ -88,7 +88,7 @@ async def crawl(
         (folder / "chromium").chmod(0o755)
         words = [
             sys.executable,
-            str(TESTS / "servers" / "named.py"),
+            str(TESTS / "support" / "named_hosts.py"),
             "web.json",
             "crawl",
             "site.py",

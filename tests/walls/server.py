@@ -11,8 +11,8 @@ import h2.connection
 import h2.events
 import h2.exceptions
 
-from disguise.hello import Hello, grease
-from disguise.recorder import Pipe, Seen
+from collectors.impersonated.client_hello import Hello, grease
+from collectors.impersonated.recording_server import Pipe, Seen
 from walls.wall import Client, Wall
 
 REASONS = {

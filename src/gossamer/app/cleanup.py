@@ -17,7 +17,7 @@ import msgspec
 from gossamer.config.settings import Settings
 from gossamer.config.value_parsers import nearest
 from gossamer.errors import UsageError
-from gossamer.frontier.crawl_lock import held
+from gossamer.frontier.crawl_lock import hold_lock
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.stats import CrawlStatistics
 from gossamer.state import cleanup
@@ -98,9 +98,9 @@ async def _cache(scene: CleanupScene, age: float) -> Removed:
 
 async def _stores(scene: CleanupScene, age: float) -> Removed:
     def work() -> Removed:
-        found = list(orphan_servers.orphans(age))
+        found = list(orphan_servers.find_orphans(age))
         for one in found if not scene.broom.dry else ():
-            orphan_servers.remove(one)
+            orphan_servers.remove_orphan(one)
         return Removed(len(found))
 
     return await asyncio.to_thread(work)
@@ -110,23 +110,27 @@ PARTS: dict[str, CleanupKind] = {
     "crawls": CleanupKind(
         "crawls that ended with nothing left to do",
         30 * DAY,
-        lambda s, age: cleanup.crawls(s.broom, age, partial(_hold, s.settings), s.crawl),
+        lambda s, age: cleanup.remove_crawls(s.broom, age, partial(_hold, s.settings), s.crawl),
     ),
     "dead": CleanupKind(
-        "dead letters of such crawls", 30 * DAY, lambda s, age: cleanup.dead(s.broom, age, s.crawl)
+        "dead letters of such crawls",
+        30 * DAY,
+        lambda s, age: cleanup.drop_dead_letters(s.broom, age, s.crawl),
     ),
     "leases": CleanupKind(
-        "leases that ran out, of crawls that ended", 0, lambda s, _: cleanup.leases(s.broom)
+        "leases that ran out, of crawls that ended", 0, lambda s, _: cleanup.requeue_leases(s.broom)
     ),
     "hosts": CleanupKind(
-        "states of hosts that no crawl asks for", 2 * DAY, lambda s, age: cleanup.hosts(s.broom, age)
+        "states of hosts that no crawl asks for", 2 * DAY, lambda s, age: cleanup.remove_hosts(s.broom, age)
     ),
-    "keys": CleanupKind("keys of crawls that are gone", DAY, lambda s, age: cleanup.remains(s.broom, age)),
+    "keys": CleanupKind(
+        "keys of crawls that are gone", DAY, lambda s, age: cleanup.remove_orphan_keys(s.broom, age)
+    ),
     "runs": CleanupKind(
-        "records of the runs of schedules", 30 * DAY, lambda s, age: cleanup.runs(s.broom, age)
+        "records of the runs of schedules", 30 * DAY, lambda s, age: cleanup.remove_runs(s.broom, age)
     ),
     "workers": CleanupKind(
-        "records of workers that are gone", DAY, lambda s, age: cleanup.workers(s.broom, age)
+        "records of workers that are gone", DAY, lambda s, age: cleanup.remove_workers(s.broom, age)
     ),
     "stores": CleanupKind("embedded stores and sockets that nobody uses", HOUR, _stores),
     "locks": CleanupKind("locks of crawls that are gone", DAY, _stale_locks),
@@ -203,7 +207,7 @@ class Hourly:
 def _hold(settings: Settings, name: str) -> contextlib.AbstractContextManager[Any]:
     """Returns the lock of a crawl that ran on this machine."""
     folder = Path(settings.data) / name
-    return held(folder, name) if (folder / "lock").exists() else contextlib.nullcontext()
+    return hold_lock(folder, name) if (folder / "lock").exists() else contextlib.nullcontext()
 
 
 def _is_held(path: Path) -> bool:

@@ -17,6 +17,7 @@ from gossamer.collectors.browser.chromium import only_chromium
 from gossamer.collectors.http.collector import HttpCollector
 from gossamer.collectors.http.transfer import ACCEPT
 from gossamer.collectors.missing_collector import Missing
+from gossamer.collectors.site_collector import SiteCollector
 from gossamer.collectors.unlocker.collector import UnlockerCollector
 from gossamer.config.resources import room_for_visits
 from gossamer.config.settings import Settings
@@ -24,15 +25,16 @@ from gossamer.config.value_parsers import RUNGS
 from gossamer.egress.resolver import Resolver, SingleAddressResolver
 from gossamer.errors import ConfigError
 from gossamer.identity.browser_identity import BrowserIdentity
-from gossamer.identity.browsers import BROWSERS, drivable, named
+from gossamer.identity.browsers import BROWSERS, browsers_named, drivable
 from gossamer.identity.plain_identity import PlainIdentity
 from gossamer.identity.sessions import Sessions
 from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.interfaces import Collector, Given
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request, split
+from gossamer.model.site import Site
 from gossamer.politeness.robots_access import MAX_BYTES as ROBOTS_SIZE
-from gossamer.sinks.output_spec import whole
+from gossamer.sinks.output_spec import has_whole_responses
 from gossamer.sites import host_rules
 from gossamer.worker.ladder import LendsIdentity, LendsProxies, NoIdentity, Rung, UserHeadersIdentity
 
@@ -48,10 +50,11 @@ class Lender(LendsProxies, Protocol):
 class CollectorSetup:
     """The rungs of a crawl: `pages(request)` and `robots(request)` return the rung of a request.
 
-    A request is made on the rung that it names, otherwise on the cheapest of its site's ladder, otherwise of the
-    crawl's. `guard`: the resolver. `seed`: a secret of the store. `unlocker`: makes the collector of that rung
-    from the options of a host's site. `others`: the browser may be missing here, because other workers have one.
-    Raises ConfigError if a site or the crawl needs what is not installed, or names an unknown browser.
+    A request is made on the rung that it names, otherwise on the cheapest of its site's ladder, otherwise of
+    the crawl's. `guard`: the resolver. `seed`: a secret of the store. `unlocker`: makes the collector of that
+    rung from the options of a host's site. `others`: the browser may be missing here, because other workers
+    have one. Raises ConfigError if a site or the crawl needs what is not installed, or names an unknown
+    browser.
     """
 
     name = "rungs"
@@ -68,13 +71,16 @@ class CollectorSetup:
     ) -> None:
         self._others = others
         self._settings, self._guard, self._archive = setup.job.settings, guard, setup.job.archive
-        needs = lru_cache(10_000)(partial(host_rules.needs, sites))
+        needs = lru_cache(10_000)(partial(host_rules.host_needs, sites))
         self._needs, self._sites, self._proxies = needs, sites, proxies
         of_host = (lambda host: needs(host).headers) if any(one.site.headers for one in sites) else None
         self._plain = PlainIdentity(
             setup.job.headers, setup.credentials, setup.seeds, urls.registered_domain, of_host
         )
-        self._seed, self._keep = f"{seed} {setup.crawl}", whole([one.spec for one in setup.job.outputs])
+        self._seed, self._keep = (
+            f"{seed} {setup.crawl}",
+            has_whole_responses([one.spec for one in setup.job.outputs]),
+        )
         self._types = (lambda host: needs(host).types) if any(one.site.types for one in sites) else None
         self._folder = Path(self._settings.data) / setup.crawl / "screenshots"
         self._rungs: dict[tuple[str, bool], Rung] = {}
@@ -86,7 +92,7 @@ class CollectorSetup:
         self.given: Given = self._plain.given
         """Returns the headers of a request that the user configured."""
         self.held = {
-            one.site.name: held(
+            one.site.name: login_rungs(
                 one.site.name,
                 one.site.ladder if one.site.says_ladder else self._settings.ladder,
                 self.disguised,
@@ -97,6 +103,7 @@ class CollectorSetup:
         """For each site the rungs on which its accounts are logged in. The first one logs in."""
         self.climbs = any(len(ladder) > 1 for ladder in ladders)
         """Whether any ladder has more than one rung."""
+        self._own = self._archive is None and any(one.site.collector is not None for one in sites)
         self._alone = all(ladder == (UNLOCKER,) for ladder in ladders)
         for name in {rung for ladder in ladders for rung in ladder}:
             self._rung(name, False)
@@ -105,16 +112,20 @@ class CollectorSetup:
 
     def pages(self, request: Request) -> Rung:
         """Returns the rung that fetches a request."""
+        if self._own and (site := self._own_collector(request)) is not None:
+            return self._site_rung(site)
         return self._rung(self.ladder(request)[0], False)
 
     def ladder(self, request: Request) -> tuple[str, ...]:
         """Returns the rungs on which a request may be made, the cheapest first."""
+        if self._own and self._own_collector(request) is not None:
+            return (PLAIN,)
         found = (request.rung,) if request.rung in RUNGS else self._of_host(split(request.url)[1])
-        return cheap(found) if request.use == FILE else found
+        return rungs_for_small_requests(found) if request.use == FILE else found
 
     def free(self, request: Request) -> tuple[str, ...]:
         """Returns the rungs on which robots.txt may be fetched."""
-        return cheap(self.ladder(request))
+        return rungs_for_small_requests(self.ladder(request))
 
     def robots(self, request: Request) -> Rung:
         """Returns the rung of a robots.txt, of which only the first 500 KiB are read."""
@@ -157,10 +168,26 @@ class CollectorSetup:
         for rung in self._rungs.values():
             await rung.collector.close()
 
+    def _own_collector(self, request: Request) -> Site | None:
+        """Returns the site whose own collector fetches a page, or None."""
+        return None if request.use == FILE else self._needs(split(request.url)[1]).collector
+
+    def _site_rung(self, site: Site) -> Rung:
+        """Returns the rung of a site's own collector. It has the identity of the plain rung."""
+        if (rung := self._rungs.get((f"site {site.name}", False))) is None:
+            assert site.collector is not None
+            settings = self._settings
+            made: Collector = SiteCollector(
+                site.name, site.collector, total=settings.timeout, most=2 * settings.max_size
+            )
+            made = cached(made, settings, self._plain.given)
+            rung = self._rungs[f"site {site.name}", False] = Rung(PLAIN, made, self._plain)
+        return rung
+
     def _rung(self, name: str, robots: bool) -> Rung:
         if (rung := self._rungs.get((name, robots))) is None:
             try:
-                made = collector(
+                made = make_collector(
                     self._settings,
                     self._guard,
                     self._archive,
@@ -213,23 +240,23 @@ class CollectorSetup:
         return made
 
 
-def ordered(ladder: Iterable[str]) -> tuple[str, ...]:
+def order_rungs(ladder: Iterable[str]) -> tuple[str, ...]:
     """Returns the rungs of a ladder, the cheapest first."""
     return tuple(rung for rung in RUNGS if rung in set(ladder))
 
 
-def cheap(ladder: Iterable[str]) -> tuple[str, ...]:
+def rungs_for_small_requests(ladder: Iterable[str]) -> tuple[str, ...]:
     """Returns the rungs for requests that are not pages: neither browser nor unlocker."""
     return tuple(rung for rung in ladder if rung not in (BROWSER, UNLOCKER)) or (PLAIN,)
 
 
 def ladder_of(needs: host_rules.HostNeeds, settings: Settings) -> tuple[str, ...]:
     """Returns the rungs of a host with these needs, the cheapest first."""
-    found = ordered(needs.ladder or settings.ladder)
-    return held(needs.session, found) if needs.session else found
+    found = order_rungs(needs.ladder or settings.ladder)
+    return login_rungs(needs.session, found) if needs.session else found
 
 
-def held(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str, ...]:
+def login_rungs(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str, ...]:
     """Returns the rungs on which a site's accounts are logged in, with at most one HTTP rung, because a
     log-in belongs to one identity, which the browser shows, too. Raises ConfigError."""
     rungs = tuple(rung for rung in (IMPERSONATED, PLAIN) if rung in ladder)[:1] + (BROWSER,) * (
@@ -241,7 +268,8 @@ def held(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str
         )
     if disguised and rungs == (PLAIN, BROWSER):
         raise ConfigError(
-            f"site {site}: session: the browser is disguised in this crawl, its rung plain is not: ladder=['impersonated', 'browser']"
+            f"site {site}: session: the browser is disguised in this crawl, its rung plain is "
+            "not: ladder=['impersonated', 'browser']"
         )
     return rungs
 
@@ -257,9 +285,9 @@ def sessions(
     """Returns the sessions of the impersonated rung. If the browser rung may follow, only browsers are used
     that Chromium can imitate. Raises ConfigError for an unknown browser, or one that Chromium cannot
     imitate."""
-    checked("browser", settings.browser)
+    check_browsers("browser", settings.browser)
     for one in sites:
-        checked(f"site {one.site.name}: browser", one.site.browser)
+        check_browsers(f"site {one.site.name}: browser", one.site.browser)
     of_all = [("browser", settings.ladder, settings.browser)]
     for one in sites:
         ladder = one.site.ladder if one.site.says_ladder else settings.ladder
@@ -311,16 +339,16 @@ def chromium(
     )
 
 
-def checked(where: str, names: Iterable[str]) -> None:
+def check_browsers(where: str, names: Iterable[str]) -> None:
     """Checks names of browsers. Raises ConfigError for an unknown one."""
     for name in names:
         try:
-            named(name)
+            browsers_named(name)
         except ValueError as error:
             raise ConfigError(f"{where}: {error}") from None
 
 
-def collector(
+def make_collector(
     settings: Settings,
     resolver: Resolver | SingleAddressResolver,
     archive: str | None,
@@ -362,8 +390,14 @@ def collector(
         made = browser()
     else:
         made = HttpCollector(resolver, user_agent=settings.agent, http2=settings.http2, **options)
-    if settings.cache and not robots:
-        from gossamer.collectors.http_cache import CacheCollector
+    return made if robots else cached(made, settings, given, BROWSER if rung == BROWSER else "")
 
-        return CacheCollector(made, settings.cache, given, worth_keeping, BROWSER if rung == BROWSER else "")
-    return made
+
+def cached(made: Collector, settings: Settings, given: Given | None, kind: str = "") -> Collector:
+    """Returns a collector behind the cache of `--cache`, or itself without one. `kind` separates answers of
+    the browser from others."""
+    if not settings.cache:
+        return made
+    from gossamer.collectors.http_cache import CacheCollector
+
+    return CacheCollector(made, settings.cache, given, worth_keeping, kind)

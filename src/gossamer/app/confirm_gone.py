@@ -10,16 +10,16 @@ from typing import NamedTuple
 from gossamer.app.gate_setup import gone_counted
 from gossamer.app.job import Job, JobOutput
 from gossamer.app.seeding import prepare
-from gossamer.app.sink_setup import outputs
+from gossamer.app.sink_setup import make_outputs
 from gossamer.app.wiring import open_store
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, UsageError
-from gossamer.frontier.crawl_lock import held
-from gossamer.frontier.crawls import ENDED, Crawls, clock
+from gossamer.frontier.crawl_lock import hold_lock
+from gossamer.frontier.crawls import ENDED, Crawls, store_time
 from gossamer.model.interfaces import HistorySink
 from gossamer.sites import load_all
-from gossamer.sites.manifest import noted
-from gossamer.worker.records import moment
+from gossamer.sites.manifest import read_manifest
+from gossamer.worker.records import format_time
 
 
 class Gone(NamedTuple):
@@ -35,8 +35,8 @@ async def confirm_gone(settings: Settings, crawl: str, *, dry_run: bool = False)
     UsageError if the crawl is running, and ConfigError if none of its sites is `complete=True` or no
     output keeps items."""
     folder = Path(settings.data) / crawl
-    note = noted(folder)
-    with held(folder, crawl):
+    note = read_manifest(folder)
+    with hold_lock(folder, crawl):
         store, embedded = await open_store(settings)
         try:
             record = await Crawls(store).need(crawl)
@@ -51,12 +51,12 @@ async def confirm_gone(settings: Settings, crawl: str, *, dry_run: bool = False)
                 raise ConfigError(
                     f"no site of {crawl} says complete=True: no run says that it sees all items"
                 )
-            tables = [table for table in outputs(setup, sites)[1] if isinstance(table, HistorySink)]
+            tables = [table for table in make_outputs(setup, sites)[1] if isinstance(table, HistorySink)]
             if not tables:
                 raise ConfigError(
                     f"{crawl} has no output that keeps one row an item (SQLite, PostgreSQL, MongoDB)"
                 )
-            now, run = moment(await clock(store)), f"{crawl}@{record.started_at}"
+            now, run = format_time(await store_time(store)), f"{crawl}@{record.started_at}"
             found = {}
             try:
                 for name in complete:

@@ -25,7 +25,7 @@ from gossamer.model.summary import Summary
 from gossamer.model.visit import Claim, Row
 from gossamer.politeness import robots_access
 from gossamer.sites import host_rules
-from gossamer.sites.failed_pages import reasons
+from gossamer.sites.failed_pages import failure_reasons
 from gossamer.sites.loading import LoadedSite, load_all
 from gossamer.store.keys import bucket_of
 from gossamer.store.store import Store
@@ -93,7 +93,7 @@ class RobotsReader:
         for _ in range(len(redirects)):
             self.url = redirects.get(self.url, self.url)
         scheme, host, _ = split(self.url)
-        if self._settings.ignore_robots or not host_rules.needs(self._sites, host).robots:
+        if self._settings.ignore_robots or not host_rules.host_needs(self._sites, host).robots:
             return
         known = (await CrawlStatistics(store).host(host)).robots.get(scheme)
         if known is None:
@@ -146,7 +146,7 @@ async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None)
         summary = await crawl(once, taps=taps)
         log = Path(folder) / NAME / "attempts.jsonl"
         attempts = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-        unread = [why for why, _, _ in reasons(Path(folder) / NAME / "failed")]
+        unread = [why for why, _, _ in failure_reasons(Path(folder) / NAME / "failed")]
     claim, page = pages[-1] if pages else (None, None)
     trial = Trial(
         summary, page, claim, kept.rows, attempts, sorted(summary.errors) + sorted(summary.skipped), unread

@@ -19,11 +19,11 @@ import msgspec
 from gossamer import sites as site_files
 from gossamer.app.job import Job, Setup
 from gossamer.errors import GossamerError
-from gossamer.frontier.crawls import Crawls, Spec, clock
+from gossamer.frontier.crawls import Crawls, Spec, store_time
 from gossamer.frontier.quality import GoodRuns, HeldRows, RecentPages
-from gossamer.frontier.summary import counts, summary
-from gossamer.items.gates import GateFailure, QualityGate, Window, counted, parse
-from gossamer.model.absence import CompleteSite, Usual, doubt, judge, too_many, usual
+from gossamer.frontier.summary import crawl_counts, summary
+from gossamer.items.gates import GateFailure, QualityGate, Window, count_visit, parse
+from gossamer.model.absence import CompleteSite, Usual, judge, too_many, usual_fields, why_incomplete
 from gossamer.model.interfaces import HistorySink
 from gossamer.model.packed_row import PackedRow, pack_row, unpack_row
 from gossamer.model.quality import SitePart, run_of
@@ -34,7 +34,7 @@ from gossamer.sites.loading import LoadedSite, version
 from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.store.keys import tag
 from gossamer.store.store import Store
-from gossamer.worker.records import moment
+from gossamer.worker.records import format_time
 
 STATES = {"pause": "paused", "stop": "stopping"}
 MAX_REASONS = 5
@@ -74,7 +74,7 @@ class RunJudge:
 
     def saw(self, visit: Visit) -> None:
         """Records the end of a visit."""
-        if self._window and counted(self._counts, visit.counts, visit.settle.action == "x"):
+        if self._window and count_visit(self._counts, visit.counts, visit.settle.action == "x"):
             self._pages += 1
             if self._pages >= self._window.every:
                 self._news.set()
@@ -150,18 +150,19 @@ class RunJudge:
 
 
 def gates(texts: Sequence[str], sites: Sequence[LoadedSite]) -> dict[str, list[QualityGate]]:
-    """Returns the gates of a crawl: those of the command under "", those of sites by name. Raises UsageError."""
+    """Returns the gates of a crawl: those of the command under "", those of sites by name. Raises
+    UsageError."""
     found = {"": [parse(text) for text in texts]}
     found |= {site.name: [parse(text) for text in site.site.gates] for site in sites}
     return {name: some for name, some in found.items() if some}
 
 
-def missed(job: Job, of: Summary) -> list[str]:
+def missed_gates(job: Job, of: Summary) -> list[str]:
     """Returns the gates of a job and of its sites that the crawl does not meet."""
-    return unmet(gates(job.gates, site_files.load_all(job.targets, job.args)), of)
+    return unmet_gates(gates(job.gates, site_files.load_all(job.targets, job.args)), of)
 
 
-def unmet(gates: dict[str, list[QualityGate]], of: Summary) -> list[str]:
+def unmet_gates(gates: dict[str, list[QualityGate]], of: Summary) -> list[str]:
     """Returns the gates that a finished crawl does not meet, without those that only warn."""
     found = []
     for site, some in gates.items():
@@ -170,25 +171,25 @@ def unmet(gates: dict[str, list[QualityGate]], of: Summary) -> list[str]:
     return found
 
 
-async def ended(setup: Setup, store: Store, of: Summary) -> None:
+async def store_site_results(setup: Setup, store: Store, of: Summary) -> None:
     """Stores the results of the sites of a finished crawl if all its gates are met."""
     if of.state != "finished" or not of.sites:
         return
     known = gates(setup.job.gates, site_files.load_all(setup.job.targets, setup.job.args))
-    if not unmet(known, of):
+    if not unmet_gates(known, of):
         for name, one in of.sites.items():
             if one.items and not one.held:
                 await GoodRuns(store).keep(name, run_of(of.crawl, of.started_at, one))
 
 
-async def mended(setup: Setup, store: Store) -> None:
+async def store_mended_sites(setup: Setup, store: Store) -> None:
     """Stores the new versions of site files that were changed while the crawl was paused."""
     sites = site_files.load_all(setup.job.targets, setup.job.args)
     setup.sites = {site.name: site.version for site in sites}
     await FleetCrawls(store).versions(setup.crawl, setup.sites)
 
 
-async def expected(store: Store, sites: Sequence[LoadedSite]) -> Usual:
+async def usual_fields_of_sites(store: Store, sites: Sequence[LoadedSite]) -> Usual:
     """Returns the usual fields of the sites' kinds in their last good runs. Raises StoreError."""
     keys = {
         item.__name__.lower(): str(getattr(item, "item_key", None) or "")
@@ -196,14 +197,14 @@ async def expected(store: Store, sites: Sequence[LoadedSite]) -> Usual:
         for items in site.items.values()
         for item in items
     }
-    return usual(await GoodRuns(store).load([site.name for site in sites]), keys)
+    return usual_fields(await GoodRuns(store).load([site.name for site in sites]), keys)
 
 
 Each = Callable[[Callable[[HistorySink], None]], Awaitable[None]]
 """Calls a function with each store that keeps items."""
 
 
-async def conclude(
+async def conclude_run(
     setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each, *, whole: bool
 ) -> None:
     """Concludes a run for the stores that keep items (docs/absence.md): judges held rows, marks items as gone
@@ -211,7 +212,7 @@ async def conclude(
     if not sites:
         return
     record = await Crawls(store).need(setup.crawl)
-    since = moment(record.started_at)
+    since = format_time(record.started_at)
     if whole:
         await _judge_held(setup, store, sites, each)
         for seen in await seen_whole(setup, store, sites):
@@ -226,7 +227,7 @@ async def gone_counted(
     setup: Setup, store: Store, sites: Sequence[str], tables: Sequence[HistorySink], since: float
 ) -> None:
     """Counts the results again after more items were marked as gone."""
-    await _set_fates(store, setup.crawl, await asyncio.to_thread(tables[0].fates, sites, moment(since)))
+    await _set_fates(store, setup.crawl, await asyncio.to_thread(tables[0].fates, sites, format_time(since)))
 
 
 Fates = tuple[int, int, int]
@@ -252,7 +253,7 @@ def _mark_gone(crawl: str, seen: CompleteSite, history: HistorySink) -> None:
     _say(crawl, f"{seen.site}: {said}; where they are gone: gossamer items {crawl} --confirm-gone")
 
 
-async def hold(held: HeldRows, rows: Sequence[Row]) -> None:
+async def hold_rows(held: HeldRows, rows: Sequence[Row]) -> None:
     """Holds rows until the run is judged. Raises StoreError."""
     await held.push([msgspec.msgpack.encode(pack_row(row)) for row in rows])
 
@@ -264,7 +265,7 @@ async def _judge_held(setup: Setup, store: Store, sites: Sequence[LoadedSite], e
         return
     rows = [unpack_row(msgspec.msgpack.decode(one, type=PackedRow)) for one in packed]
     found = await summary(store, setup.crawl, 0)
-    verdict = judge(rows, found.sites, await expected(store, sites))
+    verdict = judge(rows, found.sites, await usual_fields_of_sites(store, sites))
     if verdict.apply:
         await each(lambda history: history.upsert(verdict.apply))
     if verdict.rejected:
@@ -305,15 +306,15 @@ async def seen_whole(setup: Setup, store: Store, sites: Sequence[LoadedSite]) ->
     sites = [site for site in sites if site.site.complete]
     if not sites or setup.job.refresh or spec.include or spec.exclude or spec.depth < Spec([]).depth:
         return []
-    found, n = await summary(store, setup.crawl, 0), await counts(store, setup.crawl)
-    known, now = gates(setup.job.gates, sites), moment(await clock(store))
+    found, n = await summary(store, setup.crawl, 0), await crawl_counts(store, setup.crawl)
+    known, now = gates(setup.job.gates, sites), format_time(await store_time(store))
     runs = await GoodRuns(store).load([site.name for site in sites])
     return [
         CompleteSite(
             *(site.name, setup.owner, now, site.site.complete),
-            doubt(
+            why_incomplete(
                 *(found.sites.get(site.name), found, n["shut"]),
-                unmet({name: known[name] for name in ("", site.name) if name in known}, found),
+                unmet_gates({name: known[name] for name in ("", site.name) if name in known}, found),
                 runs[site.name],
             ),
         )

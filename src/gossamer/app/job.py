@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from gossamer.config.redaction import register, register_header, register_in, register_pair, secretive
+from gossamer.config.redaction import register, register_header, register_in, register_pair, suggests_secret
 from gossamer.config.settings import Settings
 from gossamer.frontier.crawls import Spec
 from gossamer.sites.remote_sites import SiteReach
@@ -101,13 +101,14 @@ class Setup(msgspec.Struct, kw_only=True):
         return Path(self.job.known or self.job.settings.data) / self.crawl
 
 
-def registered(setup: Setup) -> None:
-    """Registers the secrets of a crawl that came from another process, so that they are masked in all output."""
+def register_secrets(setup: Setup) -> None:
+    """Registers the secrets of a crawl that came from another process, so that they are masked in all
+    output."""
     job = setup.job
     for name, value in job.headers.items():
         register_header(name, value)
     for name, value in job.args.items():
-        if secretive(name):
+        if suggests_secret(name):
             register(value)
     for user, password in setup.credentials.values():
         register_pair(unquote(user), unquote(password))

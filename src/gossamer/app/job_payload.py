@@ -11,16 +11,16 @@ from pathlib import Path
 import msgspec
 from xxhash import xxh3_64_hexdigest
 
-from gossamer.app.job import Job, JobOutput, Setup, registered
-from gossamer.app.targets import read
-from gossamer.collectors.unlocker.providers import lent
+from gossamer.app.job import Job, JobOutput, Setup, register_secrets
+from gossamer.app.targets import target_kind
+from gossamer.collectors.unlocker.providers import worker_unlocker
 from gossamer.config.redaction import mask
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, UsageError
 from gossamer.frontier.crawls import Spec
 from gossamer.identity.encryption import Encryption
 from gossamer.sinks.output_spec import FORMATS, WHOLE, parse
-from gossamer.sinks.sink_url import AWAY, bare_secret, journals, kind_of, place
+from gossamer.sinks.sink_url import AWAY, bare_secret, kind_of, needs_journal, parse_sink_url
 
 VERSION = 1
 SEALED = "sealed"
@@ -41,29 +41,31 @@ class Stored(msgspec.Struct):
     """The headers and passwords that the user typed, encrypted if there is a key."""
 
 
-def pack(setup: Setup, seal: Encryption) -> bytes:
+def pack_setup(setup: Setup, seal: Encryption) -> bytes:
     """Encodes a setup for the store. It contains neither the address and passwords of the store nor the place
     of a key. It contains what the crawl needs; headers and passwords are sealed if there is a key."""
     lists = tuple(str(Path(path).expanduser().absolute()) for path in setup.job.settings.proxies)
     kept = msgspec.structs.replace(
         setup.job.settings, store=None, broker=(), unlocker_key=None, session_key=None, proxies=lists
     )
-    targets = [str(Path(text)) for text in setup.job.targets if read(text).kind == "site"]
+    targets = [str(Path(text)) for text in setup.job.targets if target_kind(text).kind == "site"]
     job = msgspec.structs.replace(setup.job, settings=kept, targets=targets)
     made = msgspec.structs.replace(setup, job=job, store="", alone=True)
     uses, sealed = _uses(made), b""
-    if seal.seals and (job.headers or made.credentials):
+    if seal.has_key and (job.headers or made.credentials):
         sealed = seal.close({"headers": job.headers, "credentials": made.credentials}, setup.crawl)
         made = msgspec.structs.replace(made, job=msgspec.structs.replace(job, headers={}), credentials={})
         uses.append(SEALED)
     return msgspec.json.encode(Stored(VERSION, made, uses, sealed))
 
 
-def unpack(raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[[], Encryption]) -> Setup:
+def unpack_setup(
+    raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[[], Encryption]
+) -> Setup:
     """Decodes the setup for one process of a worker with settings of its own. Raises ConfigError if an
     incompatible version wrote it or another key sealed it."""
     setup = _opened(_read(raw), seal)
-    registered(setup)
+    register_secrets(setup)
     given = setup.job.settings
     daily = [most for most in (mine.credits_daily, given.credits_daily) if most is not None]
     settings = msgspec.structs.replace(
@@ -73,7 +75,7 @@ def unpack(raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[
         ca_file=mine.ca_file or given.ca_file,
         processes=1,
         broker=(),
-        unlocker=lent(mine.unlocker, given.unlocker),
+        unlocker=worker_unlocker(mine.unlocker, given.unlocker),
         unlocker_key=mine.unlocker_key,
         unlocker_shape=mine.unlocker_shape,
         session_key=mine.session_key,
@@ -81,11 +83,13 @@ def unpack(raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[
         credits_daily=min(daily, default=None),
         proxies=mine.proxies or given.proxies,
     )
-    outputs = [JobOutput(part(one.spec, segment), one.overwrite, one.sites) for one in setup.job.outputs]
-    pages = part(setup.job.pages, segment) if setup.job.pages else None
-    attempts = part(setup.job.attempts, segment) if setup.job.attempts else None
-    graph = part(setup.job.graph, segment) if setup.job.graph else None
-    targets = [str(found) for text in setup.job.targets if (found := local(text, mine.sites))]
+    outputs = [
+        JobOutput(part_of_output(one.spec, segment), one.overwrite, one.sites) for one in setup.job.outputs
+    ]
+    pages = part_of_output(setup.job.pages, segment) if setup.job.pages else None
+    attempts = part_of_output(setup.job.attempts, segment) if setup.job.attempts else None
+    graph = part_of_output(setup.job.graph, segment) if setup.job.graph else None
+    targets = [str(found) for text in setup.job.targets if (found := local_path(text, mine.sites))]
     job = msgspec.structs.replace(
         setup.job,
         settings=settings,
@@ -106,7 +110,8 @@ def _opened(stored: Stored, seal: Callable[[], Encryption]) -> Setup:
             opened = seal().open(stored.sealed, setup.crawl)
         except ConfigError as error:
             raise ConfigError(
-                f"its headers and passwords were sealed where it was submitted; give this worker the same session_key ({error})"
+                "its headers and passwords were sealed where it was submitted; give this worker "
+                f"the same session_key ({error})"
             ) from None
         setup.job.headers = opened["headers"]
         setup.credentials = {origin: (user, word) for origin, (user, word) in opened["credentials"].items()}
@@ -118,12 +123,14 @@ def _read(raw: bytes) -> Stored:
     stored = json.loads(raw)
     if (version := stored.get("version")) != VERSION:
         raise ConfigError(
-            f"it was submitted as format {version}, this worker knows {VERSION}: run the same gossamer everywhere"
+            f"it was submitted as format {version}, this worker knows {VERSION}: run the same "
+            "gossamer everywhere"
         )
     known = {SEALED, *(f"{part}.{name}" for part, kind in _PARTS.items() for name in kind.__struct_fields__)}
     if strange := [name for name in stored.get("uses", ()) if name not in known]:
         raise ConfigError(
-            f"it was submitted with {', '.join(strange)}, which this worker does not know: run the same gossamer everywhere"
+            f"it was submitted with {', '.join(strange)}, which this worker does not know: run "
+            "the same gossamer everywhere"
         )
     try:
         return msgspec.json.decode(raw, type=Stored)
@@ -144,7 +151,7 @@ def _uses(setup: Setup) -> list[str]:
     ]
 
 
-def local(target: str, folder: str) -> Path | None:
+def local_path(target: str, folder: str) -> Path | None:
     """Returns the path of a site file or folder on this machine: the same name in the worker's folder of
     sites."""
     path = Path(target)
@@ -155,7 +162,7 @@ def local(target: str, folder: str) -> Path | None:
     return here if not path.suffix and here.is_dir() and here.name == path.name else None
 
 
-def shareable(specs: list[str]) -> None:
+def check_shareable(specs: list[str]) -> None:
     """Raises UsageError for outputs that the workers of a fleet cannot write together."""
     for spec in specs:
         if spec == "-" or spec.startswith("-:"):
@@ -167,15 +174,17 @@ def shareable(specs: list[str]) -> None:
                 raise UsageError(
                     f"-o {mask(spec)}: a secret does not travel: write ${{env:NAME}} or ${{file:PATH}} for it"
                 )
-            if journals(spec) and "journal" not in place(spec).given:
+            if needs_journal(spec) and "journal" not in parse_sink_url(spec).given:
                 raise UsageError(
-                    f"-o {mask(spec)}: to {kind} rows go by a journal: give a folder that all workers reach, as ?journal=/shared/out"
+                    f"-o {mask(spec)}: to {kind} rows go by a journal: give a folder that all "
+                    "workers reach, as ?journal=/shared/out"
                 )
             continue
         path, form = folder_of(spec)
         if path is None:
             raise UsageError(
-                f"-o {spec}: a single file cannot be written by many machines: give a folder that all workers reach, "
+                f"-o {spec}: a single file cannot be written by many machines: give a folder that "
+                "all workers reach, "
                 f"as -o {_stem(spec)}/ or {_stem(spec)}/:csv; each writes parts of its own"
             )
         if form == "sqlite":
@@ -203,7 +212,7 @@ def folder_of(spec: str) -> tuple[str | None, str]:
     return (found.path if found.format == "parquet" else None), found.format
 
 
-def part(spec: str, segment: str) -> str:
+def part_of_output(spec: str, segment: str) -> str:
     """Returns the part of a shared output that one process writes."""
     if kind_of(spec):
         return re.sub(r"(?<=[?&])journal=([^&]*?)/?(?=&|$)", rf"journal=\1/part-{segment}", spec)
@@ -216,18 +225,18 @@ def part(spec: str, segment: str) -> str:
     return f"{Path(folder or '.').absolute()}/part-{segment}.{form}:{form}"
 
 
-def segment(process: str, crawl: str) -> str:
+def segment_name(process: str, crawl: str) -> str:
     """Returns the name of the output parts that a process writes for a crawl. Several crawls may share a
     folder."""
     return xxh3_64_hexdigest(f"{process} {crawl}".encode())[:12]
 
 
-def segments(paths: list[str]) -> set[str]:
+def committed_segments(paths: list[str]) -> set[str]:
     """The processes that wrote parts, out of the paths whose lengths are committed."""
     return {found[1] for path in paths if (found := SEGMENT.search(path))}
 
 
-def folders(setup: Setup) -> None:
+def make_output_folders(setup: Setup) -> None:
     """Make the folders of a job's outputs where they are missing. Raises ConfigError."""
     specs = [
         *(one.spec for one in setup.job.outputs),

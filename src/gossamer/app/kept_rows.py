@@ -9,15 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gossamer.app.job import Setup
-from gossamer.app.preflight import specs
+from gossamer.app.preflight import output_values
 from gossamer.app.wiring import CrawlWorker, policy
 from gossamer.config.redaction import mask
 from gossamer.errors import GossamerError
-from gossamer.frontier.crawl_lock import held
+from gossamer.frontier.crawl_lock import hold_lock
 from gossamer.frontier.crawls import Crawls, Record
 from gossamer.frontier.verbs import Frontier
-from gossamer.sinks.kept_rows import INCOMPLETE, NAME, TARGET, mark_incomplete, remove, unfilled
-from gossamer.sites.manifest import note
+from gossamer.sinks.kept_rows import INCOMPLETE, NAME, TARGET, mark_incomplete, remove_kept, unfilled_message
+from gossamer.sites.manifest import write_manifest
 from gossamer.store.store import Store
 from gossamer.worker.output_filler import PASS
 
@@ -42,7 +42,7 @@ async def reached_rows(frontier: Frontier) -> dict[str, int]:
 
 async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[[str], None]) -> None:
     """Fills outputs that are given to a finished crawl for the first time with the rows that it kept."""
-    if not {*specs(setup.job)} - {*record.outputs, "-"}:
+    if not {*output_values(setup.job)} - {*record.outputs, "-"}:
         return
     folder = Path(setup.job.settings.data) / setup.crawl
     setup.owner = f"{setup.crawl}@{record.started_at}"
@@ -53,9 +53,9 @@ async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[
     finally:
         await bench.close()
     outputs = [one.spec for one in setup.job.outputs]
-    note(folder, outputs, [site.path for site in bench.sites], anew=False)
+    write_manifest(folder, outputs, [site.path for site in bench.sites], anew=False)
     if bench.outputs.filler.unfilled:
-        warn(unfilled(setup.crawl, bench.outputs.filler.unfilled, folder))
+        warn(unfilled_message(setup.crawl, bench.outputs.filler.unfilled, folder))
     elif bench.outputs.filler.added:
         warn(
             f"{', '.join(map(mask, bench.outputs.filler.added))}: filled with what {setup.crawl} found before"
@@ -77,8 +77,10 @@ async def bound_kept(setup: Setup, store: Store) -> None:
             record is not None and record.state not in ("finished", "cancelled")
         ):
             continue
-        with contextlib.suppress(GossamerError), held(folder, folder.name):
-            remove(folder, f"its rows were removed, the oldest first, to stay within --keep {keep} bytes")
+        with contextlib.suppress(GossamerError), hold_lock(folder, folder.name):
+            remove_kept(
+                folder, f"its rows were removed, the oldest first, to stay within --keep {keep} bytes"
+            )
             await Frontier(store, folder.name, policy(setup.job.settings)).no_length(TARGET)
             size -= length
 

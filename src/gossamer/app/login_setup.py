@@ -21,7 +21,7 @@ from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError
 from gossamer.identity.account_identity import AccountIdentity
 from gossamer.identity.browser_identity import BrowserAccount
-from gossamer.identity.browsers import BROWSERS, drivable, identity, named
+from gossamer.identity.browsers import BROWSERS, browser_for, browsers_named, drivable
 from gossamer.identity.encryption import PLAIN, Encryption
 from gossamer.model.interfaces import Given
 from gossamer.model.login import Account, Login
@@ -33,7 +33,7 @@ from gossamer.state.logins import KnownAccount, Logins
 from gossamer.store.store import Store
 from gossamer.worker.ladder import CrawlRungs, Rung
 from gossamer.worker.login_flow import LoginRunner
-from gossamer.worker.login_session import LoggedInFetcher, Seat, cookies
+from gossamer.worker.login_session import LoggedInFetcher, Seat, cookies_sent
 from gossamer.worker.robots_gate import HostTreatment, RobotsGate
 
 IMPERSONATED, BROWSER = "impersonated", "browser"
@@ -84,7 +84,7 @@ class SiteAccounts:
         """Resolves the secrets, and checks that stored log-ins can be decrypted. Raises ConfigError."""
         self._seal = seal
         try:
-            self._accounts = {one.name: one for one in self.login.revealed()}
+            self._accounts = {one.name: one for one in self.login.accounts_with_secrets()}
         except ValueError as error:
             raise ConfigError(f"site {self.site}: session: {error}") from None
         self._told = {name: seal.told(one.fields) for name, one in self._accounts.items()}
@@ -105,8 +105,10 @@ class SiteAccounts:
                 return _later(turn.ms / 1000)
             if turn.what == "refused":
                 raise ConfigError(
-                    f"site {self.site}: session: the log-in as {turn.name} was refused: {turn.why}; give the right "
-                    f"credentials, or wait {turn.ms / 60_000:.0f} min, or: gossamer sessions forget {self.site}"
+                    f"site {self.site}: session: the log-in as {turn.name} was refused: "
+                    f"{turn.why}; give the right "
+                    f"credentials, or wait {turn.ms / 60_000:.0f} min, or: gossamer sessions "
+                    f"forget {self.site}"
                 )
             account = self._accounts[turn.name]
             if turn.what == "enter":
@@ -187,7 +189,7 @@ class SiteAccounts:
             held = self._taken(seat.account.name, version, revision, kept)
             if held is None or held.member is not _member(seat) or revision < 2:
                 return False
-            if cookies(seat, request) != sent:
+            if cookies_sent(seat, request) != sent:
                 return True
         return False
 
@@ -229,7 +231,7 @@ class SiteAccounts:
             if member.browser is not None and (known := BROWSERS.get(state["browser"])) is not None:
                 member.browser = known
             held = self._holdings[name] = Holding(member, version, revision, state["proxy"], state["proof"])
-            held.stale = self._seal.seals and kept.startswith(PLAIN)
+            held.stale = self._seal.has_key and kept.startswith(PLAIN)
         held.revision = revision
         held.member.load(state)
         return held
@@ -254,7 +256,7 @@ class LoginSetup:
                 continue
             name, browsers = one.site.name, one.site.browser or settings.browser
             for known in browsers:
-                named(known)
+                browsers_named(known)
             browsers = drivable(browsers) if BROWSER in rungs[name] else browsers
             as_one = rungs[name][0] == IMPERSONATED or (ways.disguised and BROWSER in rungs[name])
 
@@ -264,7 +266,7 @@ class LoginSetup:
                 name: str = name,
                 browsers: Sequence[str] = browsers if as_one else (),
             ) -> AccountIdentity:
-                browser = identity(browsers, f"{store.seed} {name} {account}") if browsers else None
+                browser = browser_for(browsers, f"{store.seed} {name} {account}") if browsers else None
                 return AccountIdentity(account, f"{name}/{account}/{version}", browser, given, domain)
 
             self._clubs[name] = SiteAccounts(
@@ -277,7 +279,7 @@ class LoginSetup:
                 made,
                 partial(_lent, given),
             )
-        self._of = lru_cache(10_000)(lambda host: self._clubs.get(host_rules.needs(sites, host).session))
+        self._of = lru_cache(10_000)(lambda host: self._clubs.get(host_rules.host_needs(sites, host).session))
 
     def of(self, host: str) -> SiteAccounts | None:
         """Returns the accounts of a host's site."""

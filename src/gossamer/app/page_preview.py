@@ -13,7 +13,7 @@ import msgspec
 
 from gossamer import url as urls
 from gossamer.app.job import Job
-from gossamer.app.seeding import anchors, bared, site_hosts
+from gossamer.app.seeding import scope_anchors, site_hosts, strip_credentials
 from gossamer.blocks import needs_rendering
 from gossamer.model.page import Page
 from gossamer.model.request import Request
@@ -25,7 +25,7 @@ from gossamer.parsing.links import Link, hrefs, links_of
 from gossamer.parsing.page_view import PageView
 from gossamer.politeness.robots import Robots
 from gossamer.sites.loading import LoadedSite, match
-from gossamer.sites.page_functions import PageResult, gather, run
+from gossamer.sites.page_functions import PageResult, gather_follow, run
 from gossamer.url.patterns import PatternTimeout
 from gossamer.url.scope import Scope
 from gossamer.url.traps import growing
@@ -103,10 +103,10 @@ def crawl_scope(job: Job, sites: Sequence[LoadedSite], request: Request) -> Scop
     """Returns the scope of a crawl of these sites: of their seeds and hosts, or of the request's URL if there
     are none. A redirect of a seed widens it."""
     settings = job.settings
-    given, _ = bared([seed for site in sites for seed in site.requests()], 0)
+    given, _ = strip_credentials([seed for site in sites for seed in site.requests()], 0)
     first = request.hops[0] if request.hops else request.url
     scope = Scope.of(
-        [*anchors(given, settings.scope), *site_hosts(list(sites), settings.scope)] or [first],
+        [*scope_anchors(given, settings.scope), *site_hosts(list(sites), settings.scope)] or [first],
         settings.scope,
         include=settings.include,
         exclude=settings.exclude,
@@ -144,7 +144,7 @@ def preview(
         with redirect_stderr(StringIO()):
             parsed = run(site, view)
             if callable(site.site.follow) and not parsed.error:
-                gathered, problem = gather(site, site.site.follow, view)
+                gathered, problem = gather_follow(site, site.site.follow, view)
                 parsed.error, parsed.detail = ("parse", problem) if problem else (None, "")
         found.function, found.error = parsed.function, parsed.detail
     decide = _decider(crawl_scope(job, sites, claim.request), claim, rules)

@@ -1,4 +1,5 @@
-"""Checks before a crawl drops or overwrites anything: whether its parts can be built and its files written."""
+"""Checks before a crawl drops or overwrites anything: whether its parts can be built and its files
+written."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pathlib import Path
 from gossamer.app.job import Job, Setup
 from gossamer.app.wiring import CrawlWorker
 from gossamer.errors import SinkError, UsageError
-from gossamer.frontier.crawl_lock import being_written, living, writing
+from gossamer.frontier.crawl_lock import being_written, is_running, running_writers
 from gossamer.frontier.crawls import Crawls
 from gossamer.sinks.output_spec import WHOLE, parse
 from gossamer.store.store import Store
@@ -23,17 +24,17 @@ HERE = ("jsonl", "csv", "sqlite", "parquet", *WHOLE)
 async def rehearse(setup: Setup, store: Store) -> None:
     """Raises the errors that would otherwise end the crawl after its earlier state is dropped (UsageError,
     ConfigError, SinkError). Changes nothing."""
-    for path, parts in places(setup.job):
-        look(path, parts)
-        spare(path, setup.job.targets)
-    await alone(setup, store)
+    for path, parts in output_paths(setup.job):
+        check_output(path, parts)
+        refuse_inputs_as_outputs(path, setup.job.targets)
+    await refuse_shared_outputs(setup, store)
     if setup.job.fresh:
         await CrawlWorker(setup, store, "door", asyncio.Event()).close()
 
 
-def places(job: Job) -> Iterator[tuple[str, bool]]:
+def output_paths(job: Job) -> Iterator[tuple[str, bool]]:
     """Yields the paths of the job's outputs, and whether each is a folder of parts."""
-    for spec in specs(job):
+    for spec in output_values(job):
         path, form = parse(spec)
         if form in HERE and "://" not in path:
             yield (
@@ -42,19 +43,19 @@ def places(job: Job) -> Iterator[tuple[str, bool]]:
             )
 
 
-def files(job: Job) -> list[str]:
+def output_files(job: Job) -> list[str]:
     """Returns the absolute paths of all files and folders of parts that the job writes."""
-    found = (parse(spec) for spec in specs(job))
+    found = (parse(spec) for spec in output_values(job))
     return sorted({os.path.realpath(path) for path, form in found if form in HERE and "://" not in path})
 
 
-async def alone(setup: Setup, store: Store) -> None:
+async def refuse_shared_outputs(setup: Setup, store: Store) -> None:
     """Raises UsageError if another crawl of this store writes one of the job's files, because they would cut
     each other's rows."""
     wanted = _whole(setup.job)
-    for name in await writing(store, wanted) if wanted else ():
+    for name in await running_writers(store, wanted) if wanted else ():
         record = await Crawls(store).get(name)
-        if name != setup.crawl and record is not None and living(record, setup.job.settings.data):
+        if name != setup.crawl and record is not None and is_running(record, setup.job.settings.data):
             path = next(path for real, path in wanted.items() if real in record.door["files"])
             raise UsageError(being_written(path, name, record.door.get("pid")))
 
@@ -63,16 +64,16 @@ def _whole(job: Job) -> dict[str, str]:
     """Returns the outputs that no other crawl may write, by absolute path. Several crawls may write one
     SQLite file, but it may not be emptied under another one."""
     emptied = {parse(output.spec).path for output in job.outputs if output.overwrite}
-    found = [path for path, form in map(parse, specs(job)) if form != "sqlite" or path in emptied]
+    found = [path for path, form in map(parse, output_values(job)) if form != "sqlite" or path in emptied]
     return {os.path.realpath(path): path for path in found}
 
 
-def specs(job: Job) -> list[str]:
+def output_values(job: Job) -> list[str]:
     """Returns the values of `-o` and the similar options."""
     return [*(output.spec for output in job.outputs), *filter(None, [job.pages, job.attempts, job.graph])]
 
 
-def spare(path: str, targets: Sequence[str]) -> None:
+def refuse_inputs_as_outputs(path: str, targets: Sequence[str]) -> None:
     """Raises UsageError if an output is an input of the crawl: a list, a site file."""
     for target in filter(os.path.exists, targets) if os.path.isfile(path) else ():
         inside = path.endswith(".py") and Path(path).resolve().is_relative_to(Path(target).resolve())
@@ -80,7 +81,7 @@ def spare(path: str, targets: Sequence[str]) -> None:
             raise UsageError(f"-o {path} is what this crawl reads: name another file")
 
 
-def look(path: str, parts: bool) -> None:
+def check_output(path: str, parts: bool) -> None:
     """Raises an error if it is certain that an output cannot be written."""
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):

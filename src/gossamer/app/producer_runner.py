@@ -2,8 +2,8 @@
 not end before them.
 
 A producer's position is kept after its batch is in the frontier: after a kill at most one batch is offered
-again, and the seen-set knows it. While more than MAX_PENDING_URLS URLs are pending, or the store's memory is nearly used
-up, producers wait.
+again, and the seen-set knows it. While more than MAX_PENDING_URLS URLs are pending, or the store's memory is
+nearly used up, producers wait.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from gossamer.app.wiring import CrawlWorker
 from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.redaction import mask
 from gossamer.errors import CrawlEnded, GossamerError, StoreChanged, StoreError, of_data
-from gossamer.frontier.background_task import beside
-from gossamer.frontier.cold import spilling
+from gossamer.frontier.background_task import run_beside
+from gossamer.frontier.cold import run_spiller
 from gossamer.frontier.crawls import Crawls
-from gossamer.frontier.producer_positions import leases, position_of, positions
-from gossamer.frontier.summary import counts
+from gossamer.frontier.producer_positions import leases_key, position_of, positions_key
+from gossamer.frontier.summary import crawl_counts
 from gossamer.store import keys
 from gossamer.store.store import Store
-from gossamer.store.store_check import fullest
+from gossamer.store.store_check import fullest_share
 from gossamer.worker.link_intake import TakenLinks
 
 MAX_PENDING_URLS = 20_000_000
@@ -63,7 +63,7 @@ messages."""
 Say = Callable[[str], None]
 
 
-def silent(_: str) -> None:
+def say_nothing(_: str) -> None:
     """Does nothing."""
 
 
@@ -71,7 +71,7 @@ class Feeder:
     """Adds the URLs of one producer."""
 
     def __init__(
-        self, bench: CrawlWorker, source: UrlProducer, say: Say, again: bool, warn: Say = silent
+        self, bench: CrawlWorker, source: UrlProducer, say: Say, again: bool, warn: Say = say_nothing
     ) -> None:
         self.bench, self.source, self._say, self._again, self._warn = bench, source, say, again, warn
         """`again`: the URLs may have been added before. Then known URLs do not count as duplicates."""
@@ -127,7 +127,7 @@ class Feeder:
     async def keep(self, position: Any, done: bool) -> None:
         """Stores the position."""
         value = json.dumps({"at": position, "done": done})
-        await self._do(self._store.client.hset(positions(self._crawl), self.source.name, value))
+        await self._do(self._store.client.hset(positions_key(self._crawl), self.source.name, value))
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
         """Retries a step while the store is away: it is restarted, or a replica takes over."""
@@ -156,14 +156,14 @@ class Feeder:
 
     async def _crowded(self) -> str:
         """Returns why nothing may be added now, or ''."""
-        if (await counts(self._store, self._crawl))["open"] > MAX_PENDING_URLS:
+        if (await crawl_counts(self._store, self._crawl))["open"] > MAX_PENDING_URLS:
             return f"more than {MAX_PENDING_URLS:,} URLs are pending"
         pipe = self._store.client.pipeline(transaction=False)
         for bucket in range(self._store.buckets):
             pipe.llen(f"{keys.tag(bucket)}{self._crawl}:o")
         if sum(await self._store.guard(pipe.execute())) > MAX_OUTBOX_URLS:
             return f"more than {MAX_OUTBOX_URLS:,} URLs are on their way to the cold store"
-        used = await self._store.guard(fullest(self._store))
+        used = await self._store.guard(fullest_share(self._store))
         return f"the store uses {used:.0%} of its maxmemory" if used > MAX_MEMORY_SHARE else ""
 
     def _progress(self, batch: UrlBatch) -> None:
@@ -185,8 +185,12 @@ class Feeder:
 
 
 @contextlib.asynccontextmanager
-async def feeding(
-    setup: Setup, store: Store, sources: Sequence[UrlProducer], say: Say = silent, warn: Say = silent
+async def run_producers(
+    setup: Setup,
+    store: Store,
+    sources: Sequence[UrlProducer],
+    say: Say = say_nothing,
+    warn: Say = say_nothing,
 ) -> AsyncIterator[asyncio.Task[None] | None]:
     """Lets producers add URLs within the context, under a lease that keeps the crawl from ending. Yields
     their task. An error of a producer ends the body of the context, and is raised."""
@@ -199,7 +203,7 @@ async def feeding(
         for source in sources:
             await source.open(bench.dialling)
         await _hold(store, setup.crawl, name)
-        async with beside(_leased(bench, sources, say, warn, name)) as work:
+        async with run_beside(_leased(bench, sources, say, warn, name)) as work:
             yield work
     finally:
         for source in sources:
@@ -211,19 +215,19 @@ async def feed(
     setup: Setup,
     store: Store,
     sources: Sequence[UrlProducer],
-    say: Say = silent,
+    say: Say = say_nothing,
     begun: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
     """Adds all URLs of the producers, whether or not workers are running. `begun` is called when the crawl
     can no longer end before the producers."""
-    async with feeding(setup, store, sources, say) as work:
+    async with run_producers(setup, store, sources, say) as work:
         if begun is not None:
             await begun()
         if work is not None:
             bench = CrawlWorker(setup, store, "spiller", asyncio.Event())
             ended = asyncio.create_task(_ended(store, setup.crawl))
             try:
-                async with spilling(store, setup.crawl, bench.cold, bench.hot):
+                async with run_spiller(store, setup.crawl, bench.cold, bench.hot):
                     await asyncio.wait((work, ended), return_when=asyncio.FIRST_COMPLETED)
                 if ended.done() and not work.done():
                     raise ended.result()
@@ -250,7 +254,10 @@ async def _ended(store: Store, crawl: str) -> GossamerError:
         if state in ADDED_TO:
             continue
         why = f" ({record.reason})" if record is not None and record.reason else ""
-        line = f"crawl {crawl} is {state}{why} while its lists were being added: what was not read yet is not added"
+        line = (
+            f"crawl {crawl} is {state}{why} while its lists were being added: what was not "
+            "read yet is not added"
+        )
         return CrawlEnded(line, ENDS_WITH.get(state, 11))
 
 
@@ -271,7 +278,7 @@ async def _leased(bench: CrawlWorker, sources: Sequence[UrlProducer], say: Say, 
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         with contextlib.suppress(GossamerError):
-            await store.guard(cast(Awaitable[Any], store.client.zrem(leases(crawl), name)))
+            await store.guard(cast(Awaitable[Any], store.client.zrem(leases_key(crawl), name)))
 
 
 async def _renewed(store: Store, crawl: str, name: str) -> None:
@@ -284,7 +291,7 @@ async def _renewed(store: Store, crawl: str, name: str) -> None:
 async def _hold(store: Store, crawl: str, name: str) -> None:
     seconds, micros = await store.guard(store.client.time())
     until = seconds * 1000 + micros // 1000 + LEASE_MS
-    await store.guard(cast(Awaitable[Any], store.client.zadd(leases(crawl), {name: until})))
+    await store.guard(cast(Awaitable[Any], store.client.zadd(leases_key(crawl), {name: until})))
 
 
 def keep_aside(folder: Path, rejected: list[Rejected], mode: str = "wb", *, again: bool = False) -> None:

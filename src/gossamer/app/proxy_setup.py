@@ -13,7 +13,7 @@ import msgspec
 from gossamer import url as urls
 from gossamer.app.job import Setup
 from gossamer.collectors.http.collector import HttpCollector
-from gossamer.collectors.probe import reach
+from gossamer.collectors.probe import connect_time
 from gossamer.config.settings import Settings
 from gossamer.config.value_parsers import nearest
 from gossamer.egress.resolver import Resolver, SingleAddressResolver
@@ -41,7 +41,7 @@ class ProxyFiles(NamedTuple):
     bad: list[tuple[str, int, str]]
 
 
-def lists(settings: Settings) -> ProxyFiles:
+def read_proxy_lists(settings: Settings) -> ProxyFiles:
     """Reads the lists. Raises ConfigError, and NoProxyLeft if no line is a proxy."""
     found: dict[str, Proxy] = {}
     bad: list[tuple[str, int, str]] = []
@@ -62,7 +62,7 @@ def lists(settings: Settings) -> ProxyFiles:
     return ProxyFiles(list(found.values()), bad)
 
 
-def proxies(
+def make_proxies(
     setup: Setup,
     sites: Sequence[Any],
     guard: Resolver | SingleAddressResolver,
@@ -79,13 +79,13 @@ def proxies(
         raise NoProxyLeft(
             f"no proxy left: site {next(iter(wishes))} wants proxies: name a list of them with --proxies FILE"
         )
-    found = lists(settings).proxies
+    found = read_proxy_lists(settings).proxies
     for name, wish in wishes.items():
-        checked(name, wish, found)
+        check_proxies_suit(name, wish, found)
     usual = Wanted(rotation=settings.rotation)
 
     def wants(host: str) -> Wanted:
-        wish = host_rules.needs(sites, host).proxies or usual
+        wish = host_rules.host_needs(sites, host).proxies or usual
         return wish if wish.rotation else msgspec.structs.replace(wish, rotation=settings.rotation)
 
     pool = ProxyPool(found, checked=settings.proxy_check is not None)
@@ -96,7 +96,7 @@ def proxies(
     )
 
 
-def checked(name: str, wish: Wanted, found: Sequence[Proxy]) -> None:
+def check_proxies_suit(name: str, wish: Wanted, found: Sequence[Proxy]) -> None:
     """Raises ConfigError if no proxy of the lists suits a site."""
     providers = sorted({one.provider for one in found} - {""})
     for provider in wish.providers:
@@ -135,7 +135,7 @@ class ProxyCheck:
         country = Wanted().country(proxy)
         url = proxy.url(country, "check")
         if not self._url:
-            return await reach(self._guard, url.rpartition("@")[2].rpartition("/")[2])
+            return await connect_time(self._guard, url.rpartition("@")[2].rpartition("/")[2])
         result = await self._collector.collect(Request(self._url), {}, Guise(proxy=url))
         right = isinstance(result, Page) and 200 <= result.status < 300 and self._text in result.body
         return result.elapsed if right else None

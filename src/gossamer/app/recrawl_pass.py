@@ -1,4 +1,5 @@
-"""A pass that revisits the known URLs of a crawl: when it may begin, and how its requests enter the frontier."""
+"""A pass that revisits the known URLs of a crawl: when it may begin, and how its requests enter the
+frontier."""
 
 from __future__ import annotations
 
@@ -10,9 +11,9 @@ from gossamer.app.job import Setup
 from gossamer.app.wiring import CrawlWorker
 from gossamer.config.data_files import make_folder
 from gossamer.errors import GossamerError, UsageError, of_data
-from gossamer.frontier.cold import bound
+from gossamer.frontier.cold import set_hot_limit
 from gossamer.frontier.crawls import UNDER_WAY, Record
-from gossamer.frontier.summary import counts
+from gossamer.frontier.summary import crawl_counts
 from gossamer.recrawl import known_pages
 from gossamer.store.store import Store
 from gossamer.worker.link_intake import TakenLinks
@@ -21,7 +22,7 @@ PROGRESS_INTERVAL_S = 10.0
 """Seconds between progress messages."""
 
 
-async def passes(setup: Setup, store: Store, record: Record | None) -> bool:
+async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool:
     """Returns whether a pass of `--refresh` begins, and prepares its log. A pass under way goes on. A crawl
     that starts anew without `--refresh` forgets what it knew. Raises UsageError if URLs still wait or
     nothing is known."""
@@ -34,19 +35,20 @@ async def passes(setup: Setup, store: Store, record: Record | None) -> bool:
                 known_pages.forget(folder)
             return False
         if record is not None:
-            n = await counts(store, setup.crawl)
+            n = await crawl_counts(store, setup.crawl)
             pending = n["open"] - n["infra"]
             if pending and record.refreshing:
                 return False
             if pending:
                 raise UsageError(
-                    f"{pending} URLs of crawl {setup.crawl} still wait: let it end first, by the same command without --refresh"
+                    f"{pending} URLs of crawl {setup.crawl} still wait: let it end first, by the "
+                    "same command without --refresh"
                 )
             if record.fleet and record.state in UNDER_WAY:
                 raise UsageError(
                     f"crawl {setup.crawl} is just ending on the fleet: run the same command again in a moment"
                 )
-        if not await asyncio.to_thread(known_pages.settle, folder):
+        if not await asyncio.to_thread(known_pages.merge_logs, folder):
             raise UsageError(
                 f"crawl {setup.crawl} knows no page yet: run the same command without --refresh first"
             )
@@ -58,14 +60,15 @@ async def passes(setup: Setup, store: Store, record: Record | None) -> bool:
 async def visit_again(
     setup: Setup, store: Store, record: Record, say: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Adds the known URLs. Adding them again after a kill changes nothing. `say` receives progress messages."""
+    """Adds the known URLs. Adding them again after a kill changes nothing. `say` receives progress
+    messages."""
     if not record.refreshing or record.seeded:
         return
     bench = CrawlWorker(setup, store, "door", asyncio.Event())
     folder, added, told = setup.known_at, 0, time.monotonic()
     assert folder is not None, "only processes of a fleet have none"
     try:
-        await bound(store, setup.crawl, bench.hot)
+        await set_hot_limit(store, setup.crawl, bench.hot)
         await bench.anchored()
         for batch in known_pages.requests(folder):
             taken = TakenLinks()

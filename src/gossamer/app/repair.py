@@ -22,19 +22,19 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gossamer.app.job import Setup
-from gossamer.app.wiring import key, open_store, policy
+from gossamer.app.wiring import canonical_url_function, open_store, policy
 from gossamer.config.redaction import mask
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, GossamerError, InUse, UsageError
-from gossamer.frontier.crawls import Crawls, Record, Spec, forget
+from gossamer.frontier.crawls import Crawls, Record, Spec, forget_crawl
 from gossamer.frontier.verbs import Frontier
 from gossamer.model.request import Request
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.append_log import AppendLog, log_path
 from gossamer.sinks.exact_file import Mark, mark_store, write_mark
 from gossamer.sinks.kept_rows import NAME as KEPT
-from gossamer.sinks.kept_rows import TARGET, KeptRows, lacks, read, remove, whole_length
-from gossamer.sinks.output_spec import kind_path, parse, whole
+from gossamer.sinks.kept_rows import TARGET, KeptRows, read_kept, remove_kept, whole_length, why_incomplete
+from gossamer.sinks.output_spec import has_whole_responses, kind_path, parse
 from gossamer.sinks.sink_url import AWAY
 from gossamer.store import append_only
 from gossamer.store.append_only import FOLDER
@@ -105,7 +105,7 @@ async def repair(settings: Settings, crawl: str | None, say: Say, *, dry: bool =
         raise UsageError(f"--data {data}: there is no store to repair")
     with _alone(data):
         _mend_store(data / "store", say, dry)
-        if dry and append_only.faults(data / "store"):
+        if dry and append_only.find_faults(data / "store"):
             _tell_crawls(data, crawl, say)
             return
     try:
@@ -113,7 +113,8 @@ async def repair(settings: Settings, crawl: str | None, say: Say, *, dry: bool =
     except GossamerError as error:
         if dry:
             say(
-                f"the store does not start: {error}; it would be set aside, and all crawls rebuilt from their outputs"
+                f"the store does not start: {error}; it would be set aside, and all crawls "
+                "rebuilt from their outputs"
             )
             return
         if (aside := Embedded(data).set_aside()) is not None:
@@ -139,7 +140,7 @@ def _alone(data: Path) -> Iterator[None]:
 
 
 def _mend_store(store: Path, say: Say, dry: bool) -> None:
-    faults = append_only.faults(store)
+    faults = append_only.find_faults(store)
     for fault in faults:
         say(f"{store}: {fault}")
     if faults and not dry:
@@ -147,7 +148,7 @@ def _mend_store(store: Path, say: Say, dry: bool) -> None:
         aside = f"{folder}-damaged-{_now()}"
         shutil.copytree(folder, aside)
         say(f"the damaged files are kept in {aside}")
-        append_only.mend(store)
+        append_only.mend_files(store)
 
 
 def _crawls(data: Path, crawl: str | None) -> list[CrawlFile]:
@@ -168,7 +169,8 @@ def _tell_crawls(data: Path, crawl: str | None, say: Say) -> None:
     for known in _crawls(data, crawl):
         pages = _done(known, _tables(known), set(), say, dry=True) if known.plain else {}
         say(
-            f"crawl {known.name}: {len(pages)} pages have rows; what the store lost would be rebuilt from them"
+            f"crawl {known.name}: {len(pages)} pages have rows; what the store lost would be "
+            "rebuilt from them"
         )
 
 
@@ -187,7 +189,7 @@ async def _rebuild(
         known.plain and bool(tables) and len(tables) == sum(not _upserts(spec) for spec in known.outputs)
     )
     done = _done(known, tables, set(), say, dry=dry) if rebuilt else {}
-    from_kept = not rebuilt and not lacks(kept.parent) and not whole(known.outputs)
+    from_kept = not rebuilt and not why_incomplete(kept.parent) and not has_whole_responses(known.outputs)
     if from_kept:
         done, rebuilt = _done_of_kept(kept, known), True
     links = f"{len(done)} pages are done, and are to be visited again for their links (no second row)"
@@ -195,7 +197,7 @@ async def _rebuild(
         say(f"crawl {known.name}: {links}" if rebuilt else f"crawl {known.name}: {_begins_again(known)}")
         return
     folder = Path(settings.data) / known.name
-    await forget(store, known.name)
+    await forget_crawl(store, known.name)
     _set_log_aside(folder)
     if not rebuilt:
         for spec in known.outputs:
@@ -220,7 +222,8 @@ async def _rebuild(
 
 def _begins_again(known: CrawlFile) -> str:
     return (
-        "its outputs do not say which pages are done: files are kept aside, databases stay (rows are upserted), "
+        "its outputs do not say which pages are done: files are kept aside, databases stay (rows "
+        "are upserted), "
         "and the same command visits all pages again"
     )
 
@@ -241,7 +244,7 @@ async def _enter(
         Scope.of(hosts, "any"),
         seed=store.seed,
         remainder=frontier.remainder,
-        key=key(known.spec),
+        key=canonical_url_function(known.spec),
         own=lambda host: True,
         bucket=bucket,
         depths=frontier.policy.depths,
@@ -310,7 +313,7 @@ def _upserts(spec: str) -> bool:
 def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry: bool) -> dict[str, DonePage]:
     """The pages that have a row in every output. Rows that another output lacks are removed and kept aside:
     their pages are visited again."""
-    canonical = key(known.spec)
+    canonical = canonical_url_function(known.spec)
     rows = {path: [(canonical(page.url), page, end) for page, end in _rows(path)] for path in tables}
     common = set.intersection(*({name for name, _, _ in found} for found in rows.values())) if rows else seen
     done: dict[str, DonePage] = {}
@@ -327,7 +330,8 @@ def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry:
         single = {end for name, _, end in found[: last + 1] if name not in common}
         if single:
             say(
-                f"{path}: {len(single)} rows that another output lacks are removed; their pages are visited again"
+                f"{path}: {len(single)} rows that another output lacks are removed; their pages "
+                "are visited again"
             )
             if not dry:
                 _remove(path, single, say)
@@ -337,10 +341,10 @@ def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry:
 
 def _done_of_kept(kept: Path, known: CrawlFile) -> dict[str, DonePage]:
     """The pages that have a record among the rows that a crawl keeps."""
-    canonical = key(known.spec)
+    canonical = canonical_url_function(known.spec)
     records: dict[str, tuple[PageRecord, dict[str, Any] | None]] = {}
     items: dict[str, set[tuple[str, str]]] = {}
-    for rows, _ in read(kept):
+    for rows, _ in read_kept(kept):
         for row in rows:
             if isinstance(row.data, PageRecord):
                 records[canonical(row.data.url)] = row.data, row.needs
@@ -364,9 +368,13 @@ def _rewrite_kept(kept: Path, known: CrawlFile, tables: list[str]) -> bool:
     and removes these, if no output has all values of a record."""
     path = next((one for one in tables if one.endswith(".jsonl")), None)
     if path is None:
-        remove(kept.parent, "a repair rebuilt the crawl from a CSV")
+        remove_kept(kept.parent, "a repair rebuilt the crawl from a CSV")
         return False
-    canonical, sink, rows = key(known.spec), KeptRows(kept.parent, overwrite=True), list[Row]()
+    canonical, sink, rows = (
+        canonical_url_function(known.spec),
+        KeptRows(kept.parent, overwrite=True),
+        list[Row](),
+    )
     length = sink.prepare()
     with open(path, "rb") as file:
         for line in file:

@@ -15,24 +15,40 @@ from typing import Any
 import msgspec
 
 from gossamer import url as urls
-from gossamer.app.gate_setup import conclude, ended, mended
+from gossamer.app.gate_setup import conclude_run, store_mended_sites, store_site_results
 from gossamer.app.job import Job, Setup
 from gossamer.app.kept_rows import bound_kept, fill_added, note_kept, reached_rows
-from gossamer.app.preflight import files, rehearse
-from gossamer.app.producer_runner import feeding, silent
-from gossamer.app.recrawl_pass import passes, visit_again
+from gossamer.app.preflight import output_files, rehearse
+from gossamer.app.producer_runner import run_producers, say_nothing
+from gossamer.app.recrawl_pass import begins_pass, visit_again
 from gossamer.app.repair import write_crawl_file
 from gossamer.app.seeding import prepare, seed
-from gossamer.app.unlocker_setup import ready
-from gossamer.app.wiring import CrawlWorker, cold, open_store, open_url, policy, telling
+from gossamer.app.unlocker_setup import check_unlocker
+from gossamer.app.wiring import (
+    CrawlWorker,
+    cold_settings,
+    open_store,
+    open_url,
+    policy,
+    report_archive_damage,
+)
 from gossamer.config.data_files import refuse_links_in
 from gossamer.errors import ConfigError, GossamerError, StoreChanged, StoreError, of_data
-from gossamer.frontier.crawl_lock import held, runs
-from gossamer.frontier.crawls import LIMITS, OUTCOMES, UNDER_WAY, Crawls, Record, drop_queue, forget, reopen
-from gossamer.frontier.host_limits import larger, regain
-from gossamer.frontier.producer_positions import unread
+from gossamer.frontier.crawl_lock import hold_lock, record_process
+from gossamer.frontier.crawls import (
+    LIMITS,
+    OUTCOMES,
+    UNDER_WAY,
+    Crawls,
+    Record,
+    drop_queue,
+    forget_crawl,
+    forget_robots_failure,
+)
+from gossamer.frontier.host_limits import is_larger, requeue_parked
+from gossamer.frontier.producer_positions import unread_producers
 from gossamer.frontier.stats import CrawlStatistics, HostLine, Retries
-from gossamer.frontier.summary import timed
+from gossamer.frontier.summary import count_working_time
 from gossamer.frontier.verbs import Frontier
 from gossamer.model.page import Page
 from gossamer.model.summary import Summary
@@ -80,7 +96,7 @@ class ExtraReceivers(msgspec.Struct):
     """With `only`: the page function that reads the page, and the value that its request carries."""
     worked: Callable[[Setup, Store], Awaitable[None]] | None = None
     """Called when the work is done, before the crawl ends."""
-    warn: Callable[[str], None] = silent
+    warn: Callable[[str], None] = say_nothing
     """Called with what a producer cannot read, once per problem."""
 
 
@@ -93,12 +109,12 @@ async def crawl(
     """Runs a crawl to its end, or until `stop` is set (then it ends within 10 s). Returns its summary. Raises
     GossamerError."""
     taps, stop = taps or ExtraReceivers(), stop or asyncio.Event()
-    ready(job.settings)
+    check_unlocker(job.settings)
     setup, given = prepare(job, taps.only)
     if taps.only is not None:
         given.seeds = [msgspec.structs.replace(one, use=taps.use, carry=taps.carry) for one in given.seeds]
     folder = Path(job.settings.data) / setup.crawl
-    with held(folder, setup.crawl, files(setup.job)):
+    with hold_lock(folder, setup.crawl, output_files(setup.job)):
         refuse_links_in(folder, folder / "failed", folder / "files")
         store, embedded = await open_store(job.settings)
         place = DataFolder(folder, embedded)
@@ -110,13 +126,13 @@ async def crawl(
             if over is not None:
                 await fill_added(setup, store, record, taps.warn)
                 return over
-            await runs(store, setup.crawl, str(folder.absolute()), files(setup.job))
+            await record_process(store, setup.crawl, str(folder.absolute()), output_files(setup.job))
             if embedded is not None and embedded.alone:
                 await everybody_died(setup, store)
-            async with timed(store, record):
+            async with count_working_time(store, record):
                 await visit_again(setup, store, record)
                 await seed(setup, store, given, record)
-                async with feeding(setup, store, given.sources, warn=taps.warn):
+                async with run_producers(setup, store, given.sources, warn=taps.warn):
                     outcome = await CrawlRun(setup, store, embedded, watch, stop, taps, place).work()
             if taps.worked is not None:
                 await taps.worked(setup, store)
@@ -155,7 +171,8 @@ class DataFolder:
             if os.path.samestat(self.folder.stat(), self._was):
                 return None
         return ConfigError(
-            f"{self.folder} was removed while the crawl ran: put it back and run the same command again, or begin anew with --fresh"
+            f"{self.folder} was removed while the crawl ran: put it back and run the same command "
+            "again, or begin anew with --fresh"
         )
 
     async def until_lost(self) -> str:
@@ -189,20 +206,21 @@ async def begin(
     known = await crawls.get(setup.crawl)
     if known is not None and known.fleet and known.state in UNDER_WAY and (job.fresh or state == "running"):
         raise ConfigError(
-            f"crawl {setup.crawl} is under way on the fleet: end it first with `gossamer stop {setup.crawl}`, or give another --name"
+            f"crawl {setup.crawl} is under way on the fleet: end it first with `gossamer stop "
+            f"{setup.crawl}`, or give another --name"
         )
     limits = {name: getattr(job.settings, name) for name in LIMITS}
-    more = known is not None and larger(known.limits, limits)
-    anew = await passes(setup, store, known)
+    more = known is not None and is_larger(known.limits, limits)
+    anew = await begins_pass(setup, store, known)
     anchors = (await crawls.look(setup.crawl))[1] if anew else []
     resumed = known is not None and not job.fresh
     frontier = Frontier(store, setup.crawl, policy(job.settings))
     reached = await reached_rows(frontier) if anew and not job.fresh else {}
     if known is not None and (job.fresh or anew):
-        await forget(store, setup.crawl, cold(job.settings, setup.crawl)[0])
+        await forget_crawl(store, setup.crawl, cold_settings(job.settings, setup.crawl)[0])
         known = None
         await asyncio.gather(
-            *(reopen(store, host) for host in {urls.host(seed) for seed in setup.seeds[:1000]})
+            *(forget_robots_failure(store, host) for host in {urls.host(seed) for seed in setup.seeds[:1000]})
         )
     elif (
         known is not None
@@ -212,7 +230,7 @@ async def begin(
     ):
         summary = await CrawlStatistics(store).summary(setup.crawl)
         # requeued dead letters reopen it
-        if not summary.pending and not await unread(store, setup.crawl):
+        if not summary.pending and not await unread_producers(store, setup.crawl):
             return known, summary
     outputs = [output.spec for output in setup.job.outputs]
     if resumed:
@@ -224,7 +242,7 @@ async def begin(
     for pair in anchors:
         await crawls.anchor(setup.crawl, *pair)
     if known is not None and more:
-        await regain(store, setup.crawl)
+        await requeue_parked(store, setup.crawl)
     setup.owner = f"{setup.crawl}@{record.started_at}"
     if job.settings.time_limit is not None:
         setup.deadline = time.monotonic() + job.settings.time_limit - record.spent
@@ -277,7 +295,7 @@ class CrawlRun:
             while True:
                 try:
                     while (outcome := await self._while_there()) == "mended":
-                        await mended(self.setup, self.store)
+                        await store_mended_sites(self.setup, self.store)
                     return outcome
                 except StoreError as error:
                     if self.embedded is None or isinstance(error, StoreChanged):
@@ -302,11 +320,12 @@ class CrawlRun:
             await asyncio.gather(work, watching, return_exceptions=True)
 
     async def _together(self) -> str:
-        """Runs this process as one of the workers, with the others as child processes. Returns their outcome."""
+        """Runs this process as one of the workers, with the others as child processes. Returns their
+        outcome."""
         bench = CrawlWorker(
             self.setup, self.store, f"{os.uname().nodename}:{os.getpid()}", self.stop, self.taps.tables
         )
-        telling(bench).reader.tap, bench.silence = self.taps.page, self._silence
+        report_archive_damage(bench).reader.tap, bench.silence = self.taps.page, self._silence
         work: list[Coroutine[Any, Any, str]] = [bench.run()]
         if self.processes > 1:
             from gossamer.app.worker_processes import WorkerProcesses
@@ -316,7 +335,7 @@ class CrawlRun:
         try:
             outcomes = await asyncio.gather(*tasks)
             whole = set(outcomes) == {"finished"}
-            await conclude(self.setup, self.store, bench.sites, bench.outputs.conclude, whole=whole)
+            await conclude_run(self.setup, self.store, bench.sites, bench.outputs.conclude, whole=whole)
             self.setup.finished = set(outcomes) <= {"finished", "cancelled"}
             await bench.outputs.finish(wait=True)  # rows so far become readable, even if the run will go on
         finally:
@@ -382,11 +401,11 @@ async def end(setup: Setup, store: Store, outcome: str) -> Summary:
     """Records the end of the run and returns the crawl's summary."""
     crawls = Crawls(store)
     if outcome == "cancelled":
-        await drop_queue(store, setup.crawl, cold(setup.job.settings, setup.crawl)[0])
+        await drop_queue(store, setup.crawl, cold_settings(setup.job.settings, setup.crawl)[0])
     state = "limited" if outcome in OUTCOMES else outcome
     was, why = await crawls.state(setup.crawl)
     await crawls.set(setup.crawl, state, OUTCOMES.get(outcome) or (why if was == "stopping" else ""))
     summary = await CrawlStatistics(store).summary(setup.crawl)
-    await ended(setup, store, summary)
+    await store_site_results(setup, store, summary)
     await bound_kept(setup, store)
     return summary

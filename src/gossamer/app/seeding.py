@@ -14,17 +14,17 @@ from gossamer.app import targets
 from gossamer.app.job import Job, JobOutput, Setup
 from gossamer.app.producer_runner import keep_aside
 from gossamer.app.producers.lines import StdinUrls
-from gossamer.app.producers.registry import of, streams
+from gossamer.app.producers.registry import is_producer_target, producer_of
 from gossamer.app.producers.source import UrlProducer
 from gossamer.app.wiring import CrawlWorker
-from gossamer.config.redaction import nameless
+from gossamer.config.redaction import mask_user_info
 from gossamer.errors import UsageError
-from gossamer.frontier.cold import bound
+from gossamer.frontier.cold import set_hot_limit
 from gossamer.frontier.crawls import Record, Spec, check_name
 from gossamer.frontier.operator import OperatorCommands
 from gossamer.model.request import Request
 from gossamer.sites import host_rules
-from gossamer.sites.manifest import note
+from gossamer.sites.manifest import write_manifest
 from gossamer.store.store import Store
 from gossamer.worker.link_intake import TakenLinks
 
@@ -45,19 +45,19 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     UsageError, ConfigError."""
     if not job.targets and only is None:
         raise UsageError("no TARGET: name a URL, a site file, a list, sitemap:URL, feed:URL or - for stdin")
-    read = [targets.read(text) for text in job.targets]
+    read = [targets.target_kind(text) for text in job.targets]
     sites = site_files.load_all(job.targets, job.args)
     if only is None:
         job = msgspec.structs.replace(job, outputs=[*job.outputs, *own_outputs(sites)])
     name = targets.crawl_name(read, [site.name for site in sites]) if job.name is None else job.name
     check_name(name)  # before the first folder of that name is made
     rejected: list[targets.Rejected] = []
-    short, sources = divided(read, job.watch) if only is None else ([], [])
+    short, sources = divide_targets(read, job.watch) if only is None else ([], [])
     plain = [request for one in short for request in targets.requests(one, rejected)]
     wanted = [*plain, *(seed for site in sites for seed in site.requests())]
     if only is not None:
-        wanted = list(targets.requests(targets.read(only), rejected))
-    given, credentials = bared(wanted, job.priority)
+        wanted = list(targets.requests(targets.target_kind(only), rejected))
+    given, credentials = strip_credentials(wanted, job.priority)
     # sitemaps become seeds when they are read
     entries = any(target.kind in ("sitemap", "feed") for target in read)
     watched = [target.text for target in read if job.watch is not None and target.kind in ("sitemap", "feed")]
@@ -68,10 +68,11 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     s = job.settings
     if sources and s.scope == "prefix":
         raise UsageError(
-            "--scope prefix needs its seeds beforehand, a long list or stream has them later: use host or page"
+            "--scope prefix needs its seeds beforehand, a long list or stream has them later: use "
+            "host or page"
         )
     spec = Spec(
-        sorted(map(nameless, job.targets)),
+        sorted(map(mask_user_info, job.targets)),
         s.scope,
         sorted(s.include),
         sorted(s.exclude),
@@ -85,7 +86,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
         crawl=name,
         spec=spec,
         store="",
-        seeds=[*anchors(given, s.scope), *watched, *site_hosts(sites, s.scope)],
+        seeds=[*scope_anchors(given, s.scope), *watched, *site_hosts(sites, s.scope)],
         credentials=credentials,
         sites={site.name: site.version for site in sites},
         allowed=sorted({urls.host(url) for url in (*(request.url for request in given), *watched)}),
@@ -94,7 +95,9 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     ), Targets(given, sources)
 
 
-def bared(wanted: list[Request], priority: int) -> tuple[list[Request], dict[str, tuple[str, str]]]:
+def strip_credentials(
+    wanted: list[Request], priority: int
+) -> tuple[list[Request], dict[str, tuple[str, str]]]:
     """Returns the seeds without credentials and with a priority, and the credentials by origin."""
     given, credentials = [], {}
     for request in wanted:
@@ -105,7 +108,7 @@ def bared(wanted: list[Request], priority: int) -> tuple[list[Request], dict[str
     return given, credentials
 
 
-def divided(
+def divide_targets(
     read: list[targets.Target], watch: float | None
 ) -> tuple[list[targets.Target], list[UrlProducer]]:
     """Returns the targets that are read now, and the producers for the others."""
@@ -120,8 +123,8 @@ def divided(
             from gossamer.app.producers.watched_feeds import WatchedFeed
 
             sources.append(WatchedFeed(target.text, watch))
-        elif streams(target):
-            sources.append(of(target))
+        elif is_producer_target(target):
+            sources.append(producer_of(target))
         elif target.kind != "site":
             short.append(target)
     if watch is not None and not any(target.kind in ("sitemap", "feed") for target in read):
@@ -138,7 +141,7 @@ def own_outputs(sites: list[site_files.LoadedSite]) -> list[JobOutput]:
     return [JobOutput(spec, sites=tuple(names)) for spec, names in found.items()]
 
 
-def anchors(given: list[Request], scope: str) -> list[str]:
+def scope_anchors(given: list[Request], scope: str) -> list[str]:
     """Returns the URLs that define the scope. For very many seeds one URL per host is enough, unless the
     scope depends on paths."""
     if scope in ("page", "prefix") or len(given) <= 10_000:
@@ -150,7 +153,7 @@ def site_hosts(sites: list[site_files.LoadedSite], scope: str) -> list[str]:
     """Returns the front pages of the hosts that sites name. They are in scope even without a seed on them."""
     if scope not in ("host", "domain"):
         return []
-    return [f"https://{host}/" for site in sites for host in host_rules.hosts(site)]
+    return [f"https://{host}/" for site in sites for host in host_rules.hosts_of_site(site)]
 
 
 async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> None:
@@ -160,9 +163,9 @@ async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> No
     bench = CrawlWorker(setup, store, "door", bench_stop)
     outputs = [*(one.spec for one in setup.job.outputs), *filter(None, [setup.job.pages])]
     anew = not record.seeded and not record.refreshing
-    note(bench.folder, outputs, [site.path for site in bench.sites], anew=anew)
+    write_manifest(bench.folder, outputs, [site.path for site in bench.sites], anew=anew)
     try:
-        await bound(store, setup.crawl, bench.hot)
+        await set_hot_limit(store, setup.crawl, bench.hot)
         flags = "r" if record.seeded else ""  # a known seed is not found a second time
         taken = TakenLinks()
         for number, request in enumerate(given.seeds, 1):
@@ -178,7 +181,7 @@ async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> No
         await bench.crawls.seeded(setup.crawl)
         for site in bench.sites:
             if site.site.pace is not None and site.site.pace.per_host is not None:
-                for host in host_rules.hosts(site):
+                for host in host_rules.hosts_of_site(site):
                     await OperatorCommands(store).at_once(host, site.site.pace.per_host)
     finally:
         await bench.close()

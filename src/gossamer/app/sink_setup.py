@@ -8,20 +8,20 @@ from functools import partial
 from pathlib import Path
 
 from gossamer.app.job import Setup
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError
-from gossamer.items.assets import FILES, REFERENCES, File, Reference, StoredFile, marks
+from gossamer.items.assets import FILES, REFERENCES, File, Reference, StoredFile, marked_fields
 from gossamer.model.interfaces import FileOutput, TableSink
 from gossamer.model.visit import LINK
 from gossamer.parsing import pdf
 from gossamer.sinks import columns, graph
 from gossamer.sinks.append_log import AppendLog, log_path
-from gossamer.sinks.item_files import OFF, AssetFolder, place
+from gossamer.sinks.item_files import OFF, AssetFolder, parse_file_store
 from gossamer.sinks.kept_rows import KeptRows
 from gossamer.sinks.open_outputs import SiteOutput, open_all
 from gossamer.sinks.output_spec import parse
-from gossamer.sites.item_builder import compares
+from gossamer.sites.item_builder import has_comparing_step
 from gossamer.sites.loading import LoadedSite
 from gossamer.state.near_duplicate_index import DEFAULT_MAX_GROUPS, NearDuplicateIndex
 from gossamer.store.store import Store
@@ -34,7 +34,7 @@ from gossamer.worker.records import edges
 Outputs = tuple[list[FileOutput], list[TableSink]]
 
 
-def outputs(
+def make_outputs(
     setup: Setup,
     sites: Sequence[LoadedSite],
     aside: str = "",
@@ -49,10 +49,10 @@ def outputs(
             text=job.text, links=job.links, duplicates=job.settings.duplicates != "off"
         )
     }
-    compared = compares(sites)
+    compared = has_comparing_step(sites)
     declared = [(site.name, item) for site in sites for items in site.items.values() for item in items]
     taken = {"page", "attempt", LINK}
-    if any(marks(item) for _, item in declared):
+    if any(marked_fields(item) for _, item in declared):
         taken |= {FILES, REFERENCES}
     if names := taken & {item.__name__.lower() for _, item in declared}:
         raise ConfigError(
@@ -110,7 +110,7 @@ def item_columns(items: Iterable[type], compared: bool = False) -> columns.Colum
     `columns.item_columns`."""
     items = list(items)
     kinds: dict[str, Sequence[columns.Column]] = dict(columns.item_columns(items, compared))
-    named = [mark for item in items for _, mark in marks(item)]
+    named = [mark for item in items for _, mark in marked_fields(item)]
     if named:
         kinds[REFERENCES] = (*columns.struct_columns(Reference), *columns.OURS)
     if any(isinstance(mark, File) for mark in named):
@@ -118,19 +118,21 @@ def item_columns(items: Iterable[type], compared: bool = False) -> columns.Colum
     return kinds
 
 
-def likening(
+def duplicate_marker(
     settings: Settings, sites: Sequence[LoadedSite], store: Store, crawl: str
 ) -> DuplicateMarker | None:
     """Returns the marker of near-duplicate pages and items, if they are compared."""
     _, _, most = settings.duplicates.partition("?most=")
     return (
         DuplicateMarker(NearDuplicateIndex(store, crawl, int(most or DEFAULT_MAX_GROUPS)))
-        if settings.duplicates != "off" or compares(sites)
+        if settings.duplicates != "off" or has_comparing_step(sites)
         else None
     )
 
 
-def keep(setup: Setup, reader: Reader, folder: Path, say: Say, stop: asyncio.Event) -> AssetDownloads | None:
+def open_file_store(
+    setup: Setup, reader: Reader, folder: Path, say: Say, stop: asyncio.Event
+) -> AssetDownloads | None:
     """Returns the store of a crawl's files (None if they are not wanted), and configures its reader. Raises
     UsageError, ConfigError."""
     job = setup.job
@@ -144,13 +146,13 @@ def keep(setup: Setup, reader: Reader, folder: Path, say: Say, stop: asyncio.Eve
         for site in reader.sites
         for items in site.items.values()
         for item in items
-        for _, mark in marks(item)
+        for _, mark in marked_fields(item)
     ]
     if setup.segment and job.files is None and any(isinstance(mark, File) for mark in named):
         raise ConfigError(
             "on a fleet files need a place that all workers reach: --files FOLDER or s3://..., or --files off"
         )
     if any(isinstance(mark, File) and mark.rule.text for mark in named) and not pdf.available():
-        raise ConfigError(f"File(text=True) needs pypdfium2: {install('pdf')}")
-    where = AssetFolder(place(job.files or str(folder / "files")))
+        raise ConfigError(f"File(text=True) needs pypdfium2: {install_command('pdf')}")
+    where = AssetFolder(parse_file_store(job.files or str(folder / "files")))
     return AssetDownloads(where, reader.rows, SinkRetry(say, stop), job.settings.max_size, pdf.text)

@@ -1,4 +1,5 @@
-"""Submits a crawl to the fleet: its record, its job, its seeds. Running workers take it up within a second."""
+"""Submits a crawl to the fleet: its record, its job, its seeds. Running workers take it up within a
+second."""
 
 from __future__ import annotations
 
@@ -42,9 +43,10 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
         raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")
     if job.refresh and not job.known:
         raise UsageError(
-            "--refresh on a fleet needs --known DIR: the folder, reached by all workers, that was given when the crawl was first submitted"
+            "--refresh on a fleet needs --known DIR: the folder, reached by all workers, that was "
+            "given when the crawl was first submitted"
         )
-    job_payload.shareable(
+    job_payload.check_shareable(
         [*(output.spec for output in job.outputs), *filter(None, [job.pages, job.attempts, job.graph])]
     )
     setup, given = prepare(job)
@@ -59,7 +61,7 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
             bare = msgspec.structs.replace(
                 setup, job=msgspec.structs.replace(job, outputs=[], pages=None, attempts=None, graph=None)
             )
-            packed = job_payload.pack(setup, seal_of(job.settings, store))
+            packed = job_payload.pack_setup(setup, seal_of(job.settings, store))
             reaches = {
                 site.name: msgspec.json.encode(reach_of(site)) for site in load_all(job.targets, job.args)
             }
@@ -80,7 +82,7 @@ async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: Non
         await store.close()
 
 
-async def seen(settings: Settings, crawl: str) -> Summary:
+async def read_summary(settings: Settings, crawl: str) -> Summary:
     """Returns the current summary of a submitted crawl."""
     store, _ = await open_store(settings)
     try:
@@ -89,7 +91,7 @@ async def seen(settings: Settings, crawl: str) -> Summary:
         await store.close()
 
 
-async def wait(
+async def wait_for_end(
     settings: Settings, crawl: str, watch: Callable[[Summary], None] | None = None, say: Say = lambda _: None
 ) -> Summary:
     """Waits for the end of a submitted crawl and returns its summary. `say` receives messages about workers

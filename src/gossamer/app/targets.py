@@ -68,10 +68,10 @@ class SeedLine(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 _decode = msgspec.json.Decoder(SeedLine).decode
 
 
-def read(text: str) -> Target:
+def target_kind(text: str) -> Target:
     """Returns the kind of a target. Raises UsageError for an unknown kind.
 
-    >>> read("sitemap:https://example.com/sitemap.xml").kind, read("example.com").text
+    >>> target_kind("sitemap:https://example.com/sitemap.xml").kind, target_kind("example.com").text
     ('sitemap', 'https://example.com/')
     """
     register_in(text)
@@ -83,12 +83,13 @@ def read(text: str) -> Target:
     if text.startswith("sql:"):
         if not re.fullmatch(r"sql:(?:sqlite:|postgres(?:ql)?|\$\{)\S*\s+\S.*", text, re.DOTALL):
             raise UsageError(
-                f"{shown(text)!r}: write it as 'sql:DATABASE QUERY', DATABASE being sqlite:FILE or postgresql://..."
+                f"{shorten(text)!r}: write it as 'sql:DATABASE QUERY', DATABASE being sqlite:FILE "
+                "or postgresql://..."
             )
         return Target("sql", text[4:])
     if text.startswith("kafka://"):
         if not re.fullmatch(r"kafka://[^/?\s]+/[\w.-]+(?:\?group=[\w.-]+)?", text):
-            raise UsageError(f"{shown(text)!r}: write it as kafka://HOST:PORT/TOPIC?group=GROUP")
+            raise UsageError(f"{shorten(text)!r}: write it as kafka://HOST:PORT/TOPIC?group=GROUP")
         return Target("kafka", text)
     if "://" in text:
         return Target("url", _url(text, text))
@@ -113,16 +114,17 @@ def _bare(text: str) -> Target:
     """Returns the target for a URL without a scheme."""
     if Path(text).suffix in (".py", ".txt", ".jsonl", ".csv", ".list") or text.startswith((".", "/", "~")):
         raise UsageError(
-            f"{shown(text)}: no such file or folder; a TARGET is a URL, a site file, a folder of them, a list, or -"
+            f"{shorten(text)}: no such file or folder; a TARGET is a URL, a site file, a folder "
+            "of them, a list, or -"
         )
     host = text.split("/", maxsplit=1)[0]
     # mail addresses contain an @
     if "@" not in host and ("." in host or host.split(":", maxsplit=1)[0] == "localhost"):
         return Target("url", _url(f"https://{text}", text))
-    raise UsageError(f"{shown(text)!r} is no URL, file or folder; write a URL as https://example.com/")
+    raise UsageError(f"{shorten(text)!r} is no URL, file or folder; write a URL as https://example.com/")
 
 
-def shown(text: str) -> str:
+def shorten(text: str) -> str:
     """Shortens text of the user for a message, because a line of a list may be a megabyte."""
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}..."
 
@@ -130,7 +132,7 @@ def shown(text: str) -> str:
 def _url(text: str, given: str) -> str:
     found = urls.parse(text.strip())
     if found is None or not found.startswith(("http://", "https://")):
-        raise UsageError(f"{shown(given)!r} is no http(s) URL")
+        raise UsageError(f"{shorten(given)!r} is no http(s) URL")
     return found.partition("#")[0]
 
 
@@ -152,14 +154,14 @@ def requests(target: Target, rejected: list[Rejected]) -> Iterator[Request]:
 
 def _lines(lines: Iterable[bytes], source: str, rejected: list[Rejected]) -> Iterator[Request]:
     for number, raw in enumerate(lines, 1):
-        found = parsed(raw, source, number)
+        found = parse_line(raw, source, number)
         if isinstance(found, Request):
             yield found
         elif found is not None:
             rejected.append(found)
 
 
-def parsed(raw: bytes, source: str, number: int) -> Request | Rejected | None:
+def parse_line(raw: bytes, source: str, number: int) -> Request | Rejected | None:
     """Parses a line of a list or a message: a URL, or a request as JSON. Returns None for an empty line."""
     if len(raw) >= MAX_LINE_BYTES:
         return Rejected(source, number, raw[:500].decode("utf-8", "replace"), "is a line of a MiB or more")
@@ -173,7 +175,8 @@ def parsed(raw: bytes, source: str, number: int) -> Request | Rejected | None:
         # a URL parser would drop them and join two columns or lines into one URL
         if "\t" in text or "\r" in text:
             raise UsageError(
-                f"{shown(text)!r} has a tab or a carriage return in it: write one URL a line, ended by a line feed"
+                f"{shorten(text)!r} has a tab or a carriage return in it: write one URL a line, "
+                "ended by a line feed"
             )
         return Request(_url(text, text))
     except UnicodeDecodeError:
@@ -188,7 +191,7 @@ def seed(line: SeedLine) -> Request:
     fields = {name: getattr(line, name) for name in SeedLine.__struct_fields__}
     fields["url"] = _url(line.url, line.url)
     if not line.method.isalpha() or len(line.method) > 20:
-        raise ValueError(f"method {shown(line.method)!r} is none")
+        raise ValueError(f"method {shorten(line.method)!r} is none")
     if line.carry is not None and len(msgspec.json.encode(line.carry)) > MAX_CARRY_BYTES:
         raise ValueError(f"carry is larger than {MAX_CARRY_BYTES} bytes")
     if not -1_000_000 <= line.priority <= 1_000_000:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gossamer.collectors.http.collector import HttpCollector
 from gossamer.collectors.unlocker.collector import UnlockerCollector
-from gossamer.collectors.unlocker.providers import ChosenUnlocker, chosen
+from gossamer.collectors.unlocker.providers import ChosenUnlocker, chosen_unlocker
 from gossamer.config.redaction import Secret
 from gossamer.config.secret_refs import secret
 from gossamer.config.settings import Settings
@@ -28,7 +28,7 @@ def chosen_of(settings: Settings) -> ChosenUnlocker:
         raise ConfigError(
             "the unlocker rung needs the setting unlocker, as in -s unlocker=zenrows (docs/unlockers.md)"
         )
-    return chosen(settings.unlocker, settings.unlocker_shape)
+    return chosen_unlocker(settings.unlocker, settings.unlocker_shape)
 
 
 def key_of(settings: Settings, one: ChosenUnlocker) -> Secret:
@@ -43,7 +43,7 @@ def key_of(settings: Settings, one: ChosenUnlocker) -> Secret:
     )
 
 
-def ready(settings: Settings) -> None:
+def check_unlocker(settings: Settings) -> None:
     """Raises ConfigError for a crawl that uses the rung without a provider or key."""
     if "unlocker" in settings.ladder:
         key_of(settings, chosen_of(settings))

@@ -17,23 +17,23 @@ import msgspec
 from gossamer import sites as site_files
 from gossamer import url as urls
 from gossamer.app.collector_setup import CollectorSetup
-from gossamer.app.gate_setup import RunJudge, expected, hold
+from gossamer.app.gate_setup import RunJudge, hold_rows, usual_fields_of_sites
 from gossamer.app.job import Setup
 from gossamer.app.login_setup import LoginSetup
-from gossamer.app.proxy_setup import proxies
-from gossamer.app.sink_setup import keep, kept_rows, likening, outputs
+from gossamer.app.proxy_setup import make_proxies
+from gossamer.app.sink_setup import duplicate_marker, kept_rows, make_outputs, open_file_store
 from gossamer.app.unlocker_setup import unlocker
 from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.redaction import mask
-from gossamer.config.resources import descriptors, room_for_visits
+from gossamer.config.resources import open_descriptors, room_for_visits
 from gossamer.config.settings import Settings
 from gossamer.egress.resolver import Resolver, SingleAddressResolver
 from gossamer.errors import GossamerError, StoreError
-from gossamer.frontier.background_task import beside
-from gossamer.frontier.cold import Cold, open_cold, spilling
+from gossamer.frontier.background_task import run_beside
+from gossamer.frontier.cold import Cold, open_cold, run_spiller
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.frontier.held_claims import HeldClaims
-from gossamer.frontier.policy import Policy, heaps
+from gossamer.frontier.policy import Policy, served_heaps
 from gossamer.frontier.quality import HeldRows
 from gossamer.frontier.stats import CrawlStatistics
 from gossamer.frontier.verbs import Frontier
@@ -45,9 +45,9 @@ from gossamer.politeness.pace import Delay
 from gossamer.recrawl import known_pages
 from gossamer.sinks.attempts import attempt_row
 from gossamer.sinks.graph import kind as graph_kind
-from gossamer.sinks.kept_rows import INCOMPLETE, unfilled
+from gossamer.sinks.kept_rows import INCOMPLETE, unfilled_message
 from gossamer.sinks.open_outputs import usual_rows
-from gossamer.sinks.output_spec import parse, whole
+from gossamer.sinks.output_spec import has_whole_responses, parse
 from gossamer.sites import host_rules
 from gossamer.sites.captcha_hook import solver
 from gossamer.sites.failed_pages import FailedPages
@@ -60,12 +60,12 @@ from gossamer.state.scores import Scores
 from gossamer.store.embedded import Embedded
 from gossamer.store.keys import bucket_of
 from gossamer.store.store import BUCKETS_EMBEDDED, Store, connect
-from gossamer.store.store_check import reach
+from gossamer.store.store_check import wait_until_ready
 from gossamer.url import patterns
 from gossamer.url.scope import Scope
 from gossamer.worker.capacity import ClaimAllowance, Limiter
-from gossamer.worker.committer import Committer, company
-from gossamer.worker.conditional_get import versions
+from gossamer.worker.committer import Committer, gather_limits
+from gossamer.worker.conditional_get import site_versions
 from gossamer.worker.crash_marker import CrashMarker
 from gossamer.worker.ladder import Climbing
 from gossamer.worker.link_intake import LinkIntake
@@ -76,7 +76,7 @@ from gossamer.worker.page_frames import ProcessSettings
 from gossamer.worker.page_reader import PageReader
 from gossamer.worker.reader import Reader
 from gossamer.worker.robots_gate import HostTreatment, RobotsGate
-from gossamer.worker.routing import BROWSER, SiteRouter, moving
+from gossamer.worker.routing import BROWSER, SiteRouter, lanes_of
 from gossamer.worker.shared_throttle import SharedThrottle
 from gossamer.worker.stall_hint import StallHint
 from gossamer.worker.visitor import Visitor
@@ -89,7 +89,7 @@ async def open_store(settings: Settings) -> tuple[Store, Embedded | None]:
     embedded = None
     if settings.store is None:
         embedded = Embedded(Path(settings.data))
-        url = await started(embedded)
+        url = await start_store(embedded)
     else:
         url = settings.store
     try:
@@ -105,13 +105,16 @@ def limiter_of(concurrency: int) -> Limiter:
     """Returns the limiter of a process: as many visits as configured, or fewer if the limit of open files
     requires it."""
     fit = min(concurrency, room_for_visits())
-    few = f"open files: {descriptors()[1]} allowed (ulimit -n), so {fit} pages at once instead of {concurrency}: raise it for more"
+    few = (
+        f"open files: {open_descriptors()[1]} allowed (ulimit -n), so {fit} pages at once "
+        f"instead of {concurrency}: raise it for more"
+    )
     return Limiter(
         fit, lambda line: print(f"gossamer: {line}", file=sys.stderr), begins=few if fit < concurrency else ""
     )
 
 
-async def started(embedded: Embedded) -> str:
+async def start_store(embedded: Embedded) -> str:
     """Starts or adopts a data folder's store and returns its URL. If cancelled meanwhile, it leaves no server
     behind."""
     starting = asyncio.ensure_future(asyncio.to_thread(embedded.start))
@@ -128,7 +131,7 @@ async def open_url(url: str, *, embedded: bool, patience: float = 0.0) -> Store:
     """Opens and checks a store by URL. `patience`: seconds for which its outages are waited for."""
     store = connect(url, patience=patience, embedded=embedded)
     try:
-        await reach(store, 5.0)
+        await wait_until_ready(store, 5.0)
         await store.open(BUCKETS_EMBEDDED if embedded else store.usual_buckets, urls.psl_hash())
     except BaseException:
         await store.close()
@@ -136,7 +139,7 @@ async def open_url(url: str, *, embedded: bool, patience: float = 0.0) -> Store:
     return store
 
 
-def cold(settings: Settings, crawl: str) -> tuple[Cold | None, int]:
+def cold_settings(settings: Settings, crawl: str) -> tuple[Cold | None, int]:
     """Returns the cold store of a crawl, or None, and how many URLs per host and level stay hot."""
     return open_cold(settings.cold, None if settings.store else Path(settings.data) / crawl, crawl)
 
@@ -164,7 +167,8 @@ def policy(settings: Settings, lanes: tuple[str, ...] | None = None) -> Policy:
 
 
 class CrawlWorker:
-    """The parts of one worker process, connected. `worker.run()` does the work; `close` releases everything."""
+    """The parts of one worker process, connected. `worker.run()` does the work; `close` releases
+    everything."""
 
     def __init__(
         self,
@@ -186,17 +190,17 @@ class CrawlWorker:
         self.limiter = limiter or limiter_of(settings.concurrency)
         self.crawls = Crawls(store)
         self.frontier = Frontier(
-            store, setup.crawl, policy(settings, None if lanes is None else heaps(lanes, region))
+            store, setup.crawl, policy(settings, None if lanes is None else served_heaps(lanes, region))
         )
         self.folder = Path(settings.data) / setup.crawl
         make_folder(self.folder)
-        self.cold, self.hot = cold(settings, setup.crawl)
-        self.key = key(setup.spec)
+        self.cold, self.hot = cold_settings(settings, setup.crawl)
+        self.key = canonical_url_function(setup.spec)
         domain = lru_cache(10_000)(urls.registered_domain)
         self._widened = {domain(urls.host(seed)) for seed in setup.seeds}
         # in a narrower scope every URL in scope was asked for, so it needs no budget
         anywhere = setup.spec.scope == "any"
-        self.scope = scope(setup.spec, settings, setup.seeds, setup.open)
+        self.scope = url_filters(setup.spec, settings, setup.seeds, setup.open)
         without = (setup.lacks or ()) if setup.segment else None
         self.sites = site_files.load_all(setup.job.targets, setup.job.args, without)
         watched = [one for site in self.sites for one in site.site.all_patterns]
@@ -211,7 +215,7 @@ class CrawlWorker:
             bucket=lru_cache(10_000)(lambda host: bucket_of(host, store.buckets)),
             depths=self.frontier.policy.depths,
             lane=lru_cache(10_000)(
-                lambda host: host_rules.heap(self._all, host, settings.lane, settings.region)
+                lambda host: host_rules.heap_of(self._all, host, settings.lane, settings.region)
             ),
         )
         self.taker.open = setup.open
@@ -273,9 +277,9 @@ class CrawlWorker:
             self.folder / f"rejected-items{setup.segment and '-'}{setup.segment}.jsonl" if self.sites else ""
         )
         kept = kept_rows(setup, self.store.identity) if setup.keeps_rows else None
-        files, own_tables = outputs(setup, self.sites, str(aside), self.store.identity, kept)
+        files, own_tables = make_outputs(setup, self.sites, str(aside), self.store.identity, kept)
         at, say = setup.known_at, partial(_told, self.store, setup.crawl)
-        self.keeping = keep(setup, self.reader, self.folder, say, stop)
+        self.keeping = open_file_store(setup, self.reader, self.folder, say, stop)
         self.outputs = Outputs(
             self.frontier,
             lock=self.folder / f"output{setup.segment and '-'}{setup.segment}.lock",
@@ -288,7 +292,7 @@ class CrawlWorker:
             say=say,
             stop=stop,
             deadline=setup.deadline,
-            hold=partial(hold, HeldRows(self.store, setup.crawl)) if self.sites else None,
+            hold=partial(hold_rows, HeldRows(self.store, setup.crawl)) if self.sites else None,
             kept=None if (self.folder / INCOMPLETE).exists() else kept,
             only_pass=setup.job.refresh,
         )
@@ -301,7 +305,7 @@ class CrawlWorker:
             and not self.setup.segment
             and (await CrawlStatistics(self.store).summary(self.setup.crawl)).pages
         ):
-            print(f"gossamer: {unfilled(self.setup.crawl, found, self.folder)}", file=sys.stderr)
+            print(f"gossamer: {unfilled_message(self.setup.crawl, found, self.folder)}", file=sys.stderr)
         if changes := self.outputs.filler.changes:
             print(
                 f"gossamer: {', '.join(map(mask, changes))}: only what changed goes there; "
@@ -313,9 +317,9 @@ class CrawlWorker:
         fixed = None if settings.delay is None else Delay(*settings.delay)
         agent = settings.agent.partition("/")[0].strip()
         treat = None
-        if host_rules.acts(self.sites):
-            needs = lru_cache(10_000)(partial(host_rules.needs, self.sites))
-            treat = lru_cache(10_000)(lambda host: treatment(needs(host), settings))
+        if host_rules.has_rules(self.sites):
+            needs = lru_cache(10_000)(partial(host_rules.host_needs, self.sites))
+            treat = lru_cache(10_000)(lambda host: host_treatment(needs(host), settings))
         gate = RobotsGate(
             self.frontier,
             self.dialling.robots,
@@ -325,7 +329,7 @@ class CrawlWorker:
             fixed=fixed,
             parse=urls.parse,
             treat=treat,
-            opens=lambda host: self.scope.opens(host),
+            opens=lambda host: self.scope.allows_port(host),
             ladder=self.dialling.free,
         )
         gate.files = self.keeping is not None
@@ -354,8 +358,8 @@ class CrawlWorker:
             climbing=Climbing(LearnedRungs(self.store), self.dialling.ladder, settings.timeout, self.lanes)
             if self.dialling.climbs
             else None,
-            by=None if self.setup.known_at is None else versions(self.setup.sites),
-            raw=whole([one.spec for one in self.setup.job.outputs]),
+            by=None if self.setup.known_at is None else site_versions(self.setup.sites),
+            raw=has_whole_responses([one.spec for one in self.setup.job.outputs]),
             members=self.clubs.members(self.name, gate, treat),
             keeping=self.keeping,
             lanes=self.lanes,
@@ -370,11 +374,11 @@ class CrawlWorker:
         self.single = SingleAddressResolver(self.resolver) if settings.polite_by == "ip" else None
         guard = self.single or self.resolver
         unlocked = partial(unlocker, settings, setup.crawl, self.store, guard)
-        self.proxies = proxies(
+        self.proxies = make_proxies(
             setup, self.sites, guard, self.store, lambda domain: self.dialling.forget(domain)
         )
         self.lanes = (
-            None if lanes is None else moving(self.frontier, self._all, settings.lane, settings.ladder)
+            None if lanes is None else lanes_of(self.frontier, self._all, settings.lane, settings.ladder)
         )
         others = self.lanes is not None and BROWSER not in (lanes or ())
         self.dialling = CollectorSetup(
@@ -416,7 +420,7 @@ class CrawlWorker:
         """Returns the crawl's state, or that its limits are used up."""
         state = await self.anchored()
         if self.taker.holds:
-            self.taker.holds = await self.frontier.unanswered()
+            self.taker.holds = await self.frontier.may_redirect_seeds()
         state = await self.judge.state(state)
         return "spent" if self.dialling.spent and state == "running" else state
 
@@ -472,7 +476,7 @@ class CrawlWorker:
             self.limiter.begin()
             await self.judge.open()
             if self.sites and self.outputs.keeps_items:
-                self.reader.usual = await expected(self.store, self.sites)
+                self.reader.usual = await usual_fields_of_sites(self.store, self.sites)
             self._opened = True
         await self._state()
         if (usual := self.frontier.policy).host_time >= 0:
@@ -484,8 +488,8 @@ class CrawlWorker:
         committer = Committer(
             self.frontier,
             self.outputs,
-            likening(settings, self.sites, self.store, self.setup.crawl),
-            company=company(
+            duplicate_marker(settings, self.sites, self.store, self.setup.crawl),
+            company=gather_limits(
                 slots, settings.concurrency, counted=max(usual.size_limit, usual.host_bytes) >= 0
             ),
         )
@@ -509,7 +513,10 @@ class CrawlWorker:
         self.judge.hold = partial(setattr, worker, "paused", True)
         keeping = asyncio.create_task(self.merit.keep(lambda: worker.busy < settings.concurrency))
         try:
-            async with spilling(self.store, self.setup.crawl, self.cold, self.hot), beside(self.judge.keep()):
+            async with (
+                run_spiller(self.store, self.setup.crawl, self.cold, self.hot),
+                run_beside(self.judge.keep()),
+            ):
                 return await worker.run()
         finally:
             keeping.cancel()
@@ -536,7 +543,7 @@ class CrawlWorker:
                     await self.merit.close()
 
 
-def telling(bench: CrawlWorker) -> CrawlWorker:
+def report_archive_damage(bench: CrawlWorker) -> CrawlWorker:
     """Reports damage in the archive that the crawl replays, then returns the bench."""
     for line in getattr(bench.dialling.pages(Request("http://archive/")).collector, "broken", ()):
         print(f"gossamer: --archive: {line}; what is whole is read", file=sys.stderr)
@@ -570,7 +577,7 @@ def attempts_as_rows(spec: str | None) -> Callable[[Visit], None]:
     return also
 
 
-def treatment(needs: host_rules.HostNeeds, settings: Settings) -> HostTreatment:
+def host_treatment(needs: host_rules.HostNeeds, settings: Settings) -> HostTreatment:
     """Returns how a host is treated, first by its sites' settings. `--retries none` and `--ignore-robots`
     apply to all of them."""
     delay = needs.pace.delay
@@ -583,7 +590,7 @@ def treatment(needs: host_rules.HostNeeds, settings: Settings) -> HostTreatment:
     )
 
 
-def scope(spec: Spec, settings: Settings, seeds: list[str], open: bool = False) -> Scope:  # noqa: A002 - as in Setup
+def url_filters(spec: Spec, settings: Settings, seeds: list[str], open: bool = False) -> Scope:  # noqa: A002 - as in Setup
     """Returns the pure URL filters of a crawl."""
     rules = Scope.of(
         seeds,
@@ -596,7 +603,7 @@ def scope(spec: Spec, settings: Settings, seeds: list[str], open: bool = False) 
     return msgspec.structs.replace(rules, open=open)
 
 
-def key(spec: Spec) -> Callable[[str], str]:
+def canonical_url_function(spec: Spec) -> Callable[[str], str]:
     """Returns the function that makes a URL in fetch form canonical, without the parameters that the user
     declares irrelevant."""
     if not spec.drop:

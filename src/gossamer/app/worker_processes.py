@@ -18,7 +18,7 @@ from typing import TextIO, cast
 
 import msgspec
 
-from gossamer.app.job import Setup, registered
+from gossamer.app.job import Setup, register_secrets
 from gossamer.app.process_tuning import end_after_parent, settle_in
 from gossamer.app.wiring import CrawlWorker, open_url
 from gossamer.config.data_files import open_file
@@ -144,7 +144,7 @@ def main() -> int:
     if lock.exists():  # while this process lives, no other may requeue its leases
         living = open_file(lock, os.O_RDWR)
         fcntl.flock(living, fcntl.LOCK_SH)
-    registered(setup)
+    register_secrets(setup)
     settle_in()
     end_after_parent()
     sys.stderr = cast(TextIO, MaskedStderr(sys.stderr))

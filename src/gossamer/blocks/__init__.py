@@ -20,12 +20,12 @@ from gossamer.blocks.answer import (
     Answer,
     Block,
     Headers,
-    flat,
-    wordy,
+    flatten_headers,
+    has_many_words,
 )
 from gossamer.blocks.signs import CONSENT_URL, LOGIN_URL, URL
 from gossamer.blocks.vendors import VENDORS
-from gossamer.model.media_types import Body, octets
+from gossamer.model.media_types import Body, to_bytes
 
 __all__ = ["KINDS", "NAMES", "Block", "block", "needs_rendering"]
 
@@ -123,10 +123,10 @@ def block(
     Block(vendor='akamai', kind='denied', signs=('header server: akamaighost', 'status 403'))
     >>> block(200, {"content-type": "text/html"}, b"<title>Captchas, a history</title><p>Once upon a time", "https://example.com/")
     """
-    status, body, url = status or 0, octets(body), url or ""
+    status, body, url = status or 0, to_bytes(body), url or ""
     if 300 <= status < 400 or status in (204, 205):
         return None
-    known = flat(headers or ())
+    known = flatten_headers(headers or ())
     good = status not in REFUSING and _TELLING.isdisjoint(known)
     if good and not (_text(known, body) and _odd(status, known, body, url, shows)):
         return None
@@ -150,8 +150,8 @@ def needs_rendering(status: int, headers: Headers, body: bytes, url: str) -> boo
     >>> needs_rendering(200, {}, b'<div id="root"></div><script src="/app.js"></script>', "https://example.com/")
     True
     """
-    known = flat(headers)
-    if not 200 <= status < 300 or not _text(known, body) or len(body) > 512 << 10 or wordy(body):
+    known = flatten_headers(headers)
+    if not 200 <= status < 300 or not _text(known, body) or len(body) > 512 << 10 or has_many_words(body):
         return False
     page = Answer(status, known, body, url, whole=True)
     if (
@@ -192,9 +192,9 @@ def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Calla
         window = body if len(body) <= _HEAD_BYTES + _TAIL_BYTES else body[:_HEAD_BYTES] + body[-_TAIL_BYTES:]
         if not (_word(window) or (len(body) <= 4096 and any(word in window for word in _MORE))):
             return False
-    if body.count(b"<a ") > MAX_THIN_LINKS or (shows is None and wordy(body)):
+    if body.count(b"<a ") > MAX_THIN_LINKS or (shows is None and has_many_words(body)):
         return False
-    return not _plain(Answer(status, known, body, url), shows) and (shows is None or not wordy(body))
+    return not _plain(Answer(status, known, body, url), shows) and (shows is None or not has_many_words(body))
 
 
 def _word(page: bytes) -> bool:
@@ -219,10 +219,10 @@ def _plain(page: Answer, shows: Callable[[], int] | None) -> bool:
 
     low, title, url = page.low, page.title, page.url.lower()
     said = MAX_NOTICE_CHARS if b"password" not in low else 2 * MAX_NOTICE_CHARS
-    if len(low) < said or not (wordy(low, said) if shows is None else shows() > said):
+    if len(low) < said or not (has_many_words(low, said) if shows is None else shows() > said):
         return False
     if _NOTICE.search(_TYPOGRAPHY.sub(b" ", title.encode("utf-8", "replace"))) or TITLES.fullmatch(title):
         return False
     if URL.search(url) or LOGIN_URL.search(url) or CONSENT_URL.match(url):
         return False
-    return b"denied" not in low and not page.marked
+    return b"denied" not in low and not page.may_have_marks

@@ -77,7 +77,7 @@ class Answer:
             url,
             whole or len(body) <= HEAD_BYTES + TAIL_BYTES,
         )
-        self.headers = flat(headers)
+        self.headers = flatten_headers(headers)
         self.refuses = status in REFUSING  # it may be a refusal
 
     @cached_property
@@ -95,11 +95,11 @@ class Answer:
     @cached_property
     def text(self) -> str:
         """The visible text without the title, in lower case, in one line."""
-        first, *rest = visible(self.low).split(b"<")
+        first, *rest = visible_part(self.low).split(b"<")
         return _line(self.decode(b" ".join([first, *[piece.partition(b">")[2] for piece in rest]])))
 
     @cached_property
-    def thin(self) -> bool:
+    def has_little_text(self) -> bool:
         """Whether there is hardly any text."""
         return (
             len(self.body) <= HEAD_BYTES + TAIL_BYTES
@@ -111,7 +111,7 @@ class Answer:
     def alone(self) -> bool:
         """Whether the response is a refusal, or a page of hardly any text. On other pages, marks of vendors
         belong to the page."""
-        return self.refuses or self.thin
+        return self.refuses or self.has_little_text
 
     @cached_property
     def fields(self) -> bool:
@@ -129,7 +129,7 @@ class Answer:
         return self.low.count(b"<a ")
 
     @cached_property
-    def marked(self) -> bool:
+    def may_have_marks(self) -> bool:
         """Whether it may contain any mark."""
         return self.refuses or CODE.search(self.low) is not None
 
@@ -137,7 +137,7 @@ class Answer:
         """Returns the marks (in lower case) in the page's code, as signs. In a page with a good status, the
         visible text does not count, because it may be an article about blocks, except if it is code such
         as JSON."""
-        return code(self, marks) if self.marked else ()
+        return marks_in_code(self, marks) if self.may_have_marks else ()
 
     def decode(self, raw: bytes) -> str:
         """Decodes text of the page in its declared charset, otherwise UTF-8. Never fails."""
@@ -155,7 +155,7 @@ class Answer:
             return raw.decode("utf-8", "replace")
 
 
-def code(page: Answer, marks: Iterable[bytes]) -> tuple[str, ...]:
+def marks_in_code(page: Answer, marks: Iterable[bytes]) -> tuple[str, ...]:
     """Like `Answer.marks`, for marks that other pages have, too."""
     found = [mark.decode() for mark in marks if mark in page.low]
     return tuple(
@@ -163,10 +163,10 @@ def code(page: Answer, marks: Iterable[bytes]) -> tuple[str, ...]:
     )
 
 
-def flat(headers: Headers) -> dict[str, str]:
+def flatten_headers(headers: Headers) -> dict[str, str]:
     """Returns headers by name in lower case. Several values of one name are joined by a line end.
 
-    >>> flat([("Set-Cookie", "a=1"), ("set-cookie", "b=2")])
+    >>> flatten_headers([("Set-Cookie", "a=1"), ("set-cookie", "b=2")])
     {'set-cookie': 'a=1\\nb=2'}
     """
     found: dict[str, str] = {}
@@ -176,15 +176,15 @@ def flat(headers: Headers) -> dict[str, str]:
     return found
 
 
-def wordy(body: bytes, most: int = MAX_THIN_CHARS) -> bool:
+def has_many_words(body: bytes, most: int = MAX_THIN_CHARS) -> bool:
     """Returns whether the start of a page shows more characters than `most` for certain. Cheap, because most
     pages do.
 
-    >>> wordy(b"<p>" + b"word " * 500), wordy(b"<script>" + b"word<word>" * 500 + b"</script>")
+    >>> has_many_words(b"<p>" + b"word " * 500), has_many_words(b"<script>" + b"word<word>" * 500 + b"</script>")
     (True, False)
     """
     seen = 0
-    for piece in visible(body[:SAMPLE_BYTES].lower()).split(b"<"):
+    for piece in visible_part(body[:SAMPLE_BYTES].lower()).split(b"<"):
         if len(piece) > 8 and len(text := piece[piece.find(b">") + 1 :].strip()) > 8:
             seen += (len(text) if text.isascii() else len(text) // 4) - 8 * text.count(b"&")
             if seen > most:
@@ -192,7 +192,7 @@ def wordy(body: bytes, most: int = MAX_THIN_CHARS) -> bool:
     return False
 
 
-def visible(low: bytes) -> bytes:
+def visible_part(low: bytes) -> bytes:
     """Returns a page without parts that are never shown, such as scripts, styles and comments."""
     parts, at = [], 0
     for found in _HIDDEN.finditer(low):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from gossamer.blocks.answer import Answer, Block, clip, code
+from gossamer.blocks.answer import Answer, Block, clip, marks_in_code
 from gossamer.blocks.notice_words import (
     ABOUT,
     CHECKS,
@@ -24,7 +24,7 @@ from gossamer.blocks.notice_words import (
     TYPED,
     VERDICTS,
 )
-from gossamer.blocks.phrases import ALIKE, BARE, FAMILIES, TOLD, WEB, composed
+from gossamer.blocks.phrases import ALIKE, BARE, FAMILIES, TOLD, WEB, compose_kind
 from gossamer.blocks.signs import (
     AGAIN,
     ASKED,
@@ -52,7 +52,7 @@ def captcha(page: Answer) -> Block | None:
     if (
         not page.alone
         or page.status in (404, 410)
-        or not page.marked
+        or not page.may_have_marks
         or not any(word in page.low for word in SIGHTS)
     ):
         return None
@@ -126,7 +126,7 @@ def _reloads(page: Answer) -> bool:
 def _typed(page: Answer) -> bool:
     """Returns whether the page asks only to type the characters of an image."""
     return (
-        page.thin
+        page.has_little_text
         and len(page.text) < 400
         and TYPED.search(page.text) is not None
         and PICTURE.search(page.low) is not None
@@ -142,7 +142,7 @@ def login(page: Answer) -> Block | None:
         return Block("generic", "login", (f"url: {found[0]}",))
     if page.status == 401:
         return Block("generic", "login", ("status 401",))
-    if not page.thin or page.status not in (200, 203, 403) or ASKED.search(url):
+    if not page.has_little_text or page.status not in (200, 203, 403) or ASKED.search(url):
         return None
     wanted = LOGIN.search(page.text) if len(page.text) < 800 else None
     if wanted and len(page.text) < (800 if page.password else 400) and not (page.title and _article(page)):
@@ -157,10 +157,10 @@ def login(page: Answer) -> Block | None:
     return None
 
 
-def told(page: Answer) -> Block | None:
+def block_by_words(page: Answer) -> Block | None:
     """Detects a notice by its words. In a refusal one sentence is enough. A page with status 200 must contain
     nothing else."""
-    if page.status in (404, 410) or not page.thin:
+    if page.status in (404, 410) or not page.has_little_text:
         return None
     title = TITLES.fullmatch(page.title) if page.title else None
     boxed = b"captcha" in page.low and BOX.search(page.low) is not None
@@ -206,10 +206,16 @@ def told(page: Answer) -> Block | None:
     return None
 
 
-def spoken(page: Answer) -> Block | None:
+def block_by_sentence(page: Answer) -> Block | None:
     """Detects a short page that tells this visitor about a check, a limit or a refusal, and whose title is
     about nothing else."""
-    if page.refuses or page.status in (404, 410) or not page.thin or len(page.text) > 400 or page.links > 12:
+    if (
+        page.refuses
+        or page.status in (404, 410)
+        or not page.has_little_text
+        or len(page.text) > 400
+        or page.links > 12
+    ):
         return None
     if page.fields or _article(page) or ABOUT.search(page.title):
         return None
@@ -222,7 +228,7 @@ def spoken(page: Answer) -> Block | None:
             page.text[max(0, found.start() - 40) : found.start()].rpartition(". ")[2]
         ):
             return _by_text(page, kind, found[0])
-    if made := composed(page.text):
+    if made := compose_kind(page.text):
         return _by_text(page, *made)
     return None
 
@@ -258,7 +264,7 @@ def _names(page: Answer) -> bool:
 
 
 def _article(page: Answer) -> bool:
-    return code(page, (b"<article", b"<main", b"<nav", b"<time")) != ()
+    return marks_in_code(page, (b"<article", b"<main", b"<nav", b"<time")) != ()
 
 
 def _kind(page: Answer, check: bool, verdict: bool) -> str:
@@ -283,25 +289,25 @@ def _edge(page: Answer, kind: str, signs: tuple[str, ...]) -> Block:
     return Block("generic", kind, signs)
 
 
-def refused(page: Answer) -> Block | None:
+def block_by_status(page: Answer) -> Block | None:
     """Detects a refusal by its status alone. A 503 or a 404 alone is not a block."""
     status = page.status
     if status in (420, 429):
         return Block("generic", "rate-limit", (f"status {status}",))
     if status in (403, 407, 418, 430, 451, 999):
-        kind = "login" if status == 403 and page.thin and page.password else "denied"
+        kind = "login" if status == 403 and page.has_little_text and page.password else "denied"
         return Block("generic", kind, (f"status {status}",))
     return None
 
 
-def hollow(page: Answer) -> Block | None:
+def block_by_emptiness(page: Answer) -> Block | None:
     """Detects an empty page, or the default page of a server, deep in a site."""
     if page.status not in (200, 202, 203):
         return None
     if len(page.low) < 4096 and not page.text and not SHOWN.search(page.low):
         return Block("generic", "empty", ("page: nothing on it",))
     if (
-        page.thin
+        page.has_little_text
         and _path(page.url) not in ("", "/")
         and DEFAULTS.fullmatch(page.title)
         and "index of" not in page.title
@@ -317,4 +323,12 @@ def _path(url: str) -> str:
         return ""
 
 
-WALLS: tuple[Callable[[Answer], Block | None], ...] = (captcha, notice, told, login, spoken, hollow, refused)
+WALLS: tuple[Callable[[Answer], Block | None], ...] = (
+    captcha,
+    notice,
+    block_by_words,
+    login,
+    block_by_sentence,
+    block_by_emptiness,
+    block_by_status,
+)

@@ -211,13 +211,13 @@ LATER = re.compile(
 ENDS = re.compile(r"[.!?](?: |$)|[。！？؟]")
 
 
-def composed(text: str) -> tuple[str, str] | None:
+def compose_kind(text: str) -> tuple[str, str] | None:
     """Returns a kind, and a sentence about this visitor: something of the visitor's with a refusal, or a
     request for a proof.
 
-    >>> composed("ihre ip-adresse 203.0.113.7 ist für 24 stunden gesperrt.")
+    >>> compose_kind("ihre ip-adresse 203.0.113.7 ist für 24 stunden gesperrt.")
     ('denied', 'ihre ip-adresse 203.0.113.7 ist für 24 stunden gesperrt')
-    >>> composed("die a7 ist am wochenende gesperrt. ihr zugang: die karte gibt es an der kasse.")
+    >>> compose_kind("die a7 ist am wochenende gesperrt. ihr zugang: die karte gibt es an der kasse.")
     """
     for sentence in ENDS.split(text):
         if LATER.search(sentence):

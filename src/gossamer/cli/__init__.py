@@ -16,9 +16,9 @@ def main() -> None:
 
     gc.disable()  # imported objects are not garbage; a crawl enables collection again (`interpreter.settle_in`)
 
-    from gossamer.cli.printing import steady
+    from gossamer.cli.printing import prepare_streams
 
-    steady()
+    prepare_streams()
     if sys.argv[1:] in (
         ["version"],
         ["--version"],

@@ -28,7 +28,7 @@ def last_attempts(
     found: list[dict[str, Any]] = []
     decode = msgspec.json.Decoder(dict[str, Any]).decode
     host = key.split("/", 3)[2].encode()
-    for line in backwards(Path(settings.data) / name / "attempts.jsonl"):
+    for line in lines_backwards(Path(settings.data) / name / "attempts.jsonl"):
         if host not in line:
             continue
         try:
@@ -48,7 +48,7 @@ def last_blocks(settings: Settings, name: str, host: str, limit: int) -> list[di
     `MAX_LOG_LINES` lines of the log are searched."""
     found: list[dict[str, Any]] = []
     sign, decode = f'"host":"{host}"'.encode(), msgspec.json.Decoder(dict[str, Any]).decode
-    for line in islice(backwards(Path(settings.data) / name / "attempts.jsonl"), MAX_LOG_LINES):
+    for line in islice(lines_backwards(Path(settings.data) / name / "attempts.jsonl"), MAX_LOG_LINES):
         if len(found) >= limit:
             break
         if sign in line and b'"block":null' not in line:
@@ -57,7 +57,7 @@ def last_blocks(settings: Settings, name: str, host: str, limit: int) -> list[di
     return [line for line in found if line.get("block")]
 
 
-def backwards(path: Path) -> Iterator[bytes]:
+def lines_backwards(path: Path) -> Iterator[bytes]:
     """Yields the lines of a file, last line first. Yields nothing if the file does not exist."""
     try:
         file = path.open("rb")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated
 
-from gossamer.cli.options import Data, Json, Option, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.options import Data, Json, Option, Setting, StoreUrl, open_existing_store, read_settings
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def clean(
     of a crawl that may still continue is never removed."""
     import msgspec
 
-    from gossamer.cli.printing import amount, put_json, put_table, remark
+    from gossamer.cli.printing import format_bytes, put_json, put_table, remark
     from gossamer.config.value_parsers import seconds
 
     try:
@@ -46,13 +46,14 @@ def clean(
     if as_json:
         put_json([{**msgspec.to_builtins(one), "dry_run": dry_run} for one in done])
         return 0
-    rows = [(one.part, one.count, amount(one.bytes) if one.bytes else "", one.what) for one in done]
+    rows = [(one.part, one.count, format_bytes(one.bytes) if one.bytes else "", one.what) for one in done]
     put_table(
         ("part", "would go" if dry_run else "gone", "size", ""), rows, right=("would go", "gone", "size")
     )
     if crawl is not None and not any(one.count for one in done):
         remark(
-            f"nothing of {crawl} can be removed: it must have ended, be old enough, and have no queue; see gossamer status {crawl}"
+            f"nothing of {crawl} can be removed: it must have ended, be old enough, and have no "
+            f"queue; see gossamer status {crawl}"
         )
     return 0
 
@@ -63,6 +64,6 @@ async def _clean(
     from gossamer.app import cleanup
     from gossamer.fleet import broker_cleanup
 
-    async with opened(settings) as store:
+    async with open_existing_store(settings) as store:
         more = {"queues": broker_cleanup.PART}
         return await cleanup.clean(settings, store, what=what, older=older, crawl=crawl, dry=dry, more=more)

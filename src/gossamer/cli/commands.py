@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from gossamer.cli.printing import texts
+from gossamer.cli.printing import check_texts
 from gossamer.config.value_parsers import nearest
 from gossamer.errors import FULL, DiskFull, GossamerError, ResourceError, own_limit, short_of
 
@@ -104,10 +104,10 @@ class CommandGroup(click.Group):
             return None
         if isinstance(found, tuple):
             return CommandGroup(cmd_name, *found)
-        from gossamer.cli.options import command
+        from gossamer.cli.options import make_command
 
         room, _, name = found.partition(":")
-        return command(cmd_name, getattr(importlib.import_module(f"gossamer.cli.{room}"), name))
+        return make_command(cmd_name, getattr(importlib.import_module(f"gossamer.cli.{room}"), name))
 
 
 app = CommandGroup("gossamer", ABOUT, TREE)
@@ -119,7 +119,7 @@ def run(words: list[str]) -> int:
     """Runs one command and returns its exit code. `words` are the arguments of the program."""
     try:
         words = [*words[1:], "--help"] if words[:1] == ["help"] else words
-        given = below_zero(texts(words))
+        given = below_zero(check_texts(words))
         with app.make_context("gossamer", given, help_option_names=["-h", "--help"]) as context:
             done = app.invoke(context)
         sys.stdout.flush()
@@ -127,7 +127,7 @@ def run(words: list[str]) -> int:
     except GossamerError as error:
         return unless_printed(words, str(error), say(str(error), error.exit_code))
     except BrokenPipeError:
-        return unheard()
+        return end_quietly()
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except (KeyboardInterrupt, EOFError, click.Abort):
@@ -136,7 +136,7 @@ def run(words: list[str]) -> int:
         print(error.format_message(), file=sys.stderr)
         return 2
     except click.ClickException as error:
-        return say(usage(error), 2)
+        return say(usage_message(error), 2)
     except Exception as error:  # noqa: BLE001 - the last handler: users must not see a traceback
         if short := own_limit(error):
             said = str(short_of(short))
@@ -144,7 +144,7 @@ def run(words: list[str]) -> int:
         if isinstance(error, OSError):
             reason = f"{error.filename or 'standard output'}: {error.strerror}"
             return unless_printed(words, reason, in_the_way(error))
-        return unless_printed(words, f"a bug: {type(error).__name__}: {error}", bug(error))
+        return unless_printed(words, f"a bug: {type(error).__name__}: {error}", report_bug(error))
 
 
 def unless_printed(words: list[str], reason: str, code: int) -> int:
@@ -158,10 +158,10 @@ def unless_printed(words: list[str], reason: str, code: int) -> int:
     reason = mask(" ".join(reason.split()))
     try:
         if words[0] in ("crawl", "submit"):
-            from gossamer.model.summary import failed
+            from gossamer.model.summary import failed_summary
 
             name = next((after for word, after in itertools.pairwise(words) if word == "--name"), "")
-            printing.put_json(failed(name, reason))
+            printing.put_json(failed_summary(name, reason))
         else:
             printing.put_json({"state": "failed", "reason": reason, "exit_code": code})
     except (OSError, ImportError):  # stdout is closed or the disk is full; stderr has the reason too
@@ -169,7 +169,7 @@ def unless_printed(words: list[str], reason: str, code: int) -> int:
     return code
 
 
-def unheard() -> int:
+def end_quietly() -> int:
     """Ends the output quietly after the reader of stdout closed the pipe. Returns exit code 0."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return 0
@@ -185,7 +185,7 @@ def in_the_way(error: OSError) -> int:
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and error.filename:
         return say(f"{where}: {error.strerror}: change its permissions, or choose another path", 4)
-    return bug(error)
+    return report_bug(error)
 
 
 def below_zero(words: list[str]) -> list[str]:
@@ -207,7 +207,7 @@ def say(line: str, code: int) -> int:
     return code
 
 
-def usage(error: Any) -> str:
+def usage_message(error: Any) -> str:
     """Returns the message for a usage error of click. It names the nearest valid option or command."""
     message = str(error.format_message()).rstrip(".")
     context = getattr(error, "ctx", None)
@@ -233,7 +233,7 @@ def usage(error: Any) -> str:
     return f"{message}; see {path} --help"
 
 
-def bug(error: Exception) -> int:
+def report_bug(error: Exception) -> int:
     """Writes the traceback of an unexpected error to a file, and prints one line for the user. Returns exit
     code 1."""
     import tempfile

@@ -18,20 +18,20 @@ def show(
 ) -> int:
     """The settings in force, with secrets masked."""
     from gossamer.cli.printing import put_json, put_table
-    from gossamer.config.settings import shown
+    from gossamer.config.settings import plain_settings
 
-    values = shown(read_settings(data, store, setting, folder=folder))
+    values = plain_settings(read_settings(data, store, setting, folder=folder))
     if as_json:
         put_json(values)
     else:
-        put_table((), [(name, plain(value)) for name, value in values.items()])
+        put_table((), [(name, format_setting(value)) for name, value in values.items()])
     return 0
 
 
-def plain(value: object) -> str:
+def format_setting(value: object) -> str:
     """Formats the value of a setting for a table. None and an empty list become a dash."""
     if isinstance(value, list | tuple):
-        return ", ".join(map(plain, value)) or "-"
+        return ", ".join(map(format_setting, value)) or "-"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value).lower() if isinstance(value, bool) else "-" if value is None else str(value)

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Argument, Option, read_settings, shown_command, typed
-from gossamer.config.redaction import mask, register, register_header, register_in, secretive
+from gossamer.cli.options import Argument, Option, read_settings, refuse_masked, shown_command
+from gossamer.config.redaction import mask, register, register_header, register_in, suggests_secret
 from gossamer.errors import UsageError
 from gossamer.url.patterns import TIMEOUT_S, Searcher, compile_, timed
 
@@ -39,7 +39,9 @@ HELP = {
     "retries": "Wait before each retry (default 1m,5m,30m), or none.",
     "concurrency": "Concurrent visits in a process (default 64).",
     "processes": "Processes, or auto: one per core (default 1).",
-    "ladder": "How pages are fetched: plain (default), impersonated (as a browser), browser, unlocker (an API).",
+    "ladder": (
+        "How pages are fetched: plain (default), impersonated (as a browser), browser, unlocker (an API)."
+    ),
     "proxies": "A list of proxies; every request uses one; repeatable.",
     "ignore_robots": "Ignore robots.txt. Make sure that you may.",
     "allow_private": "A network of private addresses that may be visited; repeatable.",
@@ -76,7 +78,10 @@ METAVARS = {
     "ladder": "RUNGS",
     "proxies": "FILE",
 }
-IGNORED = "WARNING: robots.txt is ignored{}. You answer for what this crawl does; ask the owners of the sites first."
+IGNORED = (
+    "WARNING: robots.txt is ignored{}. You answer for what this crawl does; ask the owners "
+    "of the sites first."
+)
 REPEATABLE = ("include", "exclude", "proxies", "allow_private", "allow_port")
 OWN: dict[str, tuple[Any, str, str | None, str]] = {
     "output": (list[str], "-o --output", "FILE", "Append to a file, or - for stdout; repeatable."),
@@ -154,24 +159,24 @@ def crawl(**words: Any) -> int:
     from gossamer.cli.foreground_crawl import ForegroundCrawl
 
     job = job_of(words)
-    warn(job.settings, words["quiet"])
+    warn_before_start(job.settings, words["quiet"])
     job = of_sites(job, words)
-    more = shown_command("crawl", again(sys.argv[2:]))
+    more = shown_command("crawl", arguments_to_continue(sys.argv[2:]))
     runner = ForegroundCrawl(job, quiet=words["quiet"], again=more, as_json=words["json"])
-    return finish(*runner.run(), job, words)
+    return print_end(*runner.run(), job, words)
 
 
 def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
     """Builds the job from the options of the command. `shared` means that many machines write the outputs.
     Raises UsageError or ConfigError."""
     from gossamer.app.job import Job
-    from gossamer.sinks.item_files import place
+    from gossamer.sinks.item_files import parse_file_store
 
     if not words["targets"]:
         raise UsageError(
             "no TARGET given: name a URL, a site file, a list, sitemap:URL, feed:URL, or - for stdin"
         )
-    typed(
+    refuse_masked(
         [
             *words["targets"],
             *(words["header"] or ()),
@@ -191,7 +196,7 @@ def job_of(words: dict[str, Any], *, shared: bool = False) -> Job:
         pages=words["pages"],
         attempts=words["attempts"],
         graph=words["graph"],
-        files=place(words["files"]) if words["files"] else None,
+        files=parse_file_store(words["files"]) if words["files"] else None,
         name=words["name"],
         fresh=words["fresh"],
         refresh=words["refresh"],
@@ -263,9 +268,9 @@ def outputs_of(words: dict[str, Any], shared: bool = False) -> list[JobOutput]:
         *filter(None, [words["pages"], words["attempts"], words["graph"]]),
     ]
     if shared:
-        from gossamer.app.job_payload import shareable
+        from gossamer.app.job_payload import check_shareable
 
-        shareable(specs)
+        check_shareable(specs)
         return found
     for spec in specs:
         parse(spec)
@@ -295,13 +300,13 @@ def arguments_of(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
         if not equals or not name.isidentifier():
             raise UsageError(f"-a {text!r}: write it as -a name=value")
         found[name] = value
-        if secretive(name) or mask(f"{name}=x") != f"{name}=x":
+        if suggests_secret(name) or mask(f"{name}=x") != f"{name}=x":
             register(value)
         register_in(value)
     return found
 
 
-def again(words: list[str]) -> list[str]:
+def arguments_to_continue(words: list[str]) -> list[str]:
     """Returns the arguments of the command that continues the crawl. `--fresh` and `--refresh` are removed,
     and `-O` becomes `-o`, so that written rows are kept."""
     out: list[str] = []
@@ -312,7 +317,7 @@ def again(words: list[str]) -> list[str]:
     return out
 
 
-def warn(settings: Settings, quiet: bool) -> None:
+def warn_before_start(settings: Settings, quiet: bool) -> None:
     """Prints warnings before the crawl starts, about ignored robots.txt, bad lines in proxy lists, slow
     patterns and private addresses."""
     from gossamer.cli.printing import remark
@@ -320,30 +325,34 @@ def warn(settings: Settings, quiet: bool) -> None:
     if settings.ignore_robots:  # also with --quiet, because this is a warning
         remark(IGNORED.format(""))
     if settings.proxies:
-        from gossamer.app.proxy_setup import lists
+        from gossamer.app.proxy_setup import read_proxy_lists
 
-        found = lists(settings)
+        found = read_proxy_lists(settings)
         for path, number, reason in found.bad[:10]:
             remark(f"{path} line {number}: {reason}", quiet)
         if found.bad:
             remark(
-                f"{len(found.bad)} bad lines of proxies are left out; {len(found.proxies)} proxies were taken",
+                f"{len(found.bad)} bad lines of proxies are left out; {len(found.proxies)} "
+                "proxies were taken",
                 quiet,
             )
     for option, texts in (("--include", settings.include), ("--exclude", settings.exclude)):
-        slow(option, map(compile_, texts), "a URL on which it takes longer is skipped (filter)", quiet)
+        warn_of_slow_patterns(
+            option, map(compile_, texts), "a URL on which it takes longer is skipped (filter)", quiet
+        )
     if settings.allow_private:
         remark(f"private addresses may be visited: {', '.join(settings.allow_private)}", quiet)
 
 
-def slow(where: str, patterns: Iterable[Searcher], then: str, quiet: bool) -> None:
+def warn_of_slow_patterns(where: str, patterns: Iterable[Searcher], then: str, quiet: bool) -> None:
     """Warns about patterns that run with a time limit. `where` is their origin, and `then` the consequence of
     a timeout."""
     from gossamer.cli.printing import remark
 
     for one in timed(patterns):
         remark(
-            f"{where}: {one.pattern!r} has look-around or a back-reference: it may take {TIMEOUT_S * 1000:.0f} ms per text; {then}",
+            f"{where}: {one.pattern!r} has look-around or a back-reference: it may take "
+            f"{TIMEOUT_S * 1000:.0f} ms per text; {then}",
             quiet,
         )
 
@@ -358,7 +367,7 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
 
     sites = load_all(job.targets, job.args)
     for one in sites:
-        slow(
+        warn_of_slow_patterns(
             f"{one.name} ({one.path})",
             one.site.all_patterns,
             "a page or link on which it takes longer is not read",
@@ -378,22 +387,26 @@ def came_to_nothing(summary: Summary) -> str:
     robots = summary.skipped.get("robots", 0)
     if not summary.pages and robots and robots == summary.found - summary.redirected:
         return (
-            f"nothing was fetched: robots.txt does not allow {'the URL' if robots == 1 else f'any of {robots} URLs'}; "
+            "nothing was fetched: robots.txt does not allow "
+            f"{'the URL' if robots == 1 else f'any of {robots} URLs'}; "
             f"the line that decides: gossamer explain URL"
         )
     parse = summary.errors.get("parse", 0)
     if parse and parse >= summary.pages and not summary.items:
-        return f"nothing came of it: the site file cannot parse {'the page' if parse == 1 else f'any of {parse} pages'}"
+        return (
+            "nothing came of it: the site file cannot parse "
+            f"{'the page' if parse == 1 else f'any of {parse} pages'}"
+        )
     if summary.rejected and not summary.items:
         return f"nothing came of it: all {summary.rejected} items were rejected"
     return ""
 
 
-def finish(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> int:
+def print_end(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> int:
     """Prints the summary and the reason of a failure. Returns the exit code."""
-    from gossamer.app.gate_setup import missed
-    from gossamer.cli.foreground_crawl import nothing
-    from gossamer.cli.printing import named, put_json, remark
+    from gossamer.app.gate_setup import missed_gates
+    from gossamer.cli.foreground_crawl import report_no_seeds
+    from gossamer.cli.printing import format_counts, put_json, remark
     from gossamer.cli.summaries import RETRYABLE, put_summary
 
     put_summary(summary, words["quiet"] or words["json"])
@@ -406,25 +419,26 @@ def finish(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> 
     if summary.state == "failed":
         remark(f"the crawl failed: {summary.reason}")
         return 21 if (summary.reason or "").startswith("no proxy left") else 9
-    if bad := missed(job, summary):
+    if bad := missed_gates(job, summary):
         remark(f"the gate is not met: {'; '.join(bad)}")
         return 30
     if summary.refused_kinds:
         remark(
-            f"the output refused every {', every '.join(summary.refused_kinds)}: refused.jsonl in the crawl's folder has rows and reasons"
+            f"the output refused every {', every '.join(summary.refused_kinds)}: refused.jsonl in "
+            "the crawl's folder has rows and reasons"
         )
         return 20
     worth = {name: n for name, n in summary.errors.items() if name in RETRYABLE}
     if not summary.succeeded and worth:
         most = RETRYABLE[max(worth, key=worth.__getitem__)]
-        remark(f"no page came ({named(worth)}): {most}, then run it again with --fresh")
+        remark(f"no page came ({format_counts(worth)}): {most}, then run it again with --fresh")
         return 9
     if summary.state == "finished" and (why := came_to_nothing(summary)):
         remark(why)
         return 5
     # for example, the sitemap no longer exists
     empty = not summary.found and summary.state == "finished" and not words["refresh"]
-    return nothing(job, summary.crawl) if empty else 0
+    return report_no_seeds(job, summary.crawl) if empty else 0
 
 
 vars(crawl)["__signature__"] = signature()

@@ -15,9 +15,9 @@ from gossamer.cli.options import (
     Option,
     Setting,
     StoreUrl,
-    only,
+    only_crawl,
     only_of,
-    opened,
+    open_existing_store,
     read_settings,
 )
 from gossamer.errors import UsageError
@@ -100,8 +100,8 @@ def drop(
 
 
 def filters(host: str | None, reason: str | None, since: str | None) -> dict[str, Any]:
-    """Checks the filter options and returns them as arguments of `CrawlStatistics.dead`. `since` becomes a time in
-    seconds since the epoch. Raises UsageError."""
+    """Checks the filter options and returns them as arguments of `CrawlStatistics.dead`. `since` becomes a
+    time in seconds since the epoch. Raises UsageError."""
     from gossamer.config.value_parsers import nearest, seconds
 
     if reason is not None and reason not in ERRORS:
@@ -124,8 +124,8 @@ async def _list(
 
     rows: list[Letter] = []
     shown = 0
-    async with opened(settings) as store:
-        async for letter in CrawlStatistics(store).dead(await only(store, crawl), **wanted):
+    async with open_existing_store(settings) as store:
+        async for letter in CrawlStatistics(store).dead(await only_crawl(store, crawl), **wanted):
             if limit and shown >= limit:
                 remark(f"the first {limit} are shown; --limit 0 shows all")
                 break
@@ -138,7 +138,7 @@ async def _list(
         heads = ("id", "when", "reason", "tries", "url", "detail")
         put_table(
             heads,
-            [(x.id, moment(x.at), x.reason, x.attempts + 1, x.url, x.detail) for x in rows],
+            [(x.id, format_time(x.at), x.reason, x.attempts + 1, x.url, x.detail) for x in rows],
             right=("id", "tries"),
         )
     elif not shown:
@@ -152,8 +152,8 @@ async def _show(settings: Settings, crawl: str | None, url: str, as_json: bool) 
     from gossamer.cli.printing import put_json, put_table
     from gossamer.frontier.stats import CrawlStatistics
 
-    async with opened(settings) as store:
-        name = await only(store, crawl)
+    async with open_existing_store(settings) as store:
+        name = await only_crawl(store, crawl)
         found = [
             letter
             async for letter in CrawlStatistics(store).dead(name)
@@ -165,7 +165,7 @@ async def _show(settings: Settings, crawl: str | None, url: str, as_json: bool) 
         if as_json:
             put_json(letter)
         else:
-            plain = {**msgspec.to_builtins(letter), "at": moment(letter.at)}
+            plain = {**msgspec.to_builtins(letter), "at": format_time(letter.at)}
             put_table((), list(plain.items()))
     return 0
 
@@ -177,8 +177,8 @@ async def _act(
     from gossamer.frontier.crawls import ENDED, Crawls
     from gossamer.frontier.operator import OperatorCommands
 
-    async with opened(settings) as store:
-        name = await only(store, crawl)
+    async with open_existing_store(settings) as store:
+        name = await only_crawl(store, crawl)
         done = await OperatorCommands(store).letters(name, verb, **wanted, dry_run=dry_run)
         record = await Crawls(store).need(name)
         ended = record.state in ENDED
@@ -197,7 +197,7 @@ async def _act(
     return 0
 
 
-def moment(at: float) -> str:
+def format_time(at: float) -> str:
     """Formats a time (seconds since the epoch) in UTC, as in RFC 3339."""
     from datetime import UTC, datetime
 

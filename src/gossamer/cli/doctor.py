@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from gossamer.cli.findings import Finding
 from gossamer.cli.options import Argument, Data, Json, Option, Setting, StoreUrl, read_settings
-from gossamer.config.optional_deps import install, newer
+from gossamer.config.optional_deps import install_command, upgrade_command
 from gossamer.errors import BrowserFailed, ConfigError, GossamerError, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 async def brokers(settings: Settings) -> list[Finding]:
     """Checks each broker in the settings. A broker that fails is bad only if no other broker can be used."""
     from gossamer.config.redaction import mask
-    from gossamer.fleet.brokers import evicts, tried
+    from gossamer.fleet.brokers import eviction_policy, why_unusable
     from gossamer.store.store_check import NOEVICTION
 
     if not settings.broker:
         return []
     try:
-        said = [await asyncio.to_thread(tried, one, ()) for one in settings.broker]
+        said = [await asyncio.to_thread(why_unusable, one, ()) for one in settings.broker]
     except ImportError:
-        return [Finding("broker", "warn", "not checked: Celery is not installed", install("fleet"))]
+        return [Finding("broker", "warn", "not checked: Celery is not installed", install_command("fleet"))]
     except ConfigError as error:
         return [Finding("broker", "bad", str(error))]
     level = "bad" if all(said) else "warn"
@@ -46,7 +46,7 @@ async def brokers(settings: Settings) -> list[Finding]:
             findings.append(Finding("broker", level, why, "repair it, or name another broker", 8))
             continue
         findings.append(Finding("broker", "ok", f"{mask(one)} answers"))
-        if policy := await asyncio.to_thread(evicts, one):
+        if policy := await asyncio.to_thread(eviction_policy, one):
             found = f"{mask(one)}: maxmemory-policy is {policy}: it discards messages when it is full"
             findings.append(Finding("broker memory", "warn", found, NOEVICTION))
     return findings
@@ -57,17 +57,17 @@ MAX_TRIED_PROXIES, MAX_CONCURRENT_CHECKS, MAX_NAMED = 200, 32, 5
 
 async def proxies(settings: Settings) -> list[Finding]:
     """Checks the proxy lists, and runs the health check on the first 200 proxies."""
-    from gossamer.app.proxy_setup import ProxyCheck, lists
+    from gossamer.app.proxy_setup import ProxyCheck, read_proxy_lists
     from gossamer.egress.resolver import Resolver
-    from gossamer.proxies.proxy_choice import ProxyPool, told
+    from gossamer.proxies.proxy_choice import ProxyPool, proxy_text
 
     if not settings.proxies:
         return []
     try:
-        found = lists(settings)
+        found = read_proxy_lists(settings)
     except GossamerError as error:
         return [Finding("proxies", "bad", str(error), "", error.exit_code)]
-    out = [Finding("proxies", "ok", f"{len(found.proxies)}: {told(found.proxies)}")]
+    out = [Finding("proxies", "ok", f"{len(found.proxies)}: {proxy_text(found.proxies)}")]
     if found.bad:
         path, number, reason = found.bad[0]
         out.append(
@@ -98,7 +98,7 @@ async def proxies(settings: Settings) -> list[Finding]:
     return out
 
 
-async def cooling(store: Store, host: str) -> tuple[int, int]:
+async def count_cooling_proxies(store: Store, host: str) -> tuple[int, int]:
     """Returns how many proxies are cooling down now for the registered domain of a host, and how many were
     blocked there recently."""
     from gossamer import url as urls
@@ -129,11 +129,11 @@ def impersonated() -> Finding:
 
 def browser(settings: Settings) -> Finding:
     """Checks whether the browser rung can be used. A failure is bad only if the settings name the browser."""
-    from gossamer.collectors.browser.chromium import find
+    from gossamer.collectors.browser.chromium import find_program
 
     level = "bad" if "browser" in settings.ladder or settings.chromium else "warn"
     try:
-        program = find(settings.chromium, "impersonated" not in settings.ladder)
+        program = find_program(settings.chromium, "impersonated" not in settings.ladder)
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20)
     except ConfigError as error:
         return Finding("browser", level, "not available", str(error), error.exit_code)
@@ -148,7 +148,7 @@ def browser(settings: Settings) -> Finding:
     return Finding("browser", "ok", f"{program}, {done.stdout.strip()}")
 
 
-async def unlocked(settings: Settings, store: Store) -> list[Finding]:
+async def check_unlocker(settings: Settings, store: Store) -> list[Finding]:
     """Checks the unlocker's key and today's spent credits. Sends no request to the unlocker."""
     from gossamer.app.unlocker_setup import chosen_of, credits_of, key_of
     from gossamer.cli.findings import Finding
@@ -249,14 +249,14 @@ def doctor(
             "a crawl and --dry-run belong to --repair: gossamer doctor --repair [CRAWL] [--dry-run]"
         )
     if size:
-        from gossamer.cli.doctor_size import tell
+        from gossamer.cli.doctor_size import print_size
 
-        return tell(settings, crawl, given, as_json)
+        return print_size(settings, crawl, given, as_json)
     if crawl is not None or any(value is not None for value in given.values()):
         raise UsageError(
             "--hosts, --urls and their like belong to --size: gossamer doctor --size --hosts N --urls N"
         )
-    findings = asyncio.run(examine(settings))
+    findings = asyncio.run(run_checks(settings))
     if as_json:
         put_json([{**one._asdict(), "code": one.code if one.level == "bad" else 0} for one in findings])
     else:
@@ -271,7 +271,7 @@ def doctor(
     return max(bad, default=0)
 
 
-async def examine(settings: Settings) -> list[Finding]:
+async def run_checks(settings: Settings) -> list[Finding]:
     """Runs all checks and returns their findings."""
 
     first = (impersonated(), browser(settings), folder(settings), *files(settings), bundle(settings))
@@ -282,12 +282,12 @@ async def examine(settings: Settings) -> list[Finding]:
 
 async def in_cold(settings: Settings) -> list[Finding]:
     """Checks the cold store if it is a server. The cold store keeps long queues on disk."""
-    from gossamer.app.wiring import cold
+    from gossamer.app.wiring import cold_settings
     from gossamer.config.redaction import mask
 
     if settings.cold is None or "://" not in settings.cold:
         return []
-    where, _ = cold(settings, "doctor")
+    where, _ = cold_settings(settings, "doctor")
     assert where is not None
     try:
         await where.try_out()
@@ -318,13 +318,16 @@ def versions() -> Iterator[Finding]:
     )
     if "uvloop" in missing:
         yield Finding(
-            "event loop", "warn", "uvloop is missing", f"crawling is faster with it: {newer('uvloop')}"
+            "event loop",
+            "warn",
+            "uvloop is missing",
+            f"crawling is faster with it: {upgrade_command('uvloop')}",
         )
 
 
 def folder(settings: Settings) -> Finding:
     """Checks whether the data folder is writable, and the free space on its disk."""
-    from gossamer.cli.printing import amount
+    from gossamer.cli.printing import format_bytes
 
     path = Path(settings.data)
     above = path
@@ -345,7 +348,7 @@ def folder(settings: Settings) -> Finding:
     return Finding(
         "data folder",
         level,
-        f"{path} can be written, {amount(free)} free",
+        f"{path} can be written, {format_bytes(free)} free",
         "" if level == "ok" else "free some space",
     )
 
@@ -409,8 +412,8 @@ async def in_store(settings: Settings) -> list[Finding]:
     """Opens the store and checks its servers, its leftovers of old crawls, malformed messages, lanes without
     workers, the unlocker and sessions. If the data folder has no store, a temporary folder is used."""
     from gossamer.app.wiring import open_store
-    from gossamer.cli.sessions import findings as sessions
-    from gossamer.cli.status import stranded
+    from gossamer.cli.sessions import session_findings as sessions
+    from gossamer.cli.status import stranded_findings
     from gossamer.store.embedded import server_binary
 
     findings = []
@@ -430,10 +433,14 @@ async def in_store(settings: Settings) -> list[Finding]:
         except GossamerError as error:
             return [*findings, Finding("store", "bad", str(error), "", error.exit_code)]
         try:
-            findings += [*await kept(store), *await waste(settings, store), *await unlocked(settings, store)]
+            findings += [
+                *await check_servers(store),
+                *await check_waste(settings, store),
+                *await check_unlocker(settings, store),
+            ]
             findings += await malformed(store)
             if await store.guard(store.client.dbsize()) <= MAX_SCANNED_KEYS:
-                findings += await stranded(store)
+                findings += await stranded_findings(store)
             return findings + await sessions(settings, store)
         finally:
             await store.close()
@@ -444,7 +451,7 @@ async def in_store(settings: Settings) -> list[Finding]:
 async def malformed(store: Store) -> list[Finding]:
     """Reports malformed messages that the fleet's workers took off the broker. Messages of the last 24 hours
     are a warning."""
-    from gossamer.state.malformed_messages import MalformedMessages, told
+    from gossamer.state.malformed_messages import MalformedMessages, malformed_text
     from gossamer.state.workers import WorkerRecords
 
     messages = MalformedMessages(store)
@@ -454,13 +461,13 @@ async def malformed(store: Store) -> list[Finding]:
     late = any(isinstance(one.get("at"), float | int) and now - one["at"] < 86400 for one in newest)
     body = f"; its body begins with {ascii(newest[0].get('body'))[:120]}" if newest else ""
     advice = "find out who writes to the broker besides gossamer, or give the fleet a broker of its own"
-    return [Finding("queue", "warn" if late else "ok", told(count, newest) + body, advice)]
+    return [Finding("queue", "warn" if late else "ok", malformed_text(count, newest) + body, advice)]
 
 
-async def waste(settings: Settings, store: Store) -> list[Finding]:
+async def check_waste(settings: Settings, store: Store) -> list[Finding]:
     """Reports what `gossamer clean` would remove, and whether a scheduler runs for the schedules."""
     from gossamer.app.cleanup import clean
-    from gossamer.cli.printing import amount
+    from gossamer.cli.printing import format_bytes
     from gossamer.fleet import broker_cleanup
     from gossamer.state.schedules import Schedules
 
@@ -474,7 +481,7 @@ async def waste(settings: Settings, store: Store) -> list[Finding]:
             if one.count
         ]
         parts = ", ".join(f"{one.count} {one.part}" for one in done)
-        size = amount(sum(one.bytes for one in done))
+        size = format_bytes(sum(one.bytes for one in done))
         found, advice = (
             (f"{parts}: {size}", "gossamer clean removes them, a scheduler every hour")
             if done
@@ -490,7 +497,7 @@ async def waste(settings: Settings, store: Store) -> list[Finding]:
     return findings
 
 
-async def kept(store: Store) -> list[Finding]:
+async def check_servers(store: Store) -> list[Finding]:
     """Checks each server of a store that answers: its response time, its clock, and the reply to INFO."""
     findings: list[Finding] = []
     servers = store.client.servers
@@ -514,18 +521,18 @@ def of_server(
     """Yields findings about one server. `info` is the reply to INFO, `kind` the kind of the store's address,
     and `where` its text. `took` is the response time in milliseconds, and `off` the clock difference in
     seconds."""
-    from gossamer.cli.printing import amount
-    from gossamer.store.store_check import name, remarks
+    from gossamer.cli.printing import format_bytes
+    from gossamer.store.store_check import server_findings, server_name
 
     followed = f", {replicas} replica{'s' * (replicas > 1)}" if replicas else ""
-    yield Finding("store", "ok", f"{name(info)} at {where} answers in {took:.1f} ms{followed}")
+    yield Finding("store", "ok", f"{server_name(info)} at {where} answers in {took:.1f} ms{followed}")
     said = set()
-    for remark in remarks(info, kind):
+    for remark in server_findings(info, kind):
         said.add(remark.what)
         yield Finding(f"store {remark.what}", "bad" if remark.bad else "warn", remark.found, remark.advice, 8)
     if info and "memory" not in said:
         most, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
-        found = f"{amount(used)} used, {amount(most) if most else 'no limit'}"
+        found = f"{format_bytes(used)} used, {format_bytes(most) if most else 'no limit'}"
         level = "bad" if most and used >= most else "warn" if most and used >= 0.9 * most else "ok"
         advice = "raise its maxmemory: a full store rejects writes" if level != "ok" else ""
         yield Finding("store memory", level, found, advice, 8 if level == "bad" else 1)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from gossamer.cli.printing import duration as span
+from gossamer.cli.printing import format_duration as span
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -119,7 +119,10 @@ def size(load: PlannedLoad, machine: Machine) -> Size:
     need = memory + have * WORKER_MEMORY_BYTES
     late = load.within is not None and load.urls / polite > load.within
     why = (
-        f"at this delay they take {span(load.urls / polite)} on any machine: crawl more hosts at once, or use a shorter delay"
+        (
+            f"at this delay they take {span(load.urls / polite)} on any machine: crawl more hosts at "
+            "once, or use a shorter delay"
+        )
         if late
         else f"it needs {need / 2**30:.1f} GiB of memory, this machine has {machine.memory / 2**30:.1f}"
         if need > machine.memory
@@ -144,25 +147,25 @@ def size(load: PlannedLoad, machine: Machine) -> Size:
     )
 
 
-def tell(settings: Settings, crawl: str | None, given: dict[str, Any], as_json: bool) -> int:
+def print_size(settings: Settings, crawl: str | None, given: dict[str, Any], as_json: bool) -> int:
     """Prints the resources that the described crawl needs. Returns exit code 0."""
     from gossamer.cli.printing import put_json, put_table
 
-    like = asyncio.run(measured(settings, crawl)) if crawl is not None else {}
+    like = asyncio.run(measured_load(settings, crawl)) if crawl is not None else {}
     load = load_of(like, given, settings)
     machine = Machine(os.cpu_count() or 1, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     found = size(load, machine)
     if as_json:
         put_json({"load": load._asdict(), "machine": machine._asdict(), **found._asdict()})
     else:
-        put_table((), lines(load, found))
+        put_table((), size_rows(load, found))
     return 0
 
 
 def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> PlannedLoad:
     """Combines the measured figures of a crawl with the given options. The options take precedence. Raises
     UsageError."""
-    from gossamer.frontier.cold import DEFAULT_HOT_URLS, parts
+    from gossamer.frontier.cold import DEFAULT_HOT_URLS, parse_cold
 
     values = {**like, **{name: value for name, value in given.items() if value is not None}}
     for name in ("delay", "seconds", "within"):
@@ -182,16 +185,16 @@ def load_of(like: dict[str, Any], given: dict[str, Any], settings: Settings) -> 
     if values.get("within") == 0:
         raise UsageError("--within 0 is not possible: leave it out, or give a time such as 12h")
     off = settings.cold == "off" or (settings.cold is None and settings.store is not None)
-    hot = 0 if off else parts(settings.cold or "sqlite:")[1] if settings.cold else DEFAULT_HOT_URLS
+    hot = 0 if off else parse_cold(settings.cold or "sqlite:")[1] if settings.cold else DEFAULT_HOT_URLS
     return PlannedLoad(**{"concurrency": settings.concurrency, "seen": settings.seen, "hot": hot, **values})
 
 
-def lines(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
+def size_rows(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
     """Returns the estimate as labeled rows of a table."""
-    from gossamer.cli.printing import amount
+    from gossamer.cli.printing import format_bytes
 
     delay = f"{load.delay:g} s apart" if load.delay else f"answers in {load.seconds:g} s"
-    cold = f", {amount(found.cold)} of disk for the cold store" if found.cold else ""
+    cold = f", {format_bytes(found.cold)} of disk for the cold store" if found.cold else ""
     store = "one store" if found.stores == 1 else f"{found.stores} store servers (a cluster)"
     return [
         ("crawl", f"{load.urls:,} URLs on {load.hosts:,} hosts, {load.per_host} at once a host, {delay}"),
@@ -200,19 +203,22 @@ def lines(load: PlannedLoad, found: Size) -> list[tuple[str, str]]:
         ("workers", f"{found.workers} processes keep up with that; one does {found.by_worker:,.0f} pages/s"),
         (
             "store",
-            f"{store}, {amount(found.store_memory)} of memory (twice its data){cold}; one does {found.by_store:,.0f} pages/s",
+            (
+                f"{store}, {format_bytes(found.store_memory)} of memory (twice its data){cold}; one "
+                f"does {found.by_store:,.0f} pages/s"
+            ),
         ),
         ("one machine", f"{'enough' if found.one_machine else 'not enough'}: {found.why}"),
     ]
 
 
-async def measured(settings: Settings, crawl: str) -> dict[str, Any]:
+async def measured_load(settings: Settings, crawl: str) -> dict[str, Any]:
     """Returns the figures measured in a crawl so far: hosts, URLs, pending URLs, mean delay and mean response
     time."""
-    from gossamer.cli.options import opened
+    from gossamer.cli.options import open_existing_store
     from gossamer.frontier.stats import CrawlStatistics
 
-    async with opened(settings) as store:
+    async with open_existing_store(settings) as store:
         census = CrawlStatistics(store)
         summary = await census.summary(crawl)
         hosts = await census.hosts(crawl, 1000)

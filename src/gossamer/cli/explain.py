@@ -10,8 +10,18 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from gossamer.cli.hosts import spent
-from gossamer.cli.options import Argument, Data, Json, Option, Setting, StoreUrl, only, opened, read_settings
+from gossamer.cli.hosts import format_spent
+from gossamer.cli.options import (
+    Argument,
+    Data,
+    Json,
+    Option,
+    Setting,
+    StoreUrl,
+    only_crawl,
+    open_existing_store,
+    read_settings,
+)
 from gossamer.errors import GossamerError, UsageError
 
 if TYPE_CHECKING:
@@ -30,13 +40,16 @@ OPEN = ("pass", "wait", "unknown", "known", "duplicate")
 
 PARKED = {
     True: "over its host's page budget; requeued when more domains link to the host",
-    False: "its host reached its byte or time limit; requeued by a run with a larger --host-bytes or --host-time",
+    False: (
+        "its host reached its byte or time limit; requeued by a run with a larger --host-bytes or --host-time"
+    ),
 }
 """Reasons why a URL is parked, keyed by whether its host exceeds a page budget."""
 
 
 class GateVerdict(NamedTuple):
-    """The verdict of one gate. `verdict` is one of `OPEN` or a skip reason. `rule` is the rule that decided."""
+    """The verdict of one gate. `verdict` is one of `OPEN` or a skip reason. `rule` is the rule that
+    decided."""
 
     gate: str
     verdict: str
@@ -47,7 +60,7 @@ def conclusion(
     place: UrlState, gates: list[GateVerdict], attempts: list[dict[str, Any]], skipped: dict[str, int]
 ) -> tuple[str, str]:
     """Returns where the URL is, in one or two words, and the reason."""
-    from gossamer.cli.printing import duration
+    from gossamer.cli.printing import format_duration
 
     barred = next((gate for gate in gates if gate.verdict not in OPEN), None)
     held = "; ".join(gate.rule for gate in gates if gate.verdict == "wait")
@@ -59,8 +72,11 @@ def conclusion(
             if place.position is not None
             else ""
         ),
-        "leased": f"a worker has it, token {place.token}, its lease ends in {duration(max(place.due or 0, 0))}",
-        "retrying": f"after {place.attempt} failures, due in {duration(max(place.due or 0, 0))}",
+        "leased": (
+            f"a worker has it, token {place.token}, its lease ends in "
+            f"{format_duration(max(place.due or 0, 0))}"
+        ),
+        "retrying": f"after {place.attempt} failures, due in {format_duration(max(place.due or 0, 0))}",
         "parked": PARKED[place.level is None],
         "dead": f"{place.reason}: {place.detail}; gossamer dead requeue --reason {place.reason}",
     }
@@ -99,24 +115,26 @@ def _said(attempt: dict[str, Any]) -> str:
     return ", ".join(filter(None, (said, error))) or "see the attempts"
 
 
-async def turn(store: Store, name: str, view: HostView) -> list[GateVerdict]:
+async def host_gates(store: Store, name: str, view: HostView) -> list[GateVerdict]:
     """Returns the gates that decide whether the host's next request may start now."""
-    from gossamer.state.lane_stats import heap
+    from gossamer.state.lane_stats import heap_of_host
 
-    return gates(view, await heap(store, name, view.host))
+    return gate_verdicts(view, await heap_of_host(store, name, view.host))
 
 
-def gates(view: HostView, waits: HeapLine | None) -> list[GateVerdict]:
+def gate_verdicts(view: HostView, waits: HeapLine | None) -> list[GateVerdict]:
     """Computes the verdicts of `turn`. `waits` is the heap in which the host waits, or None."""
-    from gossamer.cli.hosts import breaker
-    from gossamer.cli.printing import duration
+    from gossamer.cli.hosts import format_breaker
+    from gossamer.cli.printing import format_duration
     from gossamer.politeness.breaker import Breaker
 
     found = []
     if view.paused:
-        found.append(GateVerdict("pause", "wait", f"gossamer host pause; {duration(view.paused)} left"))
+        found.append(
+            GateVerdict("pause", "wait", f"gossamer host pause; {format_duration(view.paused)} left")
+        )
     if Breaker.of(view.trouble).state(round(view.now * 1000)) != "closed":
-        found.append(GateVerdict("breaker", "wait", f"its host fails: {breaker(view)}"))
+        found.append(GateVerdict("breaker", "wait", f"its host fails: {format_breaker(view)}"))
     if waits is not None and (waits.stranded or waits.lane != "http" or waits.region):
         files = f" with the files of {', '.join(waits.sites)}" if waits.sites else ""
         whose = (
@@ -129,7 +147,7 @@ def gates(view: HostView, waits: HeapLine | None) -> list[GateVerdict]:
     return found
 
 
-def answered(attempts: list[dict[str, Any]]) -> list[GateVerdict]:
+def last_skip_reason(attempts: list[dict[str, Any]]) -> list[GateVerdict]:
     """Returns why the last response was skipped, or no verdict. The content type and the redirect target of a
     URL are known only after its response."""
     from gossamer.collectors.http.transfer import ACCEPT
@@ -178,10 +196,11 @@ def explain(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Show every check's verdict on a URL with the rule that decided, where the URL is now, and its history."""
+    """Show every check's verdict on a URL with the rule that decided, where the URL is now, and its
+    history."""
     from gossamer.cli.printing import put_json, put_table
 
-    told = asyncio.run(tell(read_settings(data, store, setting), crawl, url, depth, page))
+    told = asyncio.run(explain_url(read_settings(data, store, setting), crawl, url, depth, page))
     if as_json:
         put_json(told)
         return 0
@@ -204,7 +223,7 @@ def explain(
     return 0
 
 
-async def tell(
+async def explain_url(
     settings: Settings, crawl: str | None, text: str, depth: int | None, page: str | None = None
 ) -> dict[str, Any]:
     """Returns everything that is known about a URL, as plain values. Raises UsageError if the text is not a
@@ -215,7 +234,7 @@ async def tell(
     found = urls.parse(text.strip() if SCHEME.match(text.strip()) else f"https://{text.strip()}")
     if found is None:
         raise UsageError(f"{text!r} is not a URL; write it as https://example.com/page")
-    async with opened(settings) as store:
+    async with open_existing_store(settings) as store:
         name = await _meant(store, crawl, found)
         if found.startswith(urls.WEB):
             return await Explainer(store, settings, name).tell(found.partition("#")[0], depth, page)
@@ -242,7 +261,7 @@ async def _meant(store: Store, crawl: str | None, url: str) -> str:
     census = CrawlStatistics(store)
     names = await census.crawls.names()
     if crawl is not None or len(names) < 2 or not url.startswith(urls.WEB):
-        return await only(store, crawl)
+        return await only_crawl(store, crawl)
     met = {held.crawl for held in (await census.host(urls.host(url))).crawls}
     records = [await census.crawls.need(name) for name in names if name in met or not met]
     return max(records, key=lambda record: record.started_at).name
@@ -265,8 +284,8 @@ class Explainer:
         import msgspec
 
         from gossamer import url as urls
-        from gossamer.app.wiring import cold as cold_of
-        from gossamer.app.wiring import key as key_of
+        from gossamer.app.wiring import canonical_url_function as key_of
+        from gossamer.app.wiring import cold_settings as cold_of
         from gossamer.cli.attempts_tail import last_attempts
         from gossamer.config.settings import Settings
 
@@ -295,10 +314,10 @@ class Explainer:
             await self._budget(url, place),
             await self._robots(url, record.spec.user_agent),
             *await self._session(url),
-            *answered(attempts),
+            *last_skip_reason(attempts),
         ]
         if place.state in ("pending", "retrying"):
-            gates += await turn(self.store, self.name, await self.census.host(place.host))
+            gates += await host_gates(self.store, self.name, await self.census.host(place.host))
         now, why = conclusion(place, gates, attempts, (await self.census.summary(self.name)).skipped)
         return {
             "url": url,
@@ -315,7 +334,7 @@ class Explainer:
         """Returns the verdicts of the pure filters, which `add` applies to new URLs."""
         from gossamer.app.job import Job
         from gossamer.app.seeding import prepare
-        from gossamer.app.wiring import scope
+        from gossamer.app.wiring import url_filters
         from gossamer.sites import load_all
 
         targets = [target for target in record.spec.targets if target != "-"]
@@ -327,7 +346,7 @@ class Explainer:
                 GateVerdict("filters", "unknown", f"the crawl's targets cannot be read any more: {error}")
             ]
         self._typed = setup.allowed
-        rules = scope(record.spec, self.settings, setup.seeds, setup.open)
+        rules = url_filters(record.spec, self.settings, setup.seeds, setup.open)
         for pair in (await self.census.crawls.look(self.name))[1]:
             rules = rules.re_anchored(*pair)
         gates = [GateVerdict(*row) for row in rules.explain(url, depth or 0)]
@@ -397,7 +416,7 @@ class Explainer:
         cap = self.settings.host_pages or "up to 10,000"
         if place.state == "parked" and place.level is not None:
             return GateVerdict(
-                "budget", "budget", f"{spent(held) if held else 'parked'}; {self._of_a_host()}"
+                "budget", "budget", f"{format_spent(held) if held else 'parked'}; {self._of_a_host()}"
             )
         if place.state == "parked":
             says = (
@@ -420,16 +439,16 @@ class Explainer:
 
     def _of_a_host(self) -> str:
         """Formats the byte and time limits per host."""
-        from gossamer.cli.printing import amount, duration
+        from gossamer.cli.printing import format_bytes, format_duration
 
         most, longest = self.settings.host_bytes, self.settings.host_time
-        said = [f"at most {amount(most)} (--host-bytes)"] if most is not None else []
-        said += [f"at most {duration(longest)} (--host-time)"] if longest is not None else []
+        said = [f"at most {format_bytes(most)} (--host-bytes)"] if most is not None else []
+        said += [f"at most {format_duration(longest)} (--host-time)"] if longest is not None else []
         return ", ".join(said)
 
     async def _session(self, url: str) -> list[GateVerdict]:
         """Returns the log-in state of the URL's site, if the site has a session."""
-        from gossamer.cli.sessions import line, told
+        from gossamer.cli.sessions import session_line, session_values
         from gossamer.model.request import split
         from gossamer.sites import host_rules
         from gossamer.url.patterns import found
@@ -439,7 +458,7 @@ class Explainer:
             (
                 one.site.session
                 for one in self._sites
-                if one.name == host_rules.needs(self._sites, host).session
+                if one.name == host_rules.host_needs(self._sites, host).session
             ),
             None,
         )
@@ -447,9 +466,11 @@ class Explainer:
             return []
         if found(login.avoid, path, on_timeout=True):
             return [GateVerdict("session", "filter", f"it would log out: avoid={login.avoid.pattern}")]
-        known = await told(self.store, host)
+        known = await session_values(self.store, host)
         level = "wait" if known and all(one.state == "refused" for one in known) else "pass"
-        return [GateVerdict("session", level, "; ".join(map(line, known)) or "nobody has logged in yet")]
+        return [
+            GateVerdict("session", level, "; ".join(map(session_line, known)) or "nobody has logged in yet")
+        ]
 
     async def _robots(self, url: str, user_agent: str) -> GateVerdict:
         """Returns the verdict of the robots.txt that the frontier stores. The rule is the line that decided,
@@ -463,7 +484,7 @@ class Explainer:
         if self.settings.ignore_robots:
             return GateVerdict("robots.txt", "pass", "ignored: --ignore-robots")
         scheme, host, _ = split(url)
-        if not host_rules.needs(self._sites, host).robots:
+        if not host_rules.host_needs(self._sites, host).robots:
             return GateVerdict("robots.txt", "pass", f"not obeyed: {self._lawless(host)} says robots=False")
         known = (await self.census.host(host)).robots.get(scheme)
         if known is None:

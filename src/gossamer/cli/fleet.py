@@ -5,7 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Argument, Crawl, Json, Quiet, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.options import (
+    Argument,
+    Crawl,
+    Json,
+    Quiet,
+    Setting,
+    StoreUrl,
+    open_existing_store,
+    read_settings,
+)
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,14 +38,14 @@ def weight(
 
 
 async def _weight(settings: Settings, name: str, n: int, as_json: bool, quiet: bool) -> int:
-    from gossamer.cli.printing import tell
+    from gossamer.cli.printing import print_action
     from gossamer.frontier.crawls import Crawls
     from gossamer.state.fleet_crawls import FleetCrawls
 
-    async with opened(settings) as store:
+    async with open_existing_store(settings) as store:
         record = await Crawls(store).need(name)
-        await FleetCrawls(store).weigh(record.name, n)
-    tell(f"{name} has the weight {n}", as_json, quiet, crawl=name, weight=n)
+        await FleetCrawls(store).set_weight(record.name, n)
+    print_action(f"{name} has the weight {n}", as_json, quiet, crawl=name, weight=n)
     return 0
 
 
@@ -48,14 +57,14 @@ def listed(store: StoreUrl = None, setting: Setting = None, as_json: Json = Fals
 async def _listed(settings: Settings, as_json: bool) -> int:
     import msgspec
 
-    from gossamer.cli.printing import amount, put_json, put_table, remark
+    from gossamer.cli.printing import format_bytes, put_json, put_table, remark
     from gossamer.politeness.scores import merit, read
     from gossamer.state.malformed_messages import MalformedMessages
-    from gossamer.state.malformed_messages import told as of_malformed
+    from gossamer.state.malformed_messages import malformed_text as of_malformed
     from gossamer.state.scores import Scores
     from gossamer.state.workers import Refusals, WorkerRecords
 
-    async with opened(settings) as store:
+    async with open_existing_store(settings) as store:
         crew = WorkerRecords(store)
         found, refused, now = await crew.all(), await Refusals(store).refused(), await crew.now()
         records = read(await Scores.of_all(store))
@@ -93,11 +102,11 @@ async def _listed(settings: Settings, as_json: bool) -> int:
                 w.state,
                 ",".join(w.lanes),
                 w.region or "-",
-                told(merits[w.name]),
+                format_score(merits[w.name]),
                 w.processes,
-                amount(w.memory),
-                since(w.started, now),
-                since(w.beat, now),
+                format_bytes(w.memory),
+                time_ago(w.started, now),
+                time_ago(w.beat, now),
                 w.malformed,
                 w.version,
             )
@@ -113,14 +122,14 @@ async def _listed(settings: Settings, as_json: bool) -> int:
     return 0
 
 
-def since(moment: float, now: float) -> str:
+def time_ago(moment: float, now: float) -> str:
     """Formats how long ago a time was. 0 becomes '-', because the record of the worker could not be read."""
-    from gossamer.cli.printing import duration
+    from gossamer.cli.printing import format_duration
 
-    return duration(now - moment if moment else None)
+    return format_duration(now - moment if moment else None)
 
 
-def told(merit: dict[str, Any]) -> str:
+def format_score(merit: dict[str, Any]) -> str:
     """Formats a worker's score. `out: REASON` means that the worker stopped claiming because of its score."""
     if merit["out"]:
         return f"out: {merit['out']}"
@@ -150,10 +159,10 @@ def stop(
 
 
 async def _order(settings: Settings, name: str, what: str, as_json: bool, quiet: bool) -> int:
-    from gossamer.cli.printing import tell
+    from gossamer.cli.printing import print_action
     from gossamer.state.workers import WorkerRecords
 
-    async with opened(settings) as store:
+    async with open_existing_store(settings) as store:
         told = await WorkerRecords(store).order(name, what)
-    tell(f"ordered to {what}: {', '.join(told)}", as_json, quiet, order=what, workers=told)
+    print_action(f"ordered to {what}: {', '.join(told)}", as_json, quiet, order=what, workers=told)
     return 0

@@ -31,7 +31,7 @@ FORCED_STOP_S = 2.0
 """Seconds that a forced stop allows for the release of the locks and the store."""
 
 
-def aside(job: Job, crawl: str, since: float, quiet: bool) -> None:
+def report_bad_seeds(job: Job, crawl: str, since: float, quiet: bool) -> None:
     """Reports the seed lines that this run rejected. `since` is the start of the run, in seconds since the
     epoch."""
     path = Path(job.settings.data) / crawl / "rejected.jsonl"
@@ -47,7 +47,7 @@ def aside(job: Job, crawl: str, since: float, quiet: bool) -> None:
     remark(f"{len(lines)} bad lines are kept aside in {path}; the rest was taken", quiet)
 
 
-def nothing(job: Job, crawl: str) -> int:
+def report_no_seeds(job: Job, crawl: str) -> int:
     """Reports why there was nothing to crawl. Returns the exit code."""
     if (bad := Path(job.settings.data) / crawl / "rejected.jsonl").exists():
         remark(f"not one line of the targets is a request: {bad} has the reasons")
@@ -85,7 +85,7 @@ class ForegroundCrawl:
             if self.as_json and error.summary is not None:
                 put_json(error.summary)
             raise
-        aside(self.job, summary.crawl, self._began, self.quiet)
+        report_bad_seeds(self.job, summary.crawl, self._began, self.quiet)
         self._unread(summary)
         self._rejected(summary)
         self._empty(summary)
@@ -120,18 +120,20 @@ class ForegroundCrawl:
                 shown.close()
         if shown is not None and not shown.seen and summary.state in ("finished", "cancelled"):
             remark(
-                f"{summary.crawl} is {summary.state} already, with {summary.pages} pages: --refresh visits them again, --fresh starts over"
+                f"{summary.crawl} is {summary.state} already, with {summary.pages} pages: "
+                "--refresh visits them again, --fresh starts over"
             )
         return summary
 
     def _unread(self, summary: Summary) -> None:
-        """Reports the pages that the site files could not parse, and how to try again without fetching them."""
+        """Reports the pages that the site files could not parse, and how to try again without fetching
+        them."""
         if not summary.errors.get("parse"):
             return
-        from gossamer.sites.failed_pages import MAX_REPORTED_ERRORS, reasons
+        from gossamer.sites.failed_pages import MAX_REPORTED_ERRORS, failure_reasons
 
         folder = Path(self.job.settings.data) / summary.crawl / "failed"
-        found = reasons(folder, self._began)
+        found = failure_reasons(folder, self._began)
         for why, count, url in found[:MAX_REPORTED_ERRORS]:
             remark(f"{why} ({count} page{'s' if count > 1 else ''}, such as {url})", self.quiet)
         if found:
@@ -153,7 +155,8 @@ class ForegroundCrawl:
             remark(f"{why} ({count} item{'s' if count > 1 else ''})", self.quiet)
         if any(why.endswith("got `null`") for why in told):
             remark(
-                "`null` means that nothing was found: repair the selector, or annotate an optional field as `... | None`",
+                "`null` means that nothing was found: repair the selector, or annotate an "
+                "optional field as `... | None`",
                 self.quiet,
             )
         remark(
@@ -172,7 +175,8 @@ class ForegroundCrawl:
             if site.name in read and site.site.functions:
                 pages = f"{read[site.name]} page{'s' if read[site.name] > 1 else ''}"
                 remark(
-                    f"{site.name}: {pages} read, not one item yielded; see what a page gives: gossamer try URL --site {site.path}",
+                    f"{site.name}: {pages} read, not one item yielded; see what a page gives: "
+                    f"gossamer try URL --site {site.path}",
                     self.quiet,
                 )
 
@@ -199,7 +203,8 @@ class ForegroundCrawl:
             return
         code = frame.f_code
         remark(
-            f"{code.co_filename}:{frame.f_lineno} in {code.co_name} is still at work; a second signal stops at once, and nothing is lost"
+            f"{code.co_filename}:{frame.f_lineno} in {code.co_name} is still at work; a second "
+            "signal stops at once, and nothing is lost"
         )
 
     def _signal(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def say(facts: dict[str, Any], said: str, as_json: bool) -> int:
+def print_change(facts: dict[str, Any], said: str, as_json: bool) -> int:
     """Prints a change to a host, as JSON or as a line of text. Returns exit code 0."""
     from gossamer.cli.printing import put_json
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.host_answer import say
+from gossamer.cli.host_answer import print_change
 from gossamer.cli.options import (
     Argument,
     Data,
@@ -14,9 +14,9 @@ from gossamer.cli.options import (
     Option,
     Setting,
     StoreUrl,
-    authority,
     hosts_of,
-    opened,
+    open_existing_store,
+    parse_authority,
     read_settings,
 )
 from gossamer.errors import UsageError
@@ -43,7 +43,7 @@ def show(
     host: Host, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
     """Show the host's state, robots.txt and pace, and what each crawl has queued for it."""
-    return asyncio.run(_show(read_settings(data, store, setting), authority(host), as_json))
+    return asyncio.run(_show(read_settings(data, store, setting), parse_authority(host), as_json))
 
 
 def pause(
@@ -62,10 +62,10 @@ def pause(
         wait = span(how_long) if how_long is not None else FOREVER_S
     except ValueError as error:
         raise UsageError(f"--for {how_long!r}: {error}") from None
-    settings, name = read_settings(data, store, setting), authority(host)
+    settings, name = read_settings(data, store, setting), parse_authority(host)
     until = f" for {how_long}" if how_long else f"; go on with: gossamer host resume {name}"
     asyncio.run(_do(settings, name, "pause", wait))
-    return say(
+    return print_change(
         {"host": name, "paused": True, "seconds": wait if how_long else None}, f"paused{until}", as_json
     )
 
@@ -74,9 +74,9 @@ def resume(
     host: Host, data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False
 ) -> int:
     """End the pause of a host."""
-    settings, name = read_settings(data, store, setting), authority(host)
+    settings, name = read_settings(data, store, setting), parse_authority(host)
     asyncio.run(_do(settings, name, "resume"))
-    return say({"host": name, "paused": False}, "goes on", as_json)
+    return print_change({"host": name, "paused": False}, "goes on", as_json)
 
 
 def rate(
@@ -88,7 +88,8 @@ def rate(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Fix the delay of a host, or of all hosts of a site file, in all crawls. Crawl-delay stays the minimum."""
+    """Fix the delay of a host, or of all hosts of a site file, in all crawls. Crawl-delay stays the
+    minimum."""
     from gossamer.config.value_parsers import seconds
 
     try:
@@ -104,28 +105,28 @@ def rate(
         said += f", {per_host or 'as usual'} at once"
     elif kept is not None:
         said += f", {kept} at once, as fixed before; --per-host 0 ends that"
-    return say({"host": ", ".join(names), "delay": fixed, "per_host": per_host}, said, as_json)
+    return print_change({"host": ", ".join(names), "delay": fixed, "per_host": per_host}, said, as_json)
 
 
 async def _show(settings: Settings, host: str, as_json: bool) -> int:
-    from gossamer.cli.doctor import cooling
+    from gossamer.cli.doctor import count_cooling_proxies
     from gossamer.cli.printing import put_json, put_table
-    from gossamer.cli.rungs import learned, line
-    from gossamer.cli.sessions import line as session
-    from gossamer.cli.sessions import told
+    from gossamer.cli.rungs import rung_row, rungs_of_host
+    from gossamer.cli.sessions import session_line as session
+    from gossamer.cli.sessions import session_values
     from gossamer.frontier.stats import CrawlStatistics
 
-    async with opened(settings) as store:
-        view, rungs = await CrawlStatistics(store).host(host), await learned(store, host)
-        cool, blocked = await cooling(store, host)
-        members = await told(store, host)
+    async with open_existing_store(settings) as store:
+        view, rungs = await CrawlStatistics(store).host(host), await rungs_of_host(store, host)
+        cool, blocked = await count_cooling_proxies(store, host)
+        members = await session_values(store, host)
     if not view.known:
         raise UsageError(f"no crawl has met the host {host}")
     met = blocks(settings, view)
     if as_json:
         put_json(
             {
-                **plain(view),
+                **to_plain_values(view),
                 "ladder": rungs,
                 "blocks": met,
                 "proxies": {"cooling": cool, "blocked": blocked},
@@ -137,8 +138,8 @@ async def _show(settings: Settings, host: str, as_json: bool) -> int:
         put_table(
             (),
             [
-                *lines(view),
-                *line(rungs),
+                *state_rows(view),
+                *rung_row(rungs),
                 *said,
                 *(("session", session(one)) for one in members),
                 *(("block", f"{one['ts']} {one['block']} {one['url']}") for one in met),
@@ -158,62 +159,62 @@ def blocks(settings: Settings, view: HostView) -> list[dict[str, Any]]:
     return [{name: line.get(name) for name in ("crawl", "ts", "status", "block", "url")} for line in found]
 
 
-def lines(view: HostView) -> list[tuple[str, str]]:
+def state_rows(view: HostView) -> list[tuple[str, str]]:
     """Returns the state of a host as labeled rows of a table."""
-    from gossamer.cli.printing import duration
+    from gossamer.cli.printing import format_duration
 
-    fixed = f" (fixed by hand: {duration(view.fixed_delay)})" if view.fixed_delay is not None else ""
+    fixed = f" (fixed by hand: {format_duration(view.fixed_delay)})" if view.fixed_delay is not None else ""
     out = [
         ("host", view.host),
-        ("state", paused(view.paused) if view.paused else "open"),
-        ("breaker", breaker(view)),
+        ("state", format_pause(view.paused) if view.paused else "open"),
+        ("breaker", format_breaker(view)),
         (
             "in flight",
             f"{view.in_flight}" + (f" of {view.at_once} at once (fixed by hand)" if view.at_once else ""),
         ),
-        ("next start", f"in {duration(view.next)}" if view.next else "now"),
-        ("delay", duration(view.delay) + fixed),
-        ("crawl-delay", duration(view.crawl_delay) if view.crawl_delay else "none"),
+        ("next start", f"in {format_duration(view.next)}" if view.next else "now"),
+        ("delay", format_duration(view.delay) + fixed),
+        ("crawl-delay", format_duration(view.crawl_delay) if view.crawl_delay else "none"),
     ]
     for scheme, known in view.robots.items():
-        out.append((f"robots.txt ({scheme})", robots(known)))
+        out.append((f"robots.txt ({scheme})", format_robots(known)))
     for held in view.crawls:
         levels = (
             ", ".join(f"{n} at priority {level}" for level, n in sorted(held.levels.items(), reverse=True))
             or "0"
         )
         rest = f"cold {held.cold}, retrying {held.retrying}, parked {held.parked}, vouchers {held.vouchers}"
-        rest += f", {had}" if (had := spent(held)) else ""
-        out.append((held.crawl, f"{lane(held.heap)}queued {levels}; {rest}"))
+        rest += f", {had}" if (had := format_spent(held)) else ""
+        out.append((held.crawl, f"{format_lane(held.heap)}queued {levels}; {rest}"))
     return out
 
 
-def paused(left: float) -> str:
+def format_pause(left: float) -> str:
     """Formats the pause of a host. `left` is in seconds."""
-    from gossamer.cli.printing import duration
+    from gossamer.cli.printing import format_duration
     from gossamer.frontier.operator import FOREVER_S
 
-    return "paused until it is resumed" if left > FOREVER_S / 2 else f"paused, {duration(left)} left"
+    return "paused until it is resumed" if left > FOREVER_S / 2 else f"paused, {format_duration(left)} left"
 
 
-def spent(held: Queued) -> str:
+def format_spent(held: Queued) -> str:
     """Formats the bytes and the time that a crawl spent on a host, if the crawl limits them."""
-    from gossamer.cli.printing import amount, duration
+    from gossamer.cli.printing import format_bytes, format_duration
 
-    said = [f"{amount(held.bytes)} received"] if held.bytes else []
-    said += [f"{duration(held.seconds)} since its first request"] if held.seconds is not None else []
+    said = [f"{format_bytes(held.bytes)} received"] if held.bytes else []
+    said += [f"{format_duration(held.seconds)} since its first request"] if held.seconds is not None else []
     return ", ".join(said)
 
 
-def breaker(view: HostView) -> str:
+def format_breaker(view: HostView) -> str:
     """Formats the state of a host's circuit breaker."""
-    from gossamer.cli.printing import duration
+    from gossamer.cli.printing import format_duration
     from gossamer.politeness.breaker import Breaker
 
     now = round(view.now * 1000)
     held = Breaker.of(view.trouble)
     state = held.state(now)
-    since, left = duration((now - held.since) / 1000), duration((held.ends - now) / 1000)
+    since, left = format_duration((now - held.since) / 1000), format_duration((held.ends - now) / 1000)
     row = f"{held.faults} faults in a row since {since} ago" if held.faults else ""
     told = {
         "closed": "closed",
@@ -225,7 +226,7 @@ def breaker(view: HostView) -> str:
     return "; ".join(filter(None, (told, row, share if held.share else "")))
 
 
-def plain(view: HostView) -> dict[str, Any]:
+def to_plain_values(view: HostView) -> dict[str, Any]:
     """Converts a host's state to plain values for JSON. The breaker's state replaces its stored form. Times
     are in seconds: `since` is time ago, `until` is time from now."""
     import msgspec
@@ -246,9 +247,9 @@ def plain(view: HostView) -> dict[str, Any]:
     return out
 
 
-def robots(known: dict[str, float]) -> str:
+def format_robots(known: dict[str, float]) -> str:
     """Formats the state of robots.txt for one origin."""
-    from gossamer.cli.printing import duration
+    from gossamer.cli.printing import format_duration
     from gossamer.politeness.robots_access import CLOSED, OPEN
 
     version = int(known["version"])
@@ -258,15 +259,15 @@ def robots(known: dict[str, float]) -> str:
         what = f"closed: {CLOSED[version].detail}" if version in CLOSED else "closed"
     else:
         what = f"rules, version {version}"
-    return f"{what}; read again in {duration(known['expires'])}"
+    return f"{what}; read again in {format_duration(known['expires'])}"
 
 
-def lane(heap: str) -> str:
+def format_lane(heap: str) -> str:
     """Formats the lane, the region and the difficulty of a host, if they are not the defaults. `heap` is the
     name of the heap in which the host waits."""
-    from gossamer.state.lane_stats import parts
+    from gossamer.state.lane_stats import split_heap
 
-    name, region, hard = parts(heap)
+    name, region, hard = split_heap(heap)
     said = [f"lane {name}"] if name != "http" else []
     said += [f"region {region}"] if region else []
     said += ["a hard host"] if hard else []
@@ -281,7 +282,7 @@ async def _rate(
     from gossamer.frontier.operator import OperatorCommands
     from gossamer.frontier.stats import CrawlStatistics
 
-    async with opened(settings) as store:
+    async with open_existing_store(settings) as store:
         steer = OperatorCommands(store)
         for host in hosts:
             if per_host is not None:
@@ -293,7 +294,7 @@ async def _rate(
 async def _do(settings: Settings, host: str, verb: str, value: Any = None) -> None:
     from gossamer.frontier.operator import OperatorCommands
 
-    async with opened(settings) as store:
+    async with open_existing_store(settings) as store:
         steer = OperatorCommands(store)
         act = getattr(steer, verb)
         await (act(host) if verb == "resume" else act(host, value))

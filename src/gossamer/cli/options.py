@@ -3,9 +3,9 @@
     Data = Annotated[str | None, Option("--data", metavar="DIR", help="The data folder.")]
     def status(crawl: Crawl, data: Data = None, as_json: Json = False) -> int: ...
 
-A parameter is a flag (`bool`), takes a value (`str`, `int`), or may be repeated (`list[str]`, which is None if
-the option is not given). The module also has the parts that many commands share: common options, the settings
-read from them, and the opened store."""
+A parameter is a flag (`bool`), takes a value (`str`, `int`), or may be repeated (`list[str]`, which is None
+if the option is not given). The module also has the parts that many commands share: common options, the
+settings read from them, and the opened store."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def shown_command(verb: str, words: list[str]) -> str:
     return f"gossamer {verb} {shlex.join(parts)}" + (HIDDEN if parts != words else "")
 
 
-def typed(words: list[str]) -> None:
+def refuse_masked(words: list[str]) -> None:
     """Raises UsageError if a word contains the `***` of a masked secret, because the user must write the
     secret itself."""
     for word in words:
@@ -79,7 +79,7 @@ def typed(words: list[str]) -> None:
             )
 
 
-def command(name: str, call: Callable[..., int]) -> click.Command:
+def make_command(name: str, call: Callable[..., int]) -> click.Command:
     """Builds the command `name`. Its parameters come from the signature of `call`, and its help from the
     docstring."""
     parameters = inspect.signature(call, eval_str=True).parameters.values()
@@ -90,7 +90,7 @@ def command(name: str, call: Callable[..., int]) -> click.Command:
 
     def run(**words: Any) -> int:
         if hushed:
-            printing.hush(words.pop("quiet"))
+            printing.hush_remarks(words.pop("quiet"))
         return call(**{**words, **{word: list(words[word]) or None for word in repeated}})
 
     return click.Command(name, callback=run, params=made, help=inspect.getdoc(call))
@@ -142,7 +142,8 @@ def read_settings(
     more: list[GivenSetting] | None = None,
     folder: str | Path = ".",
 ) -> Settings:
-    """Returns the settings of a command. `pairs` are the texts of `-s`, and `folder` contains gossamer.toml."""
+    """Returns the settings of a command. `pairs` are the texts of `-s`, and `folder` contains
+    gossamer.toml."""
     from gossamer.config.settings import GivenSetting, load
 
     given = [parse_pair(pair) for pair in pairs or ()]
@@ -164,8 +165,9 @@ def parse_pair(text: str) -> GivenSetting:
     return GivenSetting(f"-s {name}", name.strip().replace("-", "_"), value)
 
 
-def authority(text: str) -> str:
-    """Returns the host of a URL, or a host as typed, in the form that the frontier uses. Raises UsageError."""
+def parse_authority(text: str) -> str:
+    """Returns the host of a URL, or a host as typed, in the form that the frontier uses. Raises
+    UsageError."""
     from gossamer import url
     from gossamer.model.request import split
 
@@ -179,28 +181,29 @@ def authority(text: str) -> str:
 def hosts_of(text: str) -> list[str]:
     """Returns the hosts of a site file, or the one host that was typed. Raises UsageError."""
     if not text.endswith(".py") or "://" in text:
-        return [authority(text)]
+        return [parse_authority(text)]
     if not os.path.isfile(text):
         raise UsageError(f"there is no site file {text}; a host of such a name is written https://{text}")
     from gossamer.sites import load_all
-    from gossamer.sites.host_rules import hosts
+    from gossamer.sites.host_rules import hosts_of_site
 
-    if not (found := [host for site in load_all([text]) for host in hosts(site)]):
+    if not (found := [host for site in load_all([text]) for host in hosts_of_site(site)]):
         raise UsageError(f"{text} names no host: give it hosts=[...] or seeds=[...]")
     return found
 
 
 def only_of(host: str | None) -> str | None:
     """Returns the host of `--host` in the form that the frontier uses, or None."""
-    return None if host is None else authority(host)
+    return None if host is None else parse_authority(host)
 
 
 @contextlib.asynccontextmanager
-async def opened(settings: Settings) -> AsyncIterator[Store]:
+async def open_existing_store(settings: Settings) -> AsyncIterator[Store]:
     """Opens the store of existing crawls. Raises UsageError if no crawl was made in the data folder."""
     if settings.store is None and not (Path(settings.data) / "store").is_dir():
         raise UsageError(
-            f"no crawl was made in {settings.data} yet: begin one with gossamer crawl URL, or name its --data DIR"
+            f"no crawl was made in {settings.data} yet: begin one with gossamer crawl URL, or "
+            "name its --data DIR"
         )
     from gossamer.app.wiring import open_store
 
@@ -213,7 +216,7 @@ async def opened(settings: Settings) -> AsyncIterator[Store]:
             embedded.leave()
 
 
-async def only(store: Store, name: str | None) -> str:
+async def only_crawl(store: Store, name: str | None) -> str:
     """Returns the name of the given crawl, or of the only crawl in the store. Raises UsageError."""
     from gossamer.frontier.crawls import Crawls
 

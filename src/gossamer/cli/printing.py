@@ -19,10 +19,10 @@ from gossamer.errors import UsageError
 MODES = (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY)
 
 
-def steady() -> None:
+def prepare_streams() -> None:
     """Makes the standard streams usable. Characters that the terminal cannot show are escaped. Write errors
     on stderr are ignored, so that they never end a crawl."""
-    opened()
+    open_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     from gossamer.config.redaction import MaskedStderr  # imported late, so that `gossamer version` is quick
@@ -31,14 +31,14 @@ def steady() -> None:
         sys.stderr = cast(TextIO, MaskedStderr(sys.stderr))
 
 
-def opened() -> None:
+def open_closed_streams() -> None:
     """Connects each closed standard stream to the null device. Otherwise the next file that is opened would
     take the stream's descriptor."""
     for number, (name, mode) in enumerate(zip(("stdin", "stdout", "stderr"), MODES, strict=True)):
         try:
             os.fstat(number)
         except OSError:
-            put(number, mode)
+            open_null_device(number, mode)
             setattr(
                 sys,
                 name,
@@ -46,7 +46,7 @@ def opened() -> None:
             )
 
 
-def put(number: int, mode: int = os.O_WRONLY) -> None:
+def open_null_device(number: int, mode: int = os.O_WRONLY) -> None:
     """Opens the null device under this file descriptor."""
     found = os.open(os.devnull, mode)
     if found != number:
@@ -55,7 +55,7 @@ def put(number: int, mode: int = os.O_WRONLY) -> None:
     os.set_inheritable(number, True)
 
 
-def texts(words: list[str]) -> list[str]:
+def check_texts(words: list[str]) -> list[str]:
     """Returns the words of a command unchanged. Raises UsageError if one of them, or the current folder,
     cannot be encoded, because no record could contain it."""
     here = ""
@@ -66,7 +66,8 @@ def texts(words: list[str]) -> list[str]:
             word.encode()
         except UnicodeEncodeError:
             raise UsageError(
-                f"{word[:200]!r} is not text in the encoding of this machine: use another name, or set LC_ALL=C.UTF-8"
+                f"{word[:200]!r} is not text in the encoding of this machine: use another name, "
+                "or set LC_ALL=C.UTF-8"
             ) from None
     return words
 
@@ -74,7 +75,7 @@ def texts(words: list[str]) -> list[str]:
 _BAD = dict.fromkeys((*range(32), *range(127, 160), 8206, 8207, *range(8234, 8239), *range(8294, 8298)), "�")
 
 
-def clean(value: object) -> str:
+def clean_line(value: object) -> str:
     """Formats a value as one line of text without secrets and control characters. None becomes a dash."""
     return "-" if value is None else conceal(str(value)).translate(_BAD)
 
@@ -82,7 +83,7 @@ def clean(value: object) -> str:
 _hushed = [False]
 
 
-def hush(quiet: bool) -> None:
+def hush_remarks(quiet: bool) -> None:
     """Turns remarks off. Commands that use `--quiet` for nothing else call this."""
     _hushed[0] = quiet
 
@@ -90,7 +91,7 @@ def hush(quiet: bool) -> None:
 def remark(line: str, quiet: bool = False) -> None:
     """Prints a message for the user on stderr."""
     if not (quiet or _hushed[0]):
-        print(f"gossamer: {clean(line)}", file=sys.stderr)
+        print(f"gossamer: {clean_line(line)}", file=sys.stderr)
 
 
 printed = [False]
@@ -104,7 +105,7 @@ def _plain(value: Any) -> Any:
     return msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else value
 
 
-def tell(line: str, as_json: bool, quiet: bool = False, **facts: object) -> None:
+def print_action(line: str, as_json: bool, quiet: bool = False, **facts: object) -> None:
     """Reports a completed action. Prints a remark, or with `as_json` an object that contains the facts and
     the remark."""
     if as_json:
@@ -118,11 +119,11 @@ def put_json(value: Any) -> None:
     not UTF-8."""
     import json
 
-    from gossamer.config.redaction import concealed
+    from gossamer.config.redaction import conceal_values
     from gossamer.sinks.jsonl import text
 
     printed[0] = True
-    line = text(concealed(_plain(value)))
+    line = text(conceal_values(_plain(value)))
     plain = "utf" in (sys.stdout.encoding or "utf").lower()
     sys.stdout.write((line if plain else json.dumps(json.loads(line))) + "\n")
     sys.stdout.flush()
@@ -144,7 +145,7 @@ def put_table(
     wide = {place for place, head in enumerate(heads) if head in long}
     lines = [
         [
-            "\n".join(map(clean, str(cell).splitlines())) if place in wide else clean(cell)
+            "\n".join(map(clean_line, str(cell).splitlines())) if place in wide else clean_line(cell)
             for place, cell in enumerate(row)
         ]
         for row in rows
@@ -169,15 +170,15 @@ def console(stderr: bool = False) -> Any:
     return Console(file=file, highlight=False, markup=False, emoji=False, width=width, color_system=colours)
 
 
-def dumb() -> bool:
+def is_plain_stderr() -> bool:
     """Returns whether stderr cannot redraw lines, because it is not a terminal, or a dumb one."""
     return not sys.stderr.isatty() or os.environ.get("TERM") == "dumb"
 
 
-def duration(seconds: float | None) -> str:
+def format_duration(seconds: float | None) -> str:
     """Formats seconds for people.
 
-    >>> duration(3700), duration(0.25), duration(None)
+    >>> format_duration(3700), format_duration(0.25), format_duration(None)
     ('1h 1m', '0.25s', '-')
     """
     if seconds is None:
@@ -191,10 +192,10 @@ def duration(seconds: float | None) -> str:
     return f"{whole}s"
 
 
-def amount(size: float) -> str:
+def format_bytes(size: float) -> str:
     """Formats a number of bytes for people.
 
-    >>> amount(1536), amount(10)
+    >>> format_bytes(1536), format_bytes(10)
     ('1.5 KiB', '10 B')
     """
     for unit in ("B", "KiB", "MiB", "GiB"):
@@ -204,6 +205,6 @@ def amount(size: float) -> str:
     return f"{size:.1f} TiB"
 
 
-def named(counts: dict[str, int]) -> str:
+def format_counts(counts: dict[str, int]) -> str:
     """Formats counts as `robots 3, depth 1`, largest first."""
     return ", ".join(f"{name} {n}" for name, n in sorted(counts.items(), key=lambda pair: -pair[1])) or "-"

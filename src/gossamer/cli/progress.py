@@ -6,8 +6,16 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gossamer.cli.printing import amount, clean, console, dumb, duration, named, remark
-from gossamer.cli.summaries import RETRYABLE, share
+from gossamer.cli.printing import (
+    clean_line,
+    console,
+    format_bytes,
+    format_counts,
+    format_duration,
+    is_plain_stderr,
+    remark,
+)
+from gossamer.cli.summaries import RETRYABLE, format_share
 
 if TYPE_CHECKING:
     from gossamer.app.runner import Live
@@ -30,7 +38,7 @@ class Progress(Protocol):
 
 def progress() -> Progress:
     """Returns the kind of progress display that suits stderr."""
-    return Lines() if dumb() else LiveTable()
+    return Lines() if is_plain_stderr() else LiveTable()
 
 
 class Lines:
@@ -44,7 +52,7 @@ class Lines:
     def show(self, live: Live) -> None:
         """Prints a line if 10 s have passed. Reports once why no page came yet."""
         self.seen = True
-        if not self._told and (why := silence(live)):
+        if not self._told and (why := why_no_page(live)):
             self._told = True
             remark(why)
         if time.monotonic() < self._next:
@@ -95,7 +103,7 @@ class LiveTable:
         if self._live is None:
             self._live = Redraw(console=console(stderr=True), auto_refresh=False, transient=True)
             self._live.start()
-        self._live.update(drawn(live), refresh=True)
+        self._live.update(draw_lines(live), refresh=True)
 
     def close(self) -> None:
         """Stops redrawing and clears the lines."""
@@ -104,53 +112,59 @@ class LiveTable:
             self._live = None
 
 
-def drawn(live: Live) -> Any:
+def draw_lines(live: Live) -> Any:
     """Returns the lines in a form that rich prints."""
     from rich.console import Group
     from rich.text import Text
 
     s = live.summary
-    left = f", about {duration(live.left)} left" if live.left is not None and s.pending else ""
+    left = f", about {format_duration(live.left)} left" if live.left is not None and s.pending else ""
     skipped = sum(s.skipped.values())
     parts = [
-        Text(f"{clean(s.crawl)}: {s.state} for {duration(s.elapsed)}{left}", style="bold"),
-        Text(f"{s.pages} pages, {live.rate:.1f} pages/s, {amount(s.bytes)}, {s.items} items{_aside(s)}"),
+        Text(f"{clean_line(s.crawl)}: {s.state} for {format_duration(s.elapsed)}{left}", style="bold"),
         Text(
-            f"{live.queue} queued, {live.in_flight} in flight, {s.retried} retried, {s.dead} dead, {skipped} skipped"
+            f"{s.pages} pages, {live.rate:.1f} pages/s, {format_bytes(s.bytes)}, {s.items} items{_aside(s)}"
+        ),
+        Text(
+            f"{live.queue} queued, {live.in_flight} in flight, {s.retried} retried, {s.dead} "
+            f"dead, {skipped} skipped"
         ),
     ]
     if s.errors:
-        parts.append(Text(f"errors: {named(s.errors)}", style="red"))
+        parts.append(Text(f"errors: {format_counts(s.errors)}", style="red"))
     if live.retries.urls:
-        parts.append(Text(waiting(live.retries), style="yellow"))
-    if why := silence(live):
+        parts.append(Text(waiting_line(live.retries), style="yellow"))
+    if why := why_no_page(live):
         parts.append(Text(why, style="red"))
     busy = [host for host in live.hosts if host[2:4] != ("0", "0")]
-    parts += [Text(clean(_host(host)), style="dim") for host in busy[:SHOWN_HOSTS]]
+    parts += [Text(clean_line(_host(host)), style="dim") for host in busy[:SHOWN_HOSTS]]
     return Group(*parts)
 
 
-def waiting(retries: Retries) -> str:
+def waiting_line(retries: Retries) -> str:
     """Returns how many URLs wait for a retry, and until when."""
     urls = "1 URL waits" if retries.urls == 1 else f"{retries.urls} URLs wait"
-    last = f", last in {duration(retries.last)}" if retries.last > retries.next + 1 else ""
-    return f"{urls} for a retry, next in {duration(retries.next)}{last}"
+    last = f", last in {format_duration(retries.last)}" if retries.last > retries.next + 1 else ""
+    return f"{urls} for a retry, next in {format_duration(retries.next)}{last}"
 
 
-def silence(live: Live) -> str:
+def why_no_page(live: Live) -> str:
     """Returns why no page came yet. Returns '' if a page came or the reason is unknown."""
     if live.silent is None or not live.summary.pending:
         return ""
     host, error = live.silent
     todo = RETRYABLE.get(error, "see gossamer status")
-    return f"no page yet: {clean(host)} gives {error}: {todo}; it is retried after the waits of --retries, and Ctrl-C keeps it for later"
+    return (
+        f"no page yet: {clean_line(host)} gives {error}: {todo}; it is retried after the waits of --retries, "
+        "and Ctrl-C keeps it for later"
+    )
 
 
 def _aside(s: Summary) -> str:
     """Formats the number of rejected items and the quality of the worst site."""
     words = f", {s.rejected} kept aside" if s.rejected else ""
     worst = min((one.quality for one in s.sites.values()), default=1.0)
-    return words + (f", quality {share(worst)}" if worst < 1 else "")
+    return words + (f", quality {format_share(worst)}" if worst < 1 else "")
 
 
 def _host(line: tuple[str, ...]) -> str:

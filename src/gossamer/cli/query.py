@@ -66,7 +66,8 @@ def items(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Show the stored items of a crawl. `--confirm-gone` marks items as gone that the last run did not see."""
+    """Show the stored items of a crawl. `--confirm-gone` marks items as gone that the last run did not
+    see."""
     from gossamer.app.query.filters import all_of
     from gossamer.items.assets import told_of
 
@@ -77,12 +78,12 @@ def items(
     if dry_run:
         raise UsageError("--dry-run goes with --confirm-gone")
     test = all_of(host=only_of(host), since=since, wheres=where or ())
-    found = (row for row in kept(folder, "items") if test(row))
+    found = (row for row in stored_rows(folder, "items") if test(row))
     if kind:
         rows = (row for row in found if str(row.get("_kind")).lower() == kind.lower())
     else:
         rows = (row for row in found if not told_of(row))
-    put(some(rows, folder, "items", where), limit, as_json, ("_kind", "_key"))
+    print_rows(filtered_rows(rows, folder, "items", where), limit, as_json, ("_kind", "_key"))
     return 0
 
 
@@ -130,7 +131,9 @@ def attempts(
         raise UsageError(f"--by {by}: use one of {', '.join(BY)}{nearest(by, BY)}")
     folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
     test = all_of(host=only_of(host), status=status, outcome=outcome, since=since, wheres=where or ())
-    rows = some((row for row in kept(folder, "attempts") if test(row)), folder, "attempts", where)
+    rows = filtered_rows(
+        (row for row in stored_rows(folder, "attempts") if test(row)), folder, "attempts", where
+    )
     if by is None:
         heads = (
             "ts",
@@ -144,7 +147,7 @@ def attempts(
             "proxy",
             "error",
         )
-        put(rows, limit, as_json, heads, only=True)
+        print_rows(rows, limit, as_json, heads, only=True)
     else:
         put_report(rows, by, as_json)
     return 0
@@ -165,20 +168,20 @@ def export(
 ) -> int:
     """Write the stored rows of a crawl to a file of any format."""
     from gossamer.app.query.filters import all_of
-    from gossamer.app.query.writing import inferred, write
+    from gossamer.app.query.writing import infer_columns, write
     from gossamer.cli.printing import put_json
-    from gossamer.frontier.crawl_lock import spared
+    from gossamer.frontier.crawl_lock import refuse_if_written
     from gossamer.sinks.output_spec import parse
 
     if what not in ("items", "attempts", "pages"):
         raise UsageError(f"--what {what}: items, attempts or pages")
     folder = folder_of(Path(read_settings(data, None, setting).data), crawl)
     test = all_of(host=only_of(host), status=status, outcome=outcome, since=since, wheres=where or ())
-    rows = some((row for row in kept(folder, what) if test(row)), folder, what, where)
-    spared(folder.parent, parse(file).path)
+    rows = filtered_rows((row for row in stored_rows(folder, what) if test(row)), folder, what, where)
+    refuse_if_written(folder.parent, parse(file).path)
     taken = [*sources(folder), f"{folder / 'attempts.jsonl'}:jsonl"]
     columns = (
-        inferred(kept(folder, what, natural=True))
+        infer_columns(stored_rows(folder, what, natural=True))
         if what == "items" and parse(file).format != "jsonl"
         else None
     )
@@ -207,19 +210,19 @@ def folder_of(data: Path, crawl: str | None) -> Path:
 
 def sources(folder: Path) -> list[str]:
     """Returns the outputs of a crawl, in the notation of `-o`."""
-    from gossamer.sites.manifest import NAME, noted
+    from gossamer.sites.manifest import NAME, read_manifest
 
-    return noted(folder).outputs if (folder / NAME).exists() else []
+    return read_manifest(folder).outputs if (folder / NAME).exists() else []
 
 
-def kept(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, Any]]:
+def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, Any]]:
     """Yields the stored rows of a crawl. Of several outputs, the first readable one is used, because all
     contain the same rows, otherwise the rows that the crawl keeps in its folder. With `natural`, values have
     the types of the output instead of JSON types. Raises UsageError or ConfigError if nothing can be read."""
-    from gossamer.app.query.sources import kept_rows, natural_rows_of, rows_of, said
+    from gossamer.app.query.sources import kept_rows, natural_rows_of, rows_of, to_json_values
     from gossamer.cli.printing import remark
     from gossamer.errors import ConfigError
-    from gossamer.sinks.kept_rows import NAME, lacks
+    from gossamer.sinks.kept_rows import NAME, why_incomplete
 
     if what == "attempts":
         path = folder / "attempts.jsonl"
@@ -239,10 +242,10 @@ def kept(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, A
             yield from (row for row in rows if sign in row)
             return
     if (folder / NAME).exists():
-        if why := lacks(folder):
+        if why := why_incomplete(folder):
             remark(f"{folder.name}: not all rows are here: {why}")
         rows = kept_rows(folder)
-        yield from (row if natural else said(row) for row in rows if sign in row)
+        yield from (row if natural else to_json_values(row) for row in rows if sign in row)
         return
     if problem is not None:
         raise problem
@@ -250,22 +253,22 @@ def kept(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, A
         raise UsageError(f"{folder.name} has no output that can be read: crawl with -o")
 
 
-def some(
+def filtered_rows(
     rows: Iterator[dict[str, Any]], folder: Path, what: str, wheres: list[str] | None
 ) -> Iterator[dict[str, Any]]:
     """Returns the rows. Raises UsageError if a `--where` test does not fit its field, or if there are no rows
     because no row has the field."""
-    from gossamer.app.query.filters import field_of, senseless
+    from gossamer.app.query.filters import field_of, why_senseless
     from gossamer.config.value_parsers import nearest
 
     for text in wheres or ():
-        if why := senseless(text, kept(folder, what)):
+        if why := why_senseless(text, stored_rows(folder, what)):
             raise UsageError(f"--where {text!r}: {why}")
     first = next(rows, None)
     if first is not None:
         return chain([first], rows)
     if wheres:
-        names = {name for row in kept(folder, what) for name in row}
+        names = {name for row in stored_rows(folder, what) for name in row}
         for text in wheres:
             if names and (field := field_of(text)) not in names:
                 raise UsageError(
@@ -274,7 +277,7 @@ def some(
     return iter(())
 
 
-def put(
+def print_rows(
     rows: Iterable[dict[str, Any]],
     limit: int | None,
     as_json: bool,
@@ -299,13 +302,13 @@ def put(
         found = found[:limit]
     more = [name for row in found for name in row if not name.startswith("_")] if not only else []
     names = list(dict.fromkeys((*heads, *more)))
-    put_table(names, [[short(row.get(name)) for name in names] for row in found])
+    put_table(names, [[short_cell(row.get(name)) for name in names] for row in found])
 
 
 def put_report(rows: Iterable[dict[str, Any]], by: str, as_json: bool) -> None:
     """Prints the attempts summed up by `by`."""
     from gossamer.app.query.reports import report
-    from gossamer.cli.printing import amount, named, put_json, put_table
+    from gossamer.cli.printing import format_bytes, format_counts, put_json, put_table
 
     lines = report(rows, by)
     if as_json:
@@ -321,9 +324,9 @@ def put_report(rows: Iterable[dict[str, Any]], by: str, as_json: bool) -> None:
                 f"{line.good:.1%}",
                 line.blocked,
                 *(f"{one:.3f}" for one in line.seconds),
-                amount(line.bytes),
+                format_bytes(line.bytes),
                 line.credits,
-                named(line.errors),
+                format_counts(line.errors),
             )
             for line in lines
         ],
@@ -331,7 +334,7 @@ def put_report(rows: Iterable[dict[str, Any]], by: str, as_json: bool) -> None:
     )
 
 
-def short(value: Any) -> str | None:
+def short_cell(value: Any) -> str | None:
     """Formats a value for the cell of a table, with at most 80 characters."""
     import msgspec
 

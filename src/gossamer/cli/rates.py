@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated
 
-from gossamer.cli.options import Argument, Data, Json, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.options import Argument, Data, Json, Setting, StoreUrl, open_existing_store, read_settings
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ async def _show(settings: Settings, what: str | None, as_json: bool) -> int:
     from gossamer.cli.printing import put_json, put_table, remark
     from gossamer.state.rates import Rates
 
-    async with opened(settings) as store:
+    async with open_existing_store(settings) as store:
         caps = await Rates(store).all()
     caps = {name: cap for name, cap in sorted(caps.items()) if what in (None, name)}
     if as_json:
@@ -67,7 +67,7 @@ async def _set(settings: Settings, what: str, cap: float | None, as_json: bool) 
     from gossamer.state.rates import FLEET, Rates
     from gossamer.state.workers import WorkerRecords
 
-    async with opened(settings) as store:
+    async with open_existing_store(settings) as store:
         await Rates(store).set(what, cap)
         lanes = {lane for worker in await WorkerRecords(store).living() for lane in worker.lanes}
     if lanes and cap is not None and what not in (FLEET, *lanes):

@@ -68,7 +68,7 @@ def reparse(
     from gossamer.app.process_tuning import settle_in
     from gossamer.cli.printing import put_json
 
-    run = made(
+    run = make_run(
         crawl,
         archive,
         site or [],
@@ -90,11 +90,11 @@ def reparse(
     if as_json:
         put_json(told)
     else:
-        put(told)
+        print_results(told)
     return 4 if told.failed and not told.items else 0
 
 
-def made(
+def make_run(
     crawl: str | None,
     archive: str | None,
     site: list[str],
@@ -111,12 +111,14 @@ def made(
     from gossamer.app.reparse.runner import ReparseRun
     from gossamer.cli.crawl import arguments_of
     from gossamer.sites import load_all
-    from gossamer.sites.manifest import Manifest, noted
+    from gossamer.sites.manifest import Manifest, read_manifest
 
     settings = read_settings(data, None, setting)
-    folder = named(Path(settings.data), crawl, archive)
+    folder = crawl_folder(Path(settings.data), crawl, archive)
     known = (
-        Manifest(sites=site) if archive is not None and not (folder / "kept.json").exists() else noted(folder)
+        Manifest(sites=site)
+        if archive is not None and not (folder / "kept.json").exists()
+        else read_manifest(folder)
     )
     paths = site or known.sites
     if not paths:
@@ -128,22 +130,28 @@ def made(
         raise UsageError(
             f"{folder.name} kept no pages: crawl with -o pages.warc.gz, or name pages with --archive PATH"
         )
-    where = [local(archive, folder)] if archive is not None else there(known.archives, folder)
-    before = former(old, known, folder / "reparse", sites)
+    where = (
+        [local_copy(archive, folder)] if archive is not None else stored_page_paths(known.archives, folder)
+    )
+    before = old_items_file(old, known, folder / "reparse", sites)
     count = count_of(processes)
     outputs = [(spec, False) for spec in output] + [(spec, True) for spec in overwrite]
     for spec, over in outputs:
-        refuse(spec, over, Path(settings.data), [*known.outputs, *([f"{before}:jsonl"] if before else ())])
+        refuse_output(
+            spec, over, Path(settings.data), [*known.outputs, *([f"{before}:jsonl"] if before else ())]
+        )
     return ReparseRun(
         folder / "reparse", where, sites, outputs=outputs, old=before, processes=count, fresh=fresh
     )
 
 
-def former(old: str | None, known: Manifest, folder: Path, sites: Sequence[LoadedSite]) -> Path | None:
+def old_items_file(
+    old: str | None, known: Manifest, folder: Path, sites: Sequence[LoadedSite]
+) -> Path | None:
     """Returns the JSON Lines file with the items to compare with. They come from `--old`, otherwise from the
     crawl's first readable output. Rows in other formats are converted to a file in `folder`. Returns None
     if there are no items. Raises UsageError or ConfigError."""
-    from gossamer.app.query.sources import retyped, rows_of
+    from gossamer.app.query.sources import restore_types, rows_of
     from gossamer.app.sink_setup import item_columns
     from gossamer.errors import ConfigError
     from gossamer.sinks.jsonl import encode
@@ -170,7 +178,7 @@ def former(old: str | None, known: Manifest, folder: Path, sites: Sequence[Loade
             with before.open("wb") as file:
                 for row in rows_of(spec):
                     if "_kind" in row and "_key" in row:
-                        file.write(encode([retyped(row, columns.get(row["_kind"], ()))]))
+                        file.write(encode([restore_types(row, columns.get(row["_kind"], ()))]))
                         count += 1
         except ConfigError:
             if old is not None:
@@ -181,10 +189,10 @@ def former(old: str | None, known: Manifest, folder: Path, sites: Sequence[Loade
     return None
 
 
-def named(data: Path, crawl: str | None, archive: str | None) -> Path:
+def crawl_folder(data: Path, crawl: str | None, archive: str | None) -> Path:
     """Returns the folder of the given crawl, of the given archive, or of the only crawl that stored pages.
     Raises UsageError."""
-    from gossamer.sites.manifest import NAME, noted
+    from gossamer.sites.manifest import NAME, read_manifest
 
     if crawl is not None:
         if not (data / crawl).is_dir():
@@ -194,7 +202,7 @@ def named(data: Path, crawl: str | None, archive: str | None) -> Path:
         import xxhash
 
         return data / f"archive-{xxhash.xxh3_64_hexdigest(archive.encode())[:6]}"
-    found = sorted(path.parent for path in data.glob(f"*/{NAME}") if noted(path.parent).archives)
+    found = sorted(path.parent for path in data.glob(f"*/{NAME}") if read_manifest(path.parent).archives)
     if len(found) != 1:
         names = ", ".join(path.name for path in found)
         raise UsageError(
@@ -205,7 +213,7 @@ def named(data: Path, crawl: str | None, archive: str | None) -> Path:
     return found[0]
 
 
-def there(archives: list[str], folder: Path) -> list[Path]:
+def stored_page_paths(archives: list[str], folder: Path) -> list[Path]:
     """Returns the local paths of the stored pages of all runs. Warns about archives that no longer exist.
     Raises UsageError if none exists."""
     import sys
@@ -215,10 +223,10 @@ def there(archives: list[str], folder: Path) -> list[Path]:
         raise UsageError(f"{', '.join(gone)}: there is nothing; name pages with --archive PATH")
     for one in gone:
         print(f"gossamer: {one} is gone, and so are the pages that only it had", file=sys.stderr)
-    return [local(one, folder) for one in archives if one not in gone]
+    return [local_copy(one, folder) for one in archives if one not in gone]
 
 
-def local(archive: str, folder: Path) -> Path:
+def local_copy(archive: str, folder: Path) -> Path:
     """Returns the local path of stored pages. Pages in an object store are downloaded to the crawl's folder.
     Raises UsageError."""
     archive = archive.removeprefix("objects:")
@@ -239,12 +247,12 @@ def local(archive: str, folder: Path) -> Path:
     return there
 
 
-def refuse(spec: str, over: bool, data: Path, taken: list[str]) -> None:
+def refuse_output(spec: str, over: bool, data: Path, taken: list[str]) -> None:
     """Raises UsageError if an output must not be written, because a crawl writes the file or the run compares
     with it. Databases are allowed, because they store items by key."""
     import os
 
-    from gossamer.frontier.crawl_lock import spared
+    from gossamer.frontier.crawl_lock import refuse_if_written
     from gossamer.sinks.output_spec import parse
 
     path, form = parse(spec)
@@ -252,10 +260,11 @@ def refuse(spec: str, over: bool, data: Path, taken: list[str]) -> None:
         raise UsageError(f"-o {spec}: this output stores pages, but reparse makes items")
     if "://" in path or (form == "sqlite" and not over):
         return
-    spared(data, path)
+    refuse_if_written(data, path)
     if form != "sqlite" and os.path.realpath(path) in {os.path.realpath(parse(one).path) for one in taken}:
         raise UsageError(
-            f"-o {spec}: it holds the crawl's own items: give another file (a database takes new items by their key)"
+            f"-o {spec}: it holds the crawl's own items: give another file (a database takes new "
+            "items by their key)"
         )
 
 
@@ -274,9 +283,9 @@ class ReparseProgress:
     """The progress of a reparse run on stderr."""
 
     def __init__(self, quiet: bool) -> None:
-        from gossamer.cli.printing import dumb
+        from gossamer.cli.printing import is_plain_stderr
 
-        self._quiet, self._dumb, self._next = quiet, dumb(), 0.0
+        self._quiet, self._dumb, self._next = quiet, is_plain_stderr(), 0.0
 
     def show(self, state: ReparseState, total: int) -> None:
         """Prints the progress, every 0.2 s on a terminal and every 10 s on a pipe."""
@@ -307,9 +316,9 @@ class ReparseProgress:
             print(file=sys.stderr)
 
 
-def put(told: ReparseResult) -> None:
+def print_results(told: ReparseResult) -> None:
     """Prints the results of the run as a table."""
-    from gossamer.cli.printing import named as pairs
+    from gossamer.cli.printing import format_counts as pairs
     from gossamer.cli.printing import put_table
 
     rows: list[tuple[str, Any]] = [
@@ -330,7 +339,10 @@ def put(told: ReparseResult) -> None:
         rows.append(
             (
                 "differences",
-                f"{found.added} added, {found.changed} changed, {found.removed} removed, {found.same} the same",
+                (
+                    f"{found.added} added, {found.changed} changed, {found.removed} removed, "
+                    f"{found.same} the same"
+                ),
             )
         )
         rows += [(f"  {field}", pairs(counts)) for field, counts in found.fields.items()]

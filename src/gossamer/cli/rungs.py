@@ -13,8 +13,8 @@ from gossamer.cli.options import (
     Json,
     Setting,
     StoreUrl,
-    authority,
-    opened,
+    open_existing_store,
+    parse_authority,
     read_settings,
 )
 from gossamer.errors import UsageError
@@ -40,15 +40,15 @@ def rung(
     as_json: Json = False,
 ) -> int:
     """Fix the rung that fetches a host's pages, in all crawls whose ladder includes it."""
-    from gossamer.cli.host_answer import say
+    from gossamer.cli.host_answer import print_change
     from gossamer.config.value_parsers import RUNGS
 
     if name not in (*RUNGS, "auto"):
         raise UsageError(f"there is no rung {name!r}; give {', '.join(RUNGS)}, or auto")
-    known = authority(host)
+    known = parse_authority(host)
     asyncio.run(_fix(read_settings(data, store, setting), known, "" if name == "auto" else name))
     said = "learned again" if name == "auto" else f"by {name} alone"
-    return say({"host": known, "rung": None if name == "auto" else name}, said, as_json)
+    return print_change({"host": known, "rung": None if name == "auto" else name}, said, as_json)
 
 
 async def _fix(settings: Settings, host: str, name: str) -> None:
@@ -57,13 +57,13 @@ async def _fix(settings: Settings, host: str, name: str) -> None:
     from gossamer.politeness.ladder import Ladder
     from gossamer.state.learned_rungs import LearnedRungs
 
-    async with opened(settings) as store:
+    async with open_existing_store(settings) as store:
         await LearnedRungs(store).learn(
             host, lambda text: msgspec.structs.replace(Ladder.of(text), fixed=name).text() if name else ""
         )
 
 
-async def learned(store: Store, host: str) -> dict[str, Any]:
+async def rungs_of_host(store: Store, host: str) -> dict[str, Any]:
     """Returns the rungs of a host as `fixed`, `rung`, `why` (the last block) and `paths` (the path classes
     whose rung differs). Returns {} if nothing is known."""
     from gossamer.politeness.ladder import RUNGS, Ladder
@@ -83,7 +83,7 @@ async def learned(store: Store, host: str) -> dict[str, Any]:
     }
 
 
-def line(known: dict[str, Any]) -> list[tuple[str, str]]:
+def rung_row(known: dict[str, Any]) -> list[tuple[str, str]]:
     """Formats the result of `learned` as one labeled row. Returns no row for {}."""
     if not known:
         return []

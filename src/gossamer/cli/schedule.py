@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli import crawl as crawls
 from gossamer.cli.options import Argument, Data, Json, Option, Quiet, Setting, StoreUrl, read_settings
-from gossamer.cli.schedule_store import kept
+from gossamer.cli.schedule_store import schedule_store
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ async def rows_of(settings: Settings) -> tuple[list[dict[str, Any]], str | None]
 
     if settings.store is None and not (Path(settings.data) / "store").is_dir():
         return [], None
-    async with kept(settings) as store:
+    async with schedule_store(settings) as store:
         schedules, now = Schedules(store), await CrawlStatistics(store).now()
         rows = [await _row(schedules, entry, now) for entry in await schedules.all()]
         return rows, await schedules.leader()
@@ -41,7 +41,7 @@ async def rows_of(settings: Settings) -> tuple[list[dict[str, Any]], str | None]
 
 async def _row(schedules: Schedules, entry: StoredSchedule | Unread, now: float) -> dict[str, Any]:
     from gossamer.recrawl.cron import Cron
-    from gossamer.recrawl.due_times import starts
+    from gossamer.recrawl.due_times import start_times
     from gossamer.state.schedules import Unread
 
     if isinstance(entry, Unread):
@@ -52,7 +52,7 @@ async def _row(schedules: Schedules, entry: StoredSchedule | Unread, now: float)
         due = None if one.paused else Cron(one.cron, one.zone).after(max(entry.mark, now))
     except ValueError as error:
         return {"schedule": one.name, "state": "unreadable", "reason": str(error)}
-    begins = starts(one.name, due, 1, one.jitter, 0)[0] if due is not None else None
+    begins = start_times(one.name, due, 1, one.jitter, 0)[0] if due is not None else None
     busy = [run for run in going if run.state != "waiting"]
     last = busy[-1] if busy else next((run for run in past if run.begun is not None), None)
     state = "paused" if one.paused else "running" if busy else "waiting"
@@ -61,8 +61,8 @@ async def _row(schedules: Schedules, entry: StoredSchedule | Unread, now: float)
         "cron": one.cron,
         "zone": one.zone,
         "state": state,
-        "next": utc(begins),
-        "last": utc(last.begun) if last else None,
+        "next": format_utc(begins),
+        "last": format_utc(last.begun) if last else None,
         "outcome": await _outcome(schedules, last) if last else None,
         "crawl": last.crawl if last else None,
         "reason": (last.reason or None) if last else None,
@@ -87,8 +87,8 @@ async def _outcome(schedules: Schedules, run: ScheduledRun) -> str:
     return record.state if record is not None else run.state
 
 
-def utc(at: float | None) -> str | None:
-    from gossamer.cli.dead import moment as shown
+def format_utc(at: float | None) -> str | None:
+    from gossamer.cli.dead import format_time as shown
 
     return None if at is None else shown(at)
 
@@ -139,7 +139,7 @@ def _word(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 def add(**words: Any) -> int:
     """Add a schedule, or change an existing one. CRON is five fields ("30 4 * * mon-fri") or a word such as
     @daily."""
-    from gossamer.cli.printing import remark, tell
+    from gossamer.cli.printing import print_action, remark
     from gossamer.scheduler.jobs import check
 
     schedule = schedule_of(words)
@@ -150,20 +150,21 @@ def add(**words: Any) -> int:
     had, leader = asyncio.run(_put(settings, schedule))
     due, did = cron.after(time.time()), "changed" if had else "added"
     said = f"{schedule.name} is {did}; next due {_moment(due, schedule.zone)}"
-    facts = {"schedule": schedule.name, "did": did, "next": utc(due), "scheduler": leader}
-    tell(said, words["json"], words["quiet"], **facts)
+    facts = {"schedule": schedule.name, "did": did, "next": format_utc(due), "scheduler": leader}
+    print_action(said, words["json"], words["quiet"], **facts)
     if leader is None:
         remark("no scheduler runs yet: start one with gossamer scheduler", words["quiet"] or words["json"])
     return 0
 
 
 def for_a_fleet(task: ScheduledTask) -> None:
-    """Reports the outputs of a task that a fleet cannot write. Only a scheduler with --here can write them."""
-    from gossamer.app.job_payload import shareable
+    """Reports the outputs of a task that a fleet cannot write. Only a scheduler with --here can write
+    them."""
+    from gossamer.app.job_payload import check_shareable
     from gossamer.cli.printing import remark
 
     try:
-        shareable([spec for spec, _ in task.outputs])
+        check_shareable([spec for spec, _ in task.outputs])
     except UsageError as error:
         remark(f"{error}. Or start the scheduler with --here")
 
@@ -290,7 +291,7 @@ def task_of(words: dict[str, Any]) -> ScheduledTask:
     """Builds the task of a schedule from the options of the command. Paths become absolute, because the
     scheduler may run in another folder. Raises UsageError or ConfigError."""
     from gossamer.cli.options import parse_pair
-    from gossamer.sinks.item_files import place
+    from gossamer.sinks.item_files import parse_file_store
     from gossamer.state.schedules import ScheduledTask
 
     gates = crawls.gates_of(words["fail_on"] or ())
@@ -310,7 +311,7 @@ def task_of(words: dict[str, Any]) -> ScheduledTask:
         if name in options:
             options[name] = _path(options[name])
     if words["files"]:
-        options["files"] = place(words["files"])
+        options["files"] = parse_file_store(words["files"])
     if words["header"]:
         options["headers"] = crawls.headers_of(words["header"])
     if words["argument"]:
@@ -342,7 +343,7 @@ def _own(words: dict[str, Any]) -> list[str]:
 async def _put(settings: Settings, schedule: Schedule) -> tuple[bool, str | None]:
     from gossamer.state.schedules import Schedules
 
-    async with kept(settings) as store:
+    async with schedule_store(settings) as store:
         schedules = Schedules(store)
         old = next((one for one in [await _known(schedules, schedule.name)] if one is not None), None)
         same = old is not None and (old.schedule.cron, old.schedule.zone, old.schedule.paused) == (
@@ -362,7 +363,7 @@ async def _change(settings: Settings, name: str, verb: str) -> None:
 
     from gossamer.state.schedules import Schedules
 
-    async with kept(settings) as store:
+    async with schedule_store(settings) as store:
         schedules = Schedules(store)
         if verb == "drop":
             if not await schedules.drop(name):

@@ -17,7 +17,7 @@ MANUAL_RUN_S = 30.0
 
 
 @asynccontextmanager
-async def kept(settings: Settings) -> AsyncIterator[Store]:
+async def schedule_store(settings: Settings) -> AsyncIterator[Store]:
     """Opens the store that contains the schedules. Creates the store if it does not exist."""
     from gossamer.app.wiring import open_store
 

@@ -1,4 +1,5 @@
-"""`gossamer scheduler`: the process that starts scheduled crawls. The module also runs one schedule by hand."""
+"""`gossamer scheduler`: the process that starts scheduled crawls. The module also runs one schedule by
+hand."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def scheduler(
     settings = read_settings(data, store, setting)
     if not 1 <= at_once <= 100:
         raise UsageError("--at-once must be between 1 and 100")
-    return asyncio.run(_run(settings, here, at_once, teller(as_json, quiet)))
+    return asyncio.run(_run(settings, here, at_once, event_printer(as_json, quiet)))
 
 
 async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., None]) -> int:
@@ -56,16 +57,16 @@ async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., 
     from gossamer.scheduler.loop import Scheduler
     from gossamer.scheduler.runs import Crawler, Fleet, LocalCrawler
 
-    stop = stopping(say)
+    stop = stop_event(say)
     store, embedded = await open_store(settings)
     try:
-        launch = launcher(settings, here)
+        launch = fleet_launcher(settings, here)
         crawler: Crawler = (
             LocalCrawler(store, stop, at_once) if launch is None else Fleet(store, stop, launch)
         )
         chore = Hourly(settings, store, say, {"queues": broker_cleanup.PART})
         await Scheduler(
-            settings, store, embedded, crawler, say=say, judge=judge, stop=stop, chore=chore
+            settings, store, embedded, crawler, say=say, judge=missed_gates, stop=stop, chore=chore
         ).run()
     finally:
         await store.close()
@@ -75,7 +76,7 @@ async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., 
     return 0
 
 
-def launcher(settings: Settings, here: bool = False) -> Callable[[Job], Awaitable[str]] | None:
+def fleet_launcher(settings: Settings, here: bool = False) -> Callable[[Job], Awaitable[str]] | None:
     """Returns the function that submits a crawl to the fleet, or None if crawls run in this process."""
     if settings.store is None or here:
         return None
@@ -84,14 +85,14 @@ def launcher(settings: Settings, here: bool = False) -> Callable[[Job], Awaitabl
     return submit
 
 
-def judge(gates: list[str], summary: Summary) -> list[str]:
+def missed_gates(gates: list[str], summary: Summary) -> list[str]:
     """Returns the gates of `--fail-on` that a summary does not meet."""
     from gossamer.app import gate_setup
 
-    return gate_setup.unmet(gate_setup.gates(gates, ()), summary)
+    return gate_setup.unmet_gates(gate_setup.gates(gates, ()), summary)
 
 
-def stopping(say: Callable[..., None]) -> asyncio.Event:
+def stop_event(say: Callable[..., None]) -> asyncio.Event:
     """Returns an event that the first SIGINT or SIGTERM sets. The process exits with code 13 at the second
     signal, or 12 s after the first."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
@@ -110,27 +111,31 @@ def stopping(say: Callable[..., None]) -> asyncio.Event:
     return stop
 
 
-def teller(as_json: bool, quiet: bool) -> Callable[..., None]:
+def event_printer(as_json: bool, quiet: bool) -> Callable[..., None]:
     """Returns a function that prints an event in one line, as text on stderr or as JSON on stdout."""
 
     def say(event: str, **facts: Any) -> None:
-        from gossamer.cli.dead import moment
-        from gossamer.cli.printing import clean
+        from gossamer.cli.dead import format_time
+        from gossamer.cli.printing import clean_line
         from gossamer.config.redaction import mask
 
         told = {
-            name: moment(value) if name in MOMENTS and value is not None else value
+            name: format_time(value) if name in MOMENTS and value is not None else value
             for name, value in facts.items()
         }
         told = {name: value for name, value in told.items() if value is not None}
         if as_json:
-            print(mask(json.dumps({"ts": moment(time.time()), "event": event, **told})), flush=True)
+            print(mask(json.dumps({"ts": format_time(time.time()), "event": event, **told})), flush=True)
         elif not quiet:
             words = " ".join(
                 f"{name}={value if ' ' not in str(value) else json.dumps(value)}"
                 for name, value in told.items()
             )
-            print(mask(clean(f"{moment(time.time())} {event} {words}".rstrip())), file=sys.stderr, flush=True)
+            print(
+                mask(clean_line(f"{format_time(time.time())} {event} {words}".rstrip())),
+                file=sys.stderr,
+                flush=True,
+            )
 
     return say
 
@@ -138,7 +143,7 @@ def teller(as_json: bool, quiet: bool) -> Callable[..., None]:
 def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int:
     """Runs a schedule now, in the foreground like `gossamer crawl`, or submits it to the fleet. Returns the
     exit code of `crawl`."""
-    from gossamer.cli.crawl import finish
+    from gossamer.cli.crawl import print_end
     from gossamer.cli.foreground_crawl import ForegroundCrawl
     from gossamer.cli.submit import Submission
     from gossamer.scheduler.jobs import job_of
@@ -158,7 +163,7 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
         with contextlib.suppress(StoreError):  # the next process that reads the run reports the error
             asyncio.run(_close(settings, name, run, "failed", str(error)))
         raise
-    code = finish(summary, stopped, job, words)
+    code = print_end(summary, stopped, job, words)
     if not stopped:
         asyncio.run(
             _close(settings, name, run, "gate" if code == 30 else summary.state, summary.reason or "")
@@ -169,12 +174,12 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
 async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
     """Records a run, so that no other run of the schedule starts beside it. If a run by hand was stopped,
     returns that run, so that it continues. Raises UsageError if another run is open."""
-    from gossamer.cli.schedule_store import MANUAL_RUN_S, kept
+    from gossamer.cli.schedule_store import MANUAL_RUN_S, schedule_store
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.scheduler.jobs import by_hand
     from gossamer.state.schedules import Schedules
 
-    async with kept(settings) as store:
+    async with schedule_store(settings) as store:
         schedules, now = Schedules(store), await CrawlStatistics(store).now()
         schedule = (await schedules.need(name)).schedule
         going = await schedules.open(name)
@@ -182,7 +187,8 @@ async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
             return schedule, going[0]
         if going:
             raise UsageError(
-                f"{name} still runs as {going[0].crawl}: see gossamer status {going[0].crawl}, or gossamer stop it"
+                f"{name} still runs as {going[0].crawl}: see gossamer status {going[0].crawl}, or "
+                "gossamer stop it"
             )
         run = by_hand(schedule, now, now + MANUAL_RUN_S)
         if await schedules.turn(None, name, None, run) != 1:
@@ -193,11 +199,11 @@ async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
 async def _close(settings: Settings, name: str, run: ScheduledRun, state: str, reason: str) -> None:
     import msgspec
 
-    from gossamer.cli.schedule_store import kept
+    from gossamer.cli.schedule_store import schedule_store
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.state.schedules import Schedules
 
-    async with kept(settings) as store:
+    async with schedule_store(settings) as store:
         now = await CrawlStatistics(store).now()
         over = msgspec.structs.replace(run, state=state, reason=reason, ended=now, task=None)
         await Schedules(store).turn(None, name, run, over)

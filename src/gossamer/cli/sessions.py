@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Argument, Data, Json, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.options import Argument, Data, Json, Setting, StoreUrl, open_existing_store, read_settings
 from gossamer.errors import GossamerError, UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ Account = Annotated[str | None, Argument(metavar="ACCOUNT", help="One of its acc
 
 def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, as_json: Json = False) -> int:
     """List log-ins with site, account, time of the log-in, last use and problems."""
-    from gossamer.cli.printing import duration, put_json, put_table
+    from gossamer.cli.printing import format_duration, put_json, put_table
 
     found = asyncio.run(_all(read_settings(data, store, setting)))
     if as_json:
@@ -32,8 +32,8 @@ def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, a
             one.site,
             one.account,
             one.state,
-            "-" if one.since is None else f"{duration(one.since)} ago",
-            "-" if one.used is None else f"{duration(one.used)} ago",
+            "-" if one.since is None else f"{format_duration(one.since)} ago",
+            "-" if one.used is None else f"{format_duration(one.used)} ago",
             "yes" if one.sealed else "no",
             _way(one),
         )
@@ -51,7 +51,8 @@ def forget(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Forget the log-ins at a site. The next request logs in again, and refused credentials are tried again."""
+    """Forget the log-ins at a site. The next request logs in again, and refused credentials are tried
+    again."""
     from gossamer.cli.printing import put_json
 
     known = asyncio.run(_forget(read_settings(data, store, setting), site, account))
@@ -68,7 +69,7 @@ def forget(
     return 0
 
 
-async def told(store: Store, host: str | None = None) -> list[Session]:
+async def session_values(store: Store, host: str | None = None) -> list[Session]:
     """Returns the sessions of all accounts, or of the accounts at the sites that a host belongs to."""
     from gossamer.model.site import Site as Known
     from gossamer.state.logins import Logins
@@ -80,28 +81,28 @@ async def told(store: Store, host: str | None = None) -> list[Session]:
     return out
 
 
-def line(one: Session) -> str:
+def session_line(one: Session) -> str:
     """Formats a session in a few words."""
-    from gossamer.cli.printing import duration
+    from gossamer.cli.printing import format_duration
 
-    since = f" {duration(one.since)} ago" if one.since is not None else ""
+    since = f" {format_duration(one.since)} ago" if one.since is not None else ""
     way = _way(one)
     return f"{one.site} as {one.account}: {one.state}{since}{f' ({way})' if way else ''}"
 
 
-async def findings(settings: Settings, store: Store) -> list[Finding]:
+async def session_findings(settings: Settings, store: Store) -> list[Finding]:
     """Returns the findings of `doctor` about the session key and about each site's accounts."""
     from gossamer.app.login_setup import seal_of
     from gossamer.cli.findings import Finding
     from gossamer.state.logins import Logins
 
-    known = await told(store)
+    known = await session_values(store)
     out, seal = [], None
     try:
         seal = seal_of(settings, store)
     except GossamerError as error:
         out.append(Finding("session key", "bad", str(error), "", error.exit_code))
-    if seal is not None and seal.seals:
+    if seal is not None and seal.has_key:
         out.append(Finding("session key", "ok", f"from {settings.session_key}"))
     elif seal is not None and any(not one.sealed and one.since is not None for one in known):
         out.append(
@@ -126,23 +127,23 @@ async def findings(settings: Settings, store: Store) -> list[Finding]:
             if refused
             else ""
         )
-        out.append(Finding("session", "warn" if refused else "ok", line(one), advice))
+        out.append(Finding("session", "warn" if refused else "ok", session_line(one), advice))
     return out
 
 
 def _way(one: Session) -> str:
-    from gossamer.cli.printing import duration
+    from gossamer.cli.printing import format_duration
 
-    return ": ".join(filter(None, (f"{duration(one.wait)} to wait" if one.wait else "", one.why)))
+    return ": ".join(filter(None, (f"{format_duration(one.wait)} to wait" if one.wait else "", one.why)))
 
 
 async def _all(settings: Settings) -> list[Session]:
-    async with opened(settings) as store:
-        return await told(store)
+    async with open_existing_store(settings) as store:
+        return await session_values(store)
 
 
 async def _forget(settings: Settings, site: str, account: str | None) -> int:
     from gossamer.state.logins import Logins
 
-    async with opened(settings) as store:
+    async with open_existing_store(settings) as store:
         return await Logins(store).forget(site, account)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gossamer.cli.options import Setting
-from gossamer.cli.try_page import Header, Ladder, Site, SiteArgument, Url, code, run, show
+from gossamer.cli.try_page import Header, Ladder, Site, SiteArgument, Url, exit_code, print_trial, run
 from gossamer.errors import GossamerError
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ def shell(
     pipe are run without a prompt."""
     trial = run(url, site, header, argument, setting, ladder)
     if trial.page is None:
-        show(trial)
-        return code(trial)
-    code(trial)
+        print_trial(trial)
+        return exit_code(trial)
+    exit_code(trial)
     with tempfile.TemporaryDirectory(prefix="gossamer-shell-") as folder:
         session = ShellSession(trial, Path(folder), (site, header, argument, setting, ladder))
         try:
@@ -139,7 +139,7 @@ class ShellSession:
         except (GossamerError, ValueError) as error:
             print(f"gossamer: {error}", file=sys.stderr)
             return None
-        code(trial)
+        exit_code(trial)
         if trial.page is None:
             print(
                 f"gossamer: no page came from {target}; `page` is still {self.names['url']}", file=sys.stderr

@@ -26,8 +26,8 @@ def new(words: NameAndUrl, setting: Setting = None, as_json: Json = False) -> in
     """Write a site file with a typed item, saved pages and their expected items. For a listing, one of its
     detail pages is fetched, too. Without a NAME the site is named after the host."""
     from gossamer.cli.printing import put_json, remark
-    from gossamer.cli.try_page import code, run
-    from gossamer.cli.try_page import show as show_trial
+    from gossamer.cli.try_page import exit_code, run
+    from gossamer.cli.try_page import print_trial as show_trial
     from gossamer.parsing.page_view import PageView
     from gossamer.sites import new as writer
     from gossamer.sites.page_survey import survey
@@ -36,12 +36,12 @@ def new(words: NameAndUrl, setting: Setting = None, as_json: Json = False) -> in
     trial = run(url, None, None, None, setting)
     if trial.page is None:
         show_trial(trial)
-        return code(trial) or 9
+        return exit_code(trial) or 9
     if trial.page.status >= 400:
         raise ConfigError(
             f"{trial.page.url}: its status is {trial.page.status}: give the URL of another page"
         )
-    code(trial)
+    exit_code(trial)
     found, detail = survey(PageView(trial.page)), None
     if found.details is not None:
         detail = run(found.details.urls[0], None, None, None, setting).page

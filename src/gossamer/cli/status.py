@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.options import Data, Json, MaybeCrawl, Setting, StoreUrl, open_existing_store, read_settings
 
 if TYPE_CHECKING:
     from gossamer.cli.findings import Finding
@@ -45,20 +45,20 @@ async def _status(settings: Settings, name: str | None, as_json: bool) -> int:
     from gossamer.cli.printing import put_json, put_table, remark
     from gossamer.frontier.stats import CrawlStatistics
 
-    async with opened(settings) as store:
+    async with open_existing_store(settings) as store:
         census = CrawlStatistics(store)
         if name is not None:
             return await _one(census, settings, name, as_json)
-        found = [await seen(census, settings, one) for one in await census.crawls.names()]
+        found = [await read_summary(census, settings, one) for one in await census.crawls.names()]
         cut = [await broken_off(census, one.crawl) for one in found]
-        odd = await malformed(store)
+        odd = await malformed_message(store)
     if as_json:
         put_json([{**_plain(one), **more} for one, more in zip(found, cut, strict=True)])
     elif found:
         put_table(HEADS, [_row(s) for s in found], right=HEADS[2:])
         for one, more in zip(found, cut, strict=True):
             if more["broken_off"]:
-                remark(f"{one.crawl}: {told(more)}")
+                remark(f"{one.crawl}: {malformed_text(more)}")
     else:
         remark("there is no crawl yet")
     if odd:
@@ -66,24 +66,26 @@ async def _status(settings: Settings, name: str | None, as_json: bool) -> int:
     return 0
 
 
-async def malformed(store: Store) -> str:
+async def malformed_message(store: Store) -> str:
     """Returns a message about the malformed messages that the fleet's workers rejected, or '' if there are
     none."""
-    from gossamer.state.malformed_messages import MalformedMessages, told
+    from gossamer.state.malformed_messages import MalformedMessages, malformed_text
 
     messages = MalformedMessages(store)
     count = await messages.count()
-    return told(count, await messages.newest(1)) if count else ""
+    return malformed_text(count, await messages.newest(1)) if count else ""
 
 
-async def seen(census: CrawlStatistics, settings: Settings, name: str) -> Summary:
+async def read_summary(census: CrawlStatistics, settings: Settings, name: str) -> Summary:
     """Returns the summary of a crawl. Changes its state to stopped if the store still lists a process that
     died."""
-    from gossamer.frontier.crawl_lock import living
+    from gossamer.frontier.crawl_lock import is_running
 
     summary = await census.summary(name)
     record = await census.crawls.need(name)
-    if summary.state in ("running", "paused", "stopping", "cancelling") and not living(record, settings.data):
+    if summary.state in ("running", "paused", "stopping", "cancelling") and not is_running(
+        record, settings.data
+    ):
         summary.state, summary.reason = "stopped", "its process died; the same command continues it"
     return summary
 
@@ -91,16 +93,16 @@ async def seen(census: CrawlStatistics, settings: Settings, name: str) -> Summar
 async def broken_off(census: CrawlStatistics, name: str) -> dict[str, Any]:
     """Returns two values. `broken_off` lists the producers, such as seed lists, that were not read to their
     end and have no reader now. `go_on` is the command that continues them, or None."""
-    from gossamer.cli.steering import command
+    from gossamer.cli.steering import continue_command
     from gossamer.frontier import producer_positions
 
     record = await census.crawls.need(name)
     over = record.state in ("finished", "limited", "cancelled")
-    left = [] if over else await producer_positions.broken_off(census.store, name)
-    return {"broken_off": left, "go_on": command(record) if left else None}
+    left = [] if over else await producer_positions.unfinished_producers(census.store, name)
+    return {"broken_off": left, "go_on": continue_command(record) if left else None}
 
 
-def told(cut: dict[str, Any]) -> str:
+def malformed_text(cut: dict[str, Any]) -> str:
     """Formats the result of `broken_off`."""
     return (
         f"not read to the end: {', '.join(cut['broken_off'])}; go on, with the same options: {cut['go_on']}"
@@ -125,18 +127,18 @@ def _row(s: Summary) -> tuple[object, ...]:
 
 
 async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: bool) -> int:
-    from gossamer.cli.printing import duration, put_json, put_table
-    from gossamer.cli.summaries import lines
+    from gossamer.cli.printing import format_duration, put_json, put_table
+    from gossamer.cli.summaries import summary_rows
     from gossamer.frontier.summary import expected_lost
-    from gossamer.state.lane_stats import heaps
+    from gossamer.state.lane_stats import heaps_of_crawl
     from gossamer.state.workers import Refusals
 
-    summary = await seen(census, settings, name)
+    summary = await read_summary(census, settings, name)
     hosts = await census.hosts(name, 10)
     workers, lost = await census.workers(name), round(await expected_lost(census.store, name), 3)
-    lanes, cut = await heaps(census.store, name), await broken_off(census, name)
+    lanes, cut = await heaps_of_crawl(census.store, name), await broken_off(census, name)
     refused = await Refusals(census.store).of(name)
-    odd = await malformed(census.store) if (await census.crawls.need(name)).fleet else ""
+    odd = await malformed_message(census.store) if (await census.crawls.need(name)).fleet else ""
     if as_json:
         slowest = [host._asdict() for host in hosts]
         put_json(
@@ -153,18 +155,23 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
         return 0
     doubt = f"about {lost:.2g} new URLs were taken for known ones; --seen exact avoids this"
     more = [("seen-set", doubt)] if lost >= 0.01 else []
-    more += [("lists", told(cut))] if cut["broken_off"] else []
+    more += [("lists", malformed_text(cut))] if cut["broken_off"] else []
     more += [("no work by", f"{worker}: {why}") for worker, why in refused.items()]
     more += [("queue", odd)] if odd else []
-    put_table((), [*lines(summary), *more])
+    put_table((), [*summary_rows(summary), *more])
     if hosts:
         print()
-        rows = [(h.host, h.state, h.waiting, h.in_flight, duration(h.delay), duration(h.next)) for h in hosts]
+        rows = [
+            (h.host, h.state, h.waiting, h.in_flight, format_duration(h.delay), format_duration(h.next))
+            for h in hosts
+        ]
         heads = ("host", "state", "waiting", "in flight", "delay", "next in")
         put_table(heads, rows, right=heads[2:])
     if any(line.stranded or line.region or line.lane != "http" for line in lanes):
         print()
-        waits = [(line.lane, line.region or "any", line.ready, line.waiting, served(line)) for line in lanes]
+        waits = [
+            (line.lane, line.region or "any", line.ready, line.waiting, format_served(line)) for line in lanes
+        ]
         put_table(("lane", "region", "ready", "waiting", "workers"), waits, right=("ready", "waiting"))
     if workers:
         print()
@@ -172,7 +179,7 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
     return 0
 
 
-def served(line: HeapLine) -> str:
+def format_served(line: HeapLine) -> str:
     """Formats the number of workers that serve the hosts of a lane and region."""
     if line.workers is None:
         return "its own"
@@ -194,11 +201,11 @@ def _plain(summary: Summary) -> dict[str, Any]:
     return plain
 
 
-async def stranded(store: Store) -> list[Finding]:
+async def stranded_findings(store: Store) -> list[Finding]:
     """Returns the findings of `doctor` about hosts that wait although no worker serves them."""
     from gossamer.cli.findings import Finding
     from gossamer.frontier.crawls import Crawls
-    from gossamer.state.lane_stats import heaps
+    from gossamer.state.lane_stats import heaps_of_crawl
 
     crawls = Crawls(store)
     records = [(name, await crawls.get(name)) for name in await crawls.names()]
@@ -210,9 +217,9 @@ async def stranded(store: Store) -> list[Finding]:
             "workers",
             "warn",
             f"hosts of {name} that wait in lane {line.lane}: {line.ready + line.waiting}",
-            served(line),
+            format_served(line),
         )
         for name in going
-        for line in await heaps(store, name)
+        for line in await heaps_of_crawl(store, name)
         if line.stranded
     ]

@@ -18,7 +18,7 @@ from gossamer.cli.options import (
     Setting,
     StoreUrl,
     hosts_of,
-    opened,
+    open_existing_store,
     read_settings,
     shown_command,
 )
@@ -118,13 +118,13 @@ async def _priority(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    from gossamer.app.wiring import cold as cold_of
+    from gossamer.app.wiring import cold_settings as cold_of
     from gossamer.cli.printing import put_json
     from gossamer.frontier.cold import Spiller
     from gossamer.frontier.crawls import Crawls
     from gossamer.frontier.operator import OperatorCommands
 
-    async with opened(settings) as store:
+    async with open_existing_store(settings) as store:
         record = await Crawls(store).need(crawl)
         cold, hot = cold_of(settings, record.name)
         spiller = Spiller(store, record.name, cold, hot) if cold is not None else None
@@ -142,16 +142,16 @@ async def _priority(
 
 
 async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet: bool) -> int:
-    from gossamer.app.wiring import cold as cold_of
-    from gossamer.cli.printing import tell
-    from gossamer.frontier.crawl_lock import living
+    from gossamer.app.wiring import cold_settings as cold_of
+    from gossamer.cli.printing import print_action
+    from gossamer.frontier.crawl_lock import is_running
     from gossamer.frontier.crawls import Crawls
 
-    async with opened(settings) as store:
+    async with open_existing_store(settings) as store:
         crawls = Crawls(store)
         record = await crawls.need(name)
         act = {"pause": _pause, "resume": _resume, "stop": _stop, "cancel": _cancel}[verb]
-        lives = living(record, settings.data)
+        lives = is_running(record, settings.data)
         if lives and record.fleet and verb in ("stop", "cancel"):
             lives = await _served(crawls, record)
         said, code = await act(crawls, record, lives)
@@ -159,7 +159,7 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
             await cold.drop()
             await cold.close()
         state, _reason = await crawls.state(name)
-    tell(f"{name}: {said}", as_json, quiet, crawl=name, state=state)
+    print_action(f"{name}: {said}", as_json, quiet, crawl=name, state=state)
     return code
 
 
@@ -195,12 +195,12 @@ async def _resume(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
     if lives:
         return f"it is {(await crawls.state(record.name))[0]} already", 0
     if record.state in ("finished", "cancelled"):
-        return f"it is {record.state}; begin anew with: {command(record)} --fresh", 0
+        return f"it is {record.state}; begin anew with: {continue_command(record)} --fresh", 0
     if record.state == "paused":
         await crawls.set(record.name, "stopped", "its process died while it was paused")
     if record.fleet:
-        return f"it is {record.state}; go on with: {command(record)}", 0
-    return f"no process runs it; go on with: {command(record)}", 0
+        return f"it is {record.state}; go on with: {continue_command(record)}", 0
+    return f"no process runs it; go on with: {continue_command(record)}", 0
 
 
 async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
@@ -213,7 +213,7 @@ async def _stop(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int]:
     if record.state in ("running", "paused", "stopping"):
         died = "no worker of the fleet is at work" if record.fleet else "its process had died"
         await crawls.set(record.name, "stopped", died)
-        return f"stopped; {died}. Go on with: {command(record)}", 0
+        return f"stopped; {died}. Go on with: {continue_command(record)}", 0
     return f"nothing to stop, it is {_now(record)}", 0
 
 
@@ -228,10 +228,10 @@ async def _cancel(crawls: Crawls, record: Record, lives: bool) -> tuple[str, int
     if record.state in ("finished", "cancelled"):
         return f"nothing to cancel, it is {record.state}", 0
     from gossamer.frontier.crawls import drop_queue
-    from gossamer.frontier.producer_positions import fed_now
+    from gossamer.frontier.producer_positions import has_active_producer
 
     await crawls.set(record.name, "cancelled", "by gossamer cancel")
-    while await fed_now(crawls.store, record.name):  # noqa: ASYNC110 - a `submit` that adds URLs sees the state and stops
+    while await has_active_producer(crawls.store, record.name):  # noqa: ASYNC110 - a `submit` that adds URLs sees the state and stops
         await asyncio.sleep(0.2)
     dropped = await drop_queue(crawls.store, record.name)
     return f"cancelled; {dropped} URLs that waited are dropped, what was fetched stays", 0
@@ -265,7 +265,7 @@ def _now(record: Record) -> str:
     return record.state if record.state not in ("running", "paused") else "stopped (its process died)"
 
 
-def command(record: Record) -> str:
+def continue_command(record: Record) -> str:
     """Returns the command that continues a crawl. It contains the crawl's bounds, which must not change, and
     its outputs. It does not contain pace and limits."""
     from gossamer.frontier.crawls import BOUNDS, Spec

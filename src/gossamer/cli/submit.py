@@ -25,11 +25,12 @@ SUMMARY_TIMEOUT_S = 5.0
 
 
 def submit(**words: Any) -> int:
-    """Submit a crawl to the fleet and print its name. With --wait, wait for its end and exit as crawl does."""
+    """Submit a crawl to the fleet and print its name. With --wait, wait for its end and exit as crawl
+    does."""
     job = crawling.job_of(words, shared=True)
-    crawling.warn(job.settings, words["quiet"])
+    crawling.warn_before_start(job.settings, words["quiet"])
     job = crawling.of_sites(job, words)
-    return Submission(job, words, shown_command("submit", crawling.again(sys.argv[2:]))).run()
+    return Submission(job, words, shown_command("submit", crawling.arguments_to_continue(sys.argv[2:]))).run()
 
 
 def _signature() -> inspect.Signature:
@@ -76,8 +77,8 @@ class Submission:
             return await self._cut_off()
 
     async def _submitted(self) -> int:
-        from gossamer.app.submit import seen, submit, wait
-        from gossamer.cli.foreground_crawl import aside
+        from gossamer.app.submit import read_summary, submit, wait_for_end
+        from gossamer.cli.foreground_crawl import report_bad_seeds
         from gossamer.cli.printing import put_json, remark
 
         try:
@@ -85,16 +86,16 @@ class Submission:
         except CrawlEnded as error:
             remark(f"{error}. Begin anew with: {self._again} --fresh")
             if self.json and not self.waits:
-                put_json(await seen(self.job.settings, self.name))
+                put_json(await read_summary(self.job.settings, self.name))
             if not self.waits:
                 return error.exit_code
         self.given = True
-        aside(self.job, self.name, self._began, self.quiet)
+        report_bad_seeds(self.job, self.name, self._began, self.quiet)
         if self.waits:
-            summary = await wait(self.job.settings, self.name, say=self._say)
-            return crawling.finish(summary, False, self.job, self.words)
+            summary = await wait_for_end(self.job.settings, self.name, say=self._say)
+            return crawling.print_end(summary, False, self.job, self.words)
         if self.json:
-            put_json(await seen(self.job.settings, self.name))
+            put_json(await read_summary(self.job.settings, self.name))
         return 0
 
     def _begun(self, name: str) -> None:
@@ -134,7 +135,7 @@ class Submission:
 
     async def _cut_off(self) -> int:
         """Reports how much was added so far, and the command that continues. Returns the exit code."""
-        from gossamer.app.submit import seen
+        from gossamer.app.submit import read_summary
         from gossamer.cli.printing import put_json, remark
 
         if self.given:
@@ -146,7 +147,9 @@ class Submission:
             remark(f"stopped before the crawl began; nothing is lost. Go on with: {self._again}")
         if self.json and self.name:
             with contextlib.suppress(GossamerError, TimeoutError):
-                put_json(await asyncio.wait_for(seen(self.job.settings, self.name), SUMMARY_TIMEOUT_S))
+                put_json(
+                    await asyncio.wait_for(read_summary(self.job.settings, self.name), SUMMARY_TIMEOUT_S)
+                )
         return STOPPED
 
     def _forced(self) -> None:

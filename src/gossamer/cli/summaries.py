@@ -5,7 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from gossamer.cli.printing import amount, clean, console, dumb, duration, named
+from gossamer.cli.printing import (
+    clean_line,
+    console,
+    format_bytes,
+    format_counts,
+    format_duration,
+    is_plain_stderr,
+)
 
 if TYPE_CHECKING:
     from gossamer.model.quality import Quality
@@ -16,7 +23,10 @@ MAX_SITES, MAX_LOW_FIELDS = 10, 4
 RETRYABLE = {
     "dns": "check the host's name and this machine's network",
     "connect": "see whether the server is up",
-    "tls": "see whether the certificate is right (http:// where the host has none), or name its authority with -s ca_file=FILE",
+    "tls": (
+        "see whether the certificate is right (http:// where the host has none), or name its "
+        "authority with -s ca_file=FILE"
+    ),
     "timeout": "give it more time with -s timeout=60s",
     "reset": "wait for the server",
     "http-5xx": "wait for the server",
@@ -28,7 +38,7 @@ RETRYABLE = {
 """Errors that may disappear if the crawl is tried again later, with advice."""
 
 
-def lines(summary: Summary) -> list[tuple[str, str]]:
+def summary_rows(summary: Summary) -> list[tuple[str, str]]:
     """Returns the labels and values of the summary. `found` is the sum of the rows marked with = and +."""
     s = summary
     state = s.state + (f": {s.reason}" if s.reason else "")
@@ -48,29 +58,29 @@ def lines(summary: Summary) -> list[tuple[str, str]]:
         items = [("known before", said), *items]
     items += [("files", f"{s.files} kept")] if s.files else []
     items += [("dropped", f"{s.dropped} items, by steps")] if s.dropped else []
-    items += [("duplicates", duplicates(s.duplicates))] if s.duplicates else []
+    items += [("duplicates", format_duplicates(s.duplicates))] if s.duplicates else []
     items += [(f"site {name}", site_line(one)) for name, one in list(s.sites.items())[:MAX_SITES]]
     return [
         ("crawl", f"{s.crawl} ({state})"),
         ("found", f"{s.found} URLs on {s.hosts} hosts"),
-        ("= pages", f"{s.pages}, of which {s.succeeded} succeeded; {s.items} items, {amount(s.bytes)}"),
+        ("= pages", f"{s.pages}, of which {s.succeeded} succeeded; {s.items} items, {format_bytes(s.bytes)}"),
         ("+ redirected", str(s.redirected)),
         ("+ failed", str(s.failed)),
         ("+ dead", f"{s.dead}" + (f" (gossamer dead list {s.crawl})" if s.dead else "")),
         ("+ pending", str(s.pending)),
-        ("+ skipped", f"{sum(s.skipped.values())}: {named(s.skipped)}" if s.skipped else "0"),
-        ("errors", named(s.errors)),
+        ("+ skipped", f"{sum(s.skipped.values())}: {format_counts(s.skipped)}" if s.skipped else "0"),
+        ("errors", format_counts(s.errors)),
         *items,
-        ("time", f"{duration(s.elapsed)} at work, {s.pages_per_second} pages/s, {s.retried} retries"),
+        ("time", f"{format_duration(s.elapsed)} at work, {s.pages_per_second} pages/s, {s.retried} retries"),
         ("outputs", ", ".join(s.outputs) or "-"),
     ]
 
 
-def duplicates(found: dict[str, int]) -> str:
+def format_duplicates(found: dict[str, int]) -> str:
     """Formats the counts of pages that duplicate another page.
 
-    >>> duplicates({"exact": 2, "near": 1, "unkept": 7})
-    '2 pages say the same as another, 1 nearly; 7 more were not kept to compare with (raise ?most= of --duplicates)'
+    >>> format_duplicates({"exact": 2, "near": 1})
+    '2 pages say the same as another, 1 nearly'
     """
     text = f"{found.get('exact', 0)} pages say the same as another, {found.get('near', 0)} nearly"
     unkept = found.get("unkept", 0)
@@ -84,18 +94,20 @@ def site_line(one: Quality) -> str:
     in earlier runs."""
     low = sorted((share, field) for field, share in one.coverage.items() if share < 1)[:MAX_LOW_FIELDS]
     fell = sorted(((by, name) for name, by in one.drift.items() if by >= 0.01), reverse=True)[:MAX_LOW_FIELDS]
-    words = [f"quality {share(one.quality)}"]
-    words += [", ".join(f"{field} in {share(n)}" for n, field in low)] if low else []
+    words = [f"quality {format_share(one.quality)}"]
+    words += [", ".join(f"{field} in {format_share(n)}" for n, field in low)] if low else []
     words += (
-        ["below earlier runs: " + ", ".join(f"{name} by {share(by)}" for by, name in fell)] if fell else []
+        ["below earlier runs: " + ", ".join(f"{name} by {format_share(by)}" for by, name in fell)]
+        if fell
+        else []
     )
     return "; ".join(words)
 
 
-def share(n: float) -> str:
+def format_share(n: float) -> str:
     """Formats a share as a percentage. It is rounded down, so that 100 % means all.
 
-    >>> share(0.9996), share(0.5)
+    >>> format_share(0.9996), format_share(0.5)
     ('99.9%', '50%')
     """
     return f"{int(n * 1000) / 10:g}%"
@@ -105,7 +117,7 @@ def put_summary(summary: Summary, quiet: bool) -> None:
     """Prints the summary on stderr, as a table on a terminal and as one JSON line on a pipe."""
     if quiet:
         return
-    if dumb():
+    if is_plain_stderr():
         import msgspec
 
         print(msgspec.json.encode(summary).decode(), file=sys.stderr)
@@ -116,6 +128,6 @@ def put_summary(summary: Summary, quiet: bool) -> None:
     grid = Table(box=None, pad_edge=False, show_header=False)
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for head, text in lines(summary):
-        grid.add_row(Text(head, style="bold"), Text(clean(text)))
+    for head, text in summary_rows(summary):
+        grid.add_row(Text(head, style="bold"), Text(clean_line(text)))
     console(stderr=True).print(grid)

@@ -9,7 +9,16 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
-from gossamer.cli.options import Data, Json, MaybeCrawl, Option, Setting, StoreUrl, opened, read_settings
+from gossamer.cli.options import (
+    Data,
+    Json,
+    MaybeCrawl,
+    Option,
+    Setting,
+    StoreUrl,
+    open_existing_store,
+    read_settings,
+)
 
 if TYPE_CHECKING:
     from gossamer.config.settings import Settings
@@ -36,13 +45,13 @@ def top(
 
 
 async def _top(settings: Settings, name: str | None, once: bool, as_json: bool) -> None:
-    from gossamer.cli.printing import console, dumb, put_json
+    from gossamer.cli.printing import console, is_plain_stderr, put_json
 
-    async with opened(settings) as store:
+    async with open_existing_store(settings) as store:
         looks = TopSnapshots(store, name)
-        if dumb() or once or as_json:
+        if is_plain_stderr() or once or as_json:
             while True:
-                if not await looks.waited(looks.plain, put_json, once):
+                if not await looks.wait_and_show(looks.plain, put_json, once):
                     continue
                 if once:
                     return
@@ -51,7 +60,7 @@ async def _top(settings: Settings, name: str | None, once: bool, as_json: bool) 
 
         with Live(console=console(stderr=True), auto_refresh=False, screen=True) as live:
             while True:
-                await looks.waited(looks.drawn, lambda found: live.update(found, refresh=True), False)
+                await looks.wait_and_show(looks.drawn, lambda found: live.update(found, refresh=True), False)
                 await asyncio.sleep(UPDATE_INTERVAL_S)
 
 
@@ -63,7 +72,7 @@ class TopSnapshots:
         self._pages: dict[str, deque[tuple[float, int]]] = {}
         self._away = False
 
-    async def waited(
+    async def wait_and_show(
         self, look: Callable[[], Awaitable[Any]], show: Callable[[Any], None], once: bool
     ) -> bool:
         """Takes a snapshot and shows it. If the store does not answer, reports that once, waits a second and
@@ -125,7 +134,7 @@ class TopSnapshots:
         from rich.console import Group
         from rich.text import Text
 
-        from gossamer.cli.printing import amount, clean, duration, named
+        from gossamer.cli.printing import clean_line, format_bytes, format_counts, format_duration
 
         crawls, workers, hosts = await self._see()
         lines = [
@@ -140,8 +149,8 @@ class TopSnapshots:
                         s.pending,
                         s.failed,
                         s.dead,
-                        duration(s.elapsed),
-                        named(s.errors),
+                        format_duration(s.elapsed),
+                        format_counts(s.errors),
                     )
                     for s, rate in crawls
                 ],
@@ -150,14 +159,14 @@ class TopSnapshots:
             _table(
                 ("worker", "state", "lanes", "processes", "memory", "version"),
                 [
-                    (w.name, w.state, ",".join(w.lanes), w.processes, amount(w.memory), w.version)
+                    (w.name, w.state, ",".join(w.lanes), w.processes, format_bytes(w.memory), w.version)
                     for w in workers
                 ],
             ),
             Text(),
             _table(
                 ("host", "state", "waiting", "in flight", "delay"),
-                [(clean(h.host), h.state, h.waiting, h.in_flight, h.delay) for h in hosts],
+                [(clean_line(h.host), h.state, h.waiting, h.in_flight, h.delay) for h in hosts],
             ),
         ]
         return Group(*lines)
@@ -167,11 +176,11 @@ def _table(heads: tuple[str, ...], rows: list[tuple[object, ...]]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from gossamer.cli.printing import clean
+    from gossamer.cli.printing import clean_line
 
     grid = Table(box=None, pad_edge=False, header_style="bold")
     for head in heads:
         grid.add_column(head, no_wrap=True)
     for row in rows:
-        grid.add_row(*(Text(clean(cell)) for cell in row))
+        grid.add_row(*(Text(clean_line(cell)) for cell in row))
     return grid

@@ -56,10 +56,10 @@ def try_(
 
     trial = run(url, site, header, argument, setting, ladder, use, carry_of(carry))
     if as_json:
-        put_json(plain_values(trial))
+        put_json(trial_values(trial))
     else:
-        show(trial)
-    return code(trial)
+        print_trial(trial)
+    return exit_code(trial)
 
 
 def carry_of(text: str | None) -> Any:
@@ -112,7 +112,7 @@ def run(
     return asyncio.run(try_one(job, url, use, carry))
 
 
-def plain_values(trial: Trial) -> dict[str, Any]:
+def trial_values(trial: Trial) -> dict[str, Any]:
     """Converts a trial to plain values."""
     import msgspec
 
@@ -152,13 +152,13 @@ def skipped(trial: Trial) -> dict[str, int]:
     return {word: n for word, n in reasons.items() if word not in (NOT_YIELDED, NOT_SELECTED, "parse")}
 
 
-def show(trial: Trial) -> None:
+def print_trial(trial: Trial) -> None:
     """Prints a trial as tables."""
     import msgspec
 
-    from gossamer.cli.printing import named, put_table
+    from gossamer.cli.printing import format_counts, put_table
 
-    plain = plain_values(trial)
+    plain = trial_values(trial)
     heads = ("url", "status", "outcome", "seconds", "bytes_wire", "error", "block")
     put_table(("request", *heads[1:]), [[line.get(head) for head in heads] for line in plain["attempts"]])
     page = dict(plain["page"] or {})
@@ -186,17 +186,19 @@ def show(trial: Trial) -> None:
         show_preview(trial, trial.preview)
     if plain["errors"] or plain["skipped"]:
         print()
-        put_table((), [("errors", named(plain["errors"])), ("skipped", named(plain["skipped"]))])
+        put_table(
+            (), [("errors", format_counts(plain["errors"])), ("skipped", format_counts(plain["skipped"]))]
+        )
 
 
 def show_preview(trial: Trial, preview: PagePreview) -> None:
     """Prints what the page function yields, and which links a crawl follows."""
-    from gossamer.cli.printing import clean, put_table
+    from gossamer.cli.printing import clean_line, put_table
 
     if lines := list(reading_lines(trial, preview)):
         print()
     for line in lines:
-        print(clean(line))
+        print(clean_line(line))
     if preview.requests:
         print()
         heads = (f"requests of {preview.function}()", "crawl", "read by", "carry", "rule")
@@ -279,7 +281,7 @@ def _rest(number: int) -> None:
         print(f"and {number - MAX_LINES} more: --json shows all")
 
 
-def code(trial: Trial) -> int:
+def exit_code(trial: Trial) -> int:
     """Returns the exit code of a trial. It is 9 if no page came and a later try may help, 4 if the site file
     cannot read the page, and 0 otherwise. Prints the reason."""
     from gossamer.cli.printing import remark

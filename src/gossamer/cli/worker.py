@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from gossamer.cli.options import Data, Option, Setting, StoreUrl, read_settings
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def worker(
     try:
         import celery  # noqa: F401 - checks that it is installed
     except ImportError:
-        raise ConfigError(f"a worker needs Celery: {install('fleet')}") from None
+        raise ConfigError(f"a worker needs Celery: {install_command('fleet')}") from None
     given = [("sites", sites), ("broker", broker), ("region", region)]
     more = [GivenSetting(f"--{what}", what, value) for what, value in given if value]
     settings = read_settings(data, store, setting, more)
@@ -91,9 +91,9 @@ def _text(value: object) -> str:
 
 async def _reached(settings: Settings) -> None:
     """Raises StoreError or ConfigError if the store cannot be used."""
-    from gossamer.cli.options import opened
+    from gossamer.cli.options import open_existing_store
 
-    async with opened(settings):
+    async with open_existing_store(settings):
         pass
 
 
@@ -106,7 +106,7 @@ def _run(settings: Settings, lanes: list[str], processes: int, name: str | None)
     wanted = (name or f"{lanes[0]}@%h").replace("%h", host).replace("%n", host.partition(".")[0])
     wanted = wanted if "@" in wanted else f"{wanted}@{host}"
     asyncio.run(_reached(settings))  # before the broker, because both may be the same server
-    brokers.check(settings.broker or (settings.store or "",), lanes)
+    brokers.check_brokers(settings.broker or (settings.store or "",), lanes)
     free, bearing.token = asyncio.run(bearing.bear(settings, wanted, fixed=False))
     if free != wanted:
         remark(f"the name {wanted} is taken: this worker is called {free}")

@@ -88,7 +88,7 @@ class CacheCollector:
         if guise is not None and guise.member:
             return await self._inner.collect(request, headers, guise)
         began = time.perf_counter()
-        key = digest(
+        key = request_digest(
             request, headers, headers if self._given is None else self._given(request), guise, self._apart
         )
         if key in self._bounced:  # its response redirected to itself
@@ -205,7 +205,7 @@ class CacheCollector:
             return
 
 
-def digest(
+def request_digest(
     request: Request,
     headers: Mapping[str, str],
     given: Mapping[str, str],
@@ -216,9 +216,9 @@ def digest(
     credentials (hashed, so that none is on disk), and the names of all cookies.
 
     >>> one, other = {"Cookie": "a=1"}, {"Cookie": "a=2"}
-    >>> digest(Request("http://e.com/"), one, {}) == digest(Request("http://e.com/"), other, {})
+    >>> request_digest(Request("http://e.com/"), one, {}) == request_digest(Request("http://e.com/"), other, {})
     True
-    >>> digest(Request("http://e.com/"), one, one) == digest(Request("http://e.com/"), other, other)
+    >>> request_digest(Request("http://e.com/"), one, one) == request_digest(Request("http://e.com/"), other, other)
     False
     """
     secret = sorted((name.lower(), value) for name, value in given.items() if _SECRET.search(name))

@@ -8,7 +8,7 @@ import time
 from gossamer.collectors.http.collector import AddressResolver
 
 
-async def reach(resolver: AddressResolver, authority: str, patience: float = 5.0) -> float | None:
+async def connect_time(resolver: AddressResolver, authority: str, patience: float = 5.0) -> float | None:
     """Returns the seconds until `host:port` accepted a connection. None if it did not, or if its address may
     not be dialled."""
     began = time.perf_counter()

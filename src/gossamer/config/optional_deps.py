@@ -12,13 +12,13 @@ ROOT = Path(__file__).parents[3]
 """The root of the checkout, if gossamer runs from one."""
 
 
-def install(extra: str) -> str:
+def install_command(extra: str) -> str:
     """Returns the command that installs an extra. In a checkout this is the launcher, because the launcher's
     environment has no pip. Elsewhere it is pip."""
     return f"{_launcher()} --with {extra}" if _launched() else f"pip install 'gossamer[{extra}]'"
 
 
-def newer(package: str, extra: str = "") -> str:
+def upgrade_command(package: str, extra: str = "") -> str:
     """Returns the command that upgrades a package, or reinstalls one that is missing."""
     if not _launched():
         return f"pip install -U {package}"

@@ -113,7 +113,7 @@ def _escaped(text: str) -> str:
 def register_header(name: str, value: str) -> None:
     """Registers the value of a header that carries credentials. Of a cookie header, registers each cookie's
     value."""
-    if not _SECRET_LINE.match(f"{name}: x".encode("utf-8", "replace")) and not secretive(name):
+    if not _SECRET_LINE.match(f"{name}: x".encode("utf-8", "replace")) and not suggests_secret(name):
         return
     register(value)
     if "cookie" in name.lower():
@@ -133,13 +133,14 @@ def conceal(text: str) -> str:
     return _known[0].sub(MASK, text)
 
 
-def concealed(value: object) -> object:
-    """Returns a value of nested dicts and lists with the registered secrets in its texts replaced by `***`."""
+def conceal_values(value: object) -> object:
+    """Returns a value of nested dicts and lists with the registered secrets in its texts replaced by
+    `***`."""
     if isinstance(value, str):
         return conceal(value)
     if isinstance(value, dict):
-        return {concealed(key): concealed(one) for key, one in value.items()}
-    return [concealed(one) for one in value] if isinstance(value, list | tuple) else value
+        return {conceal_values(key): conceal_values(one) for key, one in value.items()}
+    return [conceal_values(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def mask(text: str) -> str:
@@ -165,19 +166,19 @@ def mask(text: str) -> str:
     return text
 
 
-def nameless(text: str) -> str:
+def mask_user_info(text: str) -> str:
     """Returns a URL with only its user name and password masked.
 
-    >>> nameless("http://joe:pw@example.com/?key=1")
+    >>> mask_user_info("http://joe:pw@example.com/?key=1")
     'http://***:***@example.com/?key=1'
     """
     return _USERINFO.sub("://***:***@", text) if "@" in text else text
 
 
-def secretive(name: str) -> bool:
+def suggests_secret(name: str) -> bool:
     """Whether the name of a field or parameter suggests that its value is a secret.
 
-    >>> secretive("user[password]"), secretive("email")
+    >>> suggests_secret("user[password]"), suggests_secret("email")
     (True, False)
     """
     return bool(_WORDS.search(name))

@@ -31,7 +31,7 @@ def raise_descriptor_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-def descriptors() -> tuple[int, int]:
+def open_descriptors() -> tuple[int, int]:
     """Returns the number of open descriptors and the maximum number."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
@@ -43,7 +43,7 @@ def descriptors() -> tuple[int, int]:
 
 def room_for_visits() -> int:
     """Returns how many visits at once the free descriptors allow, at least 1."""
-    used, allowed = descriptors()
+    used, allowed = open_descriptors()
     return max(1, (allowed - used - RESERVED) // PER_VISIT)
 
 
@@ -69,11 +69,12 @@ def memory_short() -> bool:
             used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
             if soft - used < SCARCE_BYTES:
                 return True
-    return free() < SCARCE_SHARE
+    return free_memory_share() < SCARCE_SHARE
 
 
-def memory(pid: int | str = "self") -> int:
-    """Returns the resident memory of a process in bytes. For another process that cannot be read, returns 0."""
+def resident_memory(pid: int | str = "self") -> int:
+    """Returns the resident memory of a process in bytes. For another process that cannot be read, returns
+    0."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
@@ -83,7 +84,7 @@ def memory(pid: int | str = "self") -> int:
         return most if sys.platform == "darwin" else most * 1024
 
 
-def free() -> float:
+def free_memory_share() -> float:
     """Returns the free share of the machine's or the container's memory, whichever is smaller. Returns 1.0 if
     it is unknown."""
     try:

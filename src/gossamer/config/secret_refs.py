@@ -31,7 +31,7 @@ class WrittenValue(Protocol):
     def value(self) -> object: ...
 
 
-def revealed(one: WrittenValue, env: Mapping[str, str], in_file: bool) -> object:
+def reveal_references(one: WrittenValue, env: Mapping[str, str], in_file: bool) -> object:
     """Returns the setting's value with its references replaced by the secrets. Within a URL a secret is
     percent-encoded. Raises ValueError if a reference cannot be read, or if a secret is written where only
     a reference may be. `in_file` says that the value comes from gossamer.toml."""
@@ -75,7 +75,7 @@ def secret(name: str, reference: str, environ: Mapping[str, str] | None = None) 
     return Secret(value)
 
 
-def refers(text: str) -> bool:
+def has_reference(text: str) -> bool:
     """Whether a text contains a reference to a secret."""
     return _REFERENCE.search(text) is not None
 

@@ -19,7 +19,7 @@ import msgspec
 from gossamer import __version__
 from gossamer.config import value_parsers
 from gossamer.config.redaction import MASK, mask, register_in
-from gossamer.config.secret_refs import KEPT, revealed
+from gossamer.config.secret_refs import KEPT, reveal_references
 from gossamer.errors import ConfigError, GossamerError, UsageError
 from gossamer.model.proxy import ROTATIONS
 
@@ -30,7 +30,8 @@ DEFAULT_MAX_PAGES_PER_HOST = 10_000
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """All settings, parsed and checked. `ABOUT` describes each of them. Times are in seconds, sizes in bytes."""
+    """All settings, parsed and checked. `ABOUT` describes each of them. Times are in seconds, sizes in
+    bytes."""
 
     store: str | None = None
     data: str = ".gossamer"
@@ -120,7 +121,8 @@ ABOUT: dict[str, SettingSpec] = {
     "store": SettingSpec(
         value_parsers.store,
         "string",
-        "URL of a shared store, as redis://HOST, redis+sentinel:// or redis+cluster:// (docs/stores.md); none: its own in `data`",
+        "URL of a shared store, as redis://HOST, redis+sentinel:// or redis+cluster:// "
+        "(docs/stores.md); none: its own in `data`",
     ),
     "data": SettingSpec(
         value_parsers.line, "string", "folder for the store, the logs and the state of crawls"
@@ -128,14 +130,17 @@ ABOUT: dict[str, SettingSpec] = {
     "keep": SettingSpec(
         value_parsers.kept_size,
         "integer string",
-        "most bytes of items and page records that all crawls of `data` keep there, or as 500M, 10G; the oldest finished "
+        "most bytes of items and page records that all crawls of `data` keep there, or as 500M, "
+        "10G; the oldest finished "
         "crawls' rows are removed first; off: none are kept",
     ),
     "cold": SettingSpec(
         value_parsers.cold,
         "string",
-        "where the URLs of long queues are stored: sqlite: in `data` (the default if the store is in `data`), redis://HOST:PORT of "
-        "a server that keeps them on its disk, or off; ?hot=N: URLs of a host and priority that stay in memory (512)",
+        "where the URLs of long queues are stored: sqlite: in `data` (the default if the store is "
+        "in `data`), redis://HOST:PORT of "
+        "a server that keeps them on its disk, or off; ?hot=N: URLs of a host and priority that "
+        "stay in memory (512)",
     ),
     "user_agent": SettingSpec(
         value_parsers.line, "string", "the User-Agent header; none: gossamer, its version and `contact`"
@@ -194,7 +199,8 @@ ABOUT: dict[str, SettingSpec] = {
     "ladder": SettingSpec(
         value_parsers.ladder,
         _LIST,
-        "ways to get a page: plain (as itself), impersonated (as a browser), browser (Chromium), unlocker (an API); blocks climb",
+        "ways to get a page: plain (as itself), impersonated (as a browser), browser (Chromium), "
+        "unlocker (an API); blocks climb",
     ),
     "browser": SettingSpec(
         value_parsers.words,
@@ -220,7 +226,8 @@ ABOUT: dict[str, SettingSpec] = {
     "proxy_check": SettingSpec(
         value_parsers.page,
         "string",
-        "URL that each proxy must fetch in the background, then a space and a text that the page must contain",
+        "URL that each proxy must fetch in the background, then a space and a text that the page "
+        "must contain",
     ),
     "chromium": SettingSpec(
         value_parsers.line, "string", "program of the browser rung; none: Chromium or Chrome on PATH"
@@ -238,7 +245,8 @@ ABOUT: dict[str, SettingSpec] = {
     "host_pages": SettingSpec(
         partial(value_parsers.count, 1, _MAX_INTEGER),
         "integer",
-        "most pages of a host without a seed; none: up to 10,000, depending on how many domains in good standing link to it",
+        "most pages of a host without a seed; none: up to 10,000, depending on how many domains "
+        "in good standing link to it",
     ),
     "host_bytes": SettingSpec(
         value_parsers.size, "integer string", "most bytes of bodies of one host as received, or as 10M"
@@ -279,7 +287,8 @@ ABOUT: dict[str, SettingSpec] = {
     "unlocker": SettingSpec(
         value_parsers.line,
         "string",
-        "API of the unlocker rung: scraperapi, zenrows, brightdata, zyte, scrapfly, with ?options, or the URL of another",
+        "API of the unlocker rung: scraperapi, zenrows, brightdata, zyte, scrapfly, with "
+        "?options, or the URL of another",
     ),
     "unlocker_key": SettingSpec(
         value_parsers.reference, "string", "reference to the unlocker's key: ${env:NAME} or ${file:PATH}"
@@ -302,7 +311,8 @@ ABOUT: dict[str, SettingSpec] = {
     "broker": SettingSpec(
         partial(value_parsers.words, between=value_parsers.URLS),
         _LIST,
-        "URLs of Celery's brokers (redis, valkey, unix, redis+sentinel, amqp); the next serves when one fails",
+        "URLs of Celery's brokers (redis, valkey, unix, redis+sentinel, amqp); the next serves "
+        "when one fails",
     ),
     "sites": SettingSpec(
         value_parsers.line, "string", "folder in which a worker of a fleet has its site files"
@@ -327,7 +337,8 @@ ABOUT: dict[str, SettingSpec] = {
 
 
 class GivenSetting(NamedTuple):
-    """A setting's value and where it was written: `gossamer.toml`, `GOSSAMER_DELAY`, `-s delay=2`, `--delay`."""
+    """A setting's value and where it was written: `gossamer.toml`, `GOSSAMER_DELAY`, `-s delay=2`,
+    `--delay`."""
 
     where: str
     name: str
@@ -354,7 +365,7 @@ def load(
             meant = value_parsers.nearest(one.name, ABOUT) or ": gossamer config schema names all"
             raise kind(f"{one.where}: there is no setting {one.name!r}{meant}")
         try:
-            value = revealed(one, env, one.where.endswith(FILE))
+            value = reveal_references(one, env, one.where.endswith(FILE))
             for text in value if isinstance(value, list | tuple) else (value,):
                 register_in(str(text))
             values[one.name] = ABOUT[one.name].read(value)
@@ -364,7 +375,7 @@ def load(
     return Settings(**values)
 
 
-def shown(settings: Settings) -> dict[str, Any]:
+def plain_settings(settings: Settings) -> dict[str, Any]:
     """Returns the settings as plain values with secrets masked. `user_agent` is the header's actual value."""
     plain = msgspec.to_builtins(settings)
     plain["user_agent"] = settings.agent

@@ -77,7 +77,8 @@ def kept_size(value: object) -> int | None:
 
 
 def media_types(values: Any) -> tuple[str, ...]:
-    """Checks media types such as `application/pdf` or `image/*` and returns them sorted. Raises ValueError."""
+    """Checks media types such as `application/pdf` or `image/*` and returns them sorted. Raises
+    ValueError."""
     several = (values,) if isinstance(values, str) else tuple(values)
     for one in several:
         if not isinstance(one, str) or not re.fullmatch(
@@ -315,7 +316,8 @@ def store(value: object) -> str:
     text = line(value)
     if not re.match(r"(?:(?:rediss?|valkeys?)(?:\+(?:sentinel|cluster|unix))?|unix)://", text):
         raise ValueError(
-            "it is a URL that begins with redis, rediss, valkey, valkeys, unix, redis+sentinel or redis+cluster and ://"
+            "it is a URL that begins with redis, rediss, valkey, valkeys, unix, redis+sentinel or "
+            "redis+cluster and ://"
         )
     return text
 

@@ -60,11 +60,11 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _UNICAST = ipaddress.IPv6Network("2000::/3")
 
 
-def forbidden(address: str, allow: Sequence[Network] = ()) -> str | None:
+def why_forbidden(address: str, allow: Sequence[Network] = ()) -> str | None:
     """Returns why an IP address may not be reached, or None if it may. `allow`: networks that are always
     allowed. Never raises.
 
-    >>> forbidden("93.184.216.34"), forbidden("64:ff9b::a9fe:a9fe")
+    >>> why_forbidden("93.184.216.34"), why_forbidden("64:ff9b::a9fe:a9fe")
     (None, '64:ff9b::a9fe:a9fe stands for 169.254.169.254, which is in 169.254.0.0/16')
     """
     try:
@@ -75,13 +75,13 @@ def forbidden(address: str, allow: Sequence[Network] = ()) -> str | None:
         return None
     if reason := _reason(found):
         return f"{found} {reason}"
-    for inner in embedded(found):
+    for inner in embedded_ipv4(found):
         if not _within(inner, allow) and (reason := _reason(inner)):
             return f"{found} stands for {inner}, which {reason}"
     return None
 
 
-def embedded(address: Address) -> Iterator[IPv4Address]:
+def embedded_ipv4(address: Address) -> Iterator[IPv4Address]:
     """Yields the IPv4 addresses that an IPv6 address embeds: mapped, compatible, NAT64, 6to4, Teredo and
     ISATAP forms."""
     if not isinstance(address, IPv6Address):

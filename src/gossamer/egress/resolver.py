@@ -19,12 +19,12 @@ from typing import Any
 import msgspec
 
 from gossamer.config.resources import descriptors_short
-from gossamer.egress.addresses import forbidden, networks
+from gossamer.egress.addresses import networks, why_forbidden
 from gossamer.errors import OWN_LIMITS, own_limit
 
 TTL_S, FAILED_TTL_S = 60.0, 5.0
-"""Seconds for which an answer is cached. FAILED_TTL_S applies if no name server answered, so that a retry asks
-again."""
+"""Seconds for which an answer is cached. FAILED_TTL_S applies if no name server answered, so that a retry
+asks again."""
 LOOKUP_TIMEOUT_S = 20.0
 MAX_THREADS = 32
 MAX_CACHED_HOSTS = 50_000
@@ -119,7 +119,7 @@ class Resolver:
     async def _ask(self, authority: str) -> Resolved | Refused:
         found: Resolved | Refused
         try:
-            host, port = split(authority)
+            host, port = split_host(authority)
             async with asyncio.timeout(self._patience):
                 addresses = await self._lookup(host, port)
         except TimeoutError:
@@ -148,7 +148,7 @@ class Resolver:
             return Refused("dns", f"{host} has no address", False)
         typed = authority in self._typed
         for address in addresses:
-            if (reason := forbidden(address, self.allow)) and not (typed and _own(host, address)):
+            if (reason := why_forbidden(address, self.allow)) and not (typed and _own(host, address)):
                 return Refused("private", f"{host}: {reason}", True)
         return Resolved(in_turn(addresses))
 
@@ -206,11 +206,11 @@ class SingleAddressResolver:
         return Resolved((min(good or found.addresses),))
 
 
-def split(authority: str) -> tuple[str, int]:
+def split_host(authority: str) -> tuple[str, int]:
     """Splits `host[:port]` into host (IPv6 without brackets) and port (0 for the scheme's default). Raises
     ValueError for a port that is not a number.
 
-    >>> split("[::1]:8080")
+    >>> split_host("[::1]:8080")
     ('::1', 8080)
     """
     if authority.startswith("["):
@@ -242,7 +242,7 @@ def _numeric(address: str) -> str:
 
 def _literal(authority: str) -> bool:
     try:
-        host = _bare(split(authority)[0])
+        host = _bare(split_host(authority)[0])
         return _is_localhost(host) or bool(ip_address(host))
     except ValueError:
         return False

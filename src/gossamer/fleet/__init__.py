@@ -8,7 +8,8 @@ crawls, and `load` limits its claims. `site_versions` compares the site files of
 record. `intake` checks messages before Celery reads them, `broker_cleanup` removes leftovers of dead workers,
 and `app` is the Celery application.
 
-The crawling itself is not in this package. A slice runs the same `app.wiring.CrawlWorker` as `gossamer crawl`.
+The crawling itself is not in this package. A slice runs the same `app.wiring.CrawlWorker` as `gossamer
+crawl`.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -24,7 +24,7 @@ from gossamer.fleet.heartbeat import Heartbeat
 from gossamer.fleet.process_load import ProcessLoad
 from gossamer.fleet.site_versions import MissingSites, SiteVersions
 from gossamer.frontier.crawls import OUTCOMES, Crawls
-from gossamer.frontier.producer_positions import unread
+from gossamer.frontier.producer_positions import unread_producers
 from gossamer.state.fleet_crawls import FleetCrawl, FleetCrawls
 from gossamer.store.store import Store
 
@@ -82,7 +82,8 @@ class ActiveCrawls:
         self._shy: dict[str, float] = {}
 
     async def look(self) -> None:
-        """Joins running crawls, leaves ended crawls, and helps to end crawls that are stopping or cancelling."""
+        """Joins running crawls, leaves ended crawls, and helps to end crawls that are stopping or
+        cancelling."""
         await self._store.check_same()
         tasks = {task.name: task for task in await self._tasks.tasks()}
         for name in self._at.keys() - tasks.keys():
@@ -133,10 +134,10 @@ class ActiveCrawls:
         at.work = asyncio.create_task(at.bench.run())
 
     async def _begin(self, task: FleetCrawl) -> ActiveCrawl:
-        segment = job_payload.segment(self._own, task.name)
+        segment = job_payload.segment_name(self._own, task.name)
         setup = await self._setup(task, segment)
         lacks = await self._versions.check(task, setup)
-        await asyncio.to_thread(job_payload.folders, setup)
+        await asyncio.to_thread(job_payload.make_output_folders, setup)
         sign = Heartbeat(self._store, task.name, segment)
         await sign.give()
         bench = CrawlWorker(
@@ -158,7 +159,7 @@ class ActiveCrawls:
         raw = await self._tasks.job(task.name)
         if raw is None:
             raise ConfigError(f"crawl {task.name} was removed")
-        return job_payload.unpack(raw, self.me.settings, self._store.url, segment, self._seal)
+        return job_payload.unpack_setup(raw, self.me.settings, self._store.url, segment, self._seal)
 
     async def _ended(self, task: FleetCrawl, at: ActiveCrawl) -> None:
         """Handles a crawl whose work ended by itself during a slice."""
@@ -251,4 +252,4 @@ class ActiveCrawls:
 
 async def all_given(store: Store, crawl: str) -> bool:
     """Returns whether all seeds of a crawl were added, including those in long lists."""
-    return (await Crawls(store).need(crawl)).seeded and not await unread(store, crawl)
+    return (await Crawls(store).need(crawl)).seeded and not await unread_producers(store, crawl)

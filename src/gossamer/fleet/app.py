@@ -30,7 +30,7 @@ import gossamer.fleet.rabbitmq_tls  # noqa: F401 - RabbitMQ over TLS
 from gossamer import __version__
 from gossamer.app.wiring import open_url
 from gossamer.config.redaction import mask, mask_logs
-from gossamer.config.resources import memory
+from gossamer.config.resources import resident_memory
 from gossamer.config.settings import Settings, load
 from gossamer.errors import OWN_LIMITS, ConfigError, GossamerError, ResourceError
 from gossamer.fleet.active_crawls import WorkerProcess
@@ -38,7 +38,7 @@ from gossamer.fleet.brokers import all_of
 from gossamer.fleet.message_checks import TASK, VERSION, Malformed, refused
 from gossamer.fleet.slice_process import SliceProcess
 from gossamer.fleet.worker_keeper import WorkerKeeper
-from gossamer.state.workers import WorkerRecord, WorkerRecords, bear
+from gossamer.state.workers import WorkerRecord, WorkerRecords, take_name
 
 log = logging.getLogger("gossamer.worker")
 
@@ -83,7 +83,7 @@ class bearing:  # noqa: N801 - reads as a function
         """Takes a name. See `state.workers.bear`."""
         store = await open_url(own.store or "", embedded=False)
         try:
-            return await bear(WorkerRecords(store), name, fixed=fixed)
+            return await take_name(WorkerRecords(store), name, fixed=fixed)
         finally:
             await store.close()
 
@@ -353,9 +353,9 @@ def _stop() -> None:
 
 def _weigh() -> int:
     """Returns the memory of this process and its children, in bytes."""
-    total = memory()
+    total = resident_memory()
     with contextlib.suppress(OSError):
         for task in os.listdir(f"/proc/{os.getpid()}/task"):
             with open(f"/proc/{os.getpid()}/task/{task}/children") as file:
-                total += sum(memory(int(pid)) for pid in file.read().split())
+                total += sum(resident_memory(int(pid)) for pid in file.read().split())
     return total

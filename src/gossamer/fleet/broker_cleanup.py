@@ -42,15 +42,15 @@ class HeldMessage(NamedTuple):
     back: Callable[[], object]
 
 
-async def queues(scene: CleanupScene, age: float) -> Removed:
+async def clean_queues(scene: CleanupScene, age: float) -> Removed:
     """Removes or counts the leftovers in the fleet's broker. `age` is in seconds. If the broker does not
     answer, nothing is removed. If only this part was requested, raises StoreError or ConfigError instead."""
     try:
-        kombu = brokers.library()
+        kombu = brokers.import_kombu()
     except ImportError:  # this machine does not belong to a fleet
         return Removed()
     try:
-        where = broker(scene.settings)
+        where = broker_options(scene.settings)
     except ConfigError:
         if scene.asked:
             raise
@@ -79,17 +79,17 @@ async def queues(scene: CleanupScene, age: float) -> Removed:
     ) as error:
         if scene.asked:
             raise StoreError(
-                f"the broker does not answer, or not as it must: {brokers.plain(error)}"
+                f"the broker does not answer, or not as it must: {brokers.format_error(error)}"
             ) from None
         return Removed()
     finally:
         await asyncio.to_thread(connection.release)
 
 
-PART = CleanupKind("what dead workers left in the broker", DAY, queues)
+PART = CleanupKind("what dead workers left in the broker", DAY, clean_queues)
 
 
-def broker(settings: Settings) -> tuple[str, dict[str, Any]] | None:
+def broker_options(settings: Settings) -> tuple[str, dict[str, Any]] | None:
     """Returns the fleet's brokers as kombu's URL and transport options, or None without a fleet. Raises
     ConfigError."""
     given = settings.broker or ((settings.store,) if settings.store else ())
@@ -126,7 +126,7 @@ def _queued(connection: Any, lane: str) -> Iterator[HeldMessage]:
         channel.queue_declare(lane, passive=True)
     except connection.channel_errors:
         return
-    queue = brokers.library().Queue(lane, channel=channel)
+    queue = brokers.import_kombu().Queue(lane, channel=channel)
     for _ in range(MAX_INSPECTED_MESSAGES):
         message = queue.get(no_ack=False)
         if message is None:

@@ -14,7 +14,10 @@ from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError, StoreError
 from gossamer.store import address
 
-OTHER = "Celery cannot use a cluster as its broker: give it a server of its own, Sentinel (redis+sentinel://) or RabbitMQ (amqp://)"
+OTHER = (
+    "Celery cannot use a cluster as its broker: give it a server of its own, Sentinel "
+    "(redis+sentinel://) or RabbitMQ (amqp://)"
+)
 TLS = "gossamer_tls"
 """Key of a transport option. Its value is `{host:port: options}` for the brokers with `amqps://` URLs."""
 _AMQP = ("heartbeat", "login_method")
@@ -31,10 +34,10 @@ class KombuBroker(NamedTuple):
     """Transport options of kombu."""
 
 
-def called(url: str) -> KombuBroker:
+def kombu_url(url: str) -> KombuBroker:
     """Converts the URL of one broker for kombu. Raises ConfigError if the URL cannot be a broker.
 
-    >>> called("valkey://broker:6379/1").urls
+    >>> kombu_url("valkey://broker:6379/1").urls
     ('redis://broker:6379/1',)
     """
     scheme = url.partition("://")[0].lower() if "://" in url else ""
@@ -54,7 +57,7 @@ def all_of(brokers: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
     """Converts a list of brokers for Celery, which tries the next one when one fails. Raises ConfigError."""
     urls, options = list[str](), dict[str, Any]()
     for broker in brokers:
-        one = called(broker)
+        one = kombu_url(broker)
         urls += one.urls
         if _clash(options, one.options):
             raise ConfigError(
@@ -150,24 +153,24 @@ _CLUSTER = (
 )
 
 
-def library() -> Any:
+def import_kombu() -> Any:
     """Returns the kombu module, which is installed with Celery and has no types. Raises ImportError."""
     kombu = importlib.import_module("kombu")
     importlib.import_module("gossamer.fleet.rabbitmq_tls")
     return kombu
 
 
-def check(brokers: Sequence[str], lanes: Sequence[str]) -> None:
+def check_brokers(brokers: Sequence[str], lanes: Sequence[str]) -> None:
     """Raises StoreError, which names all brokers, if none can be used for these lanes."""
-    said = [tried(one, lanes) for one in brokers]
+    said = [why_unusable(one, lanes) for one in brokers]
     if all(said):
         raise StoreError(f"no broker can be used; tried {'; '.join(said)}")
 
 
-def tried(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
+def why_unusable(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
     """Returns why a broker cannot be used for these lanes, in one line with its URL. Returns '' if it can be
     used."""
-    kombu = library()
+    kombu = import_kombu()
     (places, options), said = all_of([broker]), ""
     for place in places:
         connection = None
@@ -181,17 +184,17 @@ def tried(broker: str, lanes: Sequence[str], seconds: float = 5.0) -> str:
                 _allowed(connection.default_channel, lanes)
             return ""
         except Exception as error:  # noqa: BLE001 - transports have errors of their own
-            said = f"{mask(broker)}: {plain(error)}"
+            said = f"{mask(broker)}: {format_error(error)}"
         finally:
             if connection is not None:
                 connection.release()
     return said
 
 
-def evicts(broker: str, seconds: float = 5.0) -> str:
+def eviction_policy(broker: str, seconds: float = 5.0) -> str:
     """Returns the policy by which a full Redis evicts messages. Returns '' if it evicts none, is not Redis,
     or does not report its policy."""
-    kombu = library()
+    kombu = import_kombu()
     places, options = all_of([broker])
     for place in places:
         if place.startswith(("redis", "sentinel")):
@@ -224,12 +227,15 @@ def _allowed(channel: Any, lanes: Sequence[str]) -> None:
             listening.get_message(timeout=5)
 
 
-def plain(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """Formats an error of a transport in one line, without secrets."""
     cause = error.__cause__ or error
     text = _OBJECT.sub("", mask(" ".join(str(cause).split())))[:200] or type(cause).__name__
     if any(word in text for word in _CLUSTER):
         return f"it is a node of a Cluster: {OTHER}"
     if text.startswith("No master found"):  # redis-py does not report the reason
-        return f"{text} by its Sentinels: are they up, and are service, sentinel_user and sentinel_password right?"
+        return (
+            f"{text} by its Sentinels: are they up, and are service, sentinel_user and "
+            "sentinel_password right?"
+        )
     return f"{text}: see docs/fleet.md for the rights it needs" if "no permissions" in text.lower() else text

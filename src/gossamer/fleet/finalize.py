@@ -13,14 +13,14 @@ from msgspec.structs import replace
 
 from gossamer import sites as site_files
 from gossamer.app import job_payload
-from gossamer.app.gate_setup import conclude, ended
+from gossamer.app.gate_setup import conclude_run, store_site_results
 from gossamer.app.job import Setup
-from gossamer.app.sink_setup import outputs
+from gossamer.app.sink_setup import make_outputs
 from gossamer.app.wiring import policy
 from gossamer.errors import ConfigError, GossamerError, SinkAway
 from gossamer.frontier.crawls import Crawls, drop_queue
 from gossamer.frontier.policy import Policy
-from gossamer.frontier.producer_positions import fed_now
+from gossamer.frontier.producer_positions import has_active_producer
 from gossamer.frontier.stats import CrawlStatistics
 from gossamer.frontier.verbs import Frontier
 from gossamer.model.interfaces import HistorySink
@@ -54,7 +54,7 @@ class CrawlEnding:
                 await self._sweep(task, setup_of)
                 return
             if task.state == "cancelling":
-                if await fed_now(self._store, task.name):
+                if await has_active_producer(self._store, task.name):
                     # a `submit` that adds URLs sees the state within a second and stops, or its lease expires
                     return
                 await drop_queue(self._store, task.name)
@@ -87,7 +87,7 @@ class CrawlEnding:
         try:
             setup = await setup_of(task, "")
             sites = site_files.load_all(setup.job.targets, setup.job.args, ())
-            tables = outputs(setup, sites)[1] if sites else []
+            tables = make_outputs(setup, sites)[1] if sites else []
 
             async def each(work: Callable[[HistorySink], None]) -> None:
                 for table in tables:
@@ -95,11 +95,13 @@ class CrawlEnding:
                         await asyncio.to_thread(work, table)
 
             try:
-                await conclude(setup, self._store, sites, each, whole=True)
+                await conclude_run(setup, self._store, sites, each, whole=True)
             finally:
                 for table in tables:
                     await asyncio.to_thread(table.close)
-            await ended(setup, self._store, replace(await self._census.summary(task.name), state="finished"))
+            await store_site_results(
+                setup, self._store, replace(await self._census.summary(task.name), state="finished")
+            )
         except GossamerError as error:
             log.warning(
                 "crawl %s: items that it did not find any more could not be marked: %s", task.name, error
@@ -123,11 +125,11 @@ class CrawlEnding:
                 log.warning(
                     "crawl %s: part %s of its outputs cannot be closed here: %s", task.name, segment, error
                 )
-            await crew.unname(f"{task.name}/{segment}", "seal")
+            await crew.release_name(f"{task.name}/{segment}", "seal")
         return True
 
     async def _seal(self, setup: Setup) -> None:
-        files, tables = outputs(setup, site_files.load_all(setup.job.targets, setup.job.args, ()))
+        files, tables = make_outputs(setup, site_files.load_all(setup.job.targets, setup.job.args, ()))
         frontier = Frontier(self._store, setup.crawl, policy(setup.job.settings))
         lock = f"{setup.job.settings.data}/{setup.crawl}/output-{setup.segment}.lock"
         parts: Any = Outputs(frontier, lock=lock, files=files, tables=tables)
@@ -142,4 +144,4 @@ class CrawlEnding:
         for bucket in range(self._store.buckets):
             pipe.hkeys(f"{tag(bucket)}{name}:f")
         found = await self._store.guard(pipe.execute())
-        return job_payload.segments([path.decode() for paths in found for path in paths])
+        return job_payload.committed_segments([path.decode() for paths in found for path in paths])

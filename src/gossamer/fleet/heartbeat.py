@@ -41,4 +41,4 @@ class Heartbeat:
 
     async def end(self) -> None:
         """Ends the heartbeat."""
-        await self._crew.unname(self._name, self._segment)
+        await self._crew.release_name(self._name, self._segment)

@@ -68,7 +68,10 @@ class RefusedMessages:
         if reason.startswith("a message of format"):
             line = reason
         else:
-            line = f"a malformed message on queue {one.queue} was kept aside: {one.reason}; {len(raw)} bytes: {shown[:80]!a}"
+            line = (
+                f"a malformed message on queue {one.queue} was kept aside: {one.reason}; "
+                f"{len(raw)} bytes: {shown[:80]!a}"
+            )
         last, more = self._logged.get(one.reason, (0.0, 0))
         if one.at - last >= REPEAT_S:
             log.error("%s%s", line, f" (and {more} more since the last line)" if more else "")
@@ -221,7 +224,10 @@ def slot_fault(message: Any) -> str:
     if headers.get("compression"):
         return "it is compressed"
     if message.content_type != "application/json" or str(message.content_encoding).lower() != "utf-8":
-        return f"it is {str(message.content_type)[:80]!r} in {str(message.content_encoding)[:40]!r}, not JSON in UTF-8"
+        return (
+            f"it is {str(message.content_type)[:80]!r} in "
+            f"{str(message.content_encoding)[:40]!r}, not JSON in UTF-8"
+        )
     if not isinstance(body, str | bytes) or len(body) > MAX_BODY_BYTES:
         return f"its body is larger than {MAX_BODY_BYTES} bytes"
     try:
@@ -232,7 +238,10 @@ def slot_fault(message: Any) -> str:
     if not isinstance(kwargs, dict) or not isinstance(embed, dict | None):
         return "its body is not the JSON of a task"
     if version != VERSION or isinstance(version, bool):
-        return f"a message of format {version!r:.40} was left alone; this worker knows {VERSION}: run the same gossamer everywhere"
+        return (
+            f"a message of format {version!r:.40} was left alone; this worker knows {VERSION}: "
+            "run the same gossamer everywhere"
+        )
     match words:
         case [str(lane), int(slot), str(ticket)] if (
             not kwargs

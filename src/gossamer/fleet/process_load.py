@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from gossamer.config.resources import free, memory
+from gossamer.config.resources import free_memory_share, resident_memory
 
 MAX_LOOP_DELAY_S = 0.5
 """Seconds by which the event loop may be late before the process claims less."""
 
 
-def allowed(most: int, *, used: int, limit: int, free: float, pace: float) -> int:
+def allowed_claims(most: int, *, used: int, limit: int, free: float, pace: float) -> int:
     """Returns the number of claims that a process may hold, at most `most`. `used` and `limit` are bytes of
     the process's memory. `free` is the free share of the machine's memory. `pace` is the share of the work
     that the CPU keeps up with (0 to 1).
 
-    >>> allowed(80, used=100, limit=600, free=0.5, pace=1.0), allowed(80, used=590, limit=600, free=0.5, pace=1.0)
+    >>> allowed_claims(80, used=100, limit=600, free=0.5, pace=1.0), allowed_claims(80, used=590, limit=600, free=0.5, pace=1.0)
     (80, 0)
     """
     own = (0.95 - used / limit) / 0.15 if limit else 1.0
@@ -32,7 +32,9 @@ class ProcessLoad:
     def late(self, seconds: float) -> None:
         """Records by how many seconds the event loop woke late. Also checks the memory."""
         self.pace = max(0.1, self.pace * 0.7) if seconds > MAX_LOOP_DELAY_S else min(1.0, self.pace + 0.1)
-        self._now = allowed(self.most, used=memory(), limit=self.limit, free=free(), pace=self.pace)
+        self._now = allowed_claims(
+            self.most, used=resident_memory(), limit=self.limit, free=free_memory_share(), pace=self.pace
+        )
 
     def claims(self) -> int:
         """Returns the number of claims that the process may hold now."""

@@ -1,4 +1,5 @@
-"""RabbitMQ over TLS: kombu's transport with checks of the broker's certificate and host name, as for a store."""
+"""RabbitMQ over TLS: kombu's transport with checks of the broker's certificate and host name, as for a
+store."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from gossamer.app.wiring import CrawlWorker
 from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, GossamerError, StoreError
-from gossamer.frontier.policy import heaps
+from gossamer.frontier.policy import served_heaps
 from gossamer.sites.remote_sites import SiteReach, reach_of
 from gossamer.state.fleet_crawls import Edit, FleetCrawl, FleetCrawls
 from gossamer.state.workers import Refusals
@@ -123,7 +123,7 @@ class SiteVersions:
         """Claims hosts that other workers set apart, too, if all files of their sites are here."""
         lacks = bench.setup.lacks or {}
         groups = [group for group in task.apart if not any(site in lacks for site in group.split("+"))]
-        served = heaps([*lanes, *(f"{lane}+{group}" for group in groups for lane in lanes)], region)
+        served = served_heaps([*lanes, *(f"{lane}+{group}" for group in groups for lane in lanes)], region)
         if served != bench.frontier.policy.lanes:
             bench.frontier.policy = msgspec.structs.replace(bench.frontier.policy, lanes=served)
         if bench.apart is not None:
@@ -158,7 +158,7 @@ class SiteVersions:
         any of them is unknown."""
         found: dict[str, SiteReach] = {}
         for (name, version), raw in zip(
-            force.items(), await self._tasks.reaches(crawl, list(force)), strict=True
+            force.items(), await self._tasks.site_reaches(crawl, list(force)), strict=True
         ):
             if raw is None or (one := msgspec.json.decode(raw, type=SiteReach)).version != version:
                 return None

@@ -20,8 +20,8 @@ hang."""
 TICK_S = 0.5
 """Seconds between checks whether the worker was ordered to stop."""
 AWAY_STOP_S, STOP_S = 6.0, 7.8
-"""Seconds in which a slice must end after an order to stop. `AWAY_STOP_S` applies if the store does not answer, and
-`STOP_S` if it does. Claims that the slice still holds then are visited again."""
+"""Seconds in which a slice must end after an order to stop. `AWAY_STOP_S` applies if the store does not
+answer, and `STOP_S` if it does. Claims that the slice still holds then are visited again."""
 LAST_CALLS_S = 0.3
 """Seconds allowed for the last calls to a store that may not answer."""
 log = logging.getLogger("gossamer.worker")

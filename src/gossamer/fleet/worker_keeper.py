@@ -124,9 +124,9 @@ class WorkerKeeper:
                     break
                 await self._rest(ORDER_INTERVAL_S)
                 await self._write_malformed(store)
-                self._obey(await crew.ordered(self.me.name))
+                self._obey(await crew.pending_order(self.me.name))
         await crew.leave(self.me.name)
-        await crew.unname(self.me.name, self._token)
+        await crew.release_name(self.me.name, self._token)
 
     async def _write_malformed(self, store: Store) -> None:
         """Writes the malformed messages that came since the last call. If the store does not answer, they
@@ -185,4 +185,4 @@ class WorkerKeeper:
         tasks = FleetCrawls(store)
         for task in await tasks.tasks():
             if task.state == "running":
-                await tasks.lasted(task.name, seconds)
+                await tasks.add_time(task.name, seconds)

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @contextlib.asynccontextmanager
-async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
+async def run_beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[asyncio.Task[None]]:
     """Runs `work` as a task while the block runs, and cancels it when the block ends. Yields the task.
 
     If `work` raises an exception, the block is cancelled and the exception is raised here.

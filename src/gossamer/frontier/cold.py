@@ -31,11 +31,11 @@ import msgspec
 
 from gossamer.config.data_files import make_folder, refuse_link
 from gossamer.errors import FULL, ColdError, ConfigError, DiskFull, GossamerError, StoreError, StoreFull
-from gossamer.frontier.background_task import beside
+from gossamer.frontier.background_task import run_beside
 from gossamer.store import keys, sqlite_wal
 from gossamer.store.address import parse
 from gossamer.store.store import Store, connect
-from gossamer.store.store_check import durably
+from gossamer.store.store_check import write_durably
 
 log = logging.getLogger("gossamer.worker")
 
@@ -84,7 +84,7 @@ class Cold(Protocol):
         """Closes files or connections."""
 
 
-def rows(entries: Iterable[tuple[str, int, int, bytes]]) -> list[ColdEntry]:
+def pack_rows(entries: Iterable[tuple[str, int, int, bytes]]) -> list[ColdEntry]:
     """Packs (host, level, number, entry) tuples into rows of at most ROW entries. The input is sorted by
     number."""
     groups: dict[tuple[str, int], list[tuple[int, bytes]]] = {}
@@ -97,7 +97,7 @@ def rows(entries: Iterable[tuple[str, int, int, bytes]]) -> list[ColdEntry]:
     ]
 
 
-def unrolled(blobs: Iterable[bytes], after: int, n: int) -> list[tuple[int, bytes]]:
+def unpack_rows(blobs: Iterable[bytes], after: int, n: int) -> list[tuple[int, bytes]]:
     """Returns the first `n` entries whose number is greater than `after`. `blobs` are sorted by their last
     number."""
     found: list[tuple[int, bytes]] = []
@@ -141,7 +141,7 @@ class ColdFiles:
 
         def look(base: sqlite3.Connection) -> list[tuple[int, bytes]]:
             found = base.execute(text, (bucket, host, level, after))
-            return unrolled((blob for (blob,) in found), after, n)
+            return unpack_rows((blob for (blob,) in found), after, n)
 
         return await self._do(look)
 
@@ -183,9 +183,10 @@ class ColdFiles:
         if self._base is None:
             make_folder(self.path.parent)
             refuse_link(self.path, f"{self.path}-wal", f"{self.path}-shm")
-            self._base = sqlite_wal.connect(str(self.path), 60)
+            self._base = sqlite_wal.open_sqlite(str(self.path), 60)
             self._base.execute(
-                "CREATE TABLE IF NOT EXISTS cold (bucket INTEGER, host TEXT, level INTEGER, last INTEGER, entries BLOB, "
+                "CREATE TABLE IF NOT EXISTS cold (bucket INTEGER, host TEXT, level INTEGER, last "
+                "INTEGER, entries BLOB, "
                 "PRIMARY KEY (bucket, host, level, last)) WITHOUT ROWID"
             )
         return self._base
@@ -227,7 +228,7 @@ class ColdServer:
                 )
             )
             blobs, scores = [pair[0] for pair in got], [pair[1] for pair in got]
-            found += unrolled(blobs, found[-1][0] if found else after, n - len(found))
+            found += unpack_rows(blobs, found[-1][0] if found else after, n - len(found))
             if len(blobs) < page:
                 break
             first, page = int(float(scores[-1])), min(64, 2 * page)
@@ -286,21 +287,22 @@ def open_cold(setting: str | None, folder: Path | None, crawl: str) -> tuple[Col
     """
     if setting == "off" or (setting is None and folder is None):
         return None, 0
-    address, hot = parts(setting or "sqlite:")
+    address, hot = parse_cold(setting or "sqlite:")
     if address != "sqlite:":
         parse(address, "cold")  # here, so that errors name the setting `cold`
         return ColdServer(connect(address), crawl), hot
     if folder is None:
         raise ConfigError(
-            "cold = sqlite: works only with the embedded store of a data folder; workers of a shared store need a server: redis://HOST:PORT"
+            "cold = sqlite: works only with the embedded store of a data folder; workers of a "
+            "shared store need a server: redis://HOST:PORT"
         )
     return ColdFiles(folder / "cold.sqlite"), hot
 
 
-def parts(setting: str) -> tuple[str, int]:
+def parse_cold(setting: str) -> tuple[str, int]:
     """Splits a `cold` setting into the address and the number of hot URLs.
 
-    >>> parts("rediss://kv:6666?ca_file=ca.pem&hot=256"), parts("sqlite:")
+    >>> parse_cold("rediss://kv:6666?ca_file=ca.pem&hot=256"), parse_cold("sqlite:")
     (('rediss://kv:6666?ca_file=ca.pem', 256), ('sqlite:', 512))
     """
     address, _, rest = setting.partition("?")
@@ -358,9 +360,9 @@ class SpillerLease:
             return False
         return bool(await self.store.guard(cast(Awaitable[Any], client.pexpire(self._lease, LEASE_MS))))
 
-    async def durably(self) -> None:
+    async def hold_durably(self) -> None:
         """Holds the lease and waits until all earlier writes are on the store's disk."""
-        await durably(self.store, "SET", self._lease, self._mine, "PX", str(LEASE_MS))
+        await write_durably(self.store, "SET", self._lease, self._mine, "PX", str(LEASE_MS))
 
 
 class Spiller:
@@ -408,7 +410,7 @@ class Spiller:
         while buckets := [bucket for bucket, (n, _, _) in (await self._waiting()).items() if n]:
             await self._spill(buckets)
 
-    async def tails(self, bucket: int, hosts: list[str]) -> list[ColdTail]:
+    async def cold_tails(self, bucket: int, hosts: list[str]) -> list[ColdTail]:
         """Returns the cold URLs of these hosts, for each level that has some."""
         crawl = f"{keys.tag(bucket)}{self.crawl}:"
         pipe = self.store.client.pipeline(transaction=False)
@@ -456,17 +458,17 @@ class Spiller:
                     cast(Any, self.store.client.lrange(outbox, 0, SPILL_CHUNK - 1))
                 )
                 size += len(read[bucket])
-        await self._turn.durably()
+        await self._turn.hold_durably()
         for bucket, records in read.items():
             if records:
                 entries = [_entry(record) for record in records]
-                await self.cold.write(bucket, rows(entries))
+                await self.cold.write(bucket, pack_rows(entries))
                 await self.store.run("spilled", bucket, self.crawl, len(records), entries[-1][2])
 
     async def _serve(self, bucket: int) -> None:
         wanted = f"{keys.tag(bucket)}{self.crawl}:rf"
         hosts = await self.store.guard(cast(Any, self.store.client.srandmember(wanted, REFILLED_HOSTS)))
-        tails = await self.tails(bucket, [host.decode() for host in hosts])
+        tails = await self.cold_tails(bucket, [host.decode() for host in hosts])
         left: dict[str, int] = {}
         for tail in tails:
             free = left.setdefault(tail.host, tail.free)
@@ -499,8 +501,8 @@ class Spiller:
         self._spent.setdefault(tail.bucket, {})[tail.host, tail.level] = last
 
     def _gone(self, tail: ColdTail) -> int:
-        """Returns how many URLs are in neither the outbox nor the cold store, once that has lasted for LOST_AFTER_S
-        seconds; else 0."""
+        """Returns how many URLs are in neither the outbox nor the cold store, once that has lasted for
+        LOST_AFTER_S seconds; else 0."""
         where = tail.bucket, tail.host, tail.level
         count, cursor, since = self._missing.get(where, (-1, -1, 0.0))
         if (count, cursor) != (tail.cold, tail.cursor):
@@ -511,7 +513,7 @@ class Spiller:
     async def _trim(self) -> None:
         """Deletes the cold rows that were brought back, after their return is on the store's disk."""
         spent, self._spent = self._spent, {}
-        await self._turn.durably()
+        await self._turn.hold_durably()
         for bucket, ends in spent.items():
             await self.cold.trim(bucket, [(host, level, last) for (host, level), last in ends.items()])
 
@@ -522,18 +524,18 @@ def _entry(record: bytes) -> tuple[str, int, int, bytes]:
 
 
 @contextlib.asynccontextmanager
-async def spilling(store: Store, crawl: str, cold: Cold | None, hot: int) -> AsyncIterator[None]:
+async def run_spiller(store: Store, crawl: str, cold: Cold | None, hot: int) -> AsyncIterator[None]:
     """Moves URLs to the cold store and back while the block runs. A permanent failure cancels the block and
     is raised."""
     if cold is None:
         yield
         return
     await cold.try_out()
-    async with beside(Spiller(store, crawl, cold, hot).run()):
+    async with run_beside(Spiller(store, crawl, cold, hot).run()):
         yield
 
 
-async def bound(store: Store, crawl: str, hot: int) -> None:
+async def set_hot_limit(store: Store, crawl: str, hot: int) -> None:
     """Sets, for all workers of a crawl, how many URLs of a host and level stay hot. 0 means all of them.
 
     Raises ConfigError if `hot` is 0 while some URLs are cold.

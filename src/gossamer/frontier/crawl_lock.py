@@ -18,11 +18,11 @@ from gossamer.config.data_files import make_folder, open_file
 from gossamer.errors import InUse, UsageError, of_data
 from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, Record
 from gossamer.store import keys
-from gossamer.store.embedded import alive
+from gossamer.store.embedded import is_alive
 from gossamer.store.store import Store
 
 
-def living(record: Record, data: str | Path) -> bool:
+def is_running(record: Record, data: str | Path) -> bool:
     """Returns whether the crawl still has a process that runs it.
 
     False if the crawl ended or if its process is gone. A process on another machine counts as alive, because
@@ -35,7 +35,7 @@ def living(record: Record, data: str | Path) -> bool:
         return True  # any worker of the fleet may run it
     if host != platform.node():
         return host is not None
-    if not isinstance(pid, int) or not alive(pid):
+    if not isinstance(pid, int) or not is_alive(pid):
         return False
     lock = Path(record.door.get("folder") or Path(data) / record.name) / "lock"
     return not lock.exists() or _held(lock)
@@ -52,14 +52,14 @@ def _held(lock: Path) -> bool:
     return False
 
 
-async def runs(store: Store, crawl: str, folder: str, files: list[str]) -> None:
+async def record_process(store: Store, crawl: str, folder: str, files: list[str]) -> None:
     """Records that this process runs a crawl, with its folder and the files that it writes, as absolute
     paths."""
     door = {"pid": os.getpid(), "host": platform.node(), "folder": folder, "files": files}
     await store.guard(store.client.hset(keys.record(crawl), "door", json.dumps(door)))
 
 
-async def writing(store: Store, files: Collection[str]) -> list[str]:
+async def running_writers(store: Store, files: Collection[str]) -> list[str]:
     """Returns the running crawls that, according to the store, write one of these files on this machine."""
     names, pipe = await Crawls(store).names(), store.client.pipeline(transaction=False)
     for name in names:
@@ -73,7 +73,7 @@ async def writing(store: Store, files: Collection[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def held(folder: Path, crawl: str, files: Sequence[str] = ()) -> Iterator[None]:
+def hold_lock(folder: Path, crawl: str, files: Sequence[str] = ()) -> Iterator[None]:
     """Holds the lock of a crawl that writes `files`. Raises InUse with the pid of the process that already
     holds it."""
     try:
@@ -90,7 +90,8 @@ def held(folder: Path, crawl: str, files: Sequence[str] = ()) -> Iterator[None]:
         except BlockingIOError:
             pid, _ = _said(folder / "lock")
             raise InUse(
-                f"crawl {crawl} is being run by process {pid}: see `gossamer status {crawl}`, or give another --name"
+                f"crawl {crawl} is being run by process {pid}: see `gossamer status {crawl}`, or "
+                "give another --name"
             ) from None
         except OSError as error:
             raise of_data(folder.parent, error) from error
@@ -99,7 +100,7 @@ def held(folder: Path, crawl: str, files: Sequence[str] = ()) -> Iterator[None]:
         os.close(lock)
 
 
-def spared(data: Path, path: str) -> None:
+def refuse_if_written(data: Path, path: str) -> None:
     """Raises UsageError if a crawl of this data folder is writing the file `path`. Commands that write files
     outside of a crawl call this."""
     for lock in data.glob("*/lock"):
@@ -111,7 +112,8 @@ def spared(data: Path, path: str) -> None:
 def being_written(path: str, crawl: str, pid: object) -> str:
     """Returns the message for a file that a crawl is writing."""
     return (
-        f"{path} is being written by the crawl {crawl}, process {pid}: wait for its end, end it with `gossamer stop {crawl}`, "
+        f"{path} is being written by the crawl {crawl}, process {pid}: wait for its end, end it "
+        f"with `gossamer stop {crawl}`, "
         "or give another file"
     )
 

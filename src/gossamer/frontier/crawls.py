@@ -22,7 +22,7 @@ QUEUES = ("q:", "t:", "h:", "r:", "a:", "k:", "e:")
 LEASES = ("l", "lp", "o", "rf")
 
 
-async def forget(store: Store, crawl: str, cold: Cold | None = None) -> None:
+async def forget_crawl(store: Store, crawl: str, cold: Cold | None = None) -> None:
     """Removes a crawl with all its keys and its URLs in the cold store. The state of hosts, which crawls
     share, stays."""
     if cold is not None:
@@ -69,7 +69,7 @@ async def drop_queue(store: Store, crawl: str, cold: Cold | None = None) -> int:
     return dropped
 
 
-async def reopen(store: Store, host: str) -> None:
+async def forget_robots_failure(store: Store, host: str) -> None:
     """Forgets that a host's robots.txt could not be read, so that a new crawl requests it again at once."""
     key = f"{keys.tag(keys.bucket_of(host, store.buckets))}h:{host}"
     versions = await store.guard(cast(Awaitable[Any], store.client.hmget(key, ["vh", "vs"])))
@@ -193,7 +193,8 @@ def check_name(name: str) -> None:
     """Raises UsageError if a name cannot be the name of a crawl and of its folder."""
     if not keys.NAME.fullmatch(name):
         raise UsageError(
-            f"--name {name[:100]!r}: use letters, digits, '.', '_' and '-', at most 80, a letter or digit first, not h or o "
+            f"--name {name[:100]!r}: use letters, digits, '.', '_' and '-', at most 80, a letter "
+            "or digit first, not h or o "
             "alone"
         )
 
@@ -267,7 +268,8 @@ class Crawls:
             )
         if record is not None and record.fleet and record.state == "cancelling":
             raise InUse(
-                f"crawl {name} is being cancelled: run the same command again when gossamer status {name} says it is"
+                f"crawl {name} is being cancelled: run the same command again when gossamer "
+                f"status {name} says it is"
             )
         if record is not None:
             differ = [f for f in BOUNDS if getattr(record.spec, f) != getattr(spec, f)]
@@ -284,10 +286,10 @@ class Crawls:
         fields["limits"] = json.dumps(limits or {})
         fields["spec"] = msgspec.json.encode(spec).decode()
         if record is not None:
-            fields["idle"] = repr(_idle(record, await clock(self.store)))
+            fields["idle"] = repr(_idle(record, await store_time(self.store)))
         if record is None:
             fields |= {
-                "started_at": repr(await clock(self.store)),
+                "started_at": repr(await store_time(self.store)),
                 "spent": "0",
                 "refreshing": str(int(refreshing)),
             }
@@ -308,7 +310,7 @@ class Crawls:
         """Sets the state and the reason. An end state also sets `ended_at`."""
         fields = {"state": state, "reason": reason}
         if state in ENDED:
-            fields["ended_at"] = repr(await clock(self.store))
+            fields["ended_at"] = repr(await store_time(self.store))
         flat = [x for pair in fields.items() for x in pair]
         await self._do(self.store.client.eval(_UPDATE, 1, keys.record(name), *flat))
 
@@ -337,7 +339,7 @@ class Crawls:
         return await self.store.guard(cast(Awaitable[Any], call))
 
 
-async def clock(store: Store) -> float:
+async def store_time(store: Store) -> float:
     """Returns the store's time in seconds since the epoch. It dates crawls, because the clocks of the
     machines differ."""
     whole, micro = await store.guard(cast(Awaitable[Any], store.client.time()))
@@ -353,4 +355,7 @@ def _idle(record: Record, now: float) -> float:
 
 def _difference(name: str, was: Spec, now: Spec, fields: list[str]) -> str:
     lines = "; ".join(f"{f}: it was {getattr(was, f)!r}, now it is {getattr(now, f)!r}" for f in fields)
-    return f"crawl {name} cannot be resumed with other settings ({lines}): give the same ones, or use --fresh or another --name"
+    return (
+        f"crawl {name} cannot be resumed with other settings ({lines}): give the same ones, or "
+        "use --fresh or another --name"
+    )

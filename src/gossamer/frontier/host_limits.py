@@ -11,18 +11,19 @@ from gossamer.store.store import Store
 OF_A_HOST = ("host_bytes", "host_time")
 
 
-def larger(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+def is_larger(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     """Returns whether a limit per host is higher than in the last run. None means no limit.
 
-    >>> larger({"host_bytes": 100}, {"host_bytes": None}), larger({}, {"host_bytes": 5})
+    >>> is_larger({"host_bytes": 100}, {"host_bytes": None}), is_larger({}, {"host_bytes": 5})
     (True, False)
     """
     limits = [(was.get(name), now.get(name)) for name in OF_A_HOST]
     return any(old is not None and (new is None or new > old) for old, new in limits)
 
 
-async def regain(store: Store, crawl: str) -> int:
-    """Requeues all parked URLs and returns their number. URLs that are still over a limit are parked again."""
+async def requeue_parked(store: Store, crawl: str) -> int:
+    """Requeues all parked URLs and returns their number. URLs that are still over a limit are parked
+    again."""
     found = 0
     async for page in store.scan(f"{{b:???}}{crawl}:e:*"):
         for key in page:

@@ -203,7 +203,7 @@ class HostBudgetSums:
                 self._sums[j] += n
 
 
-LOOK_INTERVAL_S, LONG, MOST = 10.0, 5_000, 8
+LOOK_INTERVAL_S, MAX_LEASE_DELAY_MS, MAX_SEARCHED_BUCKETS = 10.0, 5_000, 8
 """Seconds between searches for leases of crawls that no process runs, ms by which such leases must have
 expired, and the number of buckets searched at once."""
 
@@ -224,7 +224,7 @@ class AllBucketsFrontier:
     async def claim(self, asks: Sequence[tuple[int, int]]) -> list[Claimed]:
         """Claims about `k` URLs from each (bucket, k), in that order. Buckets that could not be reached are
         left out."""
-        if self._store.buckets > 1 and self._frontier.policy.limited:
+        if self._store.buckets > 1 and self._frontier.policy.has_total_limits:
             try:
                 return await self._turns.claim(asks)
             except Away as error:
@@ -261,11 +261,14 @@ class AllBucketsFrontier:
         if outages != self._outages:  # after an outage, let living workers renew their leases first
             self._outages = outages
             return
-        buckets = [(self._from + j) % self._store.buckets for j in range(min(MOST, self._store.buckets))]
+        buckets = [
+            (self._from + j) % self._store.buckets
+            for j in range(min(MAX_SEARCHED_BUCKETS, self._store.buckets))
+        ]
         self._from = (buckets[-1] + 1) % self._store.buckets
         calls = [
             (group[place], (name.decode(), *self._frontier.sweeping()[1:]))
-            for group, reply in await self._at_servers("lapsed", buckets, LONG)
+            for group, reply in await self._at_servers("lapsed", buckets, MAX_LEASE_DELAY_MS)
             if self._came(reply)
             for place, name in zip(reply[::2], reply[1::2], strict=True)
         ]

@@ -9,7 +9,7 @@ from typing import Any, cast
 from gossamer.errors import ConfigError
 from gossamer.frontier.cold import ColdTail, Spiller
 from gossamer.frontier.stats import CrawlStatistics
-from gossamer.frontier.summary import scan
+from gossamer.frontier.summary import scan_keys
 from gossamer.model.request import unpack
 from gossamer.store import keys
 from gossamer.store.store import Store
@@ -22,7 +22,8 @@ PAGE_KEYS = 1000
 
 
 class OperatorCommands:
-    """Changes the contents of a store, one script call per step. It is safe while any number of workers run."""
+    """Changes the contents of a store, one script call per step. It is safe while any number of workers
+    run."""
 
     def __init__(self, store: Store, spiller: Spiller | None = None) -> None:
         self.store, self.spiller = store, spiller
@@ -90,7 +91,7 @@ class OperatorCommands:
                 name, keys.bucket_of(host, self.store.buckets), host, to, match, dry_run
             )
         done: set[bytes] = set()
-        async for found in scan(self.store, f"{{b:???}}{name}:h:*"):
+        async for found in scan_keys(self.store, f"{{b:???}}{name}:h:*"):
             for key in set(found) - done:
                 done.add(key)
                 text = key.decode()
@@ -137,11 +138,12 @@ class OperatorCommands:
             return 0
         if self.spiller is None:
             raise ConfigError(
-                f"URLs of {host} wait in the cold store of {name}: give the same setting `cold` as the crawl has"
+                f"URLs of {host} wait in the cold store of {name}: give the same setting `cold` "
+                "as the crawl has"
             )
         await self.spiller.drain()
         moved = 0
-        for tail in await self.spiller.tails(bucket, [host]):
+        for tail in await self.spiller.cold_tails(bucket, [host]):
             if tail.level != to and (n := await self._turn_over(tail, to, match, True)):
                 moved += n if dry_run else await self._turn_over(tail, to, match, False)
         return moved
@@ -175,7 +177,7 @@ class OperatorCommands:
                     "refill", tail.bucket, self.spiller.crawl, *where[1:], tail.cursor, got[-1][0], 0, *pairs
                 )
                 if int(done) < 0:  # some URLs came back to the queue meanwhile: continue there
-                    found = await self.spiller.tails(tail.bucket, [tail.host])
+                    found = await self.spiller.cold_tails(tail.bucket, [tail.host])
                     now = next((one for one in found if one.level == tail.level), None)
                     if now is None:
                         return moved

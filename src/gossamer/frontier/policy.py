@@ -52,7 +52,7 @@ class Policy(msgspec.Struct, frozen=True):
     with or without vouchers."""
 
     @property
-    def limited(self) -> bool:
+    def has_total_limits(self) -> bool:
         """Whether claims are limited by totals of the whole crawl."""
         return self.limit >= 0 or self.size_limit >= 0 or self.rate > 0
 
@@ -80,11 +80,11 @@ class Policy(msgspec.Struct, frozen=True):
         return f"{said}{self.faults},{self.open_first},{self.open_longest}" if said in FAULTS else said
 
 
-def heaps(lanes: Sequence[str], region: str) -> tuple[str, ...]:
+def served_heaps(lanes: Sequence[str], region: str) -> tuple[str, ...]:
     """Returns the ready heaps that a worker serves: those of its lanes, and those for requests that need its
     region.
 
-    >>> heaps(["http"], "eu")
+    >>> served_heaps(["http"], "eu")
     ('http', 'http@eu')
     """
     return tuple(heap for lane in lanes for heap in ((lane, f"{lane}@{region}") if region else (lane,)))

@@ -11,38 +11,38 @@ from gossamer.store import keys
 from gossamer.store.store import Store
 
 
-def leases(crawl: str) -> str:
+def leases_key(crawl: str) -> str:
     """Returns the key of the producers' leases."""
     return f"{keys.tag(0)}{crawl}:pl"
 
 
-def positions(crawl: str) -> str:
+def positions_key(crawl: str) -> str:
     """Returns the key of the producers' positions."""
     return f"{keys.tag(0)}{crawl}:po"
 
 
 async def position_of(store: Store, crawl: str, name: str) -> dict[str, Any] | None:
     """Returns the stored position of a producer: `at` and `done`. None if there is none."""
-    raw = await store.guard(cast(Awaitable[Any], store.client.hget(positions(crawl), name)))
+    raw = await store.guard(cast(Awaitable[Any], store.client.hget(positions_key(crawl), name)))
     found: dict[str, Any] | None = json.loads(raw) if raw else None
     return found
 
 
-async def unread(store: Store, crawl: str) -> list[str]:
+async def unread_producers(store: Store, crawl: str) -> list[str]:
     """Returns the names of the producers that began and have not finished, with secrets masked."""
-    kept = await store.guard(cast(Awaitable[Any], store.client.hgetall(positions(crawl))))
+    kept = await store.guard(cast(Awaitable[Any], store.client.hgetall(positions_key(crawl))))
     return sorted(mask(name.decode()) for name, value in kept.items() if not json.loads(value)["done"])
 
 
-async def fed_now(store: Store, crawl: str) -> bool:
+async def has_active_producer(store: Store, crawl: str) -> bool:
     """Returns whether a producer adds URLs to the crawl now, that is, holds an unexpired lease."""
     pipe = store.client.pipeline(transaction=False)
     pipe.time()
-    pipe.zrange(leases(crawl), -1, -1, withscores=True)
+    pipe.zrange(leases_key(crawl), -1, -1, withscores=True)
     (seconds, micros), last = await store.guard(pipe.execute())
     return bool(last) and float(last[0][1]) > seconds * 1000 + micros // 1000
 
 
-async def broken_off(store: Store, crawl: str) -> list[str]:
+async def unfinished_producers(store: Store, crawl: str) -> list[str]:
     """Returns the unfinished producers, or none of them while some producer is at work."""
-    return [] if await fed_now(store, crawl) else await unread(store, crawl)
+    return [] if await has_active_producer(store, crawl) else await unread_producers(store, crawl)

@@ -112,8 +112,8 @@ class RecentPages:
         ]
 
     async def first(self, what: str) -> bool:
-        """Returns whether `what` was not yet reported. All reports are forgotten WARNED_TTL_S seconds after the
-        last call."""
+        """Returns whether `what` was not yet reported. All reports are forgotten WARNED_TTL_S seconds after
+        the last call."""
         pipe = self._store.client.pipeline(transaction=False)
         pipe.sadd(keys.told(self._crawl), what)
         pipe.expire(keys.told(self._crawl), WARNED_TTL_S)

@@ -15,7 +15,7 @@ import msgspec
 from gossamer.frontier.cold import Cold
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.locate import Locator, UrlState
-from gossamer.frontier.summary import hosts_met, scan, summary
+from gossamer.frontier.summary import hosts_met, scan_keys, summary
 from gossamer.model.request import unpack
 from gossamer.model.summary import Summary
 from gossamer.store import keys
@@ -137,7 +137,7 @@ class CrawlStatistics:
         largest = sort in ("waiting", "delay", "in_flight")
         rank: Callable[[HostLine], Any] = operator.attrgetter(sort)
         order = (lambda line: (rank(line) or 0, line.host)) if sort != "host" else rank
-        async for found in scan(self.store, f"{{b:???}}{name}:h:*"):
+        async for found in scan_keys(self.store, f"{{b:???}}{name}:h:*"):
             pipe = self.store.client.pipeline(transaction=False)
             for key in found:
                 tag, host = _parts(key, name)

@@ -21,7 +21,7 @@ from gossamer.store.store import Store
 
 
 @contextlib.asynccontextmanager
-async def timed(store: Store, record: Record) -> AsyncIterator[None]:
+async def count_working_time(store: Store, record: Record) -> AsyncIterator[None]:
     """Counts the time of the block as working time of the crawl. Stores it every second, so that a kill loses
     at most one second."""
     began = time.monotonic() - record.spent
@@ -53,7 +53,7 @@ async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
     they are counted. Raises UsageError if the crawl does not exist."""
     record = await Crawls(store).need(name)
     elapsed = record.spent
-    n = await counts(store, name)
+    n = await crawl_counts(store, name)
     sites = of_counts(n)
     if sites:
         sites = of_counts(n, await GoodRuns(store).load(list(sites)))
@@ -115,7 +115,7 @@ def _fates(n: Counter[str]) -> dict[str, Any]:
     return {"new": new, "changed": changed, "unchanged": unchanged, "gone": n["fate:gone"], **found}
 
 
-async def counts(store: Store, name: str) -> Counter[str]:
+async def crawl_counts(store: Store, name: str) -> Counter[str]:
     """Returns all counts of the crawl, summed over its buckets. A missing count is 0."""
     total: Counter[str] = Counter()
     for first in range(0, store.buckets, 256):
@@ -132,18 +132,19 @@ async def counts(store: Store, name: str) -> Counter[str]:
 async def hosts_met(store: Store, name: str) -> int:
     """Returns how many hosts the crawl met. This scans all keys, so it should be called rarely and only by
     commands."""
-    return sum([len(found) async for found in scan(store, f"{{b:???}}{name}:h:*")])
+    return sum([len(found) async for found in scan_keys(store, f"{{b:???}}{name}:h:*")])
 
 
 async def expected_lost(store: Store, name: str) -> float:
-    """Returns the expected number of new URLs that the crawl's seen set wrongly took for known ones so far."""
+    """Returns the expected number of new URLs that the crawl's seen set wrongly took for known ones so
+    far."""
     pipe = store.client.pipeline(transaction=False)
     for bucket in range(store.buckets):
         pipe.hget(f"{keys.tag(bucket)}{name}:g", "lost")
     return sum(int(one or 0) for one in await store.guard(pipe.execute())) / 1e12
 
 
-def scan(store: Store, pattern: str) -> AsyncIterator[list[bytes]]:
+def scan_keys(store: Store, pattern: str) -> AsyncIterator[list[bytes]]:
     """Yields matching keys in pages (`Store.scan`)."""
     return store.scan(pattern, PAGE_KEYS)
 

@@ -26,7 +26,7 @@ from gossamer.store.keys import tag
 from gossamer.store.reconnect import OutageWaiter
 from gossamer.store.server import RUN
 from gossamer.store.store import Store
-from gossamer.store.store_check import durably
+from gossamer.store.store_check import write_durably
 
 CHUNK_URLS = 500
 """Number of URLs in one call of a script, which keeps the call under a few milliseconds."""
@@ -70,7 +70,9 @@ class Settler:
         if before:
             await self._add(before, merged)
         how = self._crawl, *(await self._frontier.adding(0, {}))[:4], tag(0) if self._store.together else ""
-        servers = await grouped(self._store, list(dict.fromkeys(commit.bucket for commit in commits)))
+        servers = await buckets_by_server(
+            self._store, list(dict.fromkeys(commit.bucket for commit in commits))
+        )
         if len(servers) > 1 and any(commit.files for commit in commits):
             return [
                 Stale([]) for _ in commits
@@ -91,7 +93,7 @@ class Settler:
         ]
         outcomes: dict[int, Outcome] = {}
         for group, (reply, repeated) in zip(
-            groups, await surely(self._store, "settle", calls, servers), strict=True
+            groups, await call_until_confirmed(self._store, "settle", calls, servers), strict=True
         ):
             outcomes |= zip(group, self._outcomes([commits[j] for j in group], reply, repeated), strict=True)
         return [outcomes[j] for j in range(len(commits))]
@@ -106,7 +108,9 @@ class Settler:
                 (bucket, (self._crawl, *await self._frontier.adding(bucket, adds), *args))
                 for bucket, args in part
             ]
-            for (bucket, _), (got, _) in zip(calls, await surely(self._store, "add", calls), strict=True):
+            for (bucket, _), (got, _) in zip(
+                calls, await call_until_confirmed(self._store, "add", calls), strict=True
+            ):
                 total = [a + b for a, b in zip(total, got, strict=False)]
                 self._frontier.shares.took(bucket, got[3], got[4])
         return total[0], total[1], total[2]
@@ -152,7 +156,7 @@ class Settler:
         return [(got[5 * j + 1], got[5 * j + 2], got[5 * j + 3]) for j in range(len(commits))]
 
 
-async def surely(
+async def call_until_confirmed(
     store: Store, verb: str, calls: Sequence[tuple[int, Sequence[Any]]], buckets: Sequence[Sequence[int]] = ()
 ) -> list[tuple[Any, bool]]:
     """Calls a script until each reply is confirmed. Returns (reply, whether it was called more than once) for
@@ -177,7 +181,7 @@ async def surely(
         if trouble is not None:
             await store.wait(trouble)
             if buckets:
-                apart = [j for j in again if len(await grouped(store, buckets[j])) > 1]
+                apart = [j for j in again if len(await buckets_by_server(store, buckets[j])) > 1]
                 out = [([b"stale"], True) if j in apart else one for j, one in enumerate(out)]
                 again = [j for j in again if j not in apart]
         elif again:
@@ -188,7 +192,7 @@ async def surely(
     return out
 
 
-async def grouped(store: Store, buckets: Sequence[int]) -> list[list[int]]:
+async def buckets_by_server(store: Store, buckets: Sequence[int]) -> list[list[int]]:
     """Groups buckets by the server that holds them. Waits until all buckets are served. Raises Away if the
     caller does not wait for outages."""
     while True:
@@ -203,8 +207,8 @@ def _line(detail: str) -> str:
 
 
 def _chunks(adds: Adds) -> list[tuple[int, list[Any]]]:
-    """Returns the script arguments that add links (as in `links.lua`), by bucket, with at most CHUNK_URLS URLs per
-    call."""
+    """Returns the script arguments that add links (as in `links.lua`), by bucket, with at most CHUNK_URLS
+    URLs per call."""
     out: list[tuple[int, list[Any]]] = []
     room: dict[int, tuple[int, list[Any]]] = {}
     for (bucket, host, level, lane, flags, voucher), flat in adds.items():
@@ -259,7 +263,7 @@ class Frontier:
 
     async def together(self, buckets: Sequence[int]) -> list[list[int]]:
         """Groups buckets by server. The commits of a group are settled together or not at all."""
-        return await grouped(self.store, buckets)
+        return await buckets_by_server(self.store, buckets)
 
     @property
     def _depths(self) -> int:
@@ -278,7 +282,7 @@ class Frontier:
         Returns their number."""
         return int(await self.store.run("admit", bucket, self.crawl, *await self.adding(bucket, {}), host))
 
-    async def unanswered(self) -> bool:
+    async def may_redirect_seeds(self) -> bool:
         """Returns whether a seed may still be redirected, because some seeds have no response yet."""
         return sum(one[0] for one in await self.everywhere.counts("seeds")) > 0
 
@@ -291,7 +295,8 @@ class Frontier:
         return None if found is None else int(found) % 100
 
     async def add(self, adds: Adds) -> tuple[int, int, int]:
-        """Adds links, durably if the store has replicas. Returns how many are new, already known, and parked."""
+        """Adds links, durably if the store has replicas. Returns how many are new, already known, and
+        parked."""
         return await self._settling.add(adds)
 
     async def known(self, bucket: int, fingerprint: int) -> bool:
@@ -304,7 +309,7 @@ class Frontier:
     async def claim(self, bucket: int, k: int) -> Claimed:
         """Claims about `k` URLs of hosts that are ready in this bucket. A gate may bring more than `k`."""
         p = self.policy
-        if self.store.buckets > 1 and p.limited:
+        if self.store.buckets > 1 and p.has_total_limits:
             return (await self.everywhere.claim([(bucket, k)]))[0]
         return self.claimed(bucket, await self.store.run("claim", bucket, *self.claiming(k)))
 
@@ -396,7 +401,8 @@ class Frontier:
         return self.crawl, limit, hold, int(nobody_lives)
 
     async def handover(self, bucket: int, host: str, lane: str) -> bool:
-        """Makes a host wait for workers of another lane from now on. Returns False if the host already did."""
+        """Makes a host wait for workers of another lane from now on. Returns False if the host already
+        did."""
         return bool(await self.store.run("handover", bucket, self.crawl, host, lane))
 
     async def robots(
@@ -484,13 +490,15 @@ class Frontier:
         If a power failure undid this commit, the rows of this crawl would look like content from elsewhere.
         They would be kept and then written again.
         """
-        await durably(self.store, "HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
+        await write_durably(self.store, "HSETNX", f"{tag(0)}{self.crawl}:f", file, str(length))
 
     async def fill(self, file: str, offset: int, length: int | None = None) -> None:
         """Commits how far a new output is filled with kept rows (their offset in bytes), and the length in
         bytes that the output has then."""
         grown = [] if length is None else [file, str(length)]
-        await durably(self.store, "HSET", f"{tag(0)}{self.crawl}:f", f"{FILLED}{file}", str(offset), *grown)
+        await write_durably(
+            self.store, "HSET", f"{tag(0)}{self.crawl}:f", f"{FILLED}{file}", str(offset), *grown
+        )
 
     async def filling(self) -> dict[str, int]:
         """Returns the outputs that are not filled yet, with the offset in the kept rows that they reached."""

@@ -1,4 +1,5 @@
-"""The identity of a logged-in account: its cookies, its browser and its headers are the same in each request."""
+"""The identity of a logged-in account: its cookies, its browser and its headers are the same in each
+request."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 
 from gossamer.identity.browsers import Browser
 from gossamer.identity.cookies import Jar
-from gossamer.identity.headers import dress
+from gossamer.identity.headers import browser_headers
 from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.page import Page
 from gossamer.model.request import Request
@@ -44,7 +45,7 @@ class AccountIdentity:
                 name = next((name for name in given if name.lower() == "cookie"), "Cookie")
                 given[name] = f"{given[name]}; {cookies}" if name in given else cookies
             return Lent(given, Guise(session=self.session, member=self.name))
-        headers = dress(
+        headers = browser_headers(
             self.browser,
             request.url,
             referrer=request.referrer,
@@ -77,7 +78,8 @@ class AccountIdentity:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Restores the cookies and headers of `state`. Cookies that responses set since are applied on top."""
+        """Restores the cookies and headers of `state`. Cookies that responses set since are applied on
+        top."""
         self.jar.load(state["jar"])
         self.headers = dict(state["headers"])
         for url, header in self.news:

@@ -172,7 +172,7 @@ phones."""
 NAMES = ("any", *CURRENT, *BROWSERS)
 
 
-def named(name: str) -> tuple[Browser, ...]:
+def browsers_named(name: str) -> tuple[Browser, ...]:
     """Returns the browsers that a name stands for, repeated by their frequency. Raises ValueError for an
     unknown name."""
     if name == "any":
@@ -189,17 +189,17 @@ def drivable(names: Sequence[str]) -> tuple[str, ...]:
     >>> drivable(["edge", "firefox", "chrome_android"])
     ('edge150',)
     """
-    found = (browser for name in names for browser in named(name))
+    found = (browser for name in names for browser in browsers_named(name))
     return tuple(browser.name for browser in found if browser.engine == CHROMIUM and not browser.mobile)
 
 
-def identity(names: Sequence[str], seed: str) -> Browser:
+def browser_for(names: Sequence[str], seed: str) -> Browser:
     """Returns one of these browsers, always the same for the same seed. Raises ValueError for an unknown
     name.
 
-    >>> identity(["chrome150"], "x").name, identity(["any"], "x") == identity(["any"], "x")
+    >>> browser_for(["chrome150"], "x").name, browser_for(["any"], "x") == browser_for(["any"], "x")
     ('chrome150', True)
     """
-    drawn = [browser for name in names for browser in named(name)]
+    drawn = [browser for name in names for browser in browsers_named(name)]
     number = int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big")
     return drawn[number % len(drawn)]

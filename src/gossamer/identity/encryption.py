@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.config.redaction import Secret
 from gossamer.errors import ConfigError
 
@@ -29,7 +29,9 @@ class Encryption:
             try:
                 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
             except ImportError:
-                raise ConfigError(f"session_key needs another package: {install('sessions')}") from None
+                raise ConfigError(
+                    f"session_key needs another package: {install_command('sessions')}"
+                ) from None
             self._key = hashlib.scrypt(key.reveal().encode(), salt=self._salt, n=1 << 14, r=8, p=1, dklen=32)
             self._cipher = AESGCM(self._key)
 
@@ -68,7 +70,7 @@ class Encryption:
         return msgspec.msgpack.decode(rest, type=dict[str, Any])
 
     @property
-    def seals(self) -> bool:
+    def has_key(self) -> bool:
         """Whether there is a key."""
         return self._cipher is not None
 

@@ -123,7 +123,7 @@ OWN = frozenset(
 browser's identity, and is left out."""
 
 
-def dress(
+def browser_headers(
     browser: Browser,
     url: str,
     *,
@@ -147,7 +147,7 @@ def dress(
     values = _values(browser, secure, script)
     if secure and "sec-fetch-site" in values:
         values["sec-fetch-site"] = (
-            "same-origin" if script and not referrer else relation(referrer, (*passed, url), domain)
+            "same-origin" if script and not referrer else fetch_site(referrer, (*passed, url), domain)
         )
     if referrer and split(referrer)[:2] == split(url)[:2]:
         values["referer"] = referrer.partition("#")[0]
@@ -157,21 +157,22 @@ def dress(
     if jar:
         values["cookie"] = jar
     values |= {"accept": accept or values["accept"], "accept-language": language or browser.language}
-    places = order(browser, script)
+    places = header_order(browser, script)
     values |= _of_form(extra, places, never_cached=browser.engine == CHROMIUM and not script)
     out: dict[str, str] = {}
     for name in places:
         if name == "*":
             out |= dict(extra.values())
         elif name in values:
-            out[title(name)] = values[name]
+            out[title_case(name)] = values[name]
     return out
 
 
 def _of_form(
     extra: dict[str, tuple[str, str]], places: Sequence[str], *, never_cached: bool
 ) -> dict[str, str]:
-    """Returns the headers that belong to a form submission, with their places, and removes them from `extra`."""
+    """Returns the headers that belong to a form submission, with their places, and removes them from
+    `extra`."""
     if "origin" in extra and never_cached:
         extra.setdefault("cache-control", ("", "max-age=0"))
     return {
@@ -181,7 +182,7 @@ def _of_form(
     }
 
 
-def order(browser: Browser, script: bool) -> tuple[str, ...]:
+def header_order(browser: Browser, script: bool) -> tuple[str, ...]:
     """Returns the order of a browser's headers. `*` stands for headers that it does not know."""
     if browser.engine == CHROMIUM:
         return _CHROMIUM_SCRIPT if script else _CHROMIUM
@@ -190,11 +191,11 @@ def order(browser: Browser, script: bool) -> tuple[str, ...]:
     return _SAFARI if browser.version >= 18 else _SAFARI_17 if browser.version == 17 else _SAFARI_15
 
 
-def relation(referrer: str | None, chain: Sequence[str], domain: Callable[[str], str]) -> str:
+def fetch_site(referrer: str | None, chain: Sequence[str], domain: Callable[[str], str]) -> str:
     """Returns the `sec-fetch-site` of a request that came through the URLs of `chain`: the relation of the
     farthest URL to the referrer.
 
-    >>> relation("https://a.example/", ["https://a.example/x"], str), relation(None, ["https://b.example/"], str)
+    >>> fetch_site("https://a.example/", ["https://a.example/x"], str), fetch_site(None, ["https://b.example/"], str)
     ('same-origin', 'none')
     """
     if not referrer:
@@ -210,10 +211,10 @@ def relation(referrer: str | None, chain: Sequence[str], domain: Callable[[str],
     return worst
 
 
-def title(name: str) -> str:
+def title_case(name: str) -> str:
     """Returns a name as HTTP/1.1 writes it. HTTP/2 writes all names in lower case.
 
-    >>> title("user-agent"), title("sec-ch-ua"), title("te")
+    >>> title_case("user-agent"), title_case("sec-ch-ua"), title_case("te")
     ('User-Agent', 'sec-ch-ua', 'TE')
     """
     return name if name.startswith("sec-ch-ua") else _TITLES.get(name) or name.title()

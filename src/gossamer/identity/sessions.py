@@ -9,9 +9,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
-from gossamer.identity.browsers import identity
+from gossamer.identity.browsers import browser_for
 from gossamer.identity.cookies import Jar
-from gossamer.identity.headers import dress
+from gossamer.identity.headers import browser_headers
 from gossamer.model.browser_profile import Guise, Lent
 from gossamer.model.page import Page
 from gossamer.model.request import Request, split
@@ -46,9 +46,9 @@ class Sessions:
         # otherwise sites would see all visitors of a crawl change at the same time
         began = int.from_bytes(drawn, "big") % 997 / 997
         session = str(int(self._now() / self._length + began))
-        browser = identity(self._wanted(host), f"{self._seed} {domain} {session}")
+        browser = browser_for(self._wanted(host), f"{self._seed} {domain} {session}")
         jar = self._jars.get((domain, f"{browser.name}/{session}"))
-        headers = dress(
+        headers = browser_headers(
             browser,
             request.url,
             referrer=request.referrer,

@@ -179,7 +179,7 @@ def told_of(row: Mapping[str, Any]) -> bool:
 
 
 @functools.cache
-def marks(cls: type) -> tuple[tuple[str, File | Ref], ...]:
+def marked_fields(cls: type) -> tuple[tuple[str, File | Ref], ...]:
     """Returns the fields of a class that refer to files or items, with the mark of each."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
@@ -197,7 +197,7 @@ def _marks(hint: Any) -> Iterator[File | Ref]:
             yield from _marks(part)
 
 
-def edition(request: Request, key: typing.Callable[[str], str]) -> str:
+def file_edition(request: Request, key: typing.Callable[[str], str]) -> str:
     """Returns a text that distinguishes the request of a file from other requests of the same URL. The text
     contains the file's rule and the first URL of its redirects. Returns '' for the request of a page."""
     if request.use != FILE:

@@ -113,7 +113,7 @@ class Window:
             name = f"{site} {gate.text}".strip()
             if gate.test(judged) and name not in self._told:
                 self._told.add(name)
-                reason = f"gate {gate.text!r} over the last {self._pages} pages" + told(judged)
+                reason = f"gate {gate.text!r} over the last {self._pages} pages" + quality_text(judged)
                 trips.append(GateFailure(gate, name, reason))
         return trips
 
@@ -144,7 +144,7 @@ class Window:
         )
 
 
-def told(summary: Summary) -> str:
+def quality_text(summary: Summary) -> str:
     """Returns the quality of each site with its three worst-covered fields, in a few words, or ''."""
     words = []
     for name, one in summary.sites.items():
@@ -154,7 +154,7 @@ def told(summary: Summary) -> str:
     return f" ({'; '.join(words)})" if words else ""
 
 
-def counted(counts: dict[str, int], visit: Mapping[str, int], dead: bool) -> bool:
+def count_visit(counts: dict[str, int], visit: Mapping[str, int], dead: bool) -> bool:
     """Adds the counts of a finished visit to `counts`. `dead`: the visit ended as a dead letter. Returns
     whether the visit counts as a page."""
     if not (dead or "pages" in visit):
@@ -256,7 +256,7 @@ def parse(text: str) -> QualityGate:
     )
 
 
-def value(summary: Summary, name: str) -> float:
+def number_value(summary: Summary, name: str) -> float:
     """Returns the value of a named number. Returns NaN, for which every comparison except `!=` is false, if
     there is too little data."""
     group, _, rest = name.partition(".")
@@ -354,7 +354,7 @@ def _one(text: str, words: list[str], at: int, depth: int, names: list[str]) -> 
         raise _wrong(text, f"{name} is a share, from 0 to 1 or to 100%")
     if number.endswith("%") and group not in LATELY:
         raise _wrong(text, f"{name} is a count, which has no %")
-    return (lambda summary: _COMPARE[mark](value(summary, name), bound)), at + 3
+    return (lambda summary: _COMPARE[mark](number_value(summary, name), bound)), at + 3
 
 
 def _wrong(text: str, why: str) -> UsageError:

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.model.item import is_class, names
+from gossamer.model.item import field_names, is_class
 
 Places = Mapping[Any, Any] | bool
 """The places of datetimes in a value. True: the value itself is a datetime. A mapping: the places in its
@@ -22,41 +22,44 @@ parts, by name or index, where the key None stands for every part."""
 _NONE: Mapping[Any, Any] = {}
 
 
-def declared(annotation: Any, inside: tuple[Any, ...] = ()) -> Places:
+def declared_times(annotation: Any, inside: tuple[Any, ...] = ()) -> Places:
     """Returns the places of datetimes in values of an annotated type. `inside` contains the enclosing
     classes, so that a recursive class ends.
 
-    >>> declared(list[datetime] | None)
+    >>> declared_times(list[datetime] | None)
     {None: True}
     """
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if annotation is datetime:
         return True
     if origin is typing.Annotated:
-        return declared(args[0], inside)
+        return declared_times(args[0], inside)
     if origin in (typing.Union, types.UnionType):
         parts = [one for one in args if one not in (type(None), msgspec.UnsetType)]
-        return declared(parts[0], inside) if len(parts) == 1 else _NONE
+        return declared_times(parts[0], inside) if len(parts) == 1 else _NONE
     if args and origin is not typing.Literal:
-        found = declared(next((one for one in reversed(args) if one is not Ellipsis), None), inside)
+        found = declared_times(next((one for one in reversed(args) if one is not Ellipsis), None), inside)
         return {None: found} if found else _NONE
     if is_class(annotation) and annotation not in inside:
-        return fields(annotation, (*inside, annotation))
+        return time_fields(annotation, (*inside, annotation))
     return _NONE
 
 
-def fields(cls: type, inside: tuple[Any, ...] = ()) -> Mapping[Any, Any]:
+def time_fields(cls: type, inside: tuple[Any, ...] = ()) -> Mapping[Any, Any]:
     """Returns the places of datetimes in a class of items, by field name."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except Exception:  # noqa: BLE001 - annotations are the user's code and may raise anything
         return _NONE
-    written = getattr(cls, "__struct_encode_fields__", names(cls)) if inside else names(cls)
-    found = {told: declared(hints.get(name), inside) for told, name in zip(written, names(cls), strict=True)}
+    written = getattr(cls, "__struct_encode_fields__", field_names(cls)) if inside else field_names(cls)
+    found = {
+        told: declared_times(hints.get(name), inside)
+        for told, name in zip(written, field_names(cls), strict=True)
+    }
     return {name: places for name, places in found.items() if places}
 
 
-def met(value: Any) -> Places:
+def naive_times(value: Any) -> Places:
     """Returns the places of datetimes without a time zone in a value of an untyped dict."""
     if isinstance(value, datetime):
         return value.tzinfo is None
@@ -66,7 +69,7 @@ def met(value: Any) -> Places:
         parts = enumerate(value)
     else:
         return _NONE
-    return {name: places for name, one in parts if type(one) not in _PLAIN and (places := met(one))}
+    return {name: places for name, one in parts if type(one) not in _PLAIN and (places := naive_times(one))}
 
 
 def with_zone(value: Any, places: Places) -> Any:

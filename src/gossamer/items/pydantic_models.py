@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, NamedTuple
 
-from gossamer.model.item import plain, ready, told
+from gossamer.model.item import plain_fields, printable_fields, to_json_value
 
 
 class Fault(NamedTuple):
@@ -55,7 +55,7 @@ class Model:
         found = self._judged(
             ((name, getattr(read, name, None), fields.get(name)) for name in read.model_fields_set), now
         )
-        own, wrong = told(read)
+        own, wrong = printable_fields(read)
         found += [Fault(name, own[name], f"it cannot be written: {why}") for name, why in wrong.items()]
         if not found:
             rest = {
@@ -66,7 +66,7 @@ class Model:
         return found
 
     def _changed(self, fields: dict[str, Any], now: float, made: Any) -> list[Fault]:
-        found, was, values = list[Fault](), plain(made), dict[str, tuple[Any, Any]]()
+        found, was, values = list[Fault](), plain_fields(made), dict[str, tuple[Any, Any]]()
         for name, field in self._cls.model_fields.items():
             if name not in fields:
                 found += [Fault(name, None, "Field required")] if field.is_required() else []
@@ -77,7 +77,7 @@ class Model:
                 try:
                     value = self._adapter(name)(fields[name])
                     values[name] = value, fields[name]
-                    fields[name] = ready(value)
+                    fields[name] = to_json_value(value)
                 except ValueError as error:
                     found += [fault._replace(field=name) for fault in _said(error)]
         return found + self._judged(((name, *both) for name, both in values.items()), now)

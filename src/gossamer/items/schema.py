@@ -22,7 +22,7 @@ import msgspec
 import msgspec.inspect
 
 from gossamer.items.pydantic_models import Check, Fault, Model
-from gossamer.model.item import Fresh, modelled, names
+from gossamer.model.item import Fresh, field_names, is_pydantic
 
 _BOUNDS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "gt": (operator.gt, ">"),
@@ -42,11 +42,11 @@ class Schema:
     """The validation rules of one class of items."""
 
     def __init__(self, cls: type) -> None:
-        self.cls, self.names = cls, names(cls)
+        self.cls, self.names = cls, field_names(cls)
         self.defaults: dict[str, Callable[[], Any]] = _defaults(cls)
         self.blank = _blank(cls, self.defaults)
         """The fields with an empty text as default."""
-        alone = modelled(cls)
+        alone = is_pydantic(cls)
         self._types: dict[str, Any] = {}
         self._checks: list[tuple[str, Check]] = []
         self._numbers: list[str] = []
@@ -109,7 +109,7 @@ class Schema:
 
 
 @functools.cache
-def schema(cls: type) -> Schema:
+def schema_of(cls: type) -> Schema:
     """Returns the schema of a class. It is built once per class."""
     return Schema(cls)
 
@@ -119,7 +119,7 @@ def _hints(cls: type) -> dict[str, Any]:
         hints = typing.get_type_hints(cls, include_extras=True)
     except Exception:  # noqa: BLE001 - annotations are the user's code: unreadable ones are not checked
         hints = {}
-    return {name: hints.get(name, Any) for name in names(cls)}
+    return {name: hints.get(name, Any) for name in field_names(cls)}
 
 
 def _defaults(cls: type) -> dict[str, Callable[[], Any]]:
@@ -143,7 +143,7 @@ def _defaults(cls: type) -> dict[str, Callable[[], Any]]:
 
 def _blank(cls: Any, defaults: dict[str, Callable[[], Any]]) -> frozenset[str]:
     found = {name: made() for name, made in defaults.items() if isinstance(made, functools.partial)}
-    if modelled(cls):
+    if is_pydantic(cls):
         found = {name: field.default for name, field in cls.model_fields.items()}
     return frozenset(name for name, value in found.items() if isinstance(value, str) and not value)
 
@@ -203,7 +203,8 @@ def _split(hint: Any, alone: bool = False) -> tuple[Any, list[Check]]:
 
 
 def _marks(given: Iterable[Any]) -> Iterator[Any]:
-    """Yields marks one by one. Some marks of `annotated_types` and pydantic's `Field` are groups of several."""
+    """Yields marks one by one. Some marks of `annotated_types` and pydantic's `Field` are groups of
+    several."""
     for mark in given:
         if getattr(mark, "__is_annotated_types_grouped_metadata__", False):
             yield from _marks(mark)

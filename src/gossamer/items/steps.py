@@ -15,7 +15,7 @@ import xxhash
 from gossamer.items.pydantic_models import Fault
 from gossamer.items.schema import Schema
 from gossamer.model import minhash as sketch
-from gossamer.model.item import pressed, said
+from gossamer.model.item import exception_message, is_ctrl_c
 from gossamer.model.minhash import Sketch
 
 _encode = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
@@ -131,8 +131,10 @@ class alike:  # noqa: N801 - lower case, like the names of the other steps
         said = [item.get(name) for name in self._fields or item]
         if any(value not in (None, "", []) for value in said):
             text = " ".join(_words(value) for value in said) if self._near else ""
-            same = xxhash.xxh3_64_digest(content(said))
-            item.sketch = Sketch(same, sketch.near(text, _words(item.get(self._head))) if self._near else b"")
+            same = xxhash.xxh3_64_digest(content_bytes(said))
+            item.sketch = Sketch(
+                same, sketch.make_sketch(text, _words(item.get(self._head))) if self._near else b""
+            )
             item.once = self._drop
 
 
@@ -164,7 +166,7 @@ class Deduplicate:
     def __call__(self, item: Fields, page: Any = None) -> None:
         """Raises Unwanted for a duplicate. If the page that first yielded the item is visited again, the item
         is not a duplicate."""
-        seen = xxhash.xxh3_64_intdigest(content([item.kind, item]))
+        seen = xxhash.xxh3_64_intdigest(content_bytes([item.kind, item]))
         where = xxhash.xxh3_64_intdigest(page.url.encode() if page else b"")
         first = self._young.get(seen) or self._old.get(seen)
         if first is None:
@@ -178,14 +180,14 @@ class Deduplicate:
 deduplicate = Deduplicate()
 
 
-def ready(steps: Sequence[Step]) -> tuple[Step, ...]:
+def prepare_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
     """Returns the steps of a site for one crawl. Steps with memory start empty, and `validate` is added if it
     is missing."""
     begun = tuple(getattr(step, "begin", lambda step=step: step)() for step in steps)
     return begun if validate in begun else (*begun, validate)
 
 
-def through(steps: Sequence[Step], item: Fields, page: Any) -> StepOutcome:
+def run_steps(steps: Sequence[Step], item: Fields, page: Any) -> StepOutcome:
     """Runs an item through the steps. An exception in a step is returned as the reason why the item is not
     stored. Only the KeyboardInterrupt of a user's Ctrl-C is raised."""
     for step in steps:
@@ -193,15 +195,21 @@ def through(steps: Sequence[Step], item: Fields, page: Any) -> StepOutcome:
             with redirect_stdout(sys.stderr):  # stdout is reserved for data
                 made = step(item, page)
         except Unwanted as reason:
-            return StepOutcome(item, said(reason) or name_of(step))
+            return StepOutcome(item, exception_message(reason) or name_of(step))
         except Bad as bad:
             return StepOutcome(item, faults=bad.faults)
         except BaseException as error:
-            if pressed(error):
+            if is_ctrl_c(error):
                 raise
             return StepOutcome(
                 item,
-                faults=[Fault(None, None, f"step {name_of(step)}: {type(error).__name__}: {said(error)}")],
+                faults=[
+                    Fault(
+                        None,
+                        None,
+                        f"step {name_of(step)}: {type(error).__name__}: {exception_message(error)}",
+                    )
+                ],
             )
         if made is not None and made is not item:
             if not isinstance(made, dict):
@@ -220,7 +228,7 @@ def through(steps: Sequence[Step], item: Fields, page: Any) -> StepOutcome:
     return StepOutcome(item)
 
 
-def content(value: Any) -> bytes:
+def content_bytes(value: Any) -> bytes:
     """Returns bytes that are equal for equal values."""
     try:
         return _encode(value)

@@ -29,7 +29,8 @@ Usual = Mapping[tuple[str, str], Mapping[str, float]]
 
 
 class CompleteSite(NamedTuple):
-    """A site with `complete=True` after a run. `doubt`: why the run may not mark unseen items, '' if it may."""
+    """A site with `complete=True` after a run. `doubt`: why the run may not mark unseen items, '' if it
+    may."""
 
     site: str
     run: str
@@ -45,12 +46,12 @@ class Verdict(NamedTuple):
     rejected: list[tuple[Row, str]]
 
 
-def usual(
+def usual_fields(
     runs: Mapping[str, Sequence[GoodRun]], keys: Mapping[str, str]
 ) -> dict[tuple[str, str], dict[str, float]]:
     """Returns the usual fields by site and kind, without the keys of the kinds (`keys`).
 
-    >>> usual({"shop": [GoodRun("c", "", 30, 1.0, 1.0, {"book.upc": 1.0, "book.price": 0.95, "book.note": 0.1})]}, {"book": "upc"})
+    >>> usual_fields({"shop": [GoodRun("c", "", 30, 1.0, 1.0, {"book.upc": 1.0, "book.price": 0.95, "book.note": 0.1})]}, {"book": "upc"})
     {('shop', 'book'): {'price': 0.95}}
     """
     found: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
@@ -64,7 +65,7 @@ def usual(
     return {name: dict(sorted(fields.items())) for name, fields in found.items()}
 
 
-def lacking(fields: Mapping[str, Any], expected: Iterable[str]) -> tuple[str, ...]:
+def missing_fields(fields: Mapping[str, Any], expected: Iterable[str]) -> tuple[str, ...]:
     """Returns the expected fields for which an item has no value."""
     return tuple(name for name in expected if not has_value(fields.get(name)))
 
@@ -77,7 +78,9 @@ def not_an_item(lacks: Sequence[str], expected: Mapping[str, float]) -> str:
     return f"not-an-item: it has none of {', '.join(lacks)}, which the items of the last good runs have"
 
 
-def doubt(one: Quality | None, of: Summary, shut: int, unmet: Sequence[str], runs: Sequence[GoodRun]) -> str:
+def why_incomplete(
+    one: Quality | None, of: Summary, shut: int, unmet: Sequence[str], runs: Sequence[GoodRun]
+) -> str:
     """Returns why a finished run did not see a site completely, or ''. `one`: the site's quality. `shut`:
     pages of the crawl that answered 4xx, except 404 and 410. `unmet`: failed gates of the crawl and of the
     site. `runs`: the site's last good runs, newest first."""

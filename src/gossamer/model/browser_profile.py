@@ -1,4 +1,5 @@
-"""A guise: what a request has besides its headers, so that a site sees the same visitor for a whole session."""
+"""A guise: what a request has besides its headers, so that a site sees the same visitor for a whole
+session."""
 
 from __future__ import annotations
 

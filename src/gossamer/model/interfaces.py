@@ -83,7 +83,8 @@ class ClaimLedger(Protocol):
 
 
 class Collector(Protocol):
-    """One way to fetch a page. Expected failures are values. An exception is unexpected and settles nothing."""
+    """One way to fetch a page. Expected failures are values. An exception is unexpected and settles
+    nothing."""
 
     name: str
 

@@ -106,16 +106,16 @@ def is_item(thing: Any) -> bool:
 def is_class(cls: Any) -> bool:
     """Returns whether a class is an item class: a Struct, a dataclass, a pydantic model."""
     return isinstance(cls, type) and (
-        issubclass(cls, msgspec.Struct) or dataclasses.is_dataclass(cls) or modelled(cls)
+        issubclass(cls, msgspec.Struct) or dataclasses.is_dataclass(cls) or is_pydantic(cls)
     )
 
 
-def modelled(cls: type) -> bool:
+def is_pydantic(cls: type) -> bool:
     """Returns whether a class is a pydantic model."""
     return hasattr(cls, "model_fields") and hasattr(cls, "model_validate")
 
 
-def names(cls: type) -> tuple[str, ...]:
+def field_names(cls: type) -> tuple[str, ...]:
     """Returns the field names of an item class."""
     if issubclass(cls, msgspec.Struct):
         return cls.__struct_fields__
@@ -124,12 +124,12 @@ def names(cls: type) -> tuple[str, ...]:
     return tuple(getattr(cls, "model_fields", ()))
 
 
-def kind(item: Any) -> str:
+def kind_of(item: Any) -> str:
     """Returns the kind of an item: its class name in lower case. A dict has the kind `item`."""
     return "item" if isinstance(item, dict) else type(item).__name__.lower()
 
 
-def plain(item: Any) -> dict[str, Any]:
+def plain_fields(item: Any) -> dict[str, Any]:
     """Returns the item's own fields as JSON-ready values (a Decimal stays a Decimal and is written as a
     number). Raises TypeError or a similar error for a value that cannot be converted."""
     return {
@@ -141,7 +141,7 @@ def plain(item: Any) -> dict[str, Any]:
     }
 
 
-def told(item: Any) -> tuple[dict[str, Any], dict[str, str]]:
+def printable_fields(item: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """Like `plain`, but replaces a value that cannot be converted by its `repr`. Also returns the error for
     each such field."""
     fields: dict[str, Any] = {}
@@ -149,28 +149,29 @@ def told(item: Any) -> tuple[dict[str, Any], dict[str, str]]:
     for given, value in _pairs(item):
         if value is _UNSET:
             continue
-        name = given if type(given) is str else str(shown(given))  # a step may have set any name
+        name = given if type(given) is str else str(display_value(given))  # a step may have set any name
         try:
-            fields[name] = ready(value)
+            fields[name] = to_json_value(value)
         except BaseException as error:
-            if pressed(error):
+            if is_ctrl_c(error):
                 raise
-            fields[name], wrong[name] = shown(value), said(error)
+            fields[name], wrong[name] = display_value(value), exception_message(error)
     return fields, wrong
 
 
-def ready(value: Any) -> Any:
-    """Converts a value to a JSON-ready one. Names inside it become text. Raises TypeError or a similar error."""
+def to_json_value(value: Any) -> Any:
+    """Converts a value to a JSON-ready one. Names inside it become text. Raises TypeError or a similar
+    error."""
     return _built(value, builtin_types=_DECIMAL, str_keys=True, enc_hook=_based)
 
 
-def shown(value: Any) -> Any:
+def display_value(value: Any) -> Any:
     """Returns a value for display: JSON-ready, otherwise its `repr`, otherwise the name of its class."""
-    for form in (ready, repr):
+    for form in (to_json_value, repr):
         try:
             return form(value)
         except BaseException as error:
-            if pressed(error):
+            if is_ctrl_c(error):
                 raise
     return f"<{type(value).__name__}>"
 
@@ -180,17 +181,17 @@ def has_value(value: Any) -> bool:
     return value is not None and value != "" and value != [] and value != {}
 
 
-def said(error: BaseException) -> str:
+def exception_message(error: BaseException) -> str:
     """Returns an exception's message. The `str` of a user's exception may itself raise an error."""
     try:
         return str(error).encode("utf-8", "replace").decode()
     except BaseException as own:
-        if pressed(own):
+        if is_ctrl_c(own):
             raise
         return "it does not say why"
 
 
-def pressed(error: BaseException) -> bool:
+def is_ctrl_c(error: BaseException) -> bool:
     """Returns whether an exception is a Ctrl-C of the user, which must be passed on. A KeyboardInterrupt that
     a function raises itself is an error like any other."""
     if not isinstance(error, KeyboardInterrupt):
@@ -211,9 +212,9 @@ def _pairs(item: Any) -> Iterable[tuple[str, Any]]:
         return [(name, getattr(item, name)) for name in item.__struct_fields__]
     if isinstance(item, dict):
         return item.items()
-    if modelled(type(item)):
+    if is_pydantic(type(item)):
         return list(item.model_dump().items())
-    return [(name, getattr(item, name)) for name in names(type(item))]
+    return [(name, getattr(item, name)) for name in field_names(type(item))]
 
 
 def _based(value: Any) -> Any:

@@ -1,5 +1,5 @@
-"""How to log in to a site: the form or the steps, the accounts, and the signs of being logged in or out. Values, and
-steps without side effects.
+"""How to log in to a site: the form or the steps, the accounts, and the signs of being logged in or out.
+Values, and steps without side effects.
 
 Login("https://shop.example/login", {"user": "${env:SHOP_USER}", "password": "${env:SHOP_PASSWORD}"},
 shows="a.logout")
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from gossamer import url as urls
 from gossamer.config import value_parsers
-from gossamer.config.redaction import MASK, secretive
-from gossamer.config.secret_refs import put_in, refers
+from gossamer.config.redaction import MASK, suggests_secret
+from gossamer.config.secret_refs import has_reference, put_in
 from gossamer.model.rendering import Step
 from gossamer.model.request import Request, split
 from gossamer.url.patterns import compile_
@@ -103,7 +103,7 @@ class Login:
     def __repr__(self) -> str:
         return f"Login({self.url or getattr(self.steps, '__name__', 'steps')!r})"
 
-    def revealed(self, environ: Mapping[str, str] | None = None) -> tuple[Account, ...]:
+    def accounts_with_secrets(self, environ: Mapping[str, str] | None = None) -> tuple[Account, ...]:
         """Returns the accounts with their secrets. Raises ValueError with the account and what is missing."""
         out = []
         for name, fields in self.accounts:
@@ -116,7 +116,7 @@ class Login:
     def secrets(self, account: Account) -> list[str]:
         """Returns the secret values of an account: those that were references."""
         said = next(one.fields for one in self.accounts if one.name == account.name)
-        return [value for field, value in account.fields.items() if refers(said[field])]
+        return [value for field, value in account.fields.items() if has_reference(said[field])]
 
     def typed(self, fields: Mapping[str, str], pause: float) -> tuple[Step, ...]:
         """Returns the steps of the log-in in a browser, whose page builds the form: fill it in, submit it at
@@ -155,11 +155,11 @@ class Login:
         yield page.form(self.form).fill(fields, submit=self.submit)
 
 
-def redacted(text: str, secrets: Iterable[str]) -> str:
+def redact(text: str, secrets: Iterable[str]) -> str:
     """Returns the text without these values, literally and percent-encoded. Values of one or two characters
     are not replaced.
 
-    >>> redacted("https://e.com/?pw=a%2Bb c a+b", ["a+b"])
+    >>> redact("https://e.com/?pw=a%2Bb c a+b", ["a+b"])
     'https://e.com/?pw=*** c ***'
     """
     from urllib.parse import quote, quote_plus
@@ -170,11 +170,11 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
     return text
 
 
-def leads(target: str, sign: str) -> bool:
+def is_below(target: str, sign: str) -> bool:
     """Returns whether a URL is at or below a sign's path (`/login`), or below its address
     (`https://auth.example/`).
 
-    >>> leads("https://e.com/login?next=/a", "/login"), leads("https://e.com/logins", "/login")
+    >>> is_below("https://e.com/login?next=/a", "/login"), is_below("https://e.com/logins", "/login")
     (True, False)
     """
     scheme, host, path = split(target)
@@ -200,7 +200,8 @@ def _signs(word: str, given: Any, no: type | None = None) -> tuple[Sign, ...]:
             or (no and isinstance(one, no))
         ):
             raise TypeError(
-                f"{word}= has selectors, patterns (re.compile){'' if no else ', statuses'}, and {one!r} is none"
+                f"{word}= has selectors, patterns (re.compile){'' if no else ', statuses'}, and "
+                f"{one!r} is none"
             )
     return several
 
@@ -210,7 +211,7 @@ def _fields(given: Any) -> dict[str, str]:
     for name, value in out.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise TypeError(f"the field {name!r} is a text")
-        if secretive(name) and value and not refers(value):
+        if suggests_secret(name) and value and not has_reference(value):
             raise ValueError(
                 f"a secret does not belong into the file: write ${{env:NAME}} or ${{file:PATH}} for {name!r}"
             )

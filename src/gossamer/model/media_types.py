@@ -79,11 +79,11 @@ _HTML = re.compile(
 )
 
 
-def octets(body: Body) -> bytes:
+def to_bytes(body: Body) -> bytes:
     """Returns a body as bytes. Text becomes UTF-8 with a byte order mark, so that no other encoding is
     guessed. None is empty.
 
-    >>> octets("ä"), octets(None)
+    >>> to_bytes("ä"), to_bytes(None)
     (b'\\xef\\xbb\\xbf\\xc3\\xa4', b'')
     """
     if isinstance(body, str):
@@ -170,10 +170,10 @@ Read = Callable[[int, int], bytes]
 """Maps an offset and a maximum number of bytes to the bytes there. Fewer at the end."""
 
 
-def dimensions(read: Read, kind: str) -> tuple[int, int] | None:
+def picture_size(read: Read, kind: str) -> tuple[int, int] | None:
     """Returns (width, height) of a picture in pixels from its header. None if it has none. Takes any bytes.
 
-    >>> dimensions(lambda at, n: b"GIF89a\\x02\\x00\\x01\\x00"[at : at + n], "image/gif")
+    >>> picture_size(lambda at, n: b"GIF89a\\x02\\x00\\x01\\x00"[at : at + n], "image/gif")
     (2, 1)
     """
     measure = _MEASURES.get(kind)

@@ -1,5 +1,5 @@
-"""Sketches of texts: 8 bytes that are equal for equal texts, and 64 bytes from which the likeness of two texts is
-estimated. They are the same in every process and version.
+"""Sketches of texts: 8 bytes that are equal for equal texts, and 64 bytes from which the likeness of two
+texts is estimated. They are the same in every process and version.
 
 | bytes of the 64 | contents |
 | --- | --- |
@@ -74,7 +74,7 @@ class Placed(NamedTuple):
     """False if the text begins a group that could not be stored, because the index is full."""
 
 
-def near(text: str, head: str = "") -> bytes:
+def make_sketch(text: str, head: str = "") -> bytes:
     """Returns the 64 bytes of a text with its heading ('': none). Returns b"" if the text has too few words.
     Takes about 0.5 ms for 1,000 words."""
     words = _words(text[:MAX_CHARS])
@@ -101,7 +101,7 @@ def likeness(one: bytes, other: bytes) -> float:
     about 0.04). 0 if it is less than MIN_LIKENESS, or if their headings have nothing in common.
 
     >>> text = " ".join(map(str, range(100)))
-    >>> likeness(near(text), near(text + " 100")) > 0.9, likeness(near(text, "Tea"), near(text, "Coffee cups"))
+    >>> likeness(make_sketch(text), make_sketch(text + " 100")) > 0.9, likeness(make_sketch(text, "Tea"), make_sketch(text, "Coffee cups"))
     (True, 0.0)
     """
     if not _one_head(one[:4], other[:4]):

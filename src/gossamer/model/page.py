@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -114,9 +115,23 @@ class Page(msgspec.Struct):
         return self.header("content-type")
 
 
+class Response(msgspec.Struct, frozen=True):
+    """What a site's own collector returns (`Site(collector=...)`).
+
+    >>> Response("<h1>Tea</h1>").status, Response(b"", 404).status
+    (200, 404)
+    """
+
+    body: bytes | str
+    """The content, decoded. Text is encoded in UTF-8."""
+    status: int = 200
+    headers: Mapping[str, str] | Sequence[tuple[str, str]] = ()
+    """Without a Content-Type, the type is detected from the body; unknown text counts as HTML."""
+
+
 class Failure(msgspec.Struct, frozen=True):
     """A request without a response. `reason` is one of the words of docs/glossary.md: dns connect tls timeout
-    reset too-large, private (a refused address), content-type, filter."""
+    reset too-large collector, private (a refused address), content-type, filter."""
 
     reason: str
     detail: str

@@ -36,7 +36,8 @@ class Proxy(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """Its name in logs and in the store: `provider/host:port#3fa9c210`. The digits distinguish its users."""
+        """Its name in logs and in the store: `provider/host:port#3fa9c210`. The digits distinguish its
+        users."""
         name = f"{self.provider}/{self.authority}" if self.provider else self.authority
         if self.scheme == "http" and not self.user:
             return name
@@ -100,7 +101,7 @@ class Wanted(msgspec.Struct, frozen=True):
         named = self.countries or proxy.countries
         return next((one for one in named if not proxy.countries or one in proxy.countries), "")
 
-    def narrowed(self, country: str | None, kind: str | None) -> Wanted:
+    def narrowed_by(self, country: str | None, kind: str | None) -> Wanted:
         """Returns the requirements with those of one request, which override."""
         if not country and not kind:
             return self
@@ -143,11 +144,11 @@ def provider(text: Any) -> str:
 _WORDS = {"type": ("kinds", kind), "country": ("countries", country), "provider": ("providers", provider)}
 
 
-def wanted(given: Any) -> Wanted:
+def parse_wanted(given: Any) -> Wanted:
     """Parses the requirements of a site: a text of words, or a mapping with the same names. Raises
     ValueError.
 
-    >>> wanted("residential country=de,fr rotation=session")
+    >>> parse_wanted("residential country=de,fr rotation=session")
     Wanted(kinds=('residential',), countries=('de', 'fr'), providers=(), rotation='session')
     """
     if isinstance(given, Wanted):

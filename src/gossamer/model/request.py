@@ -92,7 +92,7 @@ EXTRA = (
 _EXTRA = frozenset(EXTRA)
 
 
-def infrastructure(request: Request) -> bool:
+def is_infrastructure(request: Request) -> bool:
     """Returns whether the request is for a non-page (robots.txt, sitemap), which does not count as found."""
     return request.use is not None and request.use.startswith("@") and request.use != FILE
 
@@ -117,10 +117,10 @@ def pack(request: Request) -> tuple[str, bytes]:
     referrer = request.referrer
     if referrer and referrer.startswith(prefix := f"{scheme}://{host}/"):
         referrer = referrer[len(prefix) - 1 :]
-    return host, entry(scheme, path, request.depth, referrer, extra or None)
+    return host, make_entry(scheme, path, request.depth, referrer, extra or None)
 
 
-def entry(
+def make_entry(
     scheme: str, path: str, depth: int, referrer: str | None, extra: dict[str, Any] | None = None
 ) -> bytes:
     """Returns the stored form of a request from its parts. This is the hot path for the links of a page."""
@@ -152,7 +152,8 @@ def unpack(host: str, stored: bytes, priority: int = 0) -> Request:
     extra = fields[3] if len(fields) > 3 else {}
     if extra and (strange := extra.keys() - _EXTRA):
         raise ConfigError(
-            f"the request of {scheme}://{host}{path} needs {', '.join(sorted(strange))}, which this gossamer does not know: "
+            f"the request of {scheme}://{host}{path} needs {', '.join(sorted(strange))}, which "
+            "this gossamer does not know: "
             "run the same gossamer everywhere"
         )
     if "hops" in extra:

@@ -1,4 +1,5 @@
-"""A web site as the user describes it in one file. Page functions are registered by name and have no side effects.
+"""A web site as the user describes it in one file. Page functions are registered by name and have no side
+effects.
 
 site = Site("books", hosts=["books.toscrape.com"], seeds=["https://books.toscrape.com/"])
 
@@ -22,7 +23,7 @@ from gossamer.model import item as items
 from gossamer.model import rendering
 from gossamer.model.absence import MAX_GONE_SHARE
 from gossamer.model.login import Login
-from gossamer.model.proxy import Wanted, wanted
+from gossamer.model.proxy import Wanted, parse_wanted
 from gossamer.url import patterns
 
 KNOWN = (
@@ -31,6 +32,7 @@ KNOWN = (
     "paths",
     "follow",
     "ladder",
+    "collector",
     "browser",
     "render",
     "unlocker",
@@ -74,8 +76,8 @@ class Function(NamedTuple):
 
 
 class Site:
-    """A web site. All parameters except the name are optional. Raises ConfigError, which names the file when a site
-    file is loaded. A loaded site is immutable.
+    """A web site. All parameters except the name are optional. Raises ConfigError, which names the file when
+    a site file is loaded. A loaded site is immutable.
 
     - `hosts`: `example.com` (only this host) or `*.example.com`. The default is the hosts of the seeds. Named
       hosts are in scope with `--scope host` and `domain`, hosts that match `*.` with `domain`.
@@ -97,6 +99,8 @@ class Site:
     - `complete`: a full crawl sees all items of the site. Items that it does not see are marked as gone in
       stores that keep one row per item, at most 20 % of them in one run. Another share: `complete=0.5`.
     - `ladder`: the ways to fetch the site's pages: some of plain, impersonated, browser, unlocker.
+    - `collector`: fetches the site's pages instead of gossamer: a function of the request, or an object with a
+      method `collect(request)`, also async. It returns a `Response`, bytes or text.
     - `browser`: names of browsers to imitate on the impersonated rung.
     - `render`: what the browser rung waits for (`load`, `idle`, or a selector), or a mapping: `{"wait": ...,
       "scroll": True, "load": ["images", "fonts", "media"]}`.
@@ -120,6 +124,7 @@ class Site:
         paths: str | Iterable[str] = (),
         follow: Follow = None,
         ladder: str | Iterable[str] | None = None,
+        collector: Any = None,
         browser: str | Iterable[str] = (),
         unlocker: str = "",
         render: rendering.Said = None,
@@ -163,11 +168,16 @@ class Site:
         self.ladder: tuple[str, ...] = read(
             "ladder", lambda value: value_parsers.ladder(_several(value)), ladder
         )
+        self.collector: Callable[[Any], Any] | None = read("collector", _collector, collector)
+        if self.collector is not None and ladder is not None:
+            raise ConfigError(f"site {name}: its own collector fetches its pages: leave out ladder=")
+        if self.collector is not None and session is not None:
+            raise ConfigError(f"site {name}: its own collector logs in itself: leave out session=")
         self.browser: tuple[str, ...] = read("browser", _several, browser)
         self.unlocker: str = read(
             "unlocker", lambda value: value_parsers.line(value) if value else "", unlocker
         )
-        self.proxies: Wanted | None = None if proxies is None else read("proxies", wanted, proxies)
+        self.proxies: Wanted | None = None if proxies is None else read("proxies", parse_wanted, proxies)
         self.render: rendering.Render = read("render", rendering.read_rendering, render)
         self.lane: str = read("lane", value_parsers.lane, "http" if lane is None else lane)
         self.says_lane, self.says_ladder = lane is not None, ladder is not None
@@ -230,7 +240,8 @@ class Site:
             raise ConfigError(f"site {self.name}: @site.page({pattern!r}): {error}") from None
         if item is not None and not items.is_class(item):
             raise ConfigError(
-                f"site {self.name}: item={item!r} is no class of items: an Item, a dataclass or a pydantic model"
+                f"site {self.name}: item={item!r} is no class of items: an Item, a dataclass or a "
+                "pydantic model"
             )
 
         def register(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -396,6 +407,20 @@ def _pace(pace: Pace | float | str | None) -> Pace | None:
         None if delay is None else value_parsers.seconds(delay),
         None if at_once is None else value_parsers.count(1, 1000, at_once),
     )
+
+
+def _collector(given: Any) -> Callable[[Any], Any] | None:
+    """Returns the function that fetches a page."""
+    if given is None:
+        return None
+    call = getattr(given, "collect", given)
+    if inspect.isclass(given) or not callable(call):
+        raise TypeError("it is a function of the request, or an object with a method collect(request)")
+    try:
+        inspect.signature(call).bind(None)
+    except TypeError:
+        raise TypeError("it is called with the request alone: write collect(request)") from None
+    return call  # type: ignore[no-any-return]
 
 
 def _steps(steps: Any) -> tuple[Callable[..., Any], ...]:

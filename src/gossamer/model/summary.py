@@ -83,10 +83,10 @@ class Summary(msgspec.Struct):
         return msgspec.structs.replace(self, sites={name: self.sites[name]})
 
 
-def failed(crawl: str, reason: str) -> Summary:
+def failed_summary(crawl: str, reason: str) -> Summary:
     """Returns the summary of a crawl that failed before its counts could be read.
 
-    >>> failed("books", "the store does not answer").state
+    >>> failed_summary("books", "the store does not answer").state
     'failed'
     """
     from datetime import UTC, datetime

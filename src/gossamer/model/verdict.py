@@ -22,6 +22,7 @@ ERRORS = (
     "tls",
     "timeout",
     "reset",
+    "collector",
     "http-4xx",
     "http-5xx",
     "rate-limited",
@@ -46,7 +47,8 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Redirected(msgspec.Struct, frozen=True):
-    """The visit gave a redirect. `target`: its child in fetch form. `again`: a cookie bounce to the same URL."""
+    """The visit gave a redirect. `target`: its child in fetch form. `again`: a cookie bounce to the same
+    URL."""
 
     target: str
     again: bool = False

@@ -148,16 +148,16 @@ _SMALL: Final = re.compile(
     r"(?:article|post|entry|news)-info|reading-time|tagline|editor|reporter|kanren|relacionad[ao]s?|verwandt|correlat[ie])(?:$|[\s_-])",
     re.IGNORECASE,
 )
-"""Matches classes and ids of elements that are boilerplate only if their text is shorter than `SHORT_CHARS`. A
-longer element may contain the main text."""
+"""Matches classes and ids of elements that are boilerplate only if their text is shorter than `SHORT_CHARS`.
+A longer element may contain the main text."""
 
 _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def parted(name: str) -> str:
+def split_camel_case(name: str) -> str:
     """Returns a class with its camel-case words separated by hyphens.
 
-    >>> parted("itemIntroText")
+    >>> split_camel_case("itemIntroText")
     'item-Intro-Text'
     """
     return name if name.islower() else _HUMP.sub("-", name)
@@ -169,7 +169,7 @@ def called_boilerplate(name: str) -> bool:
     >>> called_boilerplate("post sidebar"), called_boilerplate("RelatedNews__list"), called_boilerplate("article-body")
     (True, True, False)
     """
-    return _BOILERPLATE.search(parted(name)) is not None
+    return _BOILERPLATE.search(split_camel_case(name)) is not None
 
 
 _CONSENT: Final = re.compile(
@@ -256,7 +256,7 @@ class Pruner:
         if box is not None and box.tag not in ("p", "li", "ul", "h2", "h3"):
             self._asking.add(box)
 
-    def drops(self, element: Element) -> bool:
+    def is_dropped(self, element: Element) -> bool:
         """Whether an element is dropped with everything in it."""
         if element.tag in SKIPPED:
             return not self._holds(element)
@@ -272,15 +272,15 @@ class Pruner:
         if not called or element.tag == "blockquote" or element in self._kept:
             return False
         kind = _kind(called)
-        if self._discussion and kind == _LESS and _COMMENT.search(parted(called)):
+        if self._discussion and kind == _LESS and _COMMENT.search(split_camel_case(called)):
             return False
         if kind == _SMALLER:
             return element.tag not in (*HEADINGS, "td", "th") and self._under(element, SHORT_CHARS)
         return kind == _ALWAYS or (kind == _LESS and self._under(element, self._total / 2))
 
     def _under(self, element: Element, size: float) -> bool:
-        """Whether an element's text is shorter than `size` characters. Always true after `MAX_MEASURED` elements
-        were measured."""
+        """Whether an element's text is shorter than `size` characters. Always true after `MAX_MEASURED`
+        elements were measured."""
         self._asked += 1
         return self._asked > MAX_MEASURED or size_of(element) < size
 
@@ -308,7 +308,7 @@ def prune(main: Element, discussion: bool = False) -> None:
             return
         for child in list(waiting.pop().children):
             if isinstance(child, Element):
-                if pruner.drops(child):
+                if pruner.is_dropped(child):
                     child.decompose()
                 else:
                     waiting.append(child)
@@ -538,7 +538,7 @@ def _lead(main: Element) -> list[TextBlock]:
         if isinstance(node, Element) and node.tag == "h1":
             return before
         if isinstance(node, Element) and _LEAD.search(
-            parted(f"{attribute_of(node, 'class')} {attribute_of(node, 'id')}")
+            split_camel_case(f"{attribute_of(node, 'class')} {attribute_of(node, 'id')}")
         ):
             return [block for block in _kept(_walk(node)) if len(block.text) >= PARAGRAPH_CHARS]
         node = node.previous_sibling if node is not None else None
@@ -562,7 +562,7 @@ def _walk(main: Element, discussion: bool = False) -> list[TextBlock]:
             linked += len(node.text.strip()) if in_link else 0
         elif isinstance(node, str):
             linked, tag = _end(found, parts, linked, tag), node
-        elif isinstance(node, Element) and not pruner.drops(node):
+        elif isinstance(node, Element) and not pruner.is_dropped(node):
             name = node.tag
             if name == "br":
                 parts.append("\n")

@@ -12,7 +12,8 @@ from gossamer.parsing.article import MAX_NODES, called_boilerplate
 from gossamer.parsing.html import attribute_of
 
 _LEFT_OUT: Final = (
-    "script, style, template, noscript, figure, aside, nav, footer, form, button, select, textarea, svg, iframe, object, dialog, "
+    "script, style, template, noscript, figure, aside, nav, footer, form, button, select, "
+    "textarea, svg, iframe, object, dialog, "
     "video, audio, canvas, math"
 )
 MAX_MEASURED_CHARS: Final = 50_000_000
@@ -28,8 +29,9 @@ class Gist(NamedTuple):
 
 
 class _Measure:
-    """Measures the texts of elements, up to `MAX_MEASURED_CHARS` characters in total. The limit bounds the time,
-    because elements can be nested thousands deep and each contains the text of all elements inside it."""
+    """Measures the texts of elements, up to `MAX_MEASURED_CHARS` characters in total. The limit bounds the
+    time, because elements can be nested thousands deep and each contains the text of all elements inside
+    it."""
 
     def __init__(self) -> None:
         self.left = MAX_MEASURED_CHARS
@@ -44,7 +46,7 @@ class _Measure:
         return found
 
 
-def gist(tree: turbohtml.Document) -> Gist:
+def gist_of(tree: turbohtml.Document) -> Gist:
     """Returns the text and heading of a page. **The tree is changed**, so read everything else from it first.
     Takes 1 to 3 ms for a page of 100 KB."""
     head = _head(tree)

@@ -102,7 +102,8 @@ def _iso(year: int, month: int, day: int) -> str | None:
 
 
 def _day(found: re.Match[str], language: str | None, now: datetime | None) -> str | None:
-    """Returns the date of a match: a day, or `2024-05` if the match has no day. None if the date is invalid."""
+    """Returns the date of a match: a day, or `2024-05` if the match has no day. None if the date is
+    invalid."""
     parts = found.groupdict()
     if "one" in parts:
         year = int(parts["year"])

@@ -12,7 +12,7 @@ import turbohtml
 from gossamer.model.media_types import Body
 from gossamer.parsing.html import attribute_of, parse
 from gossamer.parsing.js_literals import LiteralReader
-from gossamer.parsing.lenient_json import values
+from gossamer.parsing.lenient_json import json_values
 
 MAX_SCRIPT_CHARS: Final = 8_000_000
 """Maximum number of characters of scripts that are read on one page."""
@@ -79,12 +79,12 @@ def of(tree: turbohtml.Document) -> dict[str, Any]:
         if kind in _CODE:
             _read(text, found)
         elif "json" in kind and "ld+json" not in kind:
-            _keep(found, attribute_of(script, "id"), values(text))
+            _keep(found, attribute_of(script, "id"), json_values(text))
     for name in _ATTRIBUTES:
         for element in tree.select(f"[{name}]")[:20]:
             text = attribute_of(element, name).strip()
             if text[:1] in ("{", "["):
-                _keep(found, name, values(html.unescape(text)))
+                _keep(found, name, json_values(html.unescape(text)))
     return found
 
 

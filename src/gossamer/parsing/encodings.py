@@ -12,7 +12,7 @@ import codecs
 import re
 from functools import lru_cache
 
-from gossamer.model.media_types import Body, octets
+from gossamer.model.media_types import Body, to_bytes
 
 # Each row has the name of an encoding, its Python codec (`-` for none), and its labels other than the name.
 # An indented line continues the row before it.
@@ -124,7 +124,7 @@ def encoding(body: Body, content_type: str | None = None) -> str:
     >>> encoding(b'<meta charset="latin2">'), encoding(b"<p>", "text/html; charset=utf8"), encoding("ä".encode())
     ('iso-8859-2', 'utf-8', 'utf-8')
     """
-    body = octets(body)
+    body = to_bytes(body)
     if found := _mark(body):
         return found[0]
     if content_type:
@@ -152,7 +152,7 @@ def decode(body: Body, content_type: str | None = None) -> str:
     >>> decode(b"caf\\xe9", "text/html; charset=iso-8859-1")
     'café'
     """
-    body = octets(body)
+    body = to_bytes(body)
     name = encoding(body, content_type)
     if found := _mark(body):
         body = body[found[1] :]

@@ -16,7 +16,7 @@ from urllib.parse import quote_plus
 
 import turbohtml
 
-from gossamer.config.redaction import secretive
+from gossamer.config.redaction import suggests_secret
 from gossamer.model.request import Request, split
 from gossamer.parsing.encodings import encoding
 from gossamer.parsing.html import Document
@@ -25,7 +25,9 @@ CONTROLS: Final = "input, select, textarea, button"
 _PARTS: Final = ("table", "thead", "tbody", "tfoot", "tr")
 
 
-def owned(tree: turbohtml.Document) -> Iterator[tuple[turbohtml.Element | None, turbohtml.Element]]:
+def controls_by_form(
+    tree: turbohtml.Document,
+) -> Iterator[tuple[turbohtml.Element | None, turbohtml.Element]]:
     """Yields each control of a page after the form that it is sent with, in tree order. The form is None if
     the control has none.
 
@@ -52,7 +54,9 @@ def owner_of(found: turbohtml.Element, tree: turbohtml.Document) -> turbohtml.El
     """Returns the form that an element is, is inside of, or is sent with. None if there is no such form."""
     if found.tag == "form":
         return found
-    return found.closest("form") or next((form for form, control in owned(tree) if control == found), None)
+    return found.closest("form") or next(
+        (form for form, control in controls_by_form(tree) if control == found), None
+    )
 
 
 def _within(one: Any, table: Any) -> bool:
@@ -193,7 +197,7 @@ class Form:
         return "".join(parts) + f"--{boundary}--\r\n", f"{MULTIPART}; boundary={boundary}"
 
 
-def find(
+def find_form(
     document: Document,
     page: bytes,
     content_type: str | None,
@@ -210,7 +214,9 @@ def find(
         found = tree.select_one(selector)
         chosen = None if found is None else owner_of(found, tree)
     elif forms:
-        asking = [form for form, one in owned(tree) if form is not None and _kind(one) == "password"]
+        asking = [
+            form for form, one in controls_by_form(tree) if form is not None and _kind(one) == "password"
+        ]
         chosen = asking[0] if asking else forms[0] if len(forms) == 1 else None
     if chosen is None:
         what = f"form {selector!r}" if selector is not None else "form that asks for a password"
@@ -228,7 +234,9 @@ def find(
 def _controls(form: turbohtml.Element, document: Document) -> Iterator[turbohtml.Element]:
     """Returns the enabled controls of a form, in tree order."""
     return (
-        one for owner, one in owned(document.tree) if owner is not None and owner == form and not _off(one)
+        one
+        for owner, one in controls_by_form(document.tree)
+        if owner is not None and owner == form and not _off(one)
     )
 
 
@@ -305,7 +313,7 @@ def _values(name: str, own: list[turbohtml.Element], value: Any) -> list[str]:
     if choices and len(own) == len(boxes) + sum(one.tag == "select" for one in own):
         for one in several:
             if one not in choices:
-                shown = "..." if secretive(name) else repr(one)
+                shown = "..." if suggests_secret(name) else repr(one)
                 raise FormError(f"the field {name!r} has no choice {shown}: it has {_told(choices)}")
     return several
 

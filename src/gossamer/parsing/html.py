@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, TypeVar, overload
 import turbohtml
 import xxhash
 
-from gossamer.model.media_types import Body, octets
+from gossamer.model.media_types import Body, to_bytes
 from gossamer.parsing.base_url import Base, base_of
 from gossamer.parsing.encodings import decode, encoding
 
@@ -179,7 +179,8 @@ class Document:
         return None
 
     def _metas(self, attribute: str, value: str) -> list[str]:
-        """Returns the contents of the meta elements in which `attribute` has the given value, ignoring case."""
+        """Returns the contents of the meta elements in which `attribute` has the given value, ignoring
+        case."""
         return [
             attribute_of(meta, "content")
             for meta in self.tree.select(f'meta[{attribute}="{value}" i][content]')
@@ -203,7 +204,7 @@ def parse(
     >>> page.title, page.text
     ('A b', 'd')
     """
-    body, url = octets(body), url or ""
+    body, url = to_bytes(body), url or ""
     kind = (content_type or "").partition(";")[0]
     if kind.strip().lower() not in _HTML_TYPES:
         body = b""
@@ -217,9 +218,9 @@ def parse(
     return Document(tree, url, robots_header, name)
 
 
-def deep(body: bytes, content_type: str | None) -> bool:
-    """Whether elements may be nested deeper than `MAX_DEPTH`. turbohtml 1.15 keeps at most 512 elements open, and
-    at exactly that depth a table in an element that is opened twice (`<a>`) crashes the process. This
+def is_deep(body: bytes, content_type: str | None) -> bool:
+    """Whether elements may be nested deeper than `MAX_DEPTH`. turbohtml 1.15 keeps at most 512 elements open,
+    and at exactly that depth a table in an element that is opened twice (`<a>`) crashes the process. This
     check takes as long as parsing, so use it only for suspicious pages."""
     inside: list[str] = []
     for token in turbohtml.tokenize(decode(body, content_type)):

@@ -6,19 +6,19 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from gossamer.config.optional_deps import install
-from gossamer.model.media_types import Body, octets
+from gossamer.config.optional_deps import install_command
+from gossamer.model.media_types import Body, to_bytes
 from gossamer.parsing.html import parse
 from gossamer.parsing.text import text_of
 
 _MAX_CHARS = 3000
 """Maximum number of characters of a text that are examined."""
 _MIN_LETTERS, _ENOUGH_LETTERS = 20, 200
-"""Minimum numbers of letters. With `_MIN_LETTERS` letters the language of a text is detected, with `_ENOUGH_LETTERS`
-letters it may contradict the markup."""
+"""Minimum numbers of letters. With `_MIN_LETTERS` letters the language of a text is detected, with
+`_ENOUGH_LETTERS` letters it may contradict the markup."""
 _MIN_PROBABILITY, _SURE_PROBABILITY = 0.5, 0.95
-"""Minimum probabilities. With `_MIN_PROBABILITY` a detected language is returned if the markup declares none, with
-`_SURE_PROBABILITY` it may contradict the markup."""
+"""Minimum probabilities. With `_MIN_PROBABILITY` a detected language is returned if the markup declares none,
+with `_SURE_PROBABILITY` it may contradict the markup."""
 _OLD = {"iw": "he", "in": "id", "ji": "yi", "no": "nb", "mo": "ro", "tl": "fil"}
 """Outdated language code -> current code."""
 _CLOSE = (
@@ -44,13 +44,13 @@ def language(body: Body, url: str | None = None, content_type: str | None = None
     >>> language(b"<html lang=en><p>" + b"Der schnelle braune Fuchs springt in der Nacht und am Morgen. " * 4)
     'de'
     """
-    body = octets(body)
+    body = to_bytes(body)
     document = parse(body, content_type, url)
     text = text_of(document.tree, body, url)
-    return told(text if len(text) >= _ENOUGH_LETTERS else document.text, document.language)
+    return language_of_text(text if len(text) >= _ENOUGH_LETTERS else document.text, document.language)
 
 
-def told(text: str, declared: str | None = None) -> str | None:
+def language_of_text(text: str, declared: str | None = None) -> str | None:
     """Returns the language of a text as a BCP 47 tag, or None. `declared`: the language that the markup
     declares."""
     text = text[:_MAX_CHARS]
@@ -78,7 +78,9 @@ def _identifier() -> Callable[[str], tuple[str, float]]:
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
     except ImportError as error:
-        raise RuntimeError(f"to find out a language needs py3langid ({error}): {install('text')}") from None
+        raise RuntimeError(
+            f"to find out a language needs py3langid ({error}): {install_command('text')}"
+        ) from None
     found: Callable[[str], tuple[str, float]] = LanguageIdentifier.from_model_file(
         MODEL_FILE, norm_probs=True
     ).classify

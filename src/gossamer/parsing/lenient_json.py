@@ -41,10 +41,10 @@ _QUOTED: Final = re.compile(
 follows that may follow a string."""
 
 
-def values(text: str) -> list[Any]:
+def json_values(text: str) -> list[Any]:
     """Returns the JSON values in a text, in order. Broken values are read as far as possible. Never raises.
 
-    >>> values('{"a": [1, 2,], /* why */ "b": "c"} {"d": 5')
+    >>> json_values('{"a": [1, 2,], /* why */ "b": "c"} {"d": 5')
     [{'a': [1, 2], 'b': 'c'}, {'d': 5}]
     """
     text = text[:MAX_CHARS]

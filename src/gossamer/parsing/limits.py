@@ -25,8 +25,9 @@ MEMORY_BYTES = 64 << 20
 """
 MEMORY_PER_BYTE = 8
 LONG_TEXT_BYTES, LONG_TEXT_PER_BYTE = 2 << 20, 16
-"""If a page has a text of more than LONG_TEXT_BYTES bytes without a tag, LONG_TEXT_PER_BYTE more bytes of memory
-are allowed per byte of that text. The parser doubles its buffer repeatedly and keeps the old buffers."""
+"""If a page has a text of more than LONG_TEXT_BYTES bytes without a tag, LONG_TEXT_PER_BYTE more bytes of
+memory are allowed per byte of that text. The parser doubles its buffer repeatedly and keeps the old
+buffers."""
 CPU_SECONDS, CPU_SECONDS_PER_MB = 10.0, 1.0
 """CPU seconds that reading a page may take: a fixed part, and a part per megabyte of the page."""
 MAX_UNPACKED_BYTES = 50 << 20
@@ -102,8 +103,8 @@ def virtual_size() -> int:
 
 @contextmanager
 def limited_memory(body: bytes) -> Iterator[None]:
-    """Limits how much this process may grow within the context to what the page may take. Raises TooComplex if
-    it would have to grow more."""
+    """Limits how much this process may grow within the context to what the page may take. Raises TooComplex
+    if it would have to grow more."""
     if sys.platform != "linux":
         yield
         return
@@ -288,7 +289,8 @@ def _may_leave_open(body: bytes) -> bool:
 
 
 def is_costly(body: bytes) -> bool:
-    """Whether reading an HTML page may take more than 64 MiB, or hold the interpreter for more than 100 ms."""
+    """Whether reading an HTML page may take more than 64 MiB, or hold the interpreter for more than 100
+    ms."""
     return cost_of(body).is_costly
 
 

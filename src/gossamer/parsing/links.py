@@ -185,7 +185,7 @@ def _alternative(element: turbohtml.Element) -> str:
     return ""
 
 
-def address(one: Any) -> tuple[str | None, bool]:
+def link_target(one: Any) -> tuple[str | None, bool]:
     """Returns the URL of a Selector, an element or a string, and whether it has rel=nofollow. Raises
     ValueError for an element that is not a link."""
     node: Any = getattr(one, "node", one)

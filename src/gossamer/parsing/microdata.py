@@ -86,16 +86,16 @@ class _MicrodataReader:
             return None
         self._seen.add(scope)
         item: dict[str, Any] = {}
-        if types := attribute(scope, "itemtype").split():
+        if types := attribute_value(scope, "itemtype").split():
             item["type"] = types[0] if len(types) == 1 else types
-            if name := attribute(scope, "itemid").strip():
+            if name := attribute_value(scope, "itemid").strip():
                 item["id"] = name
         found: dict[str, list[Any]] = {}
         for element in [*self._own.get(scope, ()), *self._referred(scope)]:
             self._left -= 1
             if self._left > 0:
                 value = self._value(element, depth)
-                names = [*dict.fromkeys(attribute(element, "itemprop").split())][:MAX_NAMES]
+                names = [*dict.fromkeys(attribute_value(element, "itemprop").split())][:MAX_NAMES]
                 if isinstance(value, dict) and any(map(_holds, value.get("properties", {}).values())):
                     del names[1:]  # otherwise each level would double the values
                 for name in names:
@@ -109,7 +109,7 @@ class _MicrodataReader:
     def _referred(self, scope: Element) -> list[Element]:
         """Returns the property elements inside the elements that `itemref` names."""
         found: list[Element] = []
-        for name in attribute(scope, "itemref").split()[:100]:
+        for name in attribute_value(scope, "itemref").split()[:100]:
             if (target := self._ids().get(name)) is None:
                 continue
             if "itemprop" in target.attrs and "itemscope" in target.attrs:
@@ -126,7 +126,7 @@ class _MicrodataReader:
 
     def _ids(self) -> dict[str, Element]:
         if not hasattr(self, "_named"):
-            self._named = {attribute(one, "id"): one for one in reversed(self._tree.select("[id]"))}
+            self._named = {attribute_value(one, "id"): one for one in reversed(self._tree.select("[id]"))}
         return self._named
 
     def _value(self, element: Element, depth: int) -> Any:
@@ -135,22 +135,22 @@ class _MicrodataReader:
             return self._item(element, depth + 1)
         tag = element.tag
         if name := _LINKS.get(tag):
-            return self._resolve(attribute(element, name).strip())
+            return self._resolve(attribute_value(element, name).strip())
         if name := _VALUES.get(tag):
-            return attribute(element, name)
+            return attribute_value(element, name)
         if tag == "time" and attributes.get("datetime"):
-            return attribute(element, "datetime")
+            return attribute_value(element, "datetime")
         if attributes.get("content"):
-            return attribute(element, "content")
-        if attribute(element, "itemprop").endswith(("-input", "-output")):
+            return attribute_value(element, "content")
+        if attribute_value(element, "itemprop").endswith(("-input", "-output")):
             wants: dict[str, Any] = {"valueRequired": True} if "required" in attributes else {}
-            return {**wants, "valueName": name} if (name := attribute(element, "name")) else wants
+            return {**wants, "valueName": name} if (name := attribute_value(element, "name")) else wants
         return self._text(element)
 
     def _text(self, element: Element) -> str:
         if self._characters <= 0:
             return ""
-        text = read(element)
+        text = read_text(element)
         self._characters -= len(text)
         return text
 
@@ -162,13 +162,13 @@ def _holds(value: Any) -> bool:
     )
 
 
-def attribute(element: Element, name: str) -> str:
+def attribute_value(element: Element, name: str) -> str:
     """Returns the value of an attribute, or '' if it is missing. The words of a list are joined by spaces."""
     value = element.attrs.get(name)
     return value if isinstance(value, str) else " ".join(value or ())
 
 
-def read(element: Element) -> str:
+def read_text(element: Element) -> str:
     """Returns the visible text of an element with whitespace collapsed, each block on its own line, without
     scripts and styles."""
     if element.select_one("*") is None:

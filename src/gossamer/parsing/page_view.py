@@ -20,7 +20,7 @@ from gossamer.parsing import pdf
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import Document, once, parse
 from gossamer.parsing.limits import limited_memory, may_explode
-from gossamer.parsing.links import address
+from gossamer.parsing.links import link_target
 from gossamer.parsing.selectors import Selection, Selector, pick
 
 if TYPE_CHECKING:
@@ -194,7 +194,8 @@ class PageView:
         return Selector(self.document.tree).xpath(query, **variables)
 
     def re(self, pattern: str | Pattern[str]) -> list[str]:
-        """Returns all matches of a regular expression in the text of the body, including the text of scripts."""
+        """Returns all matches of a regular expression in the text of the body, including the text of
+        scripts."""
         return Selector(self.text).re(pattern)
 
     def re_first(self, pattern: str | Pattern[str], default: str | None = None) -> str | None:
@@ -243,7 +244,7 @@ class PageView:
         from gossamer.parsing import forms
 
         make = partial(_sent, self)
-        return forms.find(self.document, self.page.body, self.page.content_type, selector, make)
+        return forms.find_form(self.document, self.page.body, self.page.content_type, selector, make)
 
     def follow(
         self, what: str | Selector | Selection | Iterable[str | Selector] | None, **needs: Any
@@ -264,7 +265,7 @@ class PageView:
             found = what or ()
         closed, base = "nofollow" in self.document.robots, self.document.base
         for one in found:
-            href, shut = address(one)
+            href, shut = link_target(one)
             resolved = base.resolve(href) if href else None
             if resolved is None or href is None:
                 if href and base.is_too_long(href):

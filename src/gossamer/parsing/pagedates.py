@@ -206,7 +206,8 @@ def _above(element: Any) -> Iterator[Any]:
 
 
 def _is_aside(element: Any) -> bool:
-    """Whether an element is outside of the article, for example in comments or in a list of other articles."""
+    """Whether an element is outside of the article, for example in comments or in a list of other
+    articles."""
     return any(
         getattr(one, "tag", "") == "aside"
         or _ASIDE.search(attribute_of(one, "class") + " " + attribute_of(one, "id"))

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import IO, cast
 
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 
 MAX_PAGES, MAX_SECONDS, MAX_CHARS, MAX_BYTES = 2000, 20.0, 5_000_000, 64 << 20
 """Limits for one document: pages that are read, seconds of reading, characters of text, and bytes of the
@@ -55,7 +55,7 @@ def text(body: bytes, pages: int = MAX_PAGES, seconds: float = MAX_SECONDS) -> s
     if not is_pdf(body) or len(body) > MAX_BYTES:
         return ""
     if not available():
-        raise RuntimeError(f"the text of a PDF needs pypdfium2: {install('pdf')}")
+        raise RuntimeError(f"the text of a PDF needs pypdfium2: {install_command('pdf')}")
     with _LOCK:
         parts = _own().read(body, pages, seconds)
     return "\n\n".join(part for part in parts if part)
@@ -125,7 +125,8 @@ _CHILDREN: list[PdfProcess] = []
 
 
 def _own() -> PdfProcess:
-    """Returns the process that reads PDFs, and starts it for the first PDF. A forked process starts its own."""
+    """Returns the process that reads PDFs, and starts it for the first PDF. A forked process starts its
+    own."""
     if _CHILDREN and not _CHILDREN[0].alive:
         _close()
     if not _CHILDREN:

@@ -24,12 +24,12 @@ from gossamer.parsing.shop_page import (
     MAX_ELEMENTS,
     Element,
     Shop,
+    author_names,
     begins_more,
-    called,
-    hidden,
-    said,
+    element_text,
+    element_value,
+    is_hidden,
     shown_availability,
-    told,
 )
 from gossamer.parsing.structured import Node, nodes
 from gossamer.parsing.structured import of as structured_of
@@ -42,14 +42,14 @@ def shown_brand(shop: Shop, name: str) -> str | None:
     for one in shop.tree.select("[itemprop~=brand], [data-brand], [data-product-brand], [id*='byline' i]")[
         :50
     ]:
-        found = brand_in(attribute_of(one, "data-product-brand") or told(one))
+        found = brand_in(attribute_of(one, "data-product-brand") or element_value(one))
         if found and not shop.elsewhere(one) and not of_site(found, shop.page.url):
             return found
-    if found := next((found for value in shop.labelled("brand") if (found := brand_in(value))), None):
+    if found := next((found for value in shop.labelled_values("brand") if (found := brand_in(value))), None):
         return found
     beside = None
     for element in _called_so(shop):
-        found = brand_in(told(element)) if element not in shop.above else None
+        found = brand_in(element_value(element)) if element not in shop.above else None
         if found and not shop.elsewhere(element) and not of_site(found, shop.page.url):
             if found.lower() in name.lower():
                 return found
@@ -60,11 +60,11 @@ def shown_brand(shop: Shop, name: str) -> str | None:
 def _called_so(shop: Shop) -> Iterator[Element]:
     """Yields elements whose class or id names a brand or a manufacturer, then links to brand pages."""
     for element in shop.tree.select(words.MAKERS)[:MAX_ELEMENTS]:
-        if words.MAKER.search(called(element)):
+        if words.MAKER.search(author_names(element)):
             yield element
     for link in shop.tree.select("a[href]")[:2000]:
         if words.OF_MAKER.search(attribute_of(link, "href")) and (
-            shop.near(link) or words.STORE.search(told(link))
+            shop.near(link) or words.STORE.search(element_value(link))
         ):
             yield link
 
@@ -73,14 +73,15 @@ def named_so(shop: Shop) -> str | None:
     """Returns the text of the first element whose class or id contains `product-brand`, wherever the element
     is on the page. This is the weakest sign of a brand, so it is tried last."""
     for element in shop.tree.select(words.MAKERS)[:MAX_ELEMENTS]:
-        found = brand_in(told(element)) if words.BRANDED.search(called(element)) else None
+        found = brand_in(element_value(element)) if words.BRANDED.search(author_names(element)) else None
         if found and not shop.elsewhere(element) and not of_site(found, shop.page.url):
             return found
     return None
 
 
 def of_site(brand: str, url: str) -> bool:
-    """Whether a brand equals a part of the site's host name. Such a brand usually comes from the site's logo."""
+    """Whether a brand equals a part of the site's host name. Such a brand usually comes from the site's
+    logo."""
     letters = "".join(filter(str.isalnum, brand.lower()))
     return any(
         letters == label.replace("-", "")
@@ -134,7 +135,7 @@ def shown_price(shop: Shop, hint: str | None) -> Price | None:
             if not found or not found.amount or found.amount < 0 or shop.elsewhere(element):
                 continue
             place = order.get(element, 0)
-            away = place - start - CURRENT_PRICE_BONUS * (words.NOW.search(called(element)) is not None)
+            away = place - start - CURRENT_PRICE_BONUS * (words.NOW.search(author_names(element)) is not None)
             key = (
                 found.currency is None,
                 not start <= place < end,
@@ -154,23 +155,29 @@ def _price_text(element: Element) -> str:
     old price."""
     if _old(element):
         return ""
-    text = next(filter(None, (attribute_of(element, name) for name in words.PRICED)), "") or said(element)
+    text = next(filter(None, (attribute_of(element, name) for name in words.PRICED)), "") or element_text(
+        element
+    )
     if not 0 < len(text) < 120 or not any(map(str.isdigit, text)):
         return ""
-    return said(element, struck=False) if _SEVERAL.search(text) and not element.attrs.get("content") else text
+    return (
+        element_text(element, struck=False)
+        if _SEVERAL.search(text) and not element.attrs.get("content")
+        else text
+    )
 
 
 def _doubtful(element: Element, text: str, found: Price) -> bool:
     """Whether a price is hidden, one of several in the text, or labeled as a different price: a former price,
     a price without taxes, a monthly rate."""
     several = found.currency is not None and text.count(found.currency) > 1
-    return several or hidden(element) or words.NOT_NOW.search(text) is not None
+    return several or is_hidden(element) or words.NOT_NOW.search(text) is not None
 
 
 def _old(element: Element) -> bool:
     return (
         element.tag in _NEVER
-        or words.OLD.search(called(element)) is not None
+        or words.OLD.search(author_names(element)) is not None
         or "line-through" in attribute_of(element, "style")
     )
 
@@ -186,8 +193,8 @@ def _bare_price(shop: Shop, hint: str | None) -> Price | None:
         elif behind and begins_more(element):
             break
         elif len(text) <= 30 and words.BARE_PRICE.fullmatch(text) and not words.NOT_NOW.search(text):
-            found = price(said(element, struck=False), hint)
-            shown = not (_old(element) or hidden(element) or shop.elsewhere(element))
+            found = price(element_text(element, struck=False), hint)
+            shown = not (_old(element) or is_hidden(element) or shop.elsewhere(element))
             if shown and found and found.amount and found.currency and (behind or shop.near(element)):
                 if behind:
                     return found
@@ -314,13 +321,15 @@ def of(page: Document, found: dict[str, Any] | None = None) -> dict[str, Any]:
             _fill(record, _told(main, page.url, _alone(main, many)))
             variants = main.nodes("hasvariant", "model")
             spare += [
-                shop_page.bare(text)
+                shop_page.bare_number(text)
                 for one in (main, *_offers([main]), *variants)
                 for text in one.texts("sku", "productid", "identifier")
             ]
     _fill(record, _metas(page.tree))
     here = shop_page.Shop(page)
-    record["sku"] = shop_page.numbered(here.labelled("sku", own=record["sku"] is not None)) or record["sku"]
+    record["sku"] = (
+        shop_page.product_number(here.labelled_values("sku", own=record["sku"] is not None)) or record["sku"]
+    )
     _fill(record, _shown(here, record, spare))
     return record
 
@@ -387,7 +396,7 @@ def _told(main: Node, url: str, alone: bool) -> dict[str, Any]:
     variants = list(main.nodes("hasvariant", "model"))[:100]
     offers = [*_offers([main, *variants])]
     amount = _price(main, offers)
-    own = "" if "offer" in main.types else shop_page.bare(main.text("sku", "productid") or "")
+    own = "" if "offer" in main.types else shop_page.bare_number(main.text("sku", "productid") or "")
     return {
         "name": main.text("name"),
         "price": amount.amount if amount else None,
@@ -455,7 +464,8 @@ def _priced(offer: Node) -> Price | None:
 
 
 def _number(text: str, currency: str | None) -> Price | None:
-    """Parses a plain decimal number (`1299.000`) exactly, and any other text as a price written for people."""
+    """Parses a plain decimal number (`1299.000`) exactly, and any other text as a price written for
+    people."""
     if re.fullmatch(r"[0-9]{1,12}(?:\.[0-9]{1,6})?", text):
         sign = price(f"1 {currency}") if currency else None
         return Price(Decimal(text), currency, sign.iso if sign else None)
@@ -471,7 +481,7 @@ def _shared(many: list[Node], url: str) -> str | None:
     at least 5 characters with a digit, that the page's URL contains."""
     address = url.lower()
     for number in list(
-        dict.fromkeys(shop_page.bare(text) for one in many for text in one.texts("sku", "productid"))
+        dict.fromkeys(shop_page.bare_number(text) for one in many for text in one.texts("sku", "productid"))
     )[:100]:
         for end in range(len(number), 4, -1):
             if any(map(str.isdigit, number[:end])) and number[:end].lower() in address:
@@ -535,11 +545,11 @@ def _shown(here: shop_page.Shop, record: dict[str, Any], spare: list[str]) -> di
         found["name"] = next((one for one in (heading, *titles, page.title) if one), None)
     if record["price"] is None and (amount := shown_price(here, record["currency"])):
         found["price"] = amount.amount
-        found["currency"] = currency_of(amount, page.url, page.language) or shop_page.embedded(
+        found["currency"] = currency_of(amount, page.url, page.language) or shop_page.embedded_value(
             shop_page.scripts(page.tree), "currency"
         )
     if record["gtin"] is None:
-        found["gtin"] = _gtin(here.labelled("gtin"))
+        found["gtin"] = _gtin(here.labelled_values("gtin"))
     if record["availability"] is None:
         found["availability"] = shown_availability(here)
     name = record["name"] or found["name"] or ""
@@ -551,17 +561,17 @@ def _shown(here: shop_page.Shop, record: dict[str, Any], spare: list[str]) -> di
     if record["sku"] is None:
         found["sku"] = (
             shop_page.shown_number(here)
-            or shop_page.embedded(texts, "sku")
+            or shop_page.embedded_value(texts, "sku")
             or next(filter(None, spare), None)
             or state.get("sku")
             or shop_page.held_number(here)
             or shop_page.number_in(page.url)
-            or shop_page.numbered(here.labelled("mpn"))
+            or shop_page.product_number(here.labelled_values("mpn"))
         )
     if record["brand"] is None:
         found["brand"] = (
             shown_brand(here, f"{name} {page.title or ''}")
-            or _no_publisher(here, state.get("brand") or shop_page.embedded(texts, "brand"))
+            or _no_publisher(here, state.get("brand") or shop_page.embedded_value(texts, "brand"))
             or named_so(here)
         )
     return found
@@ -569,4 +579,4 @@ def _shown(here: shop_page.Shop, record: dict[str, Any], spare: list[str]) -> di
 
 def _no_publisher(here: shop_page.Shop, brand: str | None) -> str | None:
     """Returns the brand, or None if the page labels this name as the publisher."""
-    return None if brand in [one.strip() for one in here.labelled("publisher")] else brand
+    return None if brand in [one.strip() for one in here.labelled_values("publisher")] else brand

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import turbohtml
 
-from gossamer.parsing.microdata import Nearest, attribute, read
+from gossamer.parsing.microdata import Nearest, attribute_value, read_text
 
 Element = turbohtml.Element
 
@@ -104,16 +104,16 @@ class _RdfaReader:
     def _read(self, element: Element, around: _Scope) -> _Scope:
         """Adds the statements of an element to the nodes. Returns the scope for the element's descendants."""
         attributes = element.attrs
-        vocab = attribute(element, "vocab").strip() if "vocab" in attributes else around.vocab
+        vocab = attribute_value(element, "vocab").strip() if "vocab" in attributes else around.vocab
         prefixes = around.prefixes
         if "prefix" in attributes:
             prefixes = {
                 **prefixes,
-                **{name.lower(): iri for name, iri in _PREFIX.findall(attribute(element, "prefix"))},
+                **{name.lower(): iri for name, iri in _PREFIX.findall(attribute_value(element, "prefix"))},
             }
         scope = _Scope(around.subject, vocab, prefixes if len(prefixes) < 1000 else around.prefixes)
-        names = self._expanded(attribute(element, "property"), scope)
-        types = self._expanded(attribute(element, "typeof"), scope)
+        names = self._expanded(attribute_value(element, "property"), scope)
+        types = self._expanded(attribute_value(element, "typeof"), scope)
         subject = self._reference(element, ("about",)) or around.subject
         thing = self._reference(element, ("resource", "href", "src"))
         if "typeof" in attributes:
@@ -135,7 +135,7 @@ class _RdfaReader:
     def _reference(self, element: Element, names: tuple[str, ...]) -> str | None:
         for name in names:
             if name in element.attrs:
-                value = attribute(element, name).strip().removeprefix("[").removesuffix("]")
+                value = attribute_value(element, name).strip().removeprefix("[").removesuffix("]")
                 return value if value.startswith("_:") else self._resolve(value)
         return None
 
@@ -154,12 +154,12 @@ class _RdfaReader:
 
     def _value(self, element: Element, thing: str | None) -> dict[str, str]:
         if "content" in element.attrs:
-            return {"@value": attribute(element, "content")}
+            return {"@value": attribute_value(element, "content")}
         if thing is not None and "datatype" not in element.attrs:
             return {"@id": thing}
         if "datetime" in element.attrs:
-            return {"@value": attribute(element, "datetime")}
-        text = read(element) if self._characters > 0 else ""
+            return {"@value": attribute_value(element, "datetime")}
+        text = read_text(element) if self._characters > 0 else ""
         self._characters -= len(text)
         return {"@value": text}
 

@@ -167,7 +167,8 @@ class Selector:
 
 
 class Selection(Sequence[Selector]):
-    """A sequence of selected nodes, which may be empty. A Selector is created only when an entry is accessed."""
+    """A sequence of selected nodes, which may be empty. A Selector is created only when an entry is
+    accessed."""
 
     __slots__ = ("_nodes",)
 
@@ -220,10 +221,10 @@ class Selection(Sequence[Selector]):
         return f"<Selection of {len(self)}: {list(self[:3])}>"
 
 
-def split(query: str) -> list[str]:
+def split_selectors(query: str) -> list[str]:
     """Splits a list of CSS selectors at its commas, except commas inside brackets and strings.
 
-    >>> split("h1::text, a[title='x,y']")
+    >>> split_selectors("h1::text, a[title='x,y']")
     ['h1::text', "a[title='x,y']"]
     """
     parts, depth, quote, start = [], 0, "", 0
@@ -297,7 +298,7 @@ def _select(node: Any, plain: str) -> list[Any]:
 @lru_cache(maxsize=1000)
 def _parts(query: str) -> list[tuple[str, Callable[[list[Any], Any], list[Any]]]]:
     """Parses each selector of a list with `_taken`."""
-    return [_taken(part) for part in split(query)]
+    return [_taken(part) for part in split_selectors(query)]
 
 
 def _taken(query: str) -> tuple[str, Callable[[list[Any], Any], list[Any]]]:

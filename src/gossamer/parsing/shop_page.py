@@ -40,7 +40,7 @@ def scripts(tree: turbohtml.Document) -> list[str]:
     return found
 
 
-def embedded(texts: list[str], kind: str) -> str | None:
+def embedded_value(texts: list[str], kind: str) -> str | None:
     """Returns the value of a field (`sku`, `brand` or `currency`) in scripts. Returns None if there is none,
     or if the scripts contain different values."""
     found = set[str]()
@@ -92,7 +92,8 @@ def _read(text: str, at: int, found: dict[str, str]) -> None:
 
 
 def _object(text: str, at: int) -> tuple[str, str]:
-    """Returns the text of the innermost object around a position, without its nested objects and with them."""
+    """Returns the text of the innermost object around a position, without its nested objects and with
+    them."""
     start, depth = max(0, at - MAX_OBJECT_DISTANCE), 0
     for brace in reversed([*_BRACES.finditer(text, start, at)]):
         depth += 1 if brace[0] == "}" else -1
@@ -121,9 +122,11 @@ def _object(text: str, at: int) -> tuple[str, str]:
 MAX_FRAME_DEPTH: Final = 30
 """Maximum number of ancestors of a button that are checked for a header, a menu or a footer."""
 _STOCKED: Final = (
-    '[id*="availab" i], [class*="availab" i], [class*="stock" i], [id*="stock" i], [class*="sold" i], [data-testid*="stock" i], '
+    '[id*="availab" i], [class*="availab" i], [class*="stock" i], [id*="stock" i], [class*="sold" '
+    'i], [data-testid*="stock" i], '
     '[data-test*="stock" i], '
-    '[data-testid*="availab" i], [data-test*="availab" i], [class*="dispon" i], [class*="verfuegbar" i], [class*="lager" i], '
+    '[data-testid*="availab" i], [data-test*="availab" i], [class*="dispon" i], '
+    '[class*="verfuegbar" i], [class*="lager" i], '
     '[class*="dispo" i]'
 )
 _GONE: Final = (
@@ -210,8 +213,10 @@ def shown_availability(shop: Shop) -> str | None:
     """Returns the availability that the page shows, as a schema.org value, or None. Elements for the
     availability come first, then the buttons of the product, then short texts."""
     for element in shop.tree.select(_STOCKED)[:MAX_ELEMENTS]:
-        text = said(element) if _STOCK.search(called(element)) and not hidden(element) else ""
-        if 0 < len(text) < 400 and (word := standing(text)) and not shop.elsewhere(element):
+        text = (
+            element_text(element) if _STOCK.search(author_names(element)) and not is_hidden(element) else ""
+        )
+        if 0 < len(text) < 400 and (word := availability_in(text)) and not shop.elsewhere(element):
             return word
     buttons = shop.tree.select(
         "button, input[type=submit], input[type=button], input[type=image], a, form[action]"
@@ -222,8 +227,8 @@ def shown_availability(shop: Shop) -> str | None:
     for element, text in shop.small:
         if (
             len(text) <= 60
-            and (word := standing(text, whole=True))
-            and not (hidden(element) or shop.elsewhere(element))
+            and (word := availability_in(text, whole=True))
+            and not (is_hidden(element) or shop.elsewhere(element))
         ):
             return word
     return "InStock" if other else None
@@ -242,11 +247,11 @@ def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
                 return "InStock", True
             form, other = form or own, True
         elif element.tag not in ("a", "form"):
-            text = f"{said(element)} {attribute_of(element, 'value')}".strip()[:60]
-            word = standing(text, whole=True)
+            text = f"{element_text(element)} {attribute_of(element, 'value')}".strip()[:60]
+            word = availability_in(text, whole=True)
             if word not in (None, "InStock") and not shop.elsewhere(element):
                 return word, other
-            message = message or (_MESSAGE.search(text) is not None and not hidden(element))
+            message = message or (_MESSAGE.search(text) is not None and not is_hidden(element))
     return "OutOfStock" if message else "InStock" if form else None, other
 
 
@@ -254,11 +259,14 @@ def _buys(element: Element) -> bool:
     if "disabled" in element.attrs:
         return False
     signs = " ".join(
-        (said(element)[:60], *(attribute_of(element, name)[:200] for name in ("value", "alt", "action")))
+        (
+            element_text(element)[:60],
+            *(attribute_of(element, name)[:200] for name in ("value", "alt", "action")),
+        )
     )
     if element.tag == "a" and _CART.search(attribute_of(element, "href")[:300].strip()):
         return _BUY.match(signs.strip()) is not None
-    return _BUY.search(f"{signs} {called(element)[:200]}") is not None
+    return _BUY.search(f"{signs} {author_names(element)[:200]}") is not None
 
 
 def _of_the_frame(element: Element, shop: Shop) -> bool:
@@ -270,18 +278,22 @@ def _of_the_frame(element: Element, shop: Shop) -> bool:
             return False
         if node.tag in _FRAMES or attribute_of(node, "role").lower() in _FRAME_ROLES:
             return True
-        if node is not element and node.tag not in ("body", "main") and _FRAME.search(called(node)[:200]):
+        if (
+            node is not element
+            and node.tag not in ("body", "main")
+            and _FRAME.search(author_names(node)[:200])
+        ):
             return True
         node = node.parent
     return False
 
 
-def standing(text: str, whole: bool = False) -> str | None:
+def availability_in(text: str, whole: bool = False) -> str | None:
     """Returns the schema.org availability that a text expresses, or None. If `whole` is true, only a phrase
     at the beginning of the text counts.
 
-    >>> standing("Currently out of stock"), standing("Nicht auf Lager"), standing("Available for pre-order"), standing("red")
-    ('OutOfStock', 'OutOfStock', 'PreOrder', None)
+    >>> availability_in("Currently out of stock"), availability_in("Nicht auf Lager"), availability_in("red")
+    ('OutOfStock', 'OutOfStock', None)
     """
     return next(
         (
@@ -326,7 +338,7 @@ class Shop:
     @once
     def small(self) -> list[tuple[Element, str]]:
         """Small elements with a text of 1 to 120 characters, each with its text."""
-        found = [(element, said(element, 9)) for element in self._elements]
+        found = [(element, element_text(element, 9)) for element in self._elements]
         return [(element, text) for element, text in found if 0 < len(text) <= 120]
 
     @once
@@ -345,7 +357,7 @@ class Shop:
                 under = under if around else more
             if (
                 words.ANY_LABEL.match(next(iter(one.stripped_strings), ""))
-                and 0 < len(text := said(one, 9)) <= 120
+                and 0 < len(text := element_text(one, 9)) <= 120
             ):
                 own = not under and not any(above in others for above in _ancestors(one, MAX_ANCESTORS))
                 found.append((one, text, own))
@@ -364,17 +376,18 @@ class Shop:
         )
 
     def elsewhere(self, element: Element) -> bool:
-        """Whether an element belongs to other products, or to no product. Ancestors of the heading never do."""
+        """Whether an element belongs to other products, or to no product. Ancestors of the heading never
+        do."""
         for node in (element, *_ancestors(element, MAX_ANCESTORS)):
             if node in self.above or node.tag in ("body", "main"):
                 return False
             if node.tag in ("footer", "nav", "header", "del", "s", "strike") or words.OTHERS.search(
-                called(node)
+                author_names(node)
             ):
                 return True
         return False
 
-    def labelled(self, kind: str, own: bool = False) -> Iterator[str]:
+    def labelled_values(self, kind: str, own: bool = False) -> Iterator[str]:
         """Yields the values beside a label of a kind (`sku mpn brand publisher gtin`) in tables, in lists or
         after a colon. If `own` is true, skips values below a heading for other products."""
         pattern = words.LABELS[kind]
@@ -395,7 +408,7 @@ class Shop:
 
 def begins_more(element: Element) -> bool:
     """Whether an element is a heading for other products, such as "Related products"."""
-    return element.tag in ("h2", "h3", "h4") and words.MORE.match(said(element, 20)) is not None
+    return element.tag in ("h2", "h3", "h4") and words.MORE.match(element_text(element, 20)) is not None
 
 
 def _heading(page: Document) -> Element | None:
@@ -419,7 +432,7 @@ def _ancestors(element: Element, most: int) -> Iterator[Element]:
         node = node.parent
 
 
-def said(element: Element, most: int = MAX_VALUE_NODES, struck: bool = True) -> str:
+def element_text(element: Element, most: int = MAX_VALUE_NODES, struck: bool = True) -> str:
     """Returns the text of a small element, with white space normalized and a space between numbers of
     different elements. Returns an empty text if the element has more than `most` nodes. If `struck` is
     false, leaves out struck-through text and elements whose class or id marks an old price."""
@@ -450,12 +463,13 @@ def _struck(element: Element) -> bool:
     return (
         element.tag in ("del", "s", "strike")
         or "line-through" in attribute_of(element, "style")
-        or words.STRUCK.search(called(element)) is not None
+        or words.STRUCK.search(author_names(element)) is not None
     )
 
 
-def called(element: Element) -> str:
-    """Returns the names that the page's authors gave an element: its classes, its id and its test attributes."""
+def author_names(element: Element) -> str:
+    """Returns the names that the page's authors gave an element: its classes, its id and its test
+    attributes."""
     return " ".join(
         value if isinstance(value, str) else " ".join(value or ())
         for name, value in element.attrs.items()
@@ -469,11 +483,12 @@ def _pictured(element: Element) -> str:
 
 
 def _beside(element: Element) -> str:
-    """Returns the text that follows an element, or an empty text if this text begins with a label of its own."""
+    """Returns the text that follows an element, or an empty text if this text begins with a label of its
+    own."""
     node = element.next_sibling
     for _ in range(5):
         text = (
-            said(node)
+            element_text(node)
             if isinstance(node, Element)
             else node.text[:200]
             if isinstance(node, turbohtml.Text)
@@ -487,9 +502,10 @@ def _beside(element: Element) -> str:
     return ""
 
 
-def told(element: Element) -> str:
-    """Returns the value of an element: an attribute, its text, or the alternative text of the picture in it."""
-    text = attribute_of(element, "content") or attribute_of(element, "data-brand") or said(element)
+def element_value(element: Element) -> str:
+    """Returns the value of an element: an attribute, its text, or the alternative text of the picture in
+    it."""
+    text = attribute_of(element, "content") or attribute_of(element, "data-brand") or element_text(element)
     return text or (attribute_of(element, "alt") if element.tag == "img" else _pictured(element))
 
 
@@ -508,7 +524,7 @@ def shown_number(shop: Shop) -> str | None:
 
 def _number_of(element: Element) -> str | None:
     text = next(filter(None, (attribute_of(element, name) for name in words.HELD)), None)
-    return bare(text[:200]) if text else numbered([bare(element.text[:200].strip())])
+    return bare_number(text[:200]) if text else product_number([bare_number(element.text[:200].strip())])
 
 
 def held_number(shop: Shop) -> str | None:
@@ -517,12 +533,12 @@ def held_number(shop: Shop) -> str | None:
     for name in words.ENTITIES:
         for element in shop.tree.select(f"[{name}]")[:MAX_ELEMENTS]:
             text = attribute_of(element, name).strip()
-            if shop.near(element) and not shop.elsewhere(element) and numbered([text]) == text:
+            if shop.near(element) and not shop.elsewhere(element) and product_number([text]) == text:
                 return text
     return None
 
 
-def numbered(values: Iterable[str]) -> str | None:
+def product_number(values: Iterable[str]) -> str | None:
     """Returns the first value that begins with a product number: 3 to 30 characters that contain a digit, or
     capitals with a hyphen or an underscore."""
     for value in values:
@@ -534,7 +550,7 @@ def numbered(values: Iterable[str]) -> str | None:
     return None
 
 
-def bare(text: str) -> str:
+def bare_number(text: str) -> str:
     """Returns a product number without the label before it (`sku:`) and the text after it."""
     text = text.replace("：", ":").rpartition(":")[2].strip()
     label = words.LABELS["sku"].match(text)
@@ -544,7 +560,7 @@ def bare(text: str) -> str:
     return first if len(first) > 3 and any(map(str.isdigit, first)) else text
 
 
-def hidden(element: Element) -> bool:
+def is_hidden(element: Element) -> bool:
     """Whether an element's own attributes hide it."""
     return (
         "hidden" in element.attrs

@@ -77,7 +77,10 @@ PRICES: Final = (
     "[data-price], [data-product-price], [data-price-amount]",
     '[id*="price" i], [class*="price" i]',
     '[data-testid*="price" i], [data-test*="price" i], [data-qa*="price" i], [data-hook*="price" i]',
-    '[class*="preis" i], [class*="prix" i], [class*="prezzo" i], [class*="precio" i], [class*="preco" i], [class*="cena" i]',
+    (
+        '[class*="preis" i], [class*="prix" i], [class*="prezzo" i], [class*="precio" i], '
+        '[class*="preco" i], [class*="cena" i]'
+    ),
     '[class*="prijs" i]',
     '[id*="preis" i], [id*="prix" i], [id*="cena" i]',
 )
@@ -161,9 +164,11 @@ IN_PATH: Final = re.compile(
 )
 BRANDED: Final = re.compile(r"(?:^|[\s_-])product[\w-]*[-_]brand(?:[-_]?name)?(?:\s|$)", re.IGNORECASE)
 MAKERS: Final = (
-    '[class*="brand" i], [id*="brand" i], [class*="manufacturer" i], [class*="vendor" i], [class*="designer" i], '
+    '[class*="brand" i], [id*="brand" i], [class*="manufacturer" i], [class*="vendor" i], '
+    '[class*="designer" i], '
     '[class*="supplier" i], '
-    '[class*="producer" i], [class*="hersteller" i], [class*="marque" i], [class*="marca" i], [class*="marke" i], [class*="merk" i], '
+    '[class*="producer" i], [class*="hersteller" i], [class*="marque" i], [class*="marca" i], '
+    '[class*="marke" i], [class*="merk" i], '
     '[data-testid*="brand" i], [data-test*="brand" i]'
 )
 MAKER: Final = re.compile(

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
 
-from gossamer.model.media_types import Body, octets
+from gossamer.model.media_types import Body, to_bytes
 from gossamer.parsing.base_url import Base
 
 MAX_BYTES: Final = 50 * 1024 * 1024
@@ -38,8 +38,8 @@ def text_of(body: bytes) -> str:
 
 
 def _unzipped(body: bytes) -> bytes:
-    """Returns the body, unzipped if it begins with gzip's magic bytes, up to MAX_BYTES bytes. A nested gzip is
-    not unzipped. A broken gzip yields the bytes before the error."""
+    """Returns the body, unzipped if it begins with gzip's magic bytes, up to MAX_BYTES bytes. A nested gzip
+    is not unzipped. A broken gzip yields the bytes before the error."""
     if not body.startswith(b"\x1f\x8b"):
         return body[:MAX_BYTES]
     parts: list[bytes] = []
@@ -166,7 +166,7 @@ def entries(body: Body, url: str | None) -> tuple[list[SitemapEntry], list[Sitem
     >>> entries(b"<urlset><url><loc>/a?x=1&amp;y=2</loc><lastmod>2024-05-01</lastmod></url></urlset>", "https://e.com/")
     (['https://e.com/a?x=1&y=2'], [])
     """
-    text, url = text_of(octets(body)), url or ""
+    text, url = text_of(to_bytes(body)), url or ""
     if text.startswith("<") or _ROOT.search(text, 0, 65536):
         return _SitemapScan(text, url).run(_ANY_CASE if _CAPITALS.search(text, 0, 65536) else _TAG)
     return _lines(text, url), []

@@ -15,7 +15,7 @@ import turbohtml
 
 from gossamer.model.media_types import Body
 from gossamer.parsing.html import Document, attribute_of, parse
-from gossamer.parsing.lenient_json import values
+from gossamer.parsing.lenient_json import json_values
 from gossamer.parsing.microdata import microdata
 from gossamer.parsing.rdfa import rdfa
 
@@ -63,7 +63,7 @@ def nodes(found: dict[str, Any]) -> dict[str, list[Node]]:
     >>> nodes({"json_ld": [{"@type": "Book", "name": "It"}], "microdata": [], "rdfa": []})["json_ld"]
     [Node(types=frozenset({'book'}), properties={'name': ['It']})]
     """
-    ld = [one for one in things(found["json_ld"]) if "@value" not in one]
+    ld = [one for one in json_ld_objects(found["json_ld"]) if "@value" not in one]
     named = {one["@id"]: one for one in reversed(ld) if isinstance(one.get("@id"), str) and len(one) > 1}
     rdf = {one["@id"]: one for one in found["rdfa"]}
     maker = _Maker()
@@ -90,11 +90,11 @@ class _Maker:
             if name[:1] != "@" and depth < MAX_DEPTH:
                 many = value if isinstance(value, list) else [value]
                 made = [self._value(part, named, depth + 1) for part in many[:200]]
-                properties.setdefault(short(name), []).extend(part for part in made if part is not None)
+                properties.setdefault(short_name(name), []).extend(part for part in made if part is not None)
         if "value" in one and "@value" not in one and isinstance(one["value"], str):
             properties.setdefault("", []).append(_text(one["value"]))
         return Node(
-            frozenset(short(one) for one in (types if isinstance(types, list) else [types])), properties
+            frozenset(short_name(one) for one in (types if isinstance(types, list) else [types])), properties
         )
 
     def _value(self, value: Any, named: dict[str, dict[str, Any]], depth: int) -> Any:
@@ -110,14 +110,15 @@ class _Maker:
         return None if isinstance(value, list) else _text(value)
 
 
-def short(name: Any) -> str:
+def short_name(name: Any) -> str:
     """Returns the last part of an IRI or of a prefixed name, in lower case."""
     text = str(name).strip().rstrip("/#")
     return text[max(text.rfind("/"), text.rfind("#"), text.rfind(":")) + 1 :].lower()
 
 
 def _text(value: Any) -> str | None:
-    """Returns a scalar as text, with entities decoded and white space normalized; None for None and booleans."""
+    """Returns a scalar as text, with entities decoded and white space normalized; None for None and
+    booleans."""
     if value is None or isinstance(value, bool):
         return None
     text = str(value)[:MAX_VALUE_CHARS]
@@ -174,7 +175,7 @@ def json_ld(tree: turbohtml.Document) -> list[dict[str, Any]]:
     """Returns the objects of a page's JSON-LD."""
     found: list[dict[str, Any]] = []
     for script in tree.select('script[type*="ld+json" i]')[:MAX_BLOCKS]:
-        for value in values(script.text):
+        for value in json_values(script.text):
             found += _objects(value)
     return found
 
@@ -214,7 +215,7 @@ def _tell(meta: turbohtml.Element, name: str, spaces: dict[str, str], found: lis
         found.append([f"{space}:{rest}", attribute_of(meta, "content")])
 
 
-def things(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def json_ld_objects(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yields every object in JSON-LD at any depth (`@graph`, `mainEntity`, ...), outer objects first."""
     waiting: list[Any] = [*reversed(found)]
     for _ in range(MAX_VISITED_VALUES):

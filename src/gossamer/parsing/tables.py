@@ -10,7 +10,7 @@ import turbohtml
 
 from gossamer.model.media_types import Body
 from gossamer.parsing.html import attribute_of, parse
-from gossamer.parsing.microdata import read
+from gossamer.parsing.microdata import read_text
 
 MAX_TABLES: Final = 500
 """Maximum number of tables that are read per page."""
@@ -91,7 +91,7 @@ def _table(table: turbohtml.Element) -> Table | None:
         names.append(" ".join(dict.fromkeys(parts)))
     rest = [row + [""] * (width - len(row)) for row in grid[count:]]
     caption = next((one for one in table.select("caption") if _table_of(one) == table), None)
-    return Table(read(caption) or None if caption is not None else None, names, rest)
+    return Table(read_text(caption) or None if caption is not None else None, names, rest)
 
 
 def _rows(table: turbohtml.Element) -> tuple[list[list[turbohtml.Element]], list[bool]]:
@@ -147,7 +147,7 @@ def _grid(rows: list[list[turbohtml.Element]]) -> list[list[str]]:
 
 def _told(cell: turbohtml.Element) -> str:
     """Returns the text of a cell on one line, or the alternative texts of its pictures if it has no text."""
-    return " ".join(read(cell).split()) or " ".join(
+    return " ".join(read_text(cell).split()) or " ".join(
         attribute_of(one, "alt") for one in cell.select("img[alt]")[:9]
     )
 

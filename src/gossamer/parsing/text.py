@@ -6,11 +6,11 @@ from typing import Final, Literal
 
 import turbohtml
 
-from gossamer.config.optional_deps import install
-from gossamer.model.media_types import Body, octets
+from gossamer.config.optional_deps import install_command
+from gossamer.model.media_types import Body, to_bytes
 from gossamer.parsing.encodings import decode
 from gossamer.parsing.html import parse
-from gossamer.parsing.visible_text import grows
+from gossamer.parsing.visible_text import may_grow
 
 _MAX_BYTES: Final = 3_000_000
 """Size in bytes above which trafilatura is not used for a page."""
@@ -39,7 +39,7 @@ def main_text(
     """
     if quality not in ("fast", "best"):
         raise ValueError(f"quality={quality!r}: it is fast or best")
-    body = octets(body)
+    body = to_bytes(body)
     return text_of(parse(body, content_type, url).tree, body, url, quality, content_type)
 
 
@@ -59,7 +59,7 @@ def text_of(
     try:
         import trafilatura
     except ImportError as error:
-        raise RuntimeError(f'quality="best" needs trafilatura ({error}): {install("text")}') from None
+        raise RuntimeError(f'quality="best" needs trafilatura ({error}): {install_command("text")}') from None
     if len(body) > _MAX_BYTES or body.count(b"<") > _MAX_TAGS:
         return ours
     try:
@@ -90,4 +90,4 @@ def markdown(body: Body, url: str | None = None, content_type: str | None = None
     from gossamer.parsing.article import marked_down
 
     page = parse(body, content_type, url)
-    return marked_down(page, grows(page.tree))
+    return marked_down(page, may_grow(page.tree))

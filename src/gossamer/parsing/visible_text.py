@@ -20,7 +20,7 @@ def visible_text(document: turbohtml.Document) -> str:
     >>> visible_text(turbohtml.parse("<p>one</p><p>t<b>w</b>o<script>x</script>"))
     'one two'
     """
-    if not grows(document):
+    if not may_grow(document):
         return " ".join(document.to_text().split())
     hidden = {element.text for tag in ("script", "style", "template") for element in document.select(tag)}
     body = document.select_one("body")
@@ -31,7 +31,7 @@ def visible_text(document: turbohtml.Document) -> str:
     )
 
 
-def grows(document: turbohtml.Document) -> bool:
+def may_grow(document: turbohtml.Document) -> bool:
     """Whether laying out the tables could turn a small page into megabytes of text. The layout pads every row
     to the widest one, and nested tables multiply the effect."""
     tables = document.select("table")

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import msgspec
 
-FAULTS = ("connect", "dns", "timeout", "reset", "tls", "http-5xx")
+FAULTS = ("connect", "dns", "timeout", "reset", "tls", "http-5xx", "collector")
 """Errors that count against the host, not against the URL."""
 BLOCKING_STATUSES = (401, 403, 407, 429, 451)
 """Statuses that count against the visitor."""
@@ -77,10 +77,10 @@ def health(reason: str | None, status: int | None, *, final: bool = False, again
     return GOOD if status is not None else ""
 
 
-def gives_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
+def is_given_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
     """Returns whether another fault now means that the host may be given up.
 
-    >>> gives_up(HostTrouble(failing=100), (60.0, 300.0)), gives_up(HostTrouble(failing=400), (60.0, 300.0))
+    >>> is_given_up(HostTrouble(failing=100), (60.0, 300.0)), is_given_up(HostTrouble(failing=400), (60.0, 300.0))
     (False, True)
     """
     return trouble.failing > sum(retries)

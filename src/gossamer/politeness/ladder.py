@@ -90,35 +90,35 @@ class Ladder(msgspec.Struct, frozen=True):
 
     def known(self, path: str) -> Learned:
         """Returns what applies to a path: its class, otherwise the host."""
-        return self.classes.get(kind(path), self.host)
+        return self.classes.get(path_class(path), self.host)
 
 
-def kind(path: str) -> str:
+def path_class(path: str) -> str:
     """Returns the class of a path: its first folder, '' at the root.
 
-    >>> kind("/shop/shoes/1?x=/2"), kind("/about"), kind("/")
+    >>> path_class("/shop/shoes/1?x=/2"), path_class("/about"), path_class("/")
     ('shop', '', '')
     """
     first, slash, _ = path.partition("?")[0].lstrip("/").partition("/")
     return first[:40] if slash else ""
 
 
-def start(known: Learned, rungs: tuple[str, ...]) -> tuple[str, bool]:
+def start_rung(known: Learned, rungs: tuple[str, ...]) -> tuple[str, bool]:
     """Returns the allowed rung at which a visit begins, and whether that is a probe of a lower rung.
 
-    >>> start(Learned(rung=2, good=1), RUNGS), start(Learned(rung=2, good=9), RUNGS), start(Learned(rung=1), ("plain", "browser"))
-    (('browser', False), ('plain', True), ('browser', False))
+    >>> start_rung(Learned(rung=2, good=1), RUNGS), start_rung(Learned(rung=2, good=9), RUNGS)
+    (('browser', False), ('plain', True))
     """
     place = _place(known.rung, rungs)
-    if place and known.rung == RUNGS.index(rungs[place]) and known.good >= between(known, rungs):
+    if place and known.rung == RUNGS.index(rungs[place]) and known.good >= pages_between_probes(known, rungs):
         return _probed(known, rungs)[0], True
     return rungs[place], False
 
 
-def between(known: Learned, rungs: tuple[str, ...]) -> int:
+def pages_between_probes(known: Learned, rungs: tuple[str, ...]) -> int:
     """Returns the number of pages between two probes.
 
-    >>> [between(Learned(rung=rung), RUNGS) for rung in (1, 2, 3)], between(Learned(rung=1, misses=3), RUNGS)
+    >>> [pages_between_probes(Learned(rung=rung), RUNGS) for rung in (1, 2, 3)], pages_between_probes(Learned(rung=1, misses=3), RUNGS)
     ([16, 4, 4], 77)
     """
     here = _cost(rungs[_place(known.rung, rungs)])
@@ -139,12 +139,12 @@ def _probed(known: Learned, rungs: tuple[str, ...]) -> tuple[str, ...]:
     return below[-1:] if dear else cheap
 
 
-def rest(known: Learned, rung: str, block: str, tried: int) -> float:
+def rest_seconds(known: Learned, rung: str, block: str, tried: int) -> float:
     """Returns the seconds that the host rests before this URL, which was requeued `tried` times, is requested
     again at the same rung. 0: no rest.
 
-    >>> rest(Learned(), "plain", "rate-limit", 0), rest(Learned(), "plain", "denied", 0), rest(Learned(good=9), "plain", "denied", 0)
-    (5.0, 0.0, 5.0)
+    >>> rest_seconds(Learned(), "plain", "rate-limit", 0), rest_seconds(Learned(), "plain", "denied", 0)
+    (5.0, 0.0)
     """
     patience = PATIENCE.get(block, 0)
     if RUNGS.index(rung) < known.rung or max(known.slowed, tried) >= patience:
@@ -183,7 +183,7 @@ def after(
     """What is known after a visit that began at rung `began`: `got` is the rung that gave a page (or that had
     better be tried next), None when none did; `why` tells of the last block; `rested`: it was answered by a
     rest. Errors teach nothing: do not call it for them."""
-    name = kind(path)
+    name = path_class(path)
     learn = {"began": RUNGS.index(began), "got": None if got is None else RUNGS.index(got), "rested": rested}
     classes = ladder.classes
     if name in classes or len(classes) < MAX_PATH_CLASSES:

@@ -42,7 +42,8 @@ def parse(text: str) -> HostPace:
 
 
 def after(pace: HostPace, elapsed: float, slow_down: bool) -> HostPace:
-    """Returns the pace after a response that took `elapsed` seconds. `slow_down`: the status was 429 or 503."""
+    """Returns the pace after a response that took `elapsed` seconds. `slow_down`: the status was 429 or
+    503."""
     if slow_down:
         return HostPace(pace.mean, min(pace.doublings + 1, 24), 0)
     mean = elapsed if pace.mean == 0.0 else 0.8 * pace.mean + 0.2 * elapsed
@@ -70,7 +71,7 @@ def delay(pace: HostPace, fixed: Delay | None) -> float:
     return base
 
 
-def exhausted(pace: HostPace, fixed: Delay | None, asked: float) -> bool:
+def is_exhausted(pace: HostPace, fixed: Delay | None, asked: float) -> bool:
     """Returns whether the host asks for a delay of more than an hour. Its URL then becomes a dead letter
     instead of being retried."""
     low = fixed.low if fixed is not None else min(max(2 * pace.mean, MIN_DELAY_S), MAX_DELAY_S)

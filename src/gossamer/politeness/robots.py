@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from gossamer.model.media_types import Body, octets
+from gossamer.model.media_types import Body, to_bytes
 
 _UNESCAPED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!'()+,:;@[]")
 """Octets that mean the same literally and as %XX. `/ ? & = #` separate parts and `* $` are special, so these
@@ -44,12 +44,12 @@ class RobotsRule(NamedTuple):
     """Whether the pattern ends with `$`."""
 
 
-def compiled(allow: bool, line: int, pattern: str) -> RobotsRule:
+def compile_rule(allow: bool, line: int, pattern: str) -> RobotsRule:
     """Compiles a pattern. A pattern that starts with neither `/` nor `*` is a path without its `/`."""
     if pattern[0] not in "/*":
         pattern = "/" + pattern
     anchored = pattern.endswith("$")
-    prefix, *parts = map(normal, (pattern[:-1] if anchored else pattern).split("*"))
+    prefix, *parts = map(normalize_path, (pattern[:-1] if anchored else pattern).split("*"))
     length = len(prefix) + sum(map(len, parts)) + len(parts) + anchored
     inner = tuple(filter(None, parts[:-1]))
     return RobotsRule(2 * length + allow, allow, line, prefix, inner, parts[-1] if parts else None, anchored)
@@ -85,7 +85,7 @@ class AgentRules:
         self._exact: dict[str, RobotsRule] = {}
         self._prefixes: dict[str, RobotsRule] = {}
         wild = []
-        for rule in (compiled(*line) for block, _ in blocks for line in block.lines):
+        for rule in (compile_rule(*line) for block, _ in blocks for line in block.lines):
             if rule.last is not None:
                 wild.append(rule)
             else:
@@ -152,13 +152,13 @@ def path_of(url: str) -> str:
         url = url[: url.index("#")]
     if url[:1] != "/":
         url = "/" + url
-    return url if _ODD.search(url) is None else normal(url)
+    return url if _ODD.search(url) is None else normalize_path(url)
 
 
-def normal(text: str) -> str:
+def normalize_path(text: str) -> str:
     """Normalizes percent-encoding, so that paths that RFC 9309 section 2.2.2 calls equal are equal.
 
-    >>> normal("/%62az/%7ejoe"), normal("/Käse"), normal("/%c3%a4%2f")
+    >>> normalize_path("/%62az/%7ejoe"), normalize_path("/Käse"), normalize_path("/%c3%a4%2f")
     ('/baz/~joe', '/K%C3%A4se', '/%C3%A4%2F')
     """
     return _ODDS.sub(lambda found: _encoded(found[0]), text)
@@ -217,7 +217,7 @@ class Robots:
     __slots__ = ("_groups", "_named", "_text", "sitemaps")
 
     def __init__(self, body: Body) -> None:
-        self._text = _text(octets(body))
+        self._text = _text(to_bytes(body))
         self._named: dict[str, list[tuple[RobotsGroup, int]]] = {}
         self._groups: dict[str, AgentRules | None] = {}
         self.sitemaps: list[str] = []
@@ -257,7 +257,7 @@ class Robots:
         return None if group is None else group.delay
 
     @staticmethod
-    def trimmed(body: bytes, agents: Iterable[str]) -> bytes:
+    def for_agents(body: bytes, agents: Iterable[str]) -> bytes:
         """Returns the file reduced to the groups of these agents and `*`, and the Sitemap lines, with the
         same results. Removed lines are replaced by empty ones, so that `rule` returns the original line
         number."""
@@ -382,7 +382,8 @@ def _delay(value: str) -> float | None:
 
 
 def _interval(value: str) -> float | None:
-    """Parses the seconds between requests of a Request-rate such as `1/10s 1820-1940`. The hours are ignored."""
+    """Parses the seconds between requests of a Request-rate such as `1/10s 1820-1940`. The hours are
+    ignored."""
     found = _PER.match(value)
     if not found or not int(found[1]):
         return None

@@ -29,7 +29,8 @@ CLOSED = {
 
 
 class Access(msgspec.Struct, frozen=True):
-    """`version` of the rules (negative: CLOSED), `holds` in seconds (0: not known yet, retry after `wait`)."""
+    """`version` of the rules (negative: CLOSED), `holds` in seconds (0: not known yet, retry after
+    `wait`)."""
 
     version: int = OPEN
     holds: float = MAX_AGE_S
@@ -69,7 +70,7 @@ def read(body: bytes, agent: str) -> Access:
     sitemaps = tuple(robots.sitemaps)
     if delay > PARK_DELAY_S:
         return Access(TOO_SLOW, sitemaps=sitemaps)
-    kept = zlib.compress(Robots.trimmed(body, [agent]))
+    kept = zlib.compress(Robots.for_agents(body, [agent]))
     return Access(version_of(kept), MAX_AGE_S, delay, kept, sitemaps)
 
 

@@ -1,17 +1,17 @@
 """How well a worker performs, and what follows: who visits hard hosts, and when a worker stops taking claims.
 
-A worker keeps moving averages of its visits, separately for easy and hard hosts: the success rate, the latency,
-the rate. Its score is the squared success rate divided by the root of the latency (latencies up to 50 ms count
-as 50 ms): failing half of the visits weighs as much as being sixteen times as slow. A worker that has seen few
-hard hosts is judged by its easy ones, reduced by what hard hosts cost all workers.
+A worker keeps moving averages of its visits, separately for easy and hard hosts: the success rate, the
+latency, the rate. Its score is the squared success rate divided by the root of the latency (latencies up to
+50 ms count as 50 ms): failing half of the visits weighs as much as being sixteen times as slow. A worker that
+has seen few hard hosts is judged by its easy ones, reduced by what hard hosts cost all workers.
 
 | a worker | asks for hard hosts |
 | --- | --- |
 | whose score is at least nine tenths of the best live one that takes claims and has capacity | always |
 | any other | when they have waited for 15 s |
 
-A worker whose score for easy hosts is less than half of such a best one's leaves those to it for 0.3 s, unless
-almost all its visits fail: such a worker should find out soon that it is cut off.
+A worker whose score for easy hosts is less than half of such a best one's leaves those to it for 0.3 s,
+unless almost all its visits fail: such a worker should find out soon that it is cut off.
 
 | the last 20 visits, to 3 or more hosts, all failed by the network (dns, connect, timeout) or were blocked | the worker |
 | --- | --- |
@@ -121,7 +121,7 @@ def easy_score(record: WorkerScore) -> float:
     return float(record.easy.success**2 / max(record.easy.latency, FLOOR) ** 0.5) if record.easy.n else 1.0
 
 
-def waits(mine: WorkerScore, others: Sequence[WorkerScore], now: float) -> tuple[int, int]:
+def wait_times(mine: WorkerScore, others: Sequence[WorkerScore], now: float) -> tuple[int, int]:
     """Returns the milliseconds that easy and hard hosts must have waited before this worker claims them."""
     best = max((easy_score(one) for one in _rivals(mine, others, now)), default=0.0)
     easy = EASY_WAIT_MS if easy_score(mine) < POOR * best and mine.easy.success > HOPELESS else 0

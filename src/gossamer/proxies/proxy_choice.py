@@ -37,7 +37,7 @@ class ProxyPool:
         self._named: dict[Wanted, frozenset[str]] = {}
         self._free: dict[tuple[Wanted, str], tuple[int, list[int]]] = {}
 
-    def suited(self, wanted: Wanted) -> list[int]:
+    def suitable(self, wanted: Wanted) -> list[int]:
         """Returns the indexes of the proxies that suit, whatever their health."""
         found = self._lists.get(wanted)
         if found is None:
@@ -54,7 +54,7 @@ class ProxyPool:
         """Returns the index of the proxy to use, None if none can be used now. `avoid`: those that were tried
         already. If there are other providers than theirs, one of those is chosen."""
         if avoid:
-            self.suited(wanted)
+            self.suitable(wanted)
             others = self._named[wanted] - {self.proxies[place].provider for place in avoid}
             if others:
                 narrowed = msgspec.structs.replace(wanted, providers=tuple(sorted(others)))
@@ -62,7 +62,7 @@ class ProxyPool:
                     return found
         return self._choose(wanted, domain, now, avoid)
 
-    def usable(self, place: int, domain: str, now: int) -> bool:
+    def is_usable(self, place: int, domain: str, now: int) -> bool:
         """Returns whether a proxy may be used now for a registered domain."""
         book = self.book
         own, most = book.own[place], book.rules[place].most
@@ -97,11 +97,12 @@ class ProxyPool:
         return found
 
     def left(self, wanted: Wanted, now: int) -> int:
-        """Returns how many suitable proxies are not in quarantine. Proxies that cool down at a domain count."""
-        return sum(1 for place in self.suited(wanted) if not self.book.out(place, now))
+        """Returns how many suitable proxies are not in quarantine. Proxies that cool down at a domain
+        count."""
+        return sum(1 for place in self.suitable(wanted) if not self.book.out(place, now))
 
     def _choose(self, wanted: Wanted, domain: str, now: int, avoid: Collection[int]) -> int | None:
-        some = self.suited(wanted)
+        some = self.suitable(wanted)
         if not some:
             return None
         key = (wanted, domain)
@@ -109,14 +110,15 @@ class ProxyPool:
         found = self._drawn(free if now - made < OLD and free else some, domain, now, avoid)
         if found is None:
             if len(some) <= SMALL_POOL or now - made >= OLD:
-                free = [place for place in some if self.usable(place, domain, now)]
+                free = [place for place in some if self.is_usable(place, domain, now)]
                 if len(self._free) >= MAX_DOMAINS:
                     self._free.clear()
                 self._free[key] = (now, free)
             found = self._drawn(free, domain, now, avoid)
             if found is None and len(free) <= SMALL_POOL:
                 found = next(
-                    (place for place in free if place not in avoid and self.usable(place, domain, now)), None
+                    (place for place in free if place not in avoid and self.is_usable(place, domain, now)),
+                    None,
                 )
         return found
 
@@ -124,14 +126,14 @@ class ProxyPool:
         found, best, n = None, -1.0, len(some)
         for _ in range(min(DRAWS, n)):
             place = some[int(self._draw() * n)]
-            if place not in avoid and self.usable(place, domain, now):
+            if place not in avoid and self.is_usable(place, domain, now):
                 score = self.score(place, domain, now)
                 if score > best:
                     found, best = place, score
         return found
 
 
-def told(proxies: Iterable[Proxy]) -> str:
+def proxy_text(proxies: Iterable[Proxy]) -> str:
     """Returns a description of a pool: `120 datacenter, 30 residential; providers acme, other`."""
     kinds: dict[str, int] = {}
     names: set[str] = set()

@@ -8,9 +8,9 @@ domain that blocks.
 | a provider | those of its proxies | 10 in a row | 1 min, 10 min |
 | a proxy at a registered domain (cooldown) | it was blocked there | 1; for a gateway 10 in a row | 1 min, 1 h |
 
-Each time in a row is twice as long as the one before. After the time, one request is tried: a fault starts the
-next time, a success resets everything. Counts decay by half in ten minutes. `state/lua/prove.lua` is the same
-table, and tests compare the two.
+Each time in a row is twice as long as the one before. After the time, one request is tried: a fault starts
+the next time, a success resets everything. Counts decay by half in ten minutes. `state/lua/prove.lua` is the
+same table, and tests compare the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Parses lists of proxies: lines in the forms that providers use. Malformed lines are rejected with the reason.
+"""Parses lists of proxies: lines in the forms that providers use. Malformed lines are rejected with the
+reason.
 
 | form | read as |
 | --- | --- |
@@ -6,8 +7,8 @@
 | `host:port`, `user:pass@host:port`, `host:port@user:pass`, `host:port:user:pass`, `user:pass:host:port` | http, not percent-encoded |
 | `{"url": ..., "type": ...}` | a JSON object with the same fields |
 
-After it, `type=residential country=de,fr provider=NAME scheme=socks5h` may follow in any order. A line that can
-be read in two ways is rejected. The form with a scheme is unambiguous.
+After it, `type=residential country=de,fr provider=NAME scheme=socks5h` may follow in any order. A line that
+can be read in two ways is rejected. The form with a scheme is unambiguous.
 """
 
 from __future__ import annotations

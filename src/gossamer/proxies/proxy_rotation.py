@@ -6,8 +6,8 @@
 | unclear: timeout, reset, TLS, 502, 504; or 403, 429, 451 | is suspected | goes through another proxy after the host's delay |
 | success | is good; the suspected ones have a fault, or are blocked at this host | ends |
 
-Three suspicions of one kind show that the host is the cause, and no proxy is blamed. Nothing is sent without a
-proxy.
+Three suspicions of one kind show that the host is the cause, and no proxy is blamed. Nothing is sent without
+a proxy.
 """
 
 from __future__ import annotations
@@ -86,15 +86,15 @@ class Proxies:
         between two tries that reach the host. Raises NoProxyLeft."""
         await self.upkeep.begin()
         host = split(request.url)[1]
-        wanted, began = self._wants(host).narrowed(request.country, request.proxy), time.perf_counter()
-        if not self.pool.suited(wanted):
+        wanted, began = self._wants(host).narrowed_by(request.country, request.proxy), time.perf_counter()
+        if not self.pool.suitable(wanted):
             return _none(f"the proxy lists contain no matching proxy: {wanted}", final=True)
         trip = ProxyTries([], [], [])
         result: Page | Failure | None = None
         tries, started = 0, began
         while tries < MAX_TRIES or time.perf_counter() - began < MORE_TRIES_S:
             tries += 1
-            if not trip.doubts and len(trip.tried) >= len(self.pool.suited(wanted)):
+            if not trip.doubts and len(trip.tried) >= len(self.pool.suitable(wanted)):
                 trip.tried.clear()  # all proxies had a fault, so they are tried again until they are in quarantine
             lease = await self._take(wanted, host, trip.tried)
             if lease is None:
@@ -109,14 +109,14 @@ class Proxies:
                 lag=started - began + result.lag,
                 before=tuple(trip.before),
             )
-            said = judged(result)
+            said = judge_result(result)
             if self._ends(said, lease, host, result, trip) or (
                 said != "fault" and request.method not in REPEATABLE
             ):
                 break
         if isinstance(result, Page) and result.status == 407:
             return msgspec.structs.replace(_short(result, "fault"), before=result.before)
-        return result or _none(f"none of {len(self.pool.suited(wanted))} proxies is free for {host}")
+        return result or _none(f"none of {len(self.pool.suitable(wanted))} proxies is free for {host}")
 
     async def hold(self, host: str, bound: str = "") -> StickyProxy | None:
         """Returns a proxy for a whole session: that of `bound` (None if it is in quarantine or no longer
@@ -144,7 +144,7 @@ class Proxies:
             lag, first = time.perf_counter() - began, result
             result = await self._try(lease, go)
             result = msgspec.structs.replace(result, proxy=name, lag=lag + result.lag, before=(first,))
-        said, now = judged(result), self.upkeep.now()
+        said, now = judge_result(result), self.upkeep.now()
         if said == "fault":
             book.saw(lease.place, "", now, fault=True)
             return msgspec.structs.replace(_short(result, said), before=result.before)
@@ -208,7 +208,7 @@ class Proxies:
                     f"no proxy left: all {len(self.pool.proxies)} are out of order or refuse us; "
                     "see gossamer doctor, give other ones with --proxies FILE"
                 )
-            if set(self.pool.suited(wanted)) <= set(tried) or time.monotonic() >= ends:
+            if set(self.pool.suitable(wanted)) <= set(tried) or time.monotonic() >= ends:
                 return None
             self.upkeep.freed.clear()
             with contextlib.suppress(TimeoutError):
@@ -293,7 +293,7 @@ class StickyProxy(NamedTuple):
         return self.proxies.country(url)
 
 
-def judged(result: Page | Failure) -> str:
+def judge_result(result: Page | Failure) -> str:
     """Returns what a try says about the proxy: good, fault (the proxy's), doubt (the proxy's or the host's),
     blocked."""
     if isinstance(result, Failure):

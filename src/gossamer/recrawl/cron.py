@@ -95,13 +95,15 @@ def _checked(line: str) -> str:
     if text.startswith("@"):
         if text.lower() not in MACROS:
             raise ValueError(
-                f"cron line {text[:_MAX_CHARS]!r}: the words that can replace the five fields are {', '.join(MACROS)}"
+                f"cron line {text[:_MAX_CHARS]!r}: the words that can replace the five fields are "
+                f"{', '.join(MACROS)}"
             )
         return MACROS[text.lower()]
     fields = text.split()
     if len(fields) != len(FIELDS):
         raise ValueError(
-            f"cron line {text[:_MAX_CHARS]!r} has {len(fields)} fields; write five: {', '.join(FIELDS)}, as in '30 4 * * mon-fri'"
+            f"cron line {text[:_MAX_CHARS]!r} has {len(fields)} fields; write five: "
+            f"{', '.join(FIELDS)}, as in '30 4 * * mon-fri'"
         )
     for number, field in enumerate(fields):
         if (why := _wrong(number, field)) is not None:
@@ -130,7 +132,10 @@ def _wrong(number: int, field: str) -> str | None:
     if (
         back := next((r for r in ends if int(place.get(r[0], r[0])) > int(place.get(r[1], r[1]))), None)
     ) is not None:
-        return f"contains the range {'-'.join(back)}, which runs backwards: write it as two ranges, joined by a comma"
+        return (
+            f"contains the range {'-'.join(back)}, which runs backwards: write it as two "
+            "ranges, joined by a comma"
+        )
     others = list(_ANY)
     others[number] = field.upper()
     try:
@@ -155,7 +160,8 @@ def _zone(name: str) -> zoneinfo.ZoneInfo:
         )
         hint = f" (did you mean {known[near[0]]}?)" if near else ""
         raise ValueError(
-            f"time zone {name[:80]!r} is unknown{hint}; write a name such as Europe/Berlin, America/New_York or UTC"
+            f"time zone {name[:80]!r} is unknown{hint}; write a name such as Europe/Berlin, "
+            "America/New_York or UTC"
         )
     return zoneinfo.ZoneInfo(name)
 

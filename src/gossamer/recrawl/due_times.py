@@ -52,13 +52,13 @@ def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int =
     return Due(times[-1] if times else mark, made_up, on_time, late[: len(late) - len(made_up)])
 
 
-def starts(name: str, due: float, parts: int, jitter: float, spread: float) -> list[float]:
+def start_times(name: str, due: float, parts: int, jitter: float, spread: float) -> list[float]:
     """Returns the start time of each part of a run. The parts are spread evenly over `spread` seconds, and
     all of them are delayed by the same random part of `jitter` seconds.
 
     The delay is derived only from the name and the due time, so all schedulers compute the same one.
 
-    >>> starts("nightly", 0.0, 4, 0, 7200)
+    >>> start_times("nightly", 0.0, 4, 0, 7200)
     [0.0, 1800.0, 3600.0, 5400.0]
     """
     mark = hashlib.blake2b(f"{name}\t{due:.0f}".encode(), digest_size=8).digest()

@@ -43,7 +43,7 @@ def _logs(folder: Path) -> list[Path]:
     return [path for path in (folder / NAME, *sorted(folder.glob("known-*.jsonl"))) if path.exists()]
 
 
-def settle(folder: Path) -> int:
+def merge_logs(folder: Path) -> int:
     """Merges the log and its parts into one log with only the last line of each URL. Returns the number of
     lines. A kill during the merge loses no line. Raises OSError.
 
@@ -66,7 +66,8 @@ def settle(folder: Path) -> int:
                     for part in (seen.needs.get("method", "GET"), seen.url, seen.needs.get("body", ""))
                 )
                 base.execute(
-                    "INSERT INTO seen VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at, line = excluded.line "
+                    "INSERT INTO seen VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = "
+                    "excluded.at, line = excluded.line "
                     "WHERE excluded.at >= at",
                     (name, seen.at, line),
                 )

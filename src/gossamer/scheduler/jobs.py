@@ -17,7 +17,7 @@ from gossamer.config.redaction import mask
 from gossamer.config.settings import Settings
 from gossamer.errors import UsageError
 from gossamer.recrawl.cron import Cron
-from gossamer.recrawl.due_times import MISSED, OVERLAP, starts
+from gossamer.recrawl.due_times import MISSED, OVERLAP, start_times
 from gossamer.sinks.output_spec import parse
 from gossamer.state.schedules import Schedule, ScheduledRun, ScheduledTask, check_name
 
@@ -35,18 +35,19 @@ def check(schedule: Schedule) -> Cron:
     assert schedule.missed in MISSED
     assert schedule.overlap in OVERLAP
     for target in schedule.task.targets:
-        if targets.read(target).kind == "stdin":
+        if targets.target_kind(target).kind == "stdin":
             raise UsageError("a schedule has no standard input: name a file instead of -")
     several = schedule.spread > 0 and len(schedule.task.targets) > 1
     for spec, _ in schedule.task.outputs:
         _check_output(spec, several)
     job = job_of(schedule.task, Settings(), "x")
     endless = job.watch is not None or any(
-        targets.read(target).kind == "kafka" for target in schedule.task.targets
+        targets.target_kind(target).kind == "kafka" for target in schedule.task.targets
     )
     if endless and job.settings.time_limit is None:
         raise UsageError(
-            "a watched sitemap or a topic never ends, so its run would never end: give --time-limit, or crawl it without a schedule"
+            "a watched sitemap or a topic never ends, so its run would never end: give "
+            "--time-limit, or crawl it without a schedule"
         )
     site_files.load_all(job.targets, job.args)
     return cron
@@ -72,7 +73,7 @@ def runs(schedule: Schedule, due: float, *, late: bool, now: float) -> list[Sche
     due time was missed, so the run starts at `now` instead. Times are in seconds since the epoch."""
     task = schedule.task
     parts = len(task.targets) if schedule.spread > 0 else 1
-    times = starts(schedule.name, due, parts, schedule.jitter, schedule.spread)
+    times = start_times(schedule.name, due, parts, schedule.jitter, schedule.spread)
     shift = now - due if late else 0.0
     out = []
     for number, at in enumerate(times, 1):

@@ -20,7 +20,7 @@ from gossamer.errors import DiskFull, GossamerError, StoreError
 from gossamer.recrawl.cron import Cron
 from gossamer.recrawl.due_times import decide
 from gossamer.scheduler.jobs import runs
-from gossamer.scheduler.runs import Crawler, Judge, RunSupervisor, Say, pause
+from gossamer.scheduler.runs import Crawler, Judge, RunSupervisor, Say, pause_before_retry
 from gossamer.state.schedules import Lead, ScheduledRun, Schedules, StoredSchedule, Unread
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store
@@ -93,12 +93,12 @@ class Scheduler:
                     self._embedded.restarts = 0
             except (StoreError, DiskFull) as error:
                 await self._store_away(error)
-            await pause(self._stop, BEAT_INTERVAL_S)
+            await pause_before_retry(self._stop, BEAT_INTERVAL_S)
         await self._end()
 
     async def _beat(self) -> None:
         lead = await self._schedules.lead(self.owner, LEAD_TIMEOUT_S)
-        self._conductor.hear(lead.now)
+        self._conductor.set_clock(lead.now)
         self._hear(lead)
         if not lead.token:
             return

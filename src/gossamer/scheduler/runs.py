@@ -21,7 +21,7 @@ from gossamer.app.runner import crawl as crawl_here
 from gossamer.config.settings import Settings
 from gossamer.errors import GossamerError, InUse, StoreError
 from gossamer.frontier.crawls import ENDED, Crawls
-from gossamer.frontier.producer_positions import broken_off
+from gossamer.frontier.producer_positions import unfinished_producers
 from gossamer.frontier.summary import summary as summary_of
 from gossamer.model.summary import Summary
 from gossamer.scheduler.jobs import job_of
@@ -69,8 +69,8 @@ class LocalCrawler:
             try:
                 summary = await crawl_here(job, stop=self._stop)
             except InUse:
-                await pause(self._stop, CHECK_INTERVAL_S)
-                over = await ended(self._store, job.name or "")
+                await pause_before_retry(self._stop, CHECK_INTERVAL_S)
+                over = await run_outcome(self._store, job.name or "")
                 if over is not None:
                     return over
                 continue
@@ -97,15 +97,15 @@ class Fleet:
             await self._put(job)
         await confirm()
         while not self._stop.is_set():
-            over = await ended(self._store, name)
+            over = await run_outcome(self._store, name)
             if over is not None:
                 return over
             if (
-                await broken_off(self._store, name)
+                await unfinished_producers(self._store, name)
                 and (await Crawls(self._store).state(name))[0] == "running"
             ):
                 await self._put(job)
-            await pause(self._stop, CHECK_INTERVAL_S)
+            await pause_before_retry(self._stop, CHECK_INTERVAL_S)
         return None
 
     async def _put(self, job: Job) -> None:
@@ -122,7 +122,7 @@ class Fleet:
             await asyncio.gather(work, end, return_exceptions=True)
 
 
-async def ended(store: Store, name: str) -> RunOutcome | None:
+async def run_outcome(store: Store, name: str) -> RunOutcome | None:
     """Returns the outcome of a crawl, or None if it is running or has not started."""
     record = await Crawls(store).get(name)
     if record is None or record.state not in ENDED:
@@ -130,7 +130,7 @@ async def ended(store: Store, name: str) -> RunOutcome | None:
     return RunOutcome(record.state, record.reason or "", await summary_of(store, name, hosts=0))
 
 
-async def pause(stop: asyncio.Event, seconds: float) -> None:
+async def pause_before_retry(stop: asyncio.Event, seconds: float) -> None:
     """Sleeps for `seconds`, or until `stop` is set."""
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(stop.wait(), seconds)
@@ -158,7 +158,7 @@ class RunSupervisor:
         self.open: dict[tuple[str, str], ScheduledRun] = {}
         self._heard = (0.0, 0.0)
 
-    def hear(self, now: float) -> None:
+    def set_clock(self, now: float) -> None:
         """Sets the store's clock to a time that was just read."""
         self._heard = (now, time.monotonic())
 
@@ -221,7 +221,7 @@ class RunSupervisor:
                 if not told:
                     self.say("waits", schedule=name, crawl=run.crawl, reason=str(error))
                 told = True
-                await pause(self.stop, RETRY_INTERVAL_S)
+                await pause_before_retry(self.stop, RETRY_INTERVAL_S)
             except GossamerError as error:
                 return RunOutcome("failed", str(error))
             except Exception as error:  # noqa: BLE001 - a bug met by one crawl ends neither the others nor the scheduler
@@ -240,7 +240,7 @@ class RunSupervisor:
             except GossamerError:  # the store is away or its disk is full, which the loop logs
                 if self.stop.is_set():
                     return None
-                await pause(self.stop, CHECK_INTERVAL_S)
+                await pause_before_retry(self.stop, CHECK_INTERVAL_S)
         if done == 1 and now.ended is None:
             self.open[name, now.field] = now
         elif done >= 0:

@@ -89,7 +89,7 @@ class AppendLog:
         self.finished = finished
         self.path, self.owner, self.store, self.fresh = Path(path), owner, store, fresh
 
-    def appending(self, path: str, start: int, data: bytes) -> None:
+    def log_append(self, path: str, start: int, data: bytes) -> None:
         """Logs an append before it is made. `start` is the offset of `data` in the file."""
         end = start + len(data)
         step = PAGE_BYTES
@@ -128,7 +128,7 @@ class AppendLog:
         """Returns whether the log has entries for an output."""
         return bool(self._of(path))
 
-    def restarted(self, path: str) -> bool:
+    def has_rebooted(self, path: str) -> bool:
         """Returns whether this machine was rebooted since a process last resumed an output. The log may then
         lack its last lines, because it is not synced."""
         boot = self._boot_of(path)
@@ -152,7 +152,7 @@ class AppendLog:
         )
         return last.owner if last is not None and rows and lost else ""
 
-    def proves(self, fd: int, path: str, committed: int, size: int) -> float | None:
+    def proven_seconds(self, fd: int, path: str, committed: int, size: int) -> float | None:
         """Returns None if the log does not prove that this crawl wrote the bytes from `committed` to `size`.
         Otherwise returns the seconds between the first and the last append of them."""
         entries = [one for one in self._of(path) if one.sums]
@@ -175,7 +175,7 @@ class AppendLog:
         found = [one for one in self._of(path) if one.sums and one.end == committed]
         return any(_matches(fd, one, committed) for one in found) if found else None
 
-    def original(self, fd: int, path: str, size: int, lengths: Mapping[str, int]) -> str | None:
+    def former_path(self, fd: int, path: str, size: int, lengths: Mapping[str, int]) -> str | None:
         """Returns the path in `lengths` at which the log knows the file that is now at `path`, or None if it
         is another file. `lengths` maps paths to committed lengths.
 
@@ -188,7 +188,8 @@ class AppendLog:
                 continue
             if size < committed or self.ends(fd, was, committed) is False:
                 raise SinkError(
-                    f"{path} is another version of {was}: it has {size} bytes, and the crawl wrote {committed}. "
+                    f"{path} is another version of {was}: it has {size} bytes, and the crawl "
+                    f"wrote {committed}. "
                     f"Put the newest version there, or run {REPAIR}"
                 )
             return was
@@ -302,7 +303,8 @@ def unknown_to_store(path: str, owner: str) -> SinkError:
     """Returns the error for an output with rows of a crawl that its store does not know."""
     name = owner.partition("@")[0]
     return SinkError(
-        f"{path} has rows of crawl {name} that the store does not know: it was emptied, or another one is used. "
+        f"{path} has rows of crawl {name} that the store does not know: it was emptied, or "
+        "another one is used. "
         f"Run {REPAIR} {name} to go on, or begin again with --fresh (appends), -O (overwrites) or another -o"
     )
 

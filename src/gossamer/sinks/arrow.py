@@ -17,10 +17,10 @@ import pyarrow.parquet
 from gossamer.errors import SinkError
 from gossamer.model.visit import Row
 from gossamer.sinks.columns import Column
-from gossamer.sinks.exact_file import failure
-from gossamer.sinks.field_types import FieldType, decoded
+from gossamer.sinks.exact_file import sink_error
+from gossamer.sinks.field_types import FieldType, decode_cell
 from gossamer.sinks.jsonl import encode
-from gossamer.sinks.row_fitting import frames, mended, refitted
+from gossamer.sinks.row_fitting import read_frames, refit_line, refit_row
 
 _CHUNK_BYTES = 256 << 10
 """The number of journal bytes that are parsed at once."""
@@ -45,7 +45,7 @@ _MADE = ("date", "clock", "bytes")
 """Column types that the journal contains as text, and that are converted when a part is written."""
 
 
-def batch(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
+def encode_batch(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
     """Returns rows of one struct type as an Arrow IPC stream of one batch. Returns b"" if a value does not
     fit its column unchanged.
 
@@ -73,7 +73,7 @@ def batch(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
     return out.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
-def convert(
+def write_part(
     journal: str, length: int, part: str, columns: Sequence[Column], *, foreign: bool = False
 ) -> None:
     """Writes the first `length` bytes of `journal` as the Parquet file `part`, synced. Uses a few times 4 MiB
@@ -101,10 +101,10 @@ def convert(
             out.flush()
             os.fsync(out.fileno())
     except OSError as error:
-        raise failure(part, error) from error
+        raise sink_error(part, error) from error
 
 
-def clash(part: str, columns: Sequence[Column]) -> str:
+def type_conflict(part: str, columns: Sequence[Column]) -> str:
     """Returns how the column types of a part differ from `columns`, in words, or "" if they do not. A folder
     of parts with different types cannot be read as one table."""
     try:
@@ -119,7 +119,7 @@ def clash(part: str, columns: Sequence[Column]) -> str:
     return ""
 
 
-def as_written(part: str, columns: Sequence[Column]) -> tuple[Column, ...]:
+def with_part_types(part: str, columns: Sequence[Column]) -> tuple[Column, ...]:
     """Returns the columns with the types of an existing part. A column stays text if an earlier version of
     gossamer wrote text, and a decimal keeps its precision and scale."""
     try:
@@ -179,7 +179,8 @@ def _natural(table: Any, columns: Sequence[Column]) -> Any:
             shape = column.shape or FieldType(column.type)
             try:
                 values = [
-                    None if told is None else decoded(shape, told) for told in table.column(at).to_pylist()
+                    None if told is None else decode_cell(shape, told)
+                    for told in table.column(at).to_pylist()
                 ]
                 table = table.set_column(at, column.name, pa.array(values, _type(column)))
             except (ValueError, TypeError, OverflowError, msgspec.DecodeError) as error:
@@ -205,7 +206,7 @@ def _blocks(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool]]:
     are joined to blocks of about 256 KiB."""
     lines: list[bytes] = []
     size = 0
-    for data, packed, took in frames(source, length):
+    for data, packed, took in read_frames(source, length):
         length -= took
         if lines and (packed or size >= _CHUNK_BYTES):
             yield b"".join(lines), False
@@ -231,7 +232,7 @@ def _unpacked(journal: str, data: bytes, schema: Any, columns: Sequence[Column])
         raise SinkError(f"{journal} is damaged ({error}): start anew with --fresh") from error
     if table.schema == schema:
         return table
-    return _read(encode([refitted(columns, row) for row in table.to_pylist()]), columns)
+    return _read(encode([refit_row(columns, row) for row in table.to_pylist()]), columns)
 
 
 def _table(data: bytes, columns: Sequence[Column], foreign: bool) -> Any:
@@ -240,7 +241,7 @@ def _table(data: bytes, columns: Sequence[Column], foreign: bool) -> Any:
             return _read(data, columns)
         except pa.ArrowInvalid:  # some value does not fit: convert line by line below
             pass
-    return _read(b"".join(mended(columns, line) for line in data.splitlines()), columns)
+    return _read(b"".join(refit_line(columns, line) for line in data.splitlines()), columns)
 
 
 def _read(data: bytes, columns: Sequence[Column]) -> Any:

@@ -24,7 +24,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, SinkAway, SinkError
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import Column, Columns
@@ -40,8 +40,8 @@ from gossamer.sinks.history import (
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.refused_rows import Refuse
 from gossamer.sinks.row_fitting import FITS, Misfit, binary, number_within, time_in_milliseconds
-from gossamer.sinks.sink_url import SinkUrl, name
-from gossamer.sinks.upsert_sink import BatchRefused, TableColumns, Upserts, Written, clean, state_of
+from gossamer.sinks.sink_url import SinkUrl, table_name
+from gossamer.sinks.upsert_sink import BatchRefused, TableColumns, Upserts, Written, state_of, storable_text
 
 _TYPES = {
     "str": "text",
@@ -72,7 +72,7 @@ def cassandra(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bo
     try:
         import cassandra.cluster  # noqa: F401
     except ImportError:
-        raise ConfigError(f"-o {place.where} needs a driver: {install('cassandra')}") from None
+        raise ConfigError(f"-o {place.where} needs a driver: {install_command('cassandra')}") from None
     return Upserts(Cassandra(place, columns, overwrite=overwrite), columns, refuse)
 
 
@@ -137,7 +137,7 @@ class Cassandra:
         """See `upserting.Driver`."""
         _, _, select, _ = self._table(kind)
         found = {}
-        for key, rows in zip(keys, self._all(select, [(clean(key),) for key in keys]), strict=True):
+        for key, rows in zip(keys, self._all(select, [(storable_text(key),) for key in keys]), strict=True):
             for content, *times in rows:
                 found[kind, key] = state_of(content, *(_text(at) for at in times))
         self._there = {*found}
@@ -148,14 +148,14 @@ class Cassandra:
         self._table(kind)
         given = []
         for one in past:
-            key = clean(one.name[1])
+            key = storable_text(one.name[1])
             if one.row is None:
                 rows = self._session.execute(
                     f'SELECT JSON * FROM {self._name(kind)} WHERE "_key" = %s', (key,)
                 )
                 was = rows.one()[0]
             else:
-                was = clean(text(one.row.data))
+                was = storable_text(text(one.row.data))
             given.append((kind, key, _time(one.state.seen_at), _time(one.until), one.state.hash, was))
         self._all(self._past, given)
 
@@ -241,7 +241,8 @@ class Cassandra:
             ).one()
             if found and found[0] == "periodic":
                 print(
-                    f"gossamer: {self.where}: commitlog_sync is periodic: a killed node without replicas loses its last seconds",
+                    f"gossamer: {self.where}: commitlog_sync is periodic: a killed node without "
+                    "replicas loses its last seconds",
                     file=sys.stderr,
                 )
 
@@ -282,7 +283,8 @@ class Cassandra:
         """Returns the columns of a table with their types."""
         return dict(
             self._session.execute(
-                "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s",
+                "SELECT column_name, type FROM system_schema.columns WHERE keyspace_name = %s AND "
+                "table_name = %s",
                 (self._keyspace, called),
             )
         )
@@ -302,7 +304,8 @@ class Cassandra:
                 self._session.execute(f'ALTER TABLE "{called}" ADD "{column.name}" {_TYPES[column.type]}')
             elif known[column.name] != _TYPES[column.type]:
                 raise SinkError(
-                    f"{self.where}: column {column.name} of {called} is {known[column.name]}, the items' is {_TYPES[column.type]}: "
+                    f"{self.where}: column {column.name} of {called} is {known[column.name]}, the "
+                    f"items' is {_TYPES[column.type]}: "
                     "name another table with ?table="
                 )
         names = {column.name for column in columns}
@@ -335,7 +338,7 @@ class Cassandra:
 
     def _name(self, kind: str) -> str:
         """Returns the quoted table name of a kind: letters, digits and _, at most 48 characters."""
-        called = name(self._place.given.get("table"), kind, next(iter(self._columns), kind))
+        called = table_name(self._place.given.get("table"), kind, next(iter(self._columns), kind))
         safe = re.sub(r"\W", "_", called, flags=re.ASCII)
         if safe != called or len(safe) > 48:
             safe = (

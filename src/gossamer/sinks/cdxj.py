@@ -21,7 +21,7 @@ from isal import isal_zlib
 from gossamer.errors import SinkError
 from gossamer.model.request import split
 from gossamer.model.visit import RequestContext
-from gossamer.sinks.exact_file import failure, sync, sync_folder
+from gossamer.sinks.exact_file import sink_error, sync, sync_folder
 
 _encode = msgspec.json.Encoder().encode
 _asked = msgspec.json.Decoder(RequestContext).decode
@@ -79,7 +79,7 @@ def _site(scheme: str, host: str) -> str:
     )
 
 
-def line(key: str, moment: str, place: IndexPosition) -> IndexLine:
+def index_line(key: str, moment: str, place: IndexPosition) -> IndexLine:
     """Returns the index line of a record. `key` is the URL's SURT, `moment` the record's date as 14
     digits."""
     return IndexLine(
@@ -87,33 +87,33 @@ def line(key: str, moment: str, place: IndexPosition) -> IndexLine:
     )
 
 
-def journal(path: str) -> str:
+def journal_path(path: str) -> str:
     """Returns the path of the index journal of a part."""
     folder, name = os.path.split(path)
     return f"{folder}/.{name}.index"
 
 
-def index(path: str) -> str:
+def index_path(path: str) -> str:
     """Returns the path of the finished index of a part."""
     return f"{path.removesuffix(ENDING)}.cdxj"
 
 
-def note(path: str, begin: int, end: int, lines: Sequence[IndexLine]) -> None:
+def note_lines(path: str, begin: int, end: int, lines: Sequence[IndexLine]) -> None:
     """Adds index lines to the journal, for records that are about to be written to a part from byte `begin`
     to `end`.
 
     Only the creation of the journal and its first lines are synced. `finish` restores other lines that a
     power failure lost.
     """
-    where = journal(path)
+    where = journal_path(path)
     # The data starts with a line feed, because the last line of the file may be torn.
     data = b"\n@%d\n" % begin + _counted(lines, end)
     try:
         fd = os.open(where, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             new = not os.fstat(fd).st_size
-            if new and os.path.exists(index(path)):
-                known, _ = read(index(path))
+            if new and os.path.exists(index_path(path)):
+                known, _ = read_lines(index_path(path))
                 data = b"@0\n" + _counted([one for one in known if one.offset < begin], begin) + data
             rest = memoryview(data)
             while rest:
@@ -124,47 +124,47 @@ def note(path: str, begin: int, end: int, lines: Sequence[IndexLine]) -> None:
         finally:
             os.close(fd)
     except OSError as error:
-        raise failure(where, error) from error
+        raise sink_error(where, error) from error
 
 
 def _counted(lines: Sequence[IndexLine], end: int) -> bytes:
     return b"".join([part.text for part in lines]) + b"=%d %d\n" % (end, len(lines))
 
 
-def finish(path: str, end: int) -> None:
+def finish_index(path: str, end: int) -> None:
     """Writes the index of a part whose length is `end`, and removes the journal. Index lines that the journal
     lacks, for example after a power failure, are read from the part. Raises SinkError, DiskFull."""
-    where = journal(path)
+    where = journal_path(path)
     if not os.path.exists(where):
         return
     try:
-        known, whole = read(where)
+        known, whole = read_lines(where)
         lines = [part.text for part in known if part.offset < min(whole, end)]
         if whole < end:
-            lines += [part.text for part in records(path, whole, end)]
+            lines += [part.text for part in read_records(path, whole, end)]
         with open(f"{where}.new", "wb") as file:
             file.writelines(sorted(lines))
             file.flush()
             sync(file.fileno())
-        os.rename(f"{where}.new", index(path))
+        os.rename(f"{where}.new", index_path(path))
         sync_folder(os.path.dirname(path))
         os.unlink(where)
     except OSError as error:
-        raise failure(index(path), error) from error
+        raise sink_error(index_path(path), error) from error
     except _TORN as error:
         raise SinkError(_broken(path)) from error
 
 
-def check(path: str, size: int) -> None:
+def check_members(path: str, size: int) -> None:
     """Checks that the part consists of whole gzip members. Only bytes that no index covers are read. Nothing
     after a torn record could be read later. Raises SinkError."""
-    end = size if os.path.exists(index(path)) else min(size, read(journal(path))[1])
+    end = size if os.path.exists(index_path(path)) else min(size, read_lines(journal_path(path))[1])
     try:
         with open(path, "rb") as file:
             for at, long, text in _members(file, end, size):
                 end = at + long if text.startswith(b"WARC/") else size + 1
     except OSError as error:
-        raise failure(path, error) from error
+        raise sink_error(path, error) from error
     except _TORN:
         end = 0
     if end != size:
@@ -177,14 +177,14 @@ def _broken(path: str) -> str:
     )
 
 
-def forget(path: str) -> None:
+def remove_index(path: str) -> None:
     """Removes the index and the journal of a part that no longer exists."""
-    for file in (index(path), journal(path)):
+    for file in (index_path(path), journal_path(path)):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(file)
 
 
-def read(path: str) -> tuple[list[IndexLine], int]:
+def read_lines(path: str) -> tuple[list[IndexLine], int]:
     """Returns the lines of an index or a journal without those of bytes that were cut, and the offset up to
     which a journal is complete. Returns ([], 0) if there is no file."""
     found: list[IndexLine] = []
@@ -206,7 +206,7 @@ def read(path: str) -> tuple[list[IndexLine], int]:
     return found, whole
 
 
-def records(path: str, begin: int, end: int) -> Iterator[IndexLine]:
+def read_records(path: str, begin: int, end: int) -> Iterator[IndexLine]:
     """Yields the index lines of the responses between two offsets, read from the part itself."""
     name = os.path.basename(path)
     with open(path, "rb") as file:
@@ -218,7 +218,7 @@ def records(path: str, begin: int, end: int) -> Iterator[IndexLine]:
             http, url = block.partition(b"\r\n\r\n")[0], fields["warc-target-uri"]
             mime = _fields(http).get("content-type", "").partition(";")[0].strip() or "-"
             asked = _asked(fields.get("gossamer-request", "{}"))
-            yield line(
+            yield index_line(
                 surt(url),
                 re.sub(r"\D", "", fields["warc-date"])[:14],
                 IndexPosition(
@@ -244,8 +244,8 @@ def _fields(head: bytes) -> dict[str, str]:
 
 
 def _members(file: BinaryIO, at: int, end: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yields the offset, the size, and the first HEAD_BYTES decompressed bytes of each gzip member between two
-    offsets."""
+    """Yields the offset, the size, and the first HEAD_BYTES decompressed bytes of each gzip member between
+    two offsets."""
     file.seek(at)
     data = b""
     while at < end:

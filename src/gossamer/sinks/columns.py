@@ -17,7 +17,7 @@ from uuid import UUID
 
 import msgspec
 
-from gossamer.model.item import names
+from gossamer.model.item import field_names
 from gossamer.model.visit import Row
 from gossamer.sinks.field_types import FieldType, hints_of, shape_of
 from gossamer.sinks.jsonl import text
@@ -121,7 +121,7 @@ def item_columns(items: Iterable[type], compared: bool = False) -> dict[str, tup
     for item in items:
         hints = hints_of(item)
         fields = kinds.setdefault(item.__name__.lower(), {})
-        for name in names(item):
+        for name in field_names(item):
             found = _column(name, hints.get(name))
             fields[name] = found if fields.get(name, found) == found else Column(name, "json")
     return {name: (*fields.values(), *OURS, *more) for name, fields in kinds.items()}
@@ -167,7 +167,7 @@ def column_type(annotation: Any) -> str:
     return _TYPES.get(annotation, "json")
 
 
-def cell(value: Any) -> Any:
+def cell_value(value: Any) -> Any:
     """Converts a value to the content of one cell. None, text, numbers and bools stay. Other values become
     text, which is JSON for lists and dicts.
 
@@ -202,7 +202,7 @@ def loose_names(rows: Iterable[Row]) -> list[str]:
     return list(found.values())[:MAX_COLUMNS]
 
 
-def undeclared(row: Row, names: frozenset[str]) -> dict[str, Any] | None:
+def extra_fields(row: Row, names: frozenset[str]) -> dict[str, Any] | None:
     """Returns the fields of a row that have no column, or None."""
     data = row.data
     if type(data) is not dict or (data.keys() <= names and EXTRA not in data):

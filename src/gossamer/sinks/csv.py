@@ -18,9 +18,9 @@ from typing import Any
 from gossamer.errors import SinkError
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.columns import EXTRA, OURS, Column, cell, loose_names, undeclared
+from gossamer.sinks.columns import EXTRA, OURS, Column, cell_value, extra_fields, loose_names
 from gossamer.sinks.exact_file import ExactFile
-from gossamer.sinks.jsonl import text, whole
+from gossamer.sinks.jsonl import encodable, text
 
 FORMULA = frozenset("=+-@\t\r\n\0＝＋－＠")
 """First characters that make a spreadsheet read text as a formula (OWASP ASVS 1.2.10), with their full-width
@@ -35,11 +35,11 @@ _OURS = frozenset(column.name for column in OURS)
 _RECORD = frozenset(PageRecord.__struct_fields__)
 
 
-def field(value: Any) -> Any:
+def guarded_field(value: Any) -> Any:
     """Converts a value to a CSV field. Numbers stay, text is guarded against formulas, lists and dicts become
     JSON, None stays None (an empty field).
 
-    >>> field("=1+2"), field("+49 30"), field(-5), field(True), field(["a"])
+    >>> guarded_field("=1+2"), guarded_field("+49 30"), guarded_field(-5), guarded_field(True), guarded_field(["a"])
     ("'=1+2", '+49 30', -5, 'true', '["a"]')
     """
     kind = type(value)
@@ -50,16 +50,16 @@ def field(value: Any) -> Any:
     if kind is bool:
         return "true" if value else "false"
     if isinstance(value, Decimal | float):
-        return cell(value)
-    return field(cell(value))
+        return cell_value(value)
+    return guarded_field(cell_value(value))
 
 
 def unguarded_field(value: Any) -> Any:
     """Converts a value to a field of a file that is not guarded against formulas."""
     if type(value) is str:
         return value
-    found = cell(value)
-    return found if type(found) is str else field(found)
+    found = cell_value(value)
+    return found if type(found) is str else guarded_field(found)
 
 
 class Csv:
@@ -84,7 +84,7 @@ class Csv:
         own = tuple(column.name for column in columns or OURS)
         self._names = (*own, EXTRA) if set(own) >= _OURS else own
         self._loose = columns is None
-        self._field = field if guard else unguarded_field
+        self._field = guarded_field if guard else unguarded_field
         self._order: tuple[str, ...] = ()
         self.target = self._file.target
         self.close = self._file.close
@@ -117,7 +117,7 @@ class Csv:
                 values = record(data) if record else [getattr(data, name, None) for name in order]
             else:
                 values = [data.get(name) for name in order]
-                if extra := undeclared(row, known):
+                if extra := extra_fields(row, known):
                     if EXTRA not in known:
                         raise SinkError(_lacks(self._file.path, extra))
                     values[order.index(EXTRA)] = text(extra)
@@ -135,7 +135,7 @@ class Csv:
 def unguarded(field: str) -> str:
     """Returns a field as it was before `field` guarded it.
 
-    >>> unguarded("'=1+2"), unguarded("'s"), unguarded(field("'=1"))
+    >>> unguarded("'=1+2"), unguarded("'s"), unguarded(guarded_field("'=1"))
     ('=1+2', "'s", "'=1")
     """
     return field[1:] if field[:1] == "'" and _runs(field) else field
@@ -153,7 +153,7 @@ def records(rows: Sequence[Sequence[Any]]) -> bytes:
     try:
         return out.getvalue().encode()
     except UnicodeEncodeError:
-        return whole(out.getvalue()).encode()
+        return encodable(out.getvalue()).encode()
 
 
 def _lacks(path: str, names: Sequence[str] | dict[str, Any]) -> str:

@@ -33,7 +33,7 @@ TAIL_BYTES = 64
 """The number of last bytes that are compared to check that the written data is unchanged."""
 
 
-def failure(path: str, error: OSError) -> GossamerError:
+def sink_error(path: str, error: OSError) -> GossamerError:
     """Converts an OSError on an output to an error with advice for the user."""
     if error.errno in _FULL:
         return DiskFull(f"no space left for {path}: free some, then run the same command again")
@@ -113,7 +113,7 @@ def _cut(fd: int) -> bytes:
         return b""
 
 
-def own(path: str, fd: int, owner: str, committed: int, size: int) -> None:
+def check_owner(path: str, fd: int, owner: str, committed: int, size: int) -> None:
     """Checks that this crawl may cut the bytes beyond `committed`, and marks the output as being written by
     it.
 
@@ -138,15 +138,15 @@ def own(path: str, fd: int, owner: str, committed: int, size: int) -> None:
         write_mark(fd, Mark(owner, mark.base))
 
 
-def belongs(path: str, fd: int, log: AppendLog, committed: int, size: int) -> None:
+def check_appends(path: str, fd: int, log: AppendLog, committed: int, size: int) -> None:
     """Checks with the log that this crawl wrote the bytes beyond `committed`, so that they may be cut. Raises
     SinkError if it did not, and changes nothing then.
 
     If the machine was rebooted, the log may be incomplete. The bytes are then copied to the crawl's folder
     instead of an error.
     """
-    seconds = log.proves(fd, path, committed, size)
-    if seconds is None and log.restarted(path):
+    seconds = log.proven_seconds(fd, path, committed, size)
+    if seconds is None and log.has_rebooted(path):
         aside = log.keep_aside(fd, path, committed, size)
         print(
             f"gossamer: {path} is cut back to {committed} bytes; what followed is kept in {aside}",
@@ -154,24 +154,27 @@ def belongs(path: str, fd: int, log: AppendLog, committed: int, size: int) -> No
         )
     elif seconds is None:
         raise SinkError(
-            f"{path} has {size - committed} bytes after byte {committed} that this crawl did not write; they are kept. "
+            f"{path} has {size - committed} bytes after byte {committed} that this crawl did not "
+            "write; they are kept. "
             f"Move them to another file and run the same command again; {REPAIR} goes on after them"
         )
     elif seconds > MAX_LOST_S:
         raise SinkError(
-            f"{path} has rows of {seconds:.0f} s that the store does not know: it was restored from a copy, or is damaged. "
+            f"{path} has rows of {seconds:.0f} s that the store does not know: it was restored "
+            "from a copy, or is damaged. "
             f"Put the newest store back, or run {REPAIR}"
         )
 
 
-def unlike(path: str, committed: int) -> SinkError:
+def changed_error(path: str, committed: int) -> SinkError:
     """Returns the error for a file whose rows before the committed length were changed by another program."""
     return SinkError(
-        f"{path} was changed by somebody else before byte {committed}: put back what was there, run {REPAIR}, or give another -o"
+        f"{path} was changed by somebody else before byte {committed}: put back what was there, "
+        f"run {REPAIR}, or give another -o"
     )
 
 
-def forgotten(fd: int, owner: str, log: AppendLog) -> str:
+def forgotten_owner(fd: int, owner: str, log: AppendLog) -> str:
     """Returns the owner in a file's mark if it is an unfinished crawl of the same name that another store
     knew, otherwise ""."""
     mark = read_mark(fd)
@@ -273,7 +276,7 @@ class ExactFile:
         if self._log is None or self._overwrite or not os.path.isfile(self.path):
             return None
         with self._locked(create=False) as fd:
-            return self._log.original(fd, self.path, os.fstat(fd).st_size, lengths)
+            return self._log.former_path(fd, self.path, os.fstat(fd).st_size, lengths)
 
     def adopt(self, was: str) -> None:
         """Takes over the file as the output that was at `was`."""
@@ -321,10 +324,10 @@ class ExactFile:
                 fcntl.flock(self._fd, fcntl.LOCK_UN)
         except FileNotFoundError as error:
             if create:
-                raise failure(self.path, error) from error
+                raise sink_error(self.path, error) from error
             raise SinkError(f"{self.path} is gone: put it back, or start anew with --fresh") from error
         except OSError as error:
-            raise failure(self.path, error) from error
+            raise sink_error(self.path, error) from error
 
     def _made_anew(self, create: bool) -> bool:
         """Returns whether another process of the crawl removed the file, and perhaps created it again,
@@ -354,14 +357,14 @@ class ExactFile:
                 f"{self.path} has {size} bytes where {committed} were written: somebody cut or replaced it; "
                 f"put it back, run {REPAIR}, or start anew with --fresh"
             )
-        own(self.path, fd, self._owner, committed, size)
+        check_owner(self.path, fd, self._owner, committed, size)
         if self._log is not None:
             self._by_log(fd, self._log, committed, size)
         if committed:
             tail = os.pread(fd, min(TAIL_BYTES, committed), max(0, committed - TAIL_BYTES))
             changed = committed == self._last[0] and tail != self._last[1] and _cut(fd) == self._cut
             if changed or (self._ends and tail[-1:] != self._ends):
-                raise unlike(self.path, committed)
+                raise changed_error(self.path, committed)
         return size
 
     def _by_log(self, fd: int, log: AppendLog, committed: int, size: int) -> None:
@@ -371,9 +374,9 @@ class ExactFile:
             return
         if log.knows(self.path):
             if not self._looked and committed and log.ends(fd, self.path, committed) is False:
-                raise unlike(self.path, committed)
+                raise changed_error(self.path, committed)
             if size > committed:
-                belongs(self.path, fd, log, committed, size)
+                check_appends(self.path, fd, log, committed, size)
         if not self._looked:
             log.resume(self.path)
         self._looked = True
@@ -381,8 +384,8 @@ class ExactFile:
     def _known(self, fd: int, log: AppendLog) -> None:
         """Raises SinkError if the file contains rows of this crawl and the store has forgotten the crawl."""
         names = dict.fromkeys([self.path, *log.paths()], 0)
-        was = log.original(fd, self.path, os.fstat(fd).st_size, names)
-        if owner := (was and log.forgotten_by_store(was)) or forgotten(fd, self._owner, log):
+        was = log.former_path(fd, self.path, os.fstat(fd).st_size, names)
+        if owner := (was and log.forgotten_by_store(was)) or forgotten_owner(fd, self._owner, log):
             raise unknown_to_store(self.path, owner)
 
     def _write(self, fd: int, committed: int, data: bytes, size: int) -> int:
@@ -393,7 +396,7 @@ class ExactFile:
             os.ftruncate(fd, committed)
         length = committed + len(data)
         if data and self._log is not None:
-            self._log.appending(self.path, committed, data)
+            self._log.log_append(self.path, committed, data)
         try:
             # Because of O_APPEND, Linux writes at the end of the file even if another program has written
             # there meanwhile.
@@ -406,7 +409,8 @@ class ExactFile:
             raise
         if os.fstat(fd).st_size != length:
             raise SinkError(
-                f"another program wrote to {self.path} at the same time, after byte {committed}; all of it is kept. "
+                f"another program wrote to {self.path} at the same time, after byte {committed}; "
+                "all of it is kept. "
                 f"Move its lines to another file, or run {REPAIR}"
             )
         self._last = (

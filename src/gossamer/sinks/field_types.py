@@ -22,8 +22,8 @@ from uuid import UUID
 
 import msgspec
 
-from gossamer.model.item import Digits, is_class, modelled, names
-from gossamer.sinks.jsonl import parsed, text
+from gossamer.model.item import Digits, field_names, is_class, is_pydantic
+from gossamer.sinks.jsonl import decode, text
 
 _WIDE = 2**63
 _LISTS = (list, tuple, set, frozenset, Sequence)
@@ -118,18 +118,18 @@ def _of_class(cls: type, inside: tuple[Any, ...]) -> FieldType:
         hints = typing.get_type_hints(cls, include_extras=True)
     except Exception:  # noqa: BLE001 - annotations are a user's code
         return JSON
-    written = names(cls)
+    written = field_names(cls)
     if issubclass(cls, msgspec.Struct):
         config = cls.__struct_config__
         if config.array_like or config.tag is not None or config.omit_defaults:
             return JSON
         written = cls.__struct_encode_fields__
-    elif modelled(cls) and getattr(cls, "model_computed_fields", None):
+    elif is_pydantic(cls) and getattr(cls, "model_computed_fields", None):
         return JSON
     hints |= _pydantic_digits(cls, hints)
     parts = [
         (told, shape_of(hints.get(name), (*inside, cls)))
-        for told, name in zip(written, names(cls), strict=True)
+        for told, name in zip(written, field_names(cls), strict=True)
     ]
     return FieldType("struct", tuple(parts)) if parts else JSON
 
@@ -147,7 +147,7 @@ def hints_of(cls: type) -> dict[str, Any]:
 def _pydantic_digits(cls: type, hints: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the annotations of those fields of a pydantic model that have metadata, such as
     `Field(max_digits=, decimal_places=)`, with the metadata."""
-    if not modelled(cls):
+    if not is_pydantic(cls):
         return {}
     fields: Any = getattr(cls, "model_fields", {})
     return {
@@ -183,7 +183,7 @@ def of_value(value: Any) -> FieldType | None:
         found: FieldType | None = None
         for one in value:
             if (part := of_value(one)) is not None:
-                found = part if found is None else joined(found, part)
+                found = part if found is None else common_shape(found, part)
         return JSON if found is None or found.kind == "json" else FieldType("list", (("item", found),))
     kind = _LEAVES.get(type(value), "json")
     if kind == "decimal" and value.is_finite():
@@ -193,7 +193,7 @@ def of_value(value: Any) -> FieldType | None:
     return FieldType("float") if kind == "int" and not -_WIDE <= value < _WIDE else FieldType(kind)
 
 
-def joined(one: FieldType, other: FieldType) -> FieldType:
+def common_shape(one: FieldType, other: FieldType) -> FieldType:
     """Returns the shape that values of both shapes fit."""
     if one == other:
         return one
@@ -213,16 +213,16 @@ def joined(one: FieldType, other: FieldType) -> FieldType:
     if kinds <= {"int", "float", "decimal"}:
         return FieldType("float") if "decimal" not in kinds else FieldType("decimal")
     if kinds == {"list"}:
-        part = joined(one.parts[0][1], other.parts[0][1])
+        part = common_shape(one.parts[0][1], other.parts[0][1])
         return JSON if part.kind == "json" else FieldType("list", (("item", part),))
     return JSON
 
 
-def natural(shape: FieldType, value: Any) -> Any:
+def to_python(shape: FieldType, value: Any) -> Any:
     """Converts a JSON-ready value to the Python value of its shape. A map becomes a list of pairs, JSON stays
     text, NaN and infinity become None. Raises ValueError for a value that does not have the shape.
 
-    >>> natural(FieldType("date"), "2026-01-31"), natural(FieldType("list", (("item", FieldType("int")),)), [1, None])
+    >>> to_python(FieldType("date"), "2026-01-31"), to_python(FieldType("list", (("item", FieldType("int")),)), [1, None])
     (datetime.date(2026, 1, 31), [1, None])
     """
     if value is None or value is msgspec.UNSET:
@@ -233,15 +233,15 @@ def natural(shape: FieldType, value: Any) -> Any:
         raise ValueError(str(error)) from error
 
 
-def decoded(shape: FieldType, told: str) -> Any:
+def decode_cell(shape: FieldType, told: str) -> Any:
     """Converts a cell of the journal to its Python value. The journal contains JSON text for lists, maps,
     structs, numbers and bools, and plain text for others."""
     if shape.kind in ("list", "map", "struct", "int", "float", "bool"):
-        return natural(shape, parsed(told))
-    return natural(shape, told)
+        return to_python(shape, decode(told))
+    return to_python(shape, told)
 
 
-def exact(value: Any, precision: int, scale: int) -> Decimal:
+def exact_decimal(value: Any, precision: int, scale: int) -> Decimal:
     """Converts a number to a decimal with `scale` places. Raises ValueError if digits would be lost."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
         raise ValueError("not a number")
@@ -254,13 +254,13 @@ def exact(value: Any, precision: int, scale: int) -> Decimal:
     return found
 
 
-def moment(value: Any) -> datetime:
+def parse_time(value: Any) -> datetime:
     """Converts a value to a time in UTC. A time without a zone counts as UTC. Raises ValueError."""
     found = value if isinstance(value, datetime) else datetime.fromisoformat(value)
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
 
 
-def day(value: Any) -> date:
+def parse_day(value: Any) -> date:
     """Converts a value to a date. Raises ValueError."""
     if isinstance(value, date):
         if isinstance(value, datetime):
@@ -269,7 +269,7 @@ def day(value: Any) -> date:
     return date.fromisoformat(value)
 
 
-def octets(value: Any) -> bytes:
+def parse_bytes(value: Any) -> bytes:
     """Decodes base64 text. Bytes stay. Raises ValueError."""
     return bytes(value) if isinstance(value, bytes | bytearray) else b64decode(value, validate=True)
 
@@ -309,7 +309,7 @@ def _float(_: FieldType, value: Any) -> float | None:
 def _decimal(shape: FieldType, value: Any) -> Decimal | None:
     if isinstance(value, float | Decimal) and not Decimal(value).is_finite():
         return None
-    return exact(value, *(shape.digits if shape.digits[0] else (38, 9)))
+    return exact_decimal(value, *(shape.digits if shape.digits[0] else (38, 9)))
 
 
 def _clock(_: FieldType, value: Any) -> time:
@@ -323,18 +323,18 @@ def _list(shape: FieldType, value: Any) -> list[Any]:
     if not isinstance(value, list | tuple | set | frozenset):
         raise ValueError("not a list")
     part = shape.parts[0][1]
-    return [natural(part, one) for one in value]
+    return [to_python(part, one) for one in value]
 
 
 def _map(shape: FieldType, value: Any) -> list[tuple[str, Any]]:
     part = shape.parts[0][1]
-    return [(str(name), natural(part, one)) for name, one in value.items()]
+    return [(str(name), to_python(part, one)) for name, one in value.items()]
 
 
 def _struct(shape: FieldType, value: Any) -> dict[str, Any]:
     if more := value.keys() - {name for name, _ in shape.parts}:
         raise ValueError(f"no field {min(more)}")
-    return {name: natural(part, value.get(name)) for name, part in shape.parts}
+    return {name: to_python(part, value.get(name)) for name, part in shape.parts}
 
 
 _NATURAL: dict[str, Callable[[FieldType, Any], Any]] = {
@@ -345,10 +345,10 @@ _NATURAL: dict[str, Callable[[FieldType, Any], Any]] = {
     "int": _int,
     "float": _float,
     "decimal": _decimal,
-    "time": lambda _, value: moment(value),
-    "date": lambda _, value: day(value),
+    "time": lambda _, value: parse_time(value),
+    "date": lambda _, value: parse_day(value),
     "clock": _clock,
-    "bytes": lambda _, value: octets(value),
+    "bytes": lambda _, value: parse_bytes(value),
     "json": lambda _, value: text(value),
     "list": _list,
     "map": _map,

@@ -88,12 +88,12 @@ class PendingWrites(NamedTuple):
     past: list[PastState]
 
 
-def seen(was: ItemState | None, content: str, at: str) -> ItemState:
+def state_after_seen(was: ItemState | None, content: str, at: str) -> ItemState:
     """Returns the state after an item was seen with this content hash. Returns `was` itself if nothing needs
     to be written.
 
-    >>> first = seen(None, "a", "2026-01-01")
-    >>> seen(first, "a", "2026-01-02") is first, seen(first, "b", "2026-01-02").changed_at
+    >>> first = state_after_seen(None, "a", "2026-01-01")
+    >>> state_after_seen(first, "a", "2026-01-02") is first, state_after_seen(first, "b", "2026-01-02").changed_at
     (True, '2026-01-02')
     """
     if was is None:
@@ -105,13 +105,13 @@ def seen(was: ItemState | None, content: str, at: str) -> ItemState:
     return ItemState(content, was.first_seen_at, at, was.changed_at if was.hash == content else at)
 
 
-def gone(was: ItemState, at: str) -> ItemState:
+def state_after_gone(was: ItemState, at: str) -> ItemState:
     """Returns the state after an item was found to be deleted. Returns `was` itself if nothing needs to be
     written."""
     return was if was.deleted_at is not None or at < was.seen_at else was._replace(deleted_at=at)
 
 
-def fold(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> PendingWrites:
+def fold_writes(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> PendingWrites:
     """Computes what must be written for items, in their order. `known` contains the states of the items that
     the store already has."""
     write: dict[Name, tuple[Row, ItemState]] = {}
@@ -120,7 +120,7 @@ def fold(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> PendingWrites:
         name = row.kind, row.key
         held, was = write.get(name) or (None, known.get(name))
         at: str = row.data["_seen_at"]  # type: ignore[index] # an item's row is a dict
-        state = seen(was, row.data["_hash"], at)  # type: ignore[index]
+        state = state_after_seen(was, row.data["_hash"], at)  # type: ignore[index]
         if state is was:
             continue
         until = at if was is None else was.deleted_at or at
@@ -131,7 +131,7 @@ def fold(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> PendingWrites:
     return PendingWrites(write, past)
 
 
-def stored(row: Row, state: ItemState) -> dict[str, str | None]:
+def stored_columns(row: Row, state: ItemState) -> dict[str, str | None]:
     """Returns the columns STORED of a row that is written."""
     return {
         "_first_seen_at": state.first_seen_at,

@@ -14,7 +14,7 @@ import shutil
 from typing import BinaryIO
 
 from gossamer.errors import SinkAway, UsageError
-from gossamer.sinks.exact_file import failure, sync, sync_folder
+from gossamer.sinks.exact_file import sink_error, sync, sync_folder
 from gossamer.sinks.object_store import ObjectFolder
 from gossamer.sinks.sink_url import AWAY
 
@@ -23,12 +23,13 @@ OFF = "off"
 CHUNK_BYTES = 1 << 20
 
 
-def place(spec: str) -> str:
+def parse_file_store(spec: str) -> str:
     """Parses the value of `--files`: a folder becomes absolute, a URL or `off` stays. Raises UsageError."""
     scheme, colon, rest = spec.partition("://")
     if colon and (scheme.lower() not in AWAY or not rest.strip("/") or rest.startswith("/")):
         raise UsageError(
-            f"--files {spec}: write a folder, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, hdfs://HOST:PORT/FOLDER, or {OFF}"
+            f"--files {spec}: write a folder, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, "
+            f"hdfs://HOST:PORT/FOLDER, or {OFF}"
         )
     return f"{scheme.lower()}://{rest}" if colon else spec if spec == OFF else os.path.abspath(spec)
 
@@ -54,7 +55,7 @@ class AssetFolder:
         try:
             os.makedirs(self._folder, exist_ok=True)
         except OSError as error:
-            raise failure(self._folder, error) from error
+            raise sink_error(self._folder, error) from error
 
     def keep(self, file: BinaryIO, size: int, name: str) -> str:
         """Stores a file of `size` bytes unless it is already stored, and returns its path within the place.
@@ -70,7 +71,7 @@ class AssetFolder:
             except OSError as error:
                 if self._away is not None:
                     raise SinkAway(f"{self._away.url}: {error}") from error
-                raise failure(self._folder, error) from error
+                raise sink_error(self._folder, error) from error
             if len(self._known) >= 100_000:
                 self._known.clear()
             self._known.add(name)

@@ -6,9 +6,9 @@ order, in batches `start..end` of journal positions. A Shipper makes sure that a
 counts once. Either the target itself stores the position (in Kafka's transaction or a list's script), or it
 receives the same bytes under the same ID (a webhook).
 
-An outage of the store does not stop the crawl at once. Up to MAX_WAITING_BYTES bytes wait on the disk, then no more rows
-are accepted. Positions only grow, even if the frontier was restored without its last second. In that case
-some rows may be sent twice, but none is lost.
+An outage of the store does not stop the crawl at once. Up to MAX_WAITING_BYTES bytes wait on the disk, then
+no more rows are accepted. Positions only grow, even if the frontier was restored without its last second. In
+that case some rows may be sent twice, but none is lost.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import msgspec
 from gossamer.config.data_files import open_file
 from gossamer.errors import SinkError
 from gossamer.model.visit import Row
-from gossamer.sinks.exact_file import failure, sync, sync_folder, write_at
+from gossamer.sinks.exact_file import sink_error, sync, sync_folder, write_at
 from gossamer.sinks.jsonl import encode
 from gossamer.sinks.refused_rows import Refuse
 from gossamer.sinks.shipper import JournalRow, Shipper
@@ -159,7 +159,8 @@ class Journal:
             starts = [int(found[1]) for name in os.listdir(self._folder) if (found := _FILE.fullmatch(name))]
             if not starts:
                 raise SinkError(
-                    f"{self._folder} has no journal file any more: put the folder back, or start anew with --fresh"
+                    f"{self._folder} has no journal file any more: put the folder back, or start "
+                    "anew with --fresh"
                 )
             return max(starts), os.path.getsize(self._name(max(starts)))
 
@@ -211,10 +212,10 @@ class _Mapped:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError):
-            raise failure(self._folder, error) from error
+            raise sink_error(self._folder, error) from error
 
 
-def journal(place: SinkUrl, refuse: Refuse, *, owner: str, folder: str) -> Journal:
+def open_journal(place: SinkUrl, refuse: Refuse, *, owner: str, folder: str) -> Journal:
     """Returns the journal of a store, in the folder of `?journal=` or else in the crawl's folder. Raises
     ConfigError if a client library is not installed."""
     at = place.given.get("journal") or f"{folder}/outbox/{_short(place.where)}"

@@ -15,14 +15,14 @@ import msgspec
 
 from gossamer.model.visit import Row
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.exact_file import ExactFile, failure
+from gossamer.sinks.exact_file import ExactFile, sink_error
 
 _MAX_DEPTH = 100
 _encoder = msgspec.json.Encoder(decimal_format="number", enc_hook=str)
 _BARE = re.compile(rb"[:\[,]-?s?(?:NaN|Infinity)")
 
 
-def lines(rows: Sequence[Row]) -> bytes:
+def encode_lines(rows: Sequence[Row]) -> bytes:
     """Encodes rows as JSON lines. Values that JSON cannot express are replaced (NaN by null, an unpaired
     surrogate by U+FFFD), so that one odd value never blocks a batch."""
     return encode([row.data for row in rows])
@@ -45,28 +45,28 @@ def text(value: Any) -> str:
     return encode([value])[:-1].decode()
 
 
-def parsed(data: str | bytes) -> Any:
+def decode(data: str | bytes) -> Any:
     """Decodes JSON text. A number that a float cannot represent exactly becomes a Decimal with all its
     digits. Raises msgspec.DecodeError.
 
-    >>> parsed("[1.5, 0.12345678901234567890, 1E+999]")
+    >>> decode("[1.5, 0.12345678901234567890, 1E+999]")
     [1.5, Decimal('0.12345678901234567890'), Decimal('1E+999')]
     """
     return _decode(data)
 
 
-def number(said: str | Decimal) -> float | Decimal:
+def exact_number(said: str | Decimal) -> float | Decimal:
     """Returns a number as a float if the float is exact, otherwise as a Decimal."""
     exact, near = Decimal(said), float(said)
     return near if Decimal(repr(near)) == exact else exact
 
 
-def whole(value: str) -> str:
+def encodable(value: str) -> str:
     """Returns the text in a form that can be encoded: an unpaired surrogate becomes U+FFFD."""
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-_decode = msgspec.json.Decoder(float_hook=number).decode
+_decode = msgspec.json.Decoder(float_hook=exact_number).decode
 
 
 def _careful(value: Any) -> bytes:
@@ -82,7 +82,7 @@ def _careful(value: Any) -> bytes:
 
 def _plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, str):
-        return whole(value)
+        return encodable(value)
     if value is None or isinstance(value, int | float | bytes | date):
         return value
     if isinstance(value, Decimal):
@@ -123,7 +123,7 @@ class JsonLines:
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `interfaces.FileSink`."""
-        return self._file.append(committed, lines(rows) if committed < self._most else b"")
+        return self._file.append(committed, encode_lines(rows) if committed < self._most else b"")
 
 
 class Stdout:
@@ -148,7 +148,7 @@ class Stdout:
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """Writes the rows without buffering."""
-        rest = memoryview(lines(rows))
+        rest = memoryview(encode_lines(rows))
         while rest:
             try:
                 rest = rest[os.write(self._fd, rest) :]
@@ -157,7 +157,7 @@ class Stdout:
             except BrokenPipeError:
                 raise
             except OSError as error:
-                raise failure("the standard output", error) from error
+                raise sink_error("the standard output", error) from error
 
     def close(self) -> None:
         """Does nothing, because the standard output belongs to the process."""

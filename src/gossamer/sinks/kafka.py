@@ -21,11 +21,11 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, SinkAway, SinkError
 from gossamer.model.visit import Row
-from gossamer.sinks.columns import cell
-from gossamer.sinks.jsonl import parsed
+from gossamer.sinks.columns import cell_value
+from gossamer.sinks.jsonl import decode
 from gossamer.sinks.refused_rows import Refuse
 from gossamer.sinks.shipper import JournalRow
 from gossamer.sinks.sink_url import SinkUrl
@@ -47,7 +47,7 @@ class KafkaTopic:
         try:
             import aiokafka  # noqa: F401
         except ImportError:
-            raise ConfigError(f"-o {place.where} needs a client: {install('kafka')}") from None
+            raise ConfigError(f"-o {place.where} needs a client: {install_command('kafka')}") from None
         self.where, self._name, self._refuse = place.where, f"gossamer-{name}", refuse
         self._topic = urlsplit(place.url).path.strip("/")
         self._options = _options(place)
@@ -89,8 +89,8 @@ class KafkaTopic:
         elif self._key == "item":
             found = f"{line.kind}:{line.key}"
         elif self._key != "_key":
-            row = parsed(bytes(line.row))
-            value = cell(row.get(self._key)) if isinstance(row, dict) else None
+            row = decode(bytes(line.row))
+            value = cell_value(row.get(self._key)) if isinstance(row, dict) else None
             found = line.key if value is None else value
         return str(found).encode("utf-8", "replace")
 
@@ -117,7 +117,8 @@ class KafkaTopic:
         try:
             if self._topic not in await admin.list_topics() and not await self._asked_for():
                 raise SinkError(
-                    f"{self.where}: there is no topic {self._topic}, and the brokers do not create it: create it first"
+                    f"{self.where}: there is no topic {self._topic}, and the brokers do not "
+                    "create it: create it first"
                 )
             (found,) = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, self._topic)])
             told = {entry[0]: entry[1] for resource in found.resources for entry in resource[4]}

@@ -77,10 +77,10 @@ class KeptRows:
 
     def read(self, start: int, end: int) -> Iterator[tuple[list[Row], int]]:
         """Yields rows in groups, each with the offset of the byte after it. See `read`."""
-        return read(self.path, start, end)
+        return read_kept(self.path, start, end)
 
 
-def lacks(folder: str | os.PathLike[str]) -> str:
+def why_incomplete(folder: str | os.PathLike[str]) -> str:
     """Returns why a crawl's folder does not hold all rows of the crawl, or ''."""
     path = Path(folder)
     if (path / INCOMPLETE).exists():
@@ -88,11 +88,12 @@ def lacks(folder: str | os.PathLike[str]) -> str:
     return "" if (path / NAME).exists() else "its rows were not kept"
 
 
-def unfilled(crawl: str, outputs: Sequence[str], folder: str | os.PathLike[str]) -> str:
+def unfilled_message(crawl: str, outputs: Sequence[str], folder: str | os.PathLike[str]) -> str:
     """Returns the message about outputs that lack the rows of a crawl's earlier runs."""
     names = ", ".join(mask(one) for one in outputs)
     return (
-        f"{names}: only what is found from now on goes there; {lacks(folder) or 'the rest is not kept'}. "
+        f"{names}: only what is found from now on goes there; "
+        f"{why_incomplete(folder) or 'the rest is not kept'}. "
         f"What another output has: gossamer export {crawl} FILE"
     )
 
@@ -103,7 +104,7 @@ def mark_incomplete(folder: str | os.PathLike[str], why: str) -> None:
         print(why, file=file)
 
 
-def remove(folder: str | os.PathLike[str], why: str) -> int:
+def remove_kept(folder: str | os.PathLike[str], why: str) -> int:
     """Removes the kept rows of a crawl to free space. Returns the number of bytes freed."""
     path = Path(folder) / NAME
     mark_incomplete(folder, why)
@@ -112,7 +113,7 @@ def remove(folder: str | os.PathLike[str], why: str) -> int:
     return size
 
 
-def read(
+def read_kept(
     path: str | os.PathLike[str], start: int = 0, end: int | None = None
 ) -> Iterator[tuple[list[Row], int]]:
     """Yields the rows of whole frames between two offsets in bytes, in groups, each with the offset after it.

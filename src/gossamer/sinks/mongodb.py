@@ -19,30 +19,39 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, SinkAway, SinkError
 from gossamer.model.visit import Row
 from gossamer.sinks.attempts import RECORDS
-from gossamer.sinks.columns import EXTRA, OURS, Column, Columns, cell
-from gossamer.sinks.field_types import FieldType, moment, natural
-from gossamer.sinks.history import COLUMNS, HISTORY, SIGHTINGS, STORED, ItemState, Name, PastState, stored
+from gossamer.sinks.columns import EXTRA, OURS, Column, Columns, cell_value
+from gossamer.sinks.field_types import FieldType, parse_time, to_python
+from gossamer.sinks.history import (
+    COLUMNS,
+    HISTORY,
+    SIGHTINGS,
+    STORED,
+    ItemState,
+    Name,
+    PastState,
+    stored_columns,
+)
 from gossamer.sinks.jsonl import text
 from gossamer.sinks.refused_rows import Refuse
 from gossamer.sinks.row_fitting import Misfit
-from gossamer.sinks.sink_url import SinkUrl, name
-from gossamer.sinks.upsert_sink import BatchRefused, HistoryUpserts, Written, clean, state_of
+from gossamer.sinks.sink_url import SinkUrl, table_name
+from gossamer.sinks.upsert_sink import BatchRefused, HistoryUpserts, Written, state_of, storable_text
 
 _WIDE = 2**63
 
 
-def extra(whole: Collection[Mapping[str, Any]]) -> dict[str, int]:
+def extra_projection(whole: Collection[Mapping[str, Any]]) -> dict[str, int]:
     """Returns the projection for reading the stored documents without the fields that every new document in
     `whole` overwrites."""
     common = set.intersection(*(set(one) for one in whole)) - {"_id"}
     return {field: 0 for field in common if not _odd(field)}
 
 
-def written(one: Mapping[str, Any], there: Mapping[str, Any] | None, ours: Collection[str]) -> Any:
+def write_operation(one: Mapping[str, Any], there: Mapping[str, Any] | None, ours: Collection[str]) -> Any:
     """Returns the pymongo operation that writes a document.
 
     `there` contains the fields of the stored document that `extra` leaves, or is None if there is no stored
@@ -73,7 +82,7 @@ class UnrepresentableValue(ValueError):
     """A value that BSON cannot represent without loss."""
 
 
-def document(
+def to_document(
     number: Callable[[Decimal], Any],
     row: Row,
     state: ItemState | None,
@@ -89,10 +98,10 @@ def document(
     `_extra`, and `unfit` gets a line about it. `careful`: removes NUL and unpaired surrogates from texts.
     """
     data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
-    whole = data if state is None else {**data, **stored(row, state)}
+    whole = data if state is None else {**data, **stored_columns(row, state)}
     if "_id" in whole:  # `_id` contains the key
         whole = {**whole, EXTRA: {"_id": whole["_id"]}}
-    found: dict[str, Any] = {"_id": clean(row.key)}
+    found: dict[str, Any] = {"_id": storable_text(row.key)}
     beside: dict[str, Any] = {}
     for field, value in whole.items():
         if field == "_id":
@@ -142,7 +151,7 @@ def _typed(shape: FieldType | None, value: Any, careful: bool, number: Callable[
     if shape is not None and shape.kind in _SCALARS:
         try:
             value = (
-                natural(shape._replace(digits=(0, 0)), value) if shape.kind != "decimal" else _number(value)
+                to_python(shape._replace(digits=(0, 0)), value) if shape.kind != "decimal" else _number(value)
             )
         except ValueError:
             pass
@@ -154,7 +163,7 @@ def _typed(shape: FieldType | None, value: Any, careful: bool, number: Callable[
             raise UnrepresentableValue(
                 f"{value.isoformat()} has microseconds, but a BSON date has only milliseconds"
             )
-        return moment(value)
+        return parse_time(value)
     if isinstance(value, bytes):
         return value
     if isinstance(value, int) and not -_WIDE <= value < _WIDE:
@@ -175,7 +184,7 @@ _SCALARS = ("time", "date", "bytes", "decimal")
 def _value(value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
     """Converts a value to BSON. A value without a BSON form becomes text."""
     if type(value) is str:
-        return clean(value) if careful else value
+        return storable_text(value) if careful else value
     if value is None or type(value) is bool or (type(value) is int and -_WIDE <= value < _WIDE):
         return value
     if type(value) is float:
@@ -189,10 +198,10 @@ def _value(value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
         }
     if isinstance(value, list | tuple | set | frozenset):
         return [_value(part, careful, number) for part in value]
-    return _value(str(cell(value)), careful, number)
+    return _value(str(cell_value(value)), careful, number)
 
 
-def exact(value: Decimal) -> Any:
+def to_decimal128(value: Decimal) -> Any:
     """Converts to a Decimal128. Raises Unholdable if that loses digits."""
     from bson import Decimal128
 
@@ -209,7 +218,7 @@ def as_float(value: Decimal) -> float:
     return float(found)
 
 
-def decimals(value: Decimal) -> Any:
+def to_number(value: Decimal) -> Any:
     """Converts to a float if it is equal, otherwise to a Decimal128, or to text for more than 34 digits."""
     from bson import Decimal128
 
@@ -250,7 +259,7 @@ def mongodb(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool
     try:
         import pymongo  # noqa: F401
     except ImportError:
-        raise ConfigError(f"-o {place.where} needs a driver: {install('mongodb')}") from None
+        raise ConfigError(f"-o {place.where} needs a driver: {install_command('mongodb')}") from None
     return HistoryUpserts(Mongo(place, columns, overwrite=overwrite), columns, refuse)
 
 
@@ -264,7 +273,7 @@ class Mongo:
         self._made: set[str] = set()
         self._noted: dict[str, set[str]] = {}
         """By collection: the IDs in COLUMNS that this process knows."""
-        self._numbers: tuple[Callable[[Decimal], Any], Callable[[Decimal], Any]] = decimals, exact
+        self._numbers: tuple[Callable[[Decimal], Any], Callable[[Decimal], Any]] = to_number, to_decimal128
         """The functions that convert decimals: for collections of an earlier version of gossamer, and for
         others."""
         self._shapes: dict[str, Mapping[str, FieldType] | None] = {}
@@ -331,7 +340,7 @@ class Mongo:
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
         """See `upserting.Driver`."""
-        names = {clean(key): key for key in keys}
+        names = {storable_text(key): key for key in keys}
         found = self._collection(kind).find({"_id": {"$in": [*names]}}, dict.fromkeys(_STATES, 1))
         return {
             (kind, names[one["_id"]]): state_of(*(_text(one.get(part)) for part in _STATES)) for one in found
@@ -344,7 +353,7 @@ class Mongo:
         rows = self._collection(kind)
         write = []
         for one in past:
-            key = clean(one.name[1])
+            key = storable_text(one.name[1])
             was = rows.find_one({"_id": key}) if one.row is None else self._document(one.row, one.state)
             named = {"_kind": kind, "_key": key, "_from": one.state.seen_at}
             times = {"_from": self._time(kind, one.state.seen_at), "_until": self._time(kind, one.until)}
@@ -363,9 +372,11 @@ class Mongo:
                 self.misfits.append((row, "; ".join(unfit)))
         self._note(kind, {field for one in whole for field in one})
         ids = [one["_id"] for one in whole]
-        there = {one["_id"]: one for one in collection.find({"_id": {"$in": ids}}, extra(whole))}
+        there = {one["_id"]: one for one in collection.find({"_id": {"$in": ids}}, extra_projection(whole))}
         ours = self._ours(kind, {field for one in there.values() for field in one} - {"_id"})
-        collection.bulk_write([written(one, there.get(one["_id"]), ours) for one in whole], ordered=False)
+        collection.bulk_write(
+            [write_operation(one, there.get(one["_id"]), ours) for one in whole], ordered=False
+        )
 
     def sighted(self, kind: str, runs: Sequence[tuple[str, str]]) -> None:
         """See `upserting.HistoryDriver`."""
@@ -373,7 +384,9 @@ class Mongo:
 
         self._base[SIGHTINGS].bulk_write(
             [
-                pymongo.ReplaceOne({"_id": {"_kind": kind, "_key": clean(key)}}, {"_run": run}, upsert=True)
+                pymongo.ReplaceOne(
+                    {"_id": {"_kind": kind, "_key": storable_text(key)}}, {"_run": run}, upsert=True
+                )
                 for key, run in runs
             ],
             ordered=False,
@@ -384,7 +397,11 @@ class Mongo:
         for kind in self._items():
             for url, at in pages:
                 self._collection(kind).update_many(
-                    {"_url": clean(url), "_deleted_at": None, "_seen_at": {"$lte": self._time(kind, at)}},
+                    {
+                        "_url": storable_text(url),
+                        "_deleted_at": None,
+                        "_seen_at": {"$lte": self._time(kind, at)},
+                    },
                     {"$set": {"_deleted_at": self._time(kind, at)}},
                 )
 
@@ -448,7 +465,7 @@ class Mongo:
         self, row: Row, state: ItemState | None, careful: bool = False, unfit: list[str] | None = None
     ) -> dict[str, Any]:
         shapes = self._typed(row.kind)
-        return document(self._numbers[shapes is not None], row, state, careful, shapes=shapes, unfit=unfit)
+        return to_document(self._numbers[shapes is not None], row, state, careful, shapes=shapes, unfit=unfit)
 
     def _typed(self, kind: str) -> Mapping[str, FieldType] | None:
         """Returns the types of a kind's fields, or None for a collection of an earlier version of gossamer,
@@ -467,7 +484,7 @@ class Mongo:
 
     def _time(self, kind: str, at: str) -> Any:
         """Converts a time (RFC 3339) to the type that times have in the kind's collection."""
-        return at if self._typed(kind) is None else moment(at)
+        return at if self._typed(kind) is None else parse_time(at)
 
     def _note(self, kind: str, fields: set[str]) -> None:
         """Records in COLUMNS that gossamer created these fields. Called before the fields are written."""
@@ -509,8 +526,8 @@ class Mongo:
         return rows
 
     def _name(self, kind: str) -> str:
-        return clean(
-            name(self._place.given.get("collection"), kind, next(iter(self._columns), kind))
+        return storable_text(
+            table_name(self._place.given.get("collection"), kind, next(iter(self._columns), kind))
         ).replace("$", "_")
 
     def _failure(self, code: int, why: str) -> Exception:

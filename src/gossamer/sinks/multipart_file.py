@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 from gossamer.errors import SinkError, UsageError
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.exact_file import ExactFile, belongs, failure, read_mark, sync_folder
+from gossamer.sinks.exact_file import ExactFile, check_appends, read_mark, sink_error, sync_folder
 
 DIGITS = 15
 SENT, READY = ".sent", ".ready"
@@ -95,7 +95,7 @@ class PartFiles:
             length = last + self.file(last).prepare()
             sync_folder(outer)
         except OSError as error:
-            raise failure(self.path, error) from error
+            raise sink_error(self.path, error) from error
         return length
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
@@ -161,7 +161,7 @@ class PartFiles:
             try:
                 mark = read_mark(fd)
                 if self._log is not None and self._log.knows(path):
-                    belongs(path, fd, self._log, 0, os.fstat(fd).st_size)
+                    check_appends(path, fd, self._log, 0, os.fstat(fd).st_size)
             finally:
                 os.close(fd)
             if mark is not None and mark.owner not in ("", self._owner.replace(" ", "_")):
@@ -170,5 +170,5 @@ class PartFiles:
                 )
             os.unlink(path)
         except OSError as error:
-            raise failure(path, error) from error
+            raise sink_error(path, error) from error
         self._files.pop(start, None)

@@ -19,7 +19,7 @@ import msgspec
 
 from gossamer.model.visit import Raw, Row
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.exact_file import failure, sync, sync_folder
+from gossamer.sinks.exact_file import sink_error, sync, sync_folder
 from gossamer.sinks.multipart_file import PartFiles
 
 ENDING = ".jsonl"
@@ -110,7 +110,7 @@ class Objects:
             for folder in touched:
                 sync_folder(folder)
         except OSError as error:
-            raise failure(self.parts.place, error) from error
+            raise sink_error(self.parts.place, error) from error
         return lines
 
     def _put(self, folder: str, name: str, body: bytes) -> set[str]:

@@ -13,7 +13,7 @@ import re
 from typing import Any, BinaryIO
 from urllib.parse import parse_qsl
 
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError, SinkError, UsageError
 
@@ -29,7 +29,8 @@ trusted."""
 CHECK_TIMEOUT_S, TRANSFER_TIMEOUT_S = 8.0, 300.0
 """Timeouts in seconds: for the check whether a store can be written to, and for each transfer of a piece."""
 _UNSIGNED = (
-    "no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (s3://) or GOOGLE_APPLICATION_CREDENTIALS (gs://), or add "
+    "no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (s3://) or "
+    "GOOGLE_APPLICATION_CREDENTIALS (gs://), or add "
     "?anonymous=yes where the bucket is open"
 )
 PARAMETERS = ("endpoint", "region", "user", "anonymous")
@@ -49,7 +50,7 @@ class ObjectFolder:
         try:
             import opendal
         except ImportError as error:
-            raise ConfigError(f"{self.url} needs opendal: {install('objects')}") from error
+            raise ConfigError(f"{self.url} needs opendal: {install_command('objects')}") from error
         self._errors: Any = opendal.exceptions
         self._wrong: tuple[type[Exception], ...] = tuple(
             kind for kind in vars(opendal.exceptions).values() if isinstance(kind, type)
@@ -61,7 +62,7 @@ class ObjectFolder:
             self._asked: Any = again.layer(layers.TimeoutLayer(CHECK_TIMEOUT_S, CHECK_TIMEOUT_S))
             self._store: Any = again.layer(layers.TimeoutLayer(TRANSFER_TIMEOUT_S, TRANSFER_TIMEOUT_S))
         except self._wrong as error:
-            raise ConfigError(f"{self.url}: {said(error)}") from error
+            raise ConfigError(f"{self.url}: {error_message(error)}") from error
 
     def check(self) -> None:
         """Checks the write permission by writing and deleting a small object. Raises SinkError if writing is
@@ -71,9 +72,9 @@ class ObjectFolder:
             self._asked.write(name, b"\n")
             self._asked.delete(name)
         except self._wrong as error:
-            if isinstance(error, self._errors.RateLimited) or passes(str(error)):
-                raise OSError(said(error)) from error
-            raise SinkError(f"cannot write to {self.url}: {said(error)}") from error
+            if isinstance(error, self._errors.RateLimited) or is_outage(str(error)):
+                raise OSError(error_message(error)) from error
+            raise SinkError(f"cannot write to {self.url}: {error_message(error)}") from error
 
     def send(self, path: str, name: str) -> None:
         """Uploads the file at `path` as `name`, and replaces an existing object. Raises SinkError if the
@@ -85,7 +86,7 @@ class ObjectFolder:
             self._store.write(name, data)
             there = int(self._store.stat(name).content_length)
         except self._errors.NotFound as error:
-            raise SinkError(f"cannot write to {self.url}: {said(error)}") from error
+            raise SinkError(f"cannot write to {self.url}: {error_message(error)}") from error
         except self._wrong as error:
             raise self._meant(error) from error
         if there != len(data):
@@ -119,8 +120,8 @@ class ObjectFolder:
         HDFS reports every failure as forbidden, even that its nodes are starting."""
         refused = isinstance(error, (self._errors.PermissionDenied, self._errors.ConfigInvalid))
         if refused and ("WebHdfsError" not in str(error) or any(name in str(error) for name in _FORBIDDEN)):
-            return SinkError(f"cannot write to {self.url}: {said(error)}")
-        return OSError(said(error))
+            return SinkError(f"cannot write to {self.url}: {error_message(error)}")
+        return OSError(error_message(error))
 
     def names(self) -> list[tuple[str, int]]:
         """Returns the names and the sizes in bytes of all objects. Raises SinkError."""
@@ -130,7 +131,7 @@ class ObjectFolder:
                 (name, int(self._store.stat(name).content_length)) for name in found if not name.endswith("/")
             ]
         except self._wrong as error:
-            raise SinkError(f"cannot read {self.url}: {said(error)}") from error
+            raise SinkError(f"cannot read {self.url}: {error_message(error)}") from error
 
     def fetch(self, name: str, path: str) -> None:
         """Downloads an object to a file, completely or not at all. Raises SinkError."""
@@ -139,7 +140,7 @@ class ObjectFolder:
                 while piece := source.read(CHUNK_BYTES):
                     target.write(piece)
         except self._wrong as error:
-            raise SinkError(f"cannot read {self.url}: {said(error)}") from error
+            raise SinkError(f"cannot read {self.url}: {error_message(error)}") from error
         os.rename(f"{path}.new", path)
 
 
@@ -169,7 +170,7 @@ def _options(scheme: str, place: str, given: dict[str, str]) -> tuple[str, dict[
     return {"s3": "s3", "gs": "gcs"}[scheme], options
 
 
-def passes(text: str) -> bool:
+def is_outage(text: str) -> bool:
     """Returns whether an OpenDAL error message means an outage: the server does not answer, or reports an
     error of its own. HDFS reports every failure as forbidden."""
     if "WebHdfsError" in text:
@@ -181,7 +182,7 @@ def passes(text: str) -> bool:
     )
 
 
-def said(error: Exception) -> str:
+def error_message(error: Exception) -> str:
     """Returns the essential part of OpenDAL's error message, which has many lines."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     head = lines[0] if lines else type(error).__name__

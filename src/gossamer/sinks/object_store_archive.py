@@ -102,7 +102,7 @@ class ObjectStoreArchive:
         it names."""
         path = f"{self.folder}/{name}"
         if isinstance(self._sink, Warc):
-            return [(path, name), (cdxj.index(path), os.path.basename(cdxj.index(path)))]
+            return [(path, name), (cdxj.index_path(path), os.path.basename(cdxj.index_path(path)))]
         if not os.path.exists(path):
             return []
         places = [f"objects/{one[:2]}/{one}" for one in objects_of(path)]

@@ -69,7 +69,7 @@ def open_all(
             some = FilteredHistory if isinstance(output, HistorySink) else FilteredTable
             tables.append(some(output, wanted, None if output.target() == "-" else fills))
 
-    usual = stored if "page" in columns else _no_page
+    usual = is_stored_row if "page" in columns else _no_page
     for spec, overwrite in specs:
         output = open_output(spec, columns, overwrite=overwrite, owner=owner, folder=folder, log=log)
         whole = parse(spec).format in WHOLE
@@ -85,7 +85,7 @@ def open_all(
         put(*_records("--graph", graph, graphs.graph_columns, graphs.kind, owner, folder, log), fills=False)
     if kept is not None:
         kept_file = kept
-        files.append(FilteredFiles(Files(str(kept.target()), lambda *_: kept_file, None), stored))
+        files.append(FilteredFiles(Files(str(kept.target()), lambda *_: kept_file, None), is_stored_row))
     for spec, sites, kinds in own:
         put(open_output(spec, kinds, owner=owner, folder=folder, log=log), partial(_of_sites, sites))
     _distinct(
@@ -113,7 +113,7 @@ def _file(path: str) -> object:
 def usual_rows(tables: Sequence[TableSink], *, pages: bool) -> list[TableSink]:
     """Wraps tables that are already open so that they receive only the rows for all outputs (`stored`).
     `pages`: whether page records are among them."""
-    return [FilteredTable(table, stored if pages else _no_page) for table in tables]
+    return [FilteredTable(table, is_stored_row if pages else _no_page) for table in tables]
 
 
 def _records(
@@ -147,7 +147,7 @@ def _page(row: Row) -> bool:
 
 
 def _no_page(row: Row) -> bool:
-    return row.kind != "page" and stored(row)
+    return row.kind != "page" and is_stored_row(row)
 
 
 def _of_kind(wanted: str, row: Row) -> bool:
@@ -158,7 +158,7 @@ def _raw(row: Row) -> bool:
     return row.kind == RAW
 
 
-def stored(row: Row) -> bool:
+def is_stored_row(row: Row) -> bool:
     """Returns whether a row is for all outputs: not a rejected item, a whole response, an attempt or a
     link."""
     return row.kind not in (ASIDE, RAW, "", TABLE, LINK, LINKS)

@@ -15,7 +15,7 @@ from gossamer.model.interfaces import FileSink, TableSink
 from gossamer.model.visit import LINKS, Row
 from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.columns import Columns
-from gossamer.sinks.sink_url import AWAY, FORMS, SCHEMES, SinkUrl, check, place
+from gossamer.sinks.sink_url import AWAY, FORMS, SCHEMES, SinkUrl, check_kind, parse_sink_url
 
 FORMATS = ("jsonl", "csv", "parquet", "sqlite", "warc")
 WHOLE = ("warc", "objects")
@@ -51,24 +51,27 @@ class OutputSpec(NamedTuple):
 def parse(spec: str) -> OutputSpec:
     """Parses the value of `-o`. Raises UsageError, which lists the valid values.
 
-    >>> parse("books.jsonl"), parse("data:csv"), parse("-")
-    (OutputSpec(path='books.jsonl', format='jsonl'), OutputSpec(path='data', format='csv'), OutputSpec(path='-', format='stdout'))
+    >>> parse("books.jsonl"), parse("data:csv")
+    (OutputSpec(path='books.jsonl', format='jsonl'), OutputSpec(path='data', format='csv'))
     """
     register_in(spec)
     if spec in ("-", "-:jsonl"):
         return OutputSpec("-", "stdout")
     if spec.startswith("objects:") and len(spec) > len("objects:"):
         return OutputSpec(
-            away(spec.removeprefix("objects:")) if "://" in spec else spec.removeprefix("objects:"), "objects"
+            object_store_url(spec.removeprefix("objects:"))
+            if "://" in spec
+            else spec.removeprefix("objects:"),
+            "objects",
         )
     spec, _ = _parameters(spec)
     scheme, mark, rest = spec.partition("://")
     if mark and scheme.lower() in AWAY:
-        return OutputSpec(away(spec), "warc")
+        return OutputSpec(object_store_url(spec), "warc")
     if mark and scheme.lower() in ("file", "sqlite"):
         raise UsageError(f"-o {_shown(spec)}: a file is named by its path alone: write {_shown(rest)}")
     if "://" in spec:
-        return OutputSpec(spec, check(spec))
+        return OutputSpec(spec, check_kind(spec))
     path, colon, forced = spec.rpartition(":")
     if path == "-":
         raise UsageError(f"-o {spec}: the standard output takes JSON lines: write - or -:jsonl")
@@ -90,11 +93,11 @@ def parse(spec: str) -> OutputSpec:
     raise UsageError(f"-o {_shown(spec)}: no format for .{_shown(ending)}{_instead(stem, ending)}")
 
 
-def guarded(spec: str) -> bool:
+def is_formula_guarded(spec: str) -> bool:
     """Returns whether text in a CSV file is guarded against spreadsheet formulas, which `FILE.csv?guard=no`
     disables.
 
-    >>> guarded("a.csv"), guarded("a.csv?guard=no")
+    >>> is_formula_guarded("a.csv"), is_formula_guarded("a.csv?guard=no")
     (True, False)
     """
     return _parameters(spec)[1] != "no"
@@ -111,7 +114,7 @@ def _parameters(spec: str) -> tuple[str, str]:
     return path, query.removeprefix("guard=")
 
 
-def away(url: str) -> str:
+def object_store_url(url: str) -> str:
     """Returns the URL of an object store, `s3://BUCKET/PREFIX`, with its scheme in lower case. Raises
     UsageError."""
     scheme, _, rest = url.partition("://")
@@ -123,7 +126,7 @@ def away(url: str) -> str:
     return f"{scheme.lower()}://{rest}"
 
 
-def whole(specs: Sequence[str]) -> bool:
+def has_whole_responses(specs: Sequence[str]) -> bool:
     """Returns whether one of the outputs contains whole responses."""
     return any(parse(spec).format in WHOLE for spec in specs)
 
@@ -195,7 +198,7 @@ def open_output(
     """
     path, form = parse(spec)
     if form in FORMS:
-        return open_store(place(spec), columns, overwrite=overwrite, owner=owner, folder=folder)
+        return open_store(parse_sink_url(spec), columns, overwrite=overwrite, owner=owner, folder=folder)
     if form == "jsonl":
         from gossamer.sinks.jsonl import JsonLines
 
@@ -205,7 +208,7 @@ def open_output(
     if form == "csv":
         from gossamer.sinks.csv import Csv
 
-        guard = guarded(spec)
+        guard = is_formula_guarded(spec)
         return OpenedOutput(
             path,
             lambda where, kind: Csv(
@@ -264,12 +267,14 @@ def open_store(
 
         return cassandra(at, columns, refuse, overwrite=overwrite)
     if at.kind == "valkey" and "hash" in at.given:
-        from gossamer.sinks.valkey import hashes
+        from gossamer.sinks.valkey import hash_sink
 
-        return hashes(at, columns, refuse, overwrite=overwrite)
-    from gossamer.sinks.journal import journal
+        return hash_sink(at, columns, refuse, overwrite=overwrite)
+    from gossamer.sinks.journal import open_journal
 
-    return OpenedOutput(at.where, lambda _path, _kind: journal(at, refuse, owner=owner, folder=folder), None)
+    return OpenedOutput(
+        at.where, lambda _path, _kind: open_journal(at, refuse, owner=owner, folder=folder), None
+    )
 
 
 def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str, log: AppendLog | None) -> FileSink:
@@ -316,7 +321,10 @@ def _instead(stem: str, ending: str) -> str:
     inner = stem.rpartition(".")[2].lower()
     if ending.lower() == "warc" or inner == "warc":
         name = stem if inner == "warc" else f"{stem}.warc"
-        return f": a WARC file is compressed, write {_shown(name)}.gz, or {_shown(name)}/:warc for a folder of parts"
+        return (
+            f": a WARC file is compressed, write {_shown(name)}.gz, or {_shown(name)}/:warc "
+            "for a folder of parts"
+        )
     if ending.lower() in _PACKED and inner in FORMATS:
         return f": files of rows are not compressed, write {_shown(stem)}"
     return f"{_nearest(ending)}; endings are {_NAMES}, or write FILE:FORMAT"

@@ -28,25 +28,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, SinkError, UsageError
 from gossamer.model.visit import Row
 from gossamer.sinks.append_log import PAGE_BYTES, REPAIR, AppendLog, unknown_to_store
 from gossamer.sinks.columns import EXTRA, OURS, Column
 from gossamer.sinks.exact_file import (
     Mark,
-    failure,
-    forgotten,
+    check_owner,
+    forgotten_owner,
     mark_end,
     mark_store,
-    own,
+    sink_error,
     sync,
     sync_folder,
     write_at,
     write_mark,
 )
 from gossamer.sinks.refused_rows import Refuse
-from gossamer.sinks.row_fitting import Misfit, framed, frames, lines_for
+from gossamer.sinks.row_fitting import Misfit, frame_batch, lines_for, read_frames
 
 _PART = re.compile(r"part-(\d{15})-(\d{15})\.parquet")
 _JOURNAL = re.compile(r"_journal-(\d{15})\.rows")
@@ -80,7 +80,7 @@ class Parquet:
         refuse: Refuse | None = None,
     ) -> None:
         if importlib.util.find_spec("pyarrow") is None:
-            raise ConfigError(f"{path}: Parquet needs pyarrow: {install('parquet')}")
+            raise ConfigError(f"{path}: Parquet needs pyarrow: {install_command('parquet')}")
         self.path = os.path.abspath(path)
         self._columns = (*(columns or OURS), Column(EXTRA))
         self._overwrite = overwrite
@@ -116,7 +116,7 @@ class Parquet:
             os.makedirs(self.path, exist_ok=True)
             sync_folder(parent)
         except OSError as error:
-            raise failure(self.path, error) from error
+            raise sink_error(self.path, error) from error
         with self._locked() as folder:
             if self._overwrite:
                 for name in os.listdir(self.path):
@@ -128,7 +128,7 @@ class Parquet:
             ended = {start for start, _ in parts}
             for start in sorted(journals - ended):
                 with open(self._journal(start), "rb") as left:
-                    whole = sum(took for *_, took in frames(left, _size(left.name)))
+                    whole = sum(took for *_, took in read_frames(left, _size(left.name)))
                 if whole:
                     self._before = max(self._before, start + whole)
                     self._close_part(start, start + whole)
@@ -177,7 +177,9 @@ class Parquet:
             for name in names:
                 assert self._log is not None
                 with open(f"{self.path}/{name}", "rb") as file:
-                    if self._log.original(file.fileno(), file.name, _size(file.name), {f"{was}/{name}": 0}):
+                    if self._log.former_path(
+                        file.fileno(), file.name, _size(file.name), {f"{was}/{name}": 0}
+                    ):
                         return was
         return None
 
@@ -188,7 +190,7 @@ class Parquet:
             return
         was = self._was(dict.fromkeys([self.path, *(os.path.dirname(path) for path in log.paths())]))
         owner = was and log.forgotten_by_store(was, rows=False)
-        if owner := owner or forgotten(folder, self._owner, log):
+        if owner := owner or forgotten_owner(folder, self._owner, log):
             raise unknown_to_store(self.path, owner)
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
@@ -204,7 +206,7 @@ class Parquet:
                 self._close_part(start, committed)
                 start = committed
             if self._log is not None and data:
-                self._log.appending(self._journal(start), committed - start, data)
+                self._log.log_append(self._journal(start), committed - start, data)
             if not _write(self._journal(start), committed - start, data):
                 sync_folder(self.path)
             self._at("journal")
@@ -239,7 +241,7 @@ class Parquet:
         ):
             return None
         end = start + _size(self._journal(start))
-        own(self.path, folder, self._owner, committed, end)
+        check_owner(self.path, folder, self._owner, committed, end)
         return start if end >= committed else None
 
     def _settle(self, folder: int, committed: int) -> int:
@@ -248,7 +250,7 @@ class Parquet:
         size = max(
             [end for _, end in parts] + [start + _size(self._journal(start)) for start in journals], default=0
         )
-        own(self.path, folder, self._owner, committed, size)
+        check_owner(self.path, folder, self._owner, committed, size)
         for start, end in parts:
             if start < committed < end and _size(self._journal(start)) < committed - start:
                 raise SinkError(
@@ -269,23 +271,26 @@ class Parquet:
         opened = max((start for start in journals - kept if start <= committed), default=closed)
         if opened < closed or (opened != committed and _size(self._journal(opened)) < committed - opened):
             raise SinkError(
-                f"{self.path}: parts that were written are missing; put them back, run {REPAIR}, or start anew with --fresh"
+                f"{self.path}: parts that were written are missing; put them back, run {REPAIR}, "
+                "or start anew with --fresh"
             )
         return opened
 
     def _close_part(self, start: int, end: int) -> None:
         """Converts the journal's bytes from `start` to `end` to their part."""
-        from gossamer.sinks.arrow import convert
+        from gossamer.sinks.arrow import write_part
 
         foreign = start < self._before
-        convert(self._journal(start), end - start, f"{self.path}/{_UNDONE}", self._columns, foreign=foreign)
+        write_part(
+            self._journal(start), end - start, f"{self.path}/{_UNDONE}", self._columns, foreign=foreign
+        )
         self._at("written")
         os.rename(f"{self.path}/{_UNDONE}", self._part(start, end))
         self._at("renamed")
         if self._log is not None:
             with open(self._part(start, end), "rb") as part:
                 size = os.fstat(part.fileno()).st_size
-                self._log.appending(
+                self._log.log_append(
                     part.name,
                     max(0, size - PAGE_BYTES),
                     os.pread(part.fileno(), PAGE_BYTES, max(0, size - PAGE_BYTES)),
@@ -321,7 +326,7 @@ class Parquet:
         except FileNotFoundError as error:
             raise SinkError(f"{self.path} is gone: put it back, or start anew with --fresh") from error
         except OSError as error:
-            raise failure(self.path, error) from error
+            raise sink_error(self.path, error) from error
 
 
 def _encoded(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit]) -> bytes:
@@ -331,21 +336,21 @@ def _encoded(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfi
         and len({type(row.data) for row in rows}) == 1
         and isinstance(rows[0].data, Struct)
     ):
-        from gossamer.sinks.arrow import batch
+        from gossamer.sinks.arrow import encode_batch
 
-        if found := batch(columns, rows):
-            return framed(found)
+        if found := encode_batch(columns, rows):
+            return frame_batch(found)
     return lines_for(columns, rows, misfits)
 
 
 def _fitting(path: str, parts: Sequence[str], columns: tuple[Column, ...]) -> tuple[Column, ...]:
     """Returns the columns with the types of the last part. Raises SinkError if a type differs."""
-    from gossamer.sinks.arrow import as_written, clash
+    from gossamer.sinks.arrow import type_conflict, with_part_types
 
     if not parts:
         return columns
-    columns = as_written(parts[-1], columns)
-    if why := clash(parts[-1], columns):
+    columns = with_part_types(parts[-1], columns)
+    if why := type_conflict(parts[-1], columns):
         raise SinkError(f"{path}: {why}: give another folder with -o, or overwrite it with -O")
     return columns
 

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, SinkAway, SinkError, UsageError
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import Column, Columns
@@ -31,8 +31,15 @@ from gossamer.sinks.jsonl import text
 from gossamer.sinks.refused_rows import Refuse
 from gossamer.sinks.row_fitting import FITS as FITS_OF_ARROW
 from gossamer.sinks.row_fitting import Misfit, binary, number_within
-from gossamer.sinks.sink_url import SinkUrl, name
-from gossamer.sinks.upsert_sink import BatchRefused, HistoryUpserts, TableColumns, Written, clean, state_of
+from gossamer.sinks.sink_url import SinkUrl, table_name
+from gossamer.sinks.upsert_sink import (
+    BatchRefused,
+    HistoryUpserts,
+    TableColumns,
+    Written,
+    state_of,
+    storable_text,
+)
 
 TYPES = {
     "str": "text",
@@ -84,7 +91,7 @@ def as_made(base: Any, called: str, columns: Sequence[Column]) -> tuple[Column, 
     )
     found = []
     for column in columns:
-        kind = there.get(cut(column.name), "")
+        kind = there.get(cut_name(column.name), "")
         if kind in _EARLIER.get(column.type, ()):
             found.append(Column(column.name, "json" if kind == "jsonb" else "str"))
         else:
@@ -92,7 +99,7 @@ def as_made(base: Any, called: str, columns: Sequence[Column]) -> tuple[Column, 
     return tuple(found)
 
 
-def made(base: Any, where: str, called: str, columns: Sequence[Column], key: str) -> list[str]:
+def make_table(base: Any, where: str, called: str, columns: Sequence[Column], key: str) -> list[str]:
     """Creates a table (name quoted), or adds the columns that it lacks. Returns the names of its other
     nullable columns without a default. Raises UsageError, SinkError."""
     found = base.execute(
@@ -109,24 +116,25 @@ def made(base: Any, where: str, called: str, columns: Sequence[Column], key: str
         raise UsageError(
             f"table {called} of {where} is not gossamer's: name another with ?table=, or ?table=SCHEMA.NAME"
         )
-    names = {cut(column.name) for column in columns}
+    names = {cut_name(column.name) for column in columns}
     for column in columns:
-        kind, there = TYPES[column.type], known.get(cut(column.name))
+        kind, there = TYPES[column.type], known.get(cut_name(column.name))
         if (
             there is not None
             and there != kind
             and there not in _WIDER.get(kind, ("text", "character varying"))
         ):
             raise SinkError(
-                f"{where}: column {column.name} of {called} is {there}, the rows' is {kind}: change it, or name another table with ?table="
+                f"{where}: column {column.name} of {called} is {there}, the rows' is {kind}: "
+                "change it, or name another table with ?table="
             )
-    if missing := [column for column in columns if cut(column.name) not in known]:
+    if missing := [column for column in columns if cut_name(column.name) not in known]:
         added = ", ".join(f"ADD COLUMN IF NOT EXISTS {quoted(one)} {TYPES[kind]}" for one, kind, _ in missing)
         base.execute(f"ALTER TABLE {called} {added}")
     return [column for column, _, own in found if not own and column not in names]
 
 
-def lost(
+def record_created_columns(
     base: Any, beside: str, where: str, called: str, names: Sequence[str], others: Sequence[str]
 ) -> list[str]:
     """Records in the table `beside` that gossamer created these columns of a table. Returns which of the
@@ -135,11 +143,11 @@ def lost(
 
     try:
         with base.transaction():
-            made(base, where, beside, COLUMNS_COLUMNS, "_table, _column")
+            make_table(base, where, beside, COLUMNS_COLUMNS, "_table, _column")
             ours = {
                 one for (one,) in base.execute(f"SELECT _column FROM {beside} WHERE _table = %s", [called])
             }
-            if new := sorted({cut(one) for one in names} - ours):
+            if new := sorted({cut_name(one) for one in names} - ours):
                 base.execute(
                     f"INSERT INTO {beside} SELECT %s, unnest(%s::text[]) ON CONFLICT DO NOTHING",
                     [called, new],
@@ -149,7 +157,7 @@ def lost(
     return [one for one in others if one in ours]
 
 
-def forget(base: Any, beside: str, called: str) -> None:
+def forget_table(base: Any, beside: str, called: str) -> None:
     """Deletes the entries for a dropped table from the table `beside`."""
     if base.execute("SELECT to_regclass(%s)", [beside]).fetchone()[0] is not None:
         base.execute(f"DELETE FROM {beside} WHERE _table = %s", [called])
@@ -157,13 +165,13 @@ def forget(base: Any, beside: str, called: str) -> None:
 
 def quoted(called: str) -> str:
     """Quotes a name for SQL."""
-    return '"' + cut(called).replace('"', '""') + '"'
+    return '"' + cut_name(called).replace('"', '""') + '"'
 
 
-def cut(called: str) -> str:
+def cut_name(called: str) -> str:
     """Shortens a name to the 63 bytes that PostgreSQL allows. PostgreSQL would cut a longer name itself, and
     two names could then be equal."""
-    called = clean(called)
+    called = storable_text(called)
     raw = called.encode()
     if len(raw) <= 63:
         return called
@@ -197,7 +205,7 @@ def postgresql(
     try:
         import psycopg  # noqa: F401
     except ImportError:
-        raise ConfigError(f"-o {place.where} needs a driver: {install('postgres')}") from None
+        raise ConfigError(f"-o {place.where} needs a driver: {install_command('postgres')}") from None
     if place.given.get("as", "columns") not in ("columns", "jsonb"):
         raise UsageError(f"-o {place.where}: as={place.given['as']} is neither columns nor jsonb")
     return HistoryUpserts(Postgres(place, columns, overwrite=overwrite), columns, refuse)
@@ -223,8 +231,10 @@ class Postgres:
             if self._overwrite:
                 for kind in kinds:
                     self._base.execute(f"DROP TABLE IF EXISTS {self._name(kind)}")
-                    forget(self._base, self._beside(COLUMNS), self._name(kind))
-                made(self._base, self.where, self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
+                    forget_table(self._base, self._beside(COLUMNS), self._name(kind))
+                make_table(
+                    self._base, self.where, self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from"
+                )
                 self._base.execute(
                     f"DELETE FROM {self._beside(HISTORY)} WHERE _kind = ANY(%s)", [list(kinds)]
                 )
@@ -253,7 +263,7 @@ class Postgres:
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
         """See `upserting.Driver`. No other gossamer process writes the table until the transaction ends."""
         _, table, _, _ = self._table(kind)
-        names = {clean(key): key for key in keys}
+        names = {storable_text(key): key for key in keys}
         self._base.execute("SELECT pg_advisory_xact_lock(%s)", [_number(table)])
         states = ", ".join(f"to_char({column} AT TIME ZONE 'UTC', '{_TIME}')" for column in _STATES)
         found = self._base.execute(
@@ -265,11 +275,11 @@ class Postgres:
         """See `upserting.Driver`."""
         _, table, _, _ = self._table(kind)
         for one in past:
-            key, was = clean(one.name[1]), "to_jsonb(t)"
+            key, was = storable_text(one.name[1]), "to_jsonb(t)"
             given = [kind, key, one.state.seen_at, one.until, one.state.hash, key]
             source = f"FROM {table} t WHERE _key = %s"
             if one.row is not None:
-                was, source, given[-1] = "%s::jsonb", "", clean(text(one.row.data))
+                was, source, given[-1] = "%s::jsonb", "", storable_text(text(one.row.data))
             self._base.execute(
                 f"INSERT INTO {self._beside(HISTORY)} (_kind, _key, _from, _until, _hash, _data) "
                 f"SELECT %s, %s, %s::timestamptz, %s::timestamptz, %s, {was} {source} ON CONFLICT DO NOTHING",
@@ -291,15 +301,16 @@ class Postgres:
         self._base.execute(
             f"INSERT INTO {self._beside(SIGHTINGS)} AS s SELECT %s, * FROM unnest(%s::text[], %s::text[]) "
             "ON CONFLICT (_kind, _key) DO UPDATE SET _run = excluded._run WHERE s._run <> excluded._run",
-            [kind, [clean(key) for key, _ in runs], [run for _, run in runs]],
+            [kind, [storable_text(key) for key, _ in runs], [run for _, run in runs]],
         )
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
         """See `upserting.HistoryDriver`."""
-        urls, times = [clean(url) for url, _ in pages], [at for _, at in pages]
+        urls, times = [storable_text(url) for url, _ in pages], [at for _, at in pages]
         for kind in self._items():
             self._base.execute(
-                f"UPDATE {self._table(kind)[1]} SET _deleted_at = p.at FROM unnest(%s::text[], %s::timestamptz[]) AS p (url, at) "
+                f"UPDATE {self._table(kind)[1]} SET _deleted_at = p.at FROM unnest(%s::text[], "
+                "%s::timestamptz[]) AS p (url, at) "
                 "WHERE _url = p.url AND _deleted_at IS NULL AND _seen_at <= p.at",
                 [urls, times],
             )
@@ -309,7 +320,8 @@ class Postgres:
         left = stored = 0
         for kind in self._items():
             unmet, there = self._base.execute(
-                f"SELECT count(*) FILTER (WHERE NOT EXISTS (SELECT 1 FROM {self._beside(SIGHTINGS)} s WHERE s._kind = %s "
+                "SELECT count(*) FILTER (WHERE NOT EXISTS (SELECT 1 FROM "
+                f"{self._beside(SIGHTINGS)} s WHERE s._kind = %s "
                 f"AND s._key = t._key AND s._run = %s)), count(*) FROM {self._table(kind)[1]} t "
                 "WHERE _site = %s AND _deleted_at IS NULL AND _seen_at <= %s",
                 [kind, run, site, at],
@@ -323,8 +335,10 @@ class Postgres:
         for kind in self._items():
             found = self._base.execute(
                 "SELECT count(*) FILTER (WHERE _first_seen_at >= %(at)s), "
-                "count(*) FILTER (WHERE _seen_at >= %(at)s AND _first_seen_at < %(at)s), count(*) FILTER (WHERE _deleted_at >= %(at)s) "
-                f"FROM {self._table(kind)[1]} WHERE (_seen_at >= %(at)s OR _deleted_at >= %(at)s) AND _site = ANY(%(sites)s)",
+                "count(*) FILTER (WHERE _seen_at >= %(at)s AND _first_seen_at < %(at)s), count(*) "
+                "FILTER (WHERE _deleted_at >= %(at)s) "
+                f"FROM {self._table(kind)[1]} WHERE (_seen_at >= %(at)s OR _deleted_at >= %(at)s) "
+                "AND _site = ANY(%(sites)s)",
                 {"at": since, "sites": list(sites)},
             ).fetchone()
             total = [one + more for one, more in zip(total, found, strict=True)]
@@ -334,8 +348,10 @@ class Postgres:
         """See `upserting.HistoryDriver`."""
         return sum(
             self._base.execute(
-                f"UPDATE {self._table(kind)[1]} t SET _deleted_at = %s WHERE _site = %s AND _deleted_at IS NULL AND _seen_at <= %s "
-                f"AND NOT EXISTS (SELECT 1 FROM {self._beside(SIGHTINGS)} s WHERE s._kind = %s AND s._key = t._key AND s._run = %s)",
+                f"UPDATE {self._table(kind)[1]} t SET _deleted_at = %s WHERE _site = %s AND "
+                "_deleted_at IS NULL AND _seen_at <= %s "
+                f"AND NOT EXISTS (SELECT 1 FROM {self._beside(SIGHTINGS)} s WHERE s._kind = %s "
+                "AND s._key = t._key AND s._run = %s)",
                 [at, site, at, kind, run],
             ).rowcount
             for kind in self._items()
@@ -343,7 +359,7 @@ class Postgres:
 
     def _items(self) -> set[str]:
         """Returns the kinds of items that have a table, as far as this process can tell."""
-        made(self._base, self.where, self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
+        make_table(self._base, self.where, self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
         told = {
             kind for (kind,) in self._base.execute(f"SELECT DISTINCT _kind FROM {self._beside(SIGHTINGS)}")
         }
@@ -373,7 +389,8 @@ class Postgres:
         )
         self._base = base
         base.execute(
-            "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+            "SELECT set_config('synchronous_commit', 'on', false) WHERE "
+            "current_setting('synchronous_commit') = 'off'"
         )
         base.execute("SET lock_timeout = '30s'")
 
@@ -388,10 +405,12 @@ class Postgres:
         called = self._name(kind)
         table.columns = as_made(self._base, called, table.columns)
         if kind not in RECORDS:
-            made(self._base, self.where, self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
-            made(self._base, self.where, self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
-        others = made(self._base, self.where, called, table.columns, "_key")
-        former = lost(self._base, self._beside(COLUMNS), self.where, called, table.names, others)
+            make_table(self._base, self.where, self._beside(HISTORY), HISTORY_COLUMNS, "_kind, _key, _from")
+            make_table(self._base, self.where, self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
+        others = make_table(self._base, self.where, called, table.columns, "_key")
+        former = record_created_columns(
+            self._base, self._beside(COLUMNS), self.where, called, table.names, others
+        )
         if kind not in RECORDS:
             for column in ("_url", "_changed_at"):
                 index = quoted(f"{called.rpartition('.')[2].strip(chr(34))}_{column}")
@@ -423,7 +442,7 @@ class Postgres:
         self._base.execute("SELECT pg_advisory_xact_lock(%s)", [_number("gossamer makes tables")])
 
     def _name(self, kind: str) -> str:
-        called = name(self._given.get("table"), kind, next(iter(self._columns), kind))
+        called = table_name(self._given.get("table"), kind, next(iter(self._columns), kind))
         schema, dot, own = called.partition(".") if self._given.get("table") else ("", "", called)
         return f"{quoted(schema)}.{quoted(own)}" if dot else quoted(called)
 
@@ -443,7 +462,8 @@ class Postgres:
             return SinkAway(f"{self.where} does not take rows: {why}")
         if code == "42804":
             return SinkError(
-                f"{self.where}: the items do not fit an existing column: {why}; name another table with ?table="
+                f"{self.where}: the items do not fit an existing column: {why}; name another "
+                "table with ?table="
             )
         return SinkError(f"{self.where}: {why}")
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from gossamer.config.data_files import open_file
 from gossamer.model.visit import Row
-from gossamer.sinks.exact_file import failure, sync
+from gossamer.sinks.exact_file import sink_error, sync
 from gossamer.sinks.jsonl import encode
 
 Refuse = Callable[[str, Row, str], None]
 """A function that is called with the output, a row that the output cannot hold, and the reason."""
 
 
-def counting(refuse: Refuse, refused: Counter[str]) -> Refuse:
+def count_refused(refuse: Refuse, refused: Counter[str]) -> Refuse:
     """Wraps `refuse` so that it also counts the rows by kind."""
 
     def counted(output: str, row: Row, reason: str) -> None:
@@ -57,7 +57,7 @@ class RefusedRowsFile:
             finally:
                 os.close(fd)
         except OSError as error:
-            raise failure(str(self._path), error) from error
+            raise sink_error(str(self._path), error) from error
         if (output, row.kind) not in self._told:
             self._told.add((output, row.kind))
             print(f"gossamer: {output} refuses a {row.kind}: {reason}; see {self._path}", file=sys.stderr)

@@ -14,9 +14,9 @@ from uuid import UUID
 import msgspec
 
 from gossamer.model.visit import PageRecord, Row
-from gossamer.sinks.columns import EXTRA, Column, cell
-from gossamer.sinks.field_types import FieldType, day, moment, natural, octets
-from gossamer.sinks.jsonl import encode, lines, parsed, text
+from gossamer.sinks.columns import EXTRA, Column, cell_value
+from gossamer.sinks.field_types import FieldType, parse_bytes, parse_day, parse_time, to_python
+from gossamer.sinks.jsonl import decode, encode, encode_lines, text
 
 _WIDE = 2**63
 _STEP = Decimal("1e-9")
@@ -36,12 +36,12 @@ def lines_for(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misf
     """Encodes rows as JSON lines whose values fit `columns`, of which the last is `_extra`. Page records
     always fit. Rows with values that do not fit are added to `misfits`."""
     if all(type(row.data) is PageRecord for row in rows):
-        return lines(rows)
+        return encode_lines(rows)
     made = []
     for row in rows:
         unfit: list[str] = []
         made.append(
-            fitted(
+            fit_row(
                 columns, row.data if type(row.data) is dict else msgspec.to_builtins(row.data), unfit=unfit
             )
         )
@@ -64,12 +64,12 @@ def misfit(column: Column, value: Any) -> str:
     return f"{column.name}: {told} does not fit a column of type {kind}; the row has it in {EXTRA}"
 
 
-def framed(batch: bytes) -> bytes:
+def frame_batch(batch: bytes) -> bytes:
     """Returns an Arrow batch as it is written between journal lines."""
     return b"[%d]\n%b" % (len(batch), batch)
 
 
-def frames(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool, int]]:
+def read_frames(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool, int]]:
     """Yields the complete entries in the first `length` bytes of a journal: (line or batch, whether it is a
     batch, its size in the journal in bytes). Stops before an incomplete entry."""
     while length > 0 and (line := source.readline()).endswith(b"\n"):
@@ -83,7 +83,7 @@ def frames(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool, int]]:
         yield data, packed, took
 
 
-def mended(columns: Sequence[Column], line: bytes) -> bytes:
+def refit_line(columns: Sequence[Column], line: bytes) -> bytes:
     """Encodes a journal line again, so that every value fits. A line that is not a JSON object is kept whole
     in `_extra`."""
     try:
@@ -91,16 +91,16 @@ def mended(columns: Sequence[Column], line: bytes) -> bytes:
     except (ValueError, RecursionError):
         data = None
     return encode(
-        [refitted(columns, data if type(data) is dict else {EXTRA: line.decode("utf-8", "replace")})]
+        [refit_row(columns, data if type(data) is dict else {EXTRA: line.decode("utf-8", "replace")})]
     )
 
 
-def refitted(columns: Sequence[Column], data: dict[str, Any]) -> dict[str, Any]:
+def refit_row(columns: Sequence[Column], data: dict[str, Any]) -> dict[str, Any]:
     """Fits a row of a journal to the columns again. A field without a value needs no column."""
-    return fitted(columns, {name: value for name, value in data.items() if value is not None})
+    return fit_row(columns, {name: value for name, value in data.items() if value is not None})
 
 
-def fitted(
+def fit_row(
     columns: Sequence[Column],
     data: dict[str, Any],
     *,
@@ -214,7 +214,7 @@ def number_within(before: int, after: int) -> Fit:
 def binary(value: Any) -> bytes | None:
     """Converts base64 text to bytes, for a store with a type for bytes."""
     try:
-        return octets(value)
+        return parse_bytes(value)
     except (TypeError, ValueError):
         return None
 
@@ -229,13 +229,13 @@ def _shaped(shape: FieldType, value: Any) -> str | None:
     """Converts a value of a column with a shape to its form in the journal: a decimal as text, others as JSON
     text."""
     try:
-        found = natural(shape, value)
+        found = to_python(shape, value)
     except ValueError:
         try:
             if shape.kind not in ("list", "map", "struct") or type(value) is not str:
                 return None
             # A journal line of an earlier version of gossamer contains JSON text.
-            natural(shape, parsed(value))
+            to_python(shape, decode(value))
         except (ValueError, msgspec.DecodeError):
             return None
         return value
@@ -246,14 +246,14 @@ def _shaped(shape: FieldType, value: Any) -> str | None:
 
 def _time(value: Any) -> str | None:
     try:
-        return moment(value).isoformat().replace("+00:00", "Z")
+        return parse_time(value).isoformat().replace("+00:00", "Z")
     except (TypeError, ValueError, OverflowError):
         return None
 
 
 def _date(value: Any) -> str | None:
     try:
-        return day(value).isoformat()
+        return parse_day(value).isoformat()
     except (TypeError, ValueError):
         return None
 
@@ -267,7 +267,7 @@ def _strings(value: Any) -> list[str] | None:
 def _bytes(value: Any) -> str | None:
     """Converts to base64 text."""
     try:
-        return b64encode(octets(value)).decode()
+        return b64encode(parse_bytes(value)).decode()
     except (TypeError, ValueError):
         return None
 
@@ -289,13 +289,13 @@ def _span(value: Any) -> str | None:
 
 def _clock(value: Any) -> str | None:
     try:
-        return natural(FieldType("clock"), value).isoformat()  # type: ignore[no-any-return]
+        return to_python(FieldType("clock"), value).isoformat()  # type: ignore[no-any-return]
     except ValueError:
         return None
 
 
 def _json(value: Any) -> str | None:
-    found = cell(value)
+    found = cell_value(value)
     return found if isinstance(found, str) else text(found)
 
 

@@ -62,7 +62,7 @@ def kind_of(spec: str) -> str | None:
     return SCHEMES.get(spec.partition("://")[0].lower()) if "://" in spec else None
 
 
-def check(spec: str) -> str:
+def check_kind(spec: str) -> str:
     """Returns the kind of store that a URL names. Raises UsageError, which lists the valid values."""
     scheme = spec.partition("://")[0].lower()
     kind = SCHEMES.get(scheme)
@@ -91,10 +91,10 @@ def check(spec: str) -> str:
     return kind
 
 
-def place(spec: str) -> SinkUrl:
+def parse_sink_url(spec: str) -> SinkUrl:
     """Parses the URL of an output and inserts secrets. Raises UsageError, and ConfigError for a missing
     secret."""
-    kind = check(spec)
+    kind = check_kind(spec)
     split = urlsplit(_REFERENCE.sub(_secret, spec))
     ours = FORMS[kind][1]
     pairs = parse_qsl(split.query, keep_blank_values=True)
@@ -119,7 +119,7 @@ def bare_secret(spec: str) -> bool:
     return bool(secret) or bool(re.search(r":[^@]", split.netloc.rpartition("@")[0]))
 
 
-def journals(spec: str) -> bool:
+def needs_journal(spec: str) -> bool:
     """Returns whether rows go to a store through a journal, because the store only appends."""
     kind = kind_of(spec)
     return kind in ("kafka", "webhook") or (
@@ -127,14 +127,14 @@ def journals(spec: str) -> bool:
     )
 
 
-def name(pattern: str | None, kind: str, first: str) -> str:
+def table_name(pattern: str | None, kind: str, first: str) -> str:
     """Returns the table name of a kind, which is the kind itself without a pattern. `{kind}` in the pattern
     stands for the kind. Without `{kind}`, the first kind gets the pattern as its name, and other kinds add
     their own. The result is never one of TAKEN.
 
-    >>> name(None, "book", "book"), name("shop", "book", "book"), name("shop", "page", "book"), name("x_{kind}", "page", "book")
-    ('book', 'shop', 'shop_page', 'x_page')
-    >>> name(None, "_history", "book")
+    >>> table_name(None, "book", "book"), table_name("shop", "page", "book"), table_name("x_{kind}", "page", "book")
+    ('book', 'shop_page', 'x_page')
+    >>> table_name(None, "_history", "book")
     '__history'
     """
     if not pattern:

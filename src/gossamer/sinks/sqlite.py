@@ -22,7 +22,16 @@ from typing import Any, get_args, get_type_hints
 from gossamer.errors import ConfigError, DiskFull, GossamerError, SinkError, UsageError
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.attempts import RECORDS
-from gossamer.sinks.columns import EXTRA, MAX_COLUMNS, OURS, Column, Columns, cell, loose_names, undeclared
+from gossamer.sinks.columns import (
+    EXTRA,
+    MAX_COLUMNS,
+    OURS,
+    Column,
+    Columns,
+    cell_value,
+    extra_fields,
+    loose_names,
+)
 from gossamer.sinks.history import (
     COLUMNS,
     HISTORY,
@@ -31,11 +40,11 @@ from gossamer.sinks.history import (
     TAKEN,
     ItemState,
     PastState,
-    fold,
-    stored,
+    fold_writes,
+    stored_columns,
 )
-from gossamer.sinks.jsonl import number, parsed, text, whole
-from gossamer.sinks.refused_rows import Refuse, RefusedRowsFile, counting
+from gossamer.sinks.jsonl import decode, encodable, exact_number, text
+from gossamer.sinks.refused_rows import Refuse, RefusedRowsFile, count_refused
 from gossamer.sinks.row_fitting import Misfit, binary
 from gossamer.store import sqlite_wal
 
@@ -54,7 +63,7 @@ _PLAIN = frozenset(
 """Fields of a page record whose values need no conversion to cells."""
 
 
-def values(names: tuple[str, ...], rows: Sequence[Row], cell: Callable[[Any], Any]) -> list[list[Any]]:
+def row_values(names: tuple[str, ...], rows: Sequence[Row], cell: Callable[[Any], Any]) -> list[list[Any]]:
     """Returns the rows as lists of cells in the order of the columns: `_key` first, `_extra` last."""
     between, known = names[1:-1], frozenset(names)
     record = attrgetter(*between) if len(between) > 1 and known - {"_key", EXTRA} <= _RECORD else None
@@ -70,7 +79,7 @@ def values(names: tuple[str, ...], rows: Sequence[Row], cell: Callable[[Any], An
             continue
         if type(data) is dict:
             found: Any = map(data.get, between)
-            if undeclared_fields := undeclared(row, known):
+            if undeclared_fields := extra_fields(row, known):
                 extra = text(undeclared_fields)
         else:
             found = [getattr(data, name, None) for name in between]
@@ -78,14 +87,14 @@ def values(names: tuple[str, ...], rows: Sequence[Row], cell: Callable[[Any], An
     return found_rows
 
 
-def loose(value: Any) -> Any:
+def untyped_cell(value: Any) -> Any:
     """Converts a value to a cell of a column without a type. SQLite does not treat text as a number in such a
     column, so a Decimal becomes a number if that is exact."""
     if isinstance(value, Decimal) and isinstance(
-        found := number(value) if value.is_finite() else None, float | None
+        found := exact_number(value) if value.is_finite() else None, float | None
     ):
         return found
-    return cell(value)
+    return cell_value(value)
 
 
 def insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[Any]]) -> None:
@@ -108,7 +117,7 @@ def without_loss(names: tuple[str, ...], decimals: Sequence[int], row: list[Any]
         if type(told) is str and len(told) > _EXACT_DIGITS and not isinstance(_number_of(told), float | int):
             lost[names[n]], row[n] = Decimal(told), None
     if lost:
-        row[-1] = text(lost | (parsed(row[-1]) if row[-1] else {}))
+        row[-1] = text(lost | (decode(row[-1]) if row[-1] else {}))
     return [*lost]
 
 
@@ -119,15 +128,15 @@ def _number_of(told: str) -> float | int | Decimal | None:
         exact = Decimal(told)
         if exact == exact.to_integral_value() and abs(exact) < _WIDE:
             return int(exact)
-        return number(exact) if len(exact.normalize().as_tuple().digits) <= 15 else None
+        return exact_number(exact) if len(exact.normalize().as_tuple().digits) <= 15 else None
     except (ArithmeticError, ValueError):
         return None
 
 
-def careful(names: tuple[str, ...], row: list[Any]) -> list[Any]:
+def encodable_row(names: tuple[str, ...], row: list[Any]) -> list[Any]:
     """Returns the row with texts that can be encoded. An integer of more than 64 bits moves to `_extra`, with
     all its digits."""
-    row = [whole(value) if isinstance(value, str) else value for value in row]
+    row = [encodable(value) if isinstance(value, str) else value for value in row]
     wide = {
         name: value
         for name, value in zip(names, row, strict=True)
@@ -135,7 +144,7 @@ def careful(names: tuple[str, ...], row: list[Any]) -> list[Any]:
     }
     if wide:
         row = [None if name in wide else value for name, value in zip(names, row, strict=True)]
-        row[-1] = text(wide | (parsed(row[-1]) if row[-1] else {}))
+        row[-1] = text(wide | (decode(row[-1]) if row[-1] else {}))
     return row
 
 
@@ -177,23 +186,24 @@ def note_columns(
     return known | new
 
 
-def changed(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> list[Row]:
+def changed_rows(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> list[Row]:
     """Returns the rows of one kind that must be written, with the columns STORED. Writes the states that they
     replace to the history first."""
-    if runs := [(row.kind, clean(row.key), row.run) for row in rows if row.run]:
+    if runs := [(row.kind, encodable_text(row.key), row.run) for row in rows if row.run]:
         base.executemany(
             f"INSERT INTO {SIGHTINGS} VALUES (?, ?, ?) ON CONFLICT (_kind, _key) DO UPDATE SET _run = excluded._run "  # noqa: S608
             "WHERE _run != excluded._run",
             runs,
         )
-    folded = fold(rows, _known(base, table, rows))
+    folded = fold_writes(rows, _known(base, table, rows))
     if folded.past:
         base.executemany(
             f"INSERT OR IGNORE INTO {HISTORY} VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
             [_ended(base, table, past) for past in folded.past],
         )
     return [
-        Row(row.kind, row.key, {**_data(row), **stored(row, state)}) for row, state in folded.rows.values()
+        Row(row.kind, row.key, {**_data(row), **stored_columns(row, state)})
+        for row, state in folded.rows.values()
     ]
 
 
@@ -202,7 +212,7 @@ def gone(base: sqlite3.Connection, pages: Sequence[tuple[str, str]]) -> None:
     for (table,) in base.execute(_ITEMS).fetchall():
         base.executemany(
             f"UPDATE {quoted(table)} SET _deleted_at = ? WHERE _url = ? AND _deleted_at IS NULL AND _seen_at <= ?",  # noqa: S608
-            [(at, clean(url), at) for url, at in pages],
+            [(at, encodable_text(url), at) for url, at in pages],
         )
 
 
@@ -252,15 +262,15 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""').replace("\0", "") + '"'
 
 
-def clean(value: str) -> str:
+def encodable_text(value: str) -> str:
     """Returns a text that can be encoded."""
-    return value if value.isascii() else whole(value)
+    return value if value.isascii() else encodable(value)
 
 
 def _known(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> dict[tuple[str, str], ItemState]:
     """Returns the states of the rows that the table already has. A row of an older version of gossamer has no
     hash, so any new content counts as a change."""
-    kind, keys = rows[0].kind, list({clean(row.key): row.key for row in rows}.items())
+    kind, keys = rows[0].kind, list({encodable_text(row.key): row.key for row in rows}.items())
     known = {}
     for first in range(0, len(keys), CHUNK_ROWS):
         names = dict(keys[first : first + CHUNK_ROWS])
@@ -278,11 +288,18 @@ def _known(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> dict[tu
 def _ended(base: sqlite3.Connection, table: str, past: PastState) -> tuple[str, ...]:
     kind, key = past.name
     if past.row is not None:
-        data = {**_data(past.row), **stored(past.row, past.state)}
+        data = {**_data(past.row), **stored_columns(past.row, past.state)}
     else:
-        found = base.execute(f"SELECT * FROM {table} WHERE _key = ?", (clean(key),))  # noqa: S608
+        found = base.execute(f"SELECT * FROM {table} WHERE _key = ?", (encodable_text(key),))  # noqa: S608
         data = dict(zip([column[0] for column in found.description], found.fetchone(), strict=True))
-    return clean(kind), clean(key), past.state.seen_at, past.until, past.state.hash, text(data)
+    return (
+        encodable_text(kind),
+        encodable_text(key),
+        past.state.seen_at,
+        past.until,
+        past.state.hash,
+        text(data),
+    )
 
 
 def _data(row: Row) -> dict[str, Any]:
@@ -321,7 +338,7 @@ class Sqlite:
         self._overwrite = overwrite
         self.refused: Counter[str] = Counter()
         """Refused rows by kind. The reader of the counter clears it."""
-        self._refuse: Refuse = counting(
+        self._refuse: Refuse = count_refused(
             refuse or RefusedRowsFile(os.path.dirname(self.path)).refuse, self.refused
         )
         self._wait = wait
@@ -419,7 +436,7 @@ class Sqlite:
                                 kind,
                                 into,
                                 rows,
-                                cell if typed else loose,
+                                cell_value if typed else untyped_cell,
                                 self._types.get(kind, {}),
                                 self._misfits,
                             )
@@ -433,7 +450,7 @@ class Sqlite:
     def _connect(self) -> sqlite3.Connection:
         if self._base is None:
             # the worker calls from one thread at a time, but not always from the same one
-            self._base = sqlite_wal.connect(self.path, self._wait, by_hand=True)
+            self._base = sqlite_wal.open_sqlite(self.path, self._wait, by_hand=True)
         return self._base
 
     @contextlib.contextmanager
@@ -546,9 +563,9 @@ def _put(
     """Writes rows of a kind. `types`: the types of the columns whose values must be checked. Rows with values
     that do not fit are added to `misfits`."""
     if kind not in RECORDS:
-        rows = changed(base, _name(kind), rows)
+        rows = changed_rows(base, _name(kind), rows)
     names = into[0]
-    cells = values(names, rows, cell)
+    cells = row_values(names, rows, cell)
     if types:
         decimals = [n for n, name in enumerate(names) if types.get(name) == "NUMERIC"]
         binaries = [n for n, name in enumerate(names) if types.get(name) == "BLOB"]
@@ -562,7 +579,7 @@ def _put(
         insert(base, into[1], cells)
     except (UnicodeEncodeError, OverflowError):  # an unpaired surrogate, or an integer of more than 64 bits
         for at, row in enumerate(rows):
-            careful_cells = careful(names, cells[at])
+            careful_cells = encodable_row(names, cells[at])
             if any(type(value) is int and careful_cells[n] is None for n, value in enumerate(cells[at])):
                 misfits.append((row, f"an integer of more than 64 bits; the row has it in {EXTRA}"))
             cells[at] = careful_cells

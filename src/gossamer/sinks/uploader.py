@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 
 from gossamer.config.data_files import open_file
 from gossamer.errors import SinkAway, SinkError
-from gossamer.sinks.exact_file import failure, sync_folder
+from gossamer.sinks.exact_file import sink_error, sync_folder
 from gossamer.sinks.multipart_file import READY, SENT
 from gossamer.sinks.object_store import ObjectFolder
 
@@ -65,7 +65,7 @@ class Uploader:
                 marker.write(str(size))
             sync_folder(self._folder)
         except OSError as error:
-            raise failure(self._folder, error) from error
+            raise sink_error(self._folder, error) from error
         self.wake()
 
     def wake(self) -> None:
@@ -98,7 +98,8 @@ class Uploader:
                 left, waits = now, time.monotonic() + self._patience
             elif time.monotonic() > waits:
                 raise SinkAway(
-                    f"{self._away.url} takes nothing ({self._problem or 'no answer'}): what was fetched waits in {self._folder}"
+                    f"{self._away.url} takes nothing ({self._problem or 'no answer'}): what was "
+                    f"fetched waits in {self._folder}"
                 )
 
     def _run(self) -> None:

@@ -21,9 +21,9 @@ from gossamer.errors import SinkAway, SinkError
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks.attempts import RECORDS
 from gossamer.sinks.columns import EXTRA, OURS, Column, Columns
-from gossamer.sinks.history import STORED, ItemState, Name, PastState, fold, stored
-from gossamer.sinks.refused_rows import Refuse, counting
-from gossamer.sinks.row_fitting import Fit, Misfit, fitted
+from gossamer.sinks.history import STORED, ItemState, Name, PastState, fold_writes, stored_columns
+from gossamer.sinks.refused_rows import Refuse, count_refused
+from gossamer.sinks.row_fitting import Fit, Misfit, fit_row
 
 _RECORD = frozenset(PageRecord.__struct_fields__)
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
@@ -93,7 +93,7 @@ class Upserts:
         self._driver, self._kinds = driver, tuple(kinds)
         self.refused: Counter[str] = Counter()
         """Refused rows by kind. The reader of the counter clears it."""
-        self._refuse = counting(refuse, self.refused)
+        self._refuse = count_refused(refuse, self.refused)
 
     def target(self) -> str:
         """Returns the store's URL without secrets."""
@@ -155,7 +155,7 @@ class Upserts:
     def _items(self, kind: str, rows: list[Row], careful: bool) -> None:
         if runs := {row.key: row.run for row in rows if row.run}:
             self._sighted(kind, [*runs.items()])
-        found = fold(rows, self._driver.known(kind, sorted({row.key for row in rows})))
+        found = fold_writes(rows, self._driver.known(kind, sorted({row.key for row in rows})))
         if found.past:
             self._driver.past(kind, found.past)
         if found.rows:
@@ -244,7 +244,11 @@ class TableColumns:
                 unfit: list[str] = []
                 whole = self._whole(row, state)
                 found.append(
-                    [*fitted(self.columns, whole, strict=self._strict, fits=self._fits, unfit=unfit).values()]
+                    [
+                        *fit_row(
+                            self.columns, whole, strict=self._strict, fits=self._fits, unfit=unfit
+                        ).values()
+                    ]
                 )
                 if unfit:
                     self._misfits.append((row, "; ".join(unfit)))
@@ -257,7 +261,7 @@ class TableColumns:
             own = {field: value for field, value in data.items() if field not in ours}
             data = {**{field: value for field, value in data.items() if field in ours}, "data": own}
         if state is not None:
-            data = {**data, **stored(row, state)}
+            data = {**data, **stored_columns(row, state)}
         return {**data, "_key": row.key}
 
 
@@ -269,7 +273,7 @@ def state_of(
     return ItemState(content or "", first or seen or "", seen or "", changed or seen or "", deleted)
 
 
-def clean(value: str) -> str:
+def storable_text(value: str) -> str:
     """Returns a text that any store can hold: without NUL and unpaired surrogates."""
     # JSON contains a NUL as an escape sequence.
     if "\\u0000" in value and value[:1] in "{[":
@@ -279,5 +283,5 @@ def clean(value: str) -> str:
 
 def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
-        return clean(value)
+        return storable_text(value)
     return [_cleaned(part) for part in value] if isinstance(value, list) else value

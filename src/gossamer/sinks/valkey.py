@@ -2,14 +2,16 @@
 client is the frontier's library.
 
 `?hash=books` is one hash, with the items' keys as fields and JSON as values. `?hash=book:{key}` is one hash
-per item, as `HGETALL` reads it. `{kind}` in a name stands for the kind. `?list=NAME` is a list to whose right
-end JSON is pushed.
+per item, as `HGETALL` reads it. `?list=NAME` is a list to whose right end JSON is pushed. `{kind}` in a name
+stands for the kind. In the name of a list, `{host}` and `{FIELD}` stand for the page's host and for the value
+of a field, so `?list=shop:{category}` makes one list per category.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,14 +20,14 @@ import redis
 
 from gossamer.errors import SinkAway, SinkError, UsageError
 from gossamer.model.visit import Row
-from gossamer.sinks.columns import Columns, cell
-from gossamer.sinks.history import COLUMNS, HISTORY, TAKEN, ItemState, Name, PastState, stored
-from gossamer.sinks.jsonl import text
+from gossamer.sinks.columns import Columns, cell_value
+from gossamer.sinks.history import COLUMNS, HISTORY, TAKEN, ItemState, Name, PastState, stored_columns
+from gossamer.sinks.jsonl import decode, text
 from gossamer.sinks.refused_rows import Refuse
 from gossamer.sinks.row_fitting import Misfit
 from gossamer.sinks.shipper import JournalRow
 from gossamer.sinks.sink_url import SinkUrl
-from gossamer.sinks.upsert_sink import BatchRefused, Upserts, Written, clean, state_of
+from gossamer.sinks.upsert_sink import BatchRefused, Upserts, Written, state_of, storable_text
 
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 _AWAY = (
@@ -43,11 +45,14 @@ _AWAY = (
     "maxmemory",
 )
 _PUSH = """
-if tonumber(redis.call('GET', KEYS[2]) or ARGV[1]) ~= tonumber(ARGV[1]) then return redis.call('GET', KEYS[2]) end
-for i = 4, #ARGV do redis.call('RPUSH', KEYS[1], ARGV[i]) end
-redis.call('SET', KEYS[2], ARGV[2], 'EX', ARGV[3])
+if tonumber(redis.call('GET', KEYS[1]) or ARGV[1]) ~= tonumber(ARGV[1]) then return redis.call('GET', KEYS[1]) end
+for i = 4, #ARGV, 2 do redis.call('RPUSH', KEYS[tonumber(ARGV[i])], ARGV[i + 1]) end
+redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
 return ARGV[2]
 """
+"""KEYS: the position, then the lists. ARGV: start, end, seconds, then for each row the index of its list in
+KEYS, and the row."""
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 POSITION_TTL_S = 90 * 86_400
 """How many seconds the store remembers the position of a list after the last push."""
 
@@ -102,7 +107,7 @@ class ValkeyConnection:
             client.close()
 
 
-def hashes(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> Upserts:
+def hash_sink(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> Upserts:
     """Returns the TableSink of `?hash=`. Raises UsageError."""
     if overwrite:
         raise UsageError(
@@ -188,7 +193,9 @@ class Hashes:
         new = []
         for row, state in rows:
             data = _data(row, state)
-            fields = {_raw(field): _value(value) for field, value in data.items() if cell(value) is not None}
+            fields = {
+                _raw(field): _value(value) for field, value in data.items() if cell_value(value) is not None
+            }
             new.append((self._hash(kind, row.key), fields))
         for (called, fields), gone in zip(new, self._gone(kind, new), strict=True):
             if gone:
@@ -238,8 +245,27 @@ class ValkeyLists:
     def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
         """See `shipper.Shipper`."""
         with self._use() as client:
-            rows = [bytes(line.row) for line in lines]
-            return int(client.eval(_PUSH, 2, _raw(self._list), self._at(), start, end, POSITION_TTL_S, *rows))
+            keys: dict[bytes, int] = {_raw(self._at()): 1}
+            rows: list[Any] = []
+            for line in lines:
+                rows += keys.setdefault(_raw(self._list_of(line)), len(keys) + 1), bytes(line.row)
+            return int(client.eval(_PUSH, len(keys), *keys, start, end, POSITION_TTL_S, *rows))
+
+    def _list_of(self, line: JournalRow) -> str:
+        """Returns the name of a row's list. A field that the row lacks is replaced by an empty text."""
+        if "{" not in self._list:
+            return self._list
+        row = decode(bytes(line.row))
+        fields = row if isinstance(row, dict) else {}
+
+        def value(found: re.Match[str]) -> str:
+            name = found[1]
+            if name in ("kind", "host"):
+                return line.kind if name == "kind" else line.host
+            cell = fields.get(name)
+            return "" if cell is None else _value(cell).decode()
+
+        return _PLACEHOLDER.sub(value, self._list)
 
     @contextlib.contextmanager
     def _use(self) -> Iterator[Any]:
@@ -255,7 +281,7 @@ class ValkeyLists:
 
 def _data(row: Row, state: ItemState | None) -> dict[str, Any]:
     data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
-    return data if state is None else {**data, **stored(row, state)}
+    return data if state is None else {**data, **stored_columns(row, state)}
 
 
 def _object(raw: bytes | None) -> dict[str, Any]:
@@ -267,9 +293,9 @@ def _object(raw: bytes | None) -> dict[str, Any]:
 
 
 def _raw(value: str) -> bytes:
-    return clean(value).encode()
+    return storable_text(value).encode()
 
 
 def _value(value: Any) -> bytes:
-    found = cell(value)
+    found = cell_value(value)
     return text(found).encode() if isinstance(found, bool) else _raw(str(found))

@@ -26,7 +26,7 @@ from gossamer import __version__
 from gossamer.model.visit import Raw, Row
 from gossamer.sinks import cdxj
 from gossamer.sinks.append_log import AppendLog
-from gossamer.sinks.cdxj import IndexLine, IndexPosition, line, surt
+from gossamer.sinks.cdxj import IndexLine, IndexPosition, index_line, surt
 from gossamer.sinks.exact_file import TAIL_BYTES
 from gossamer.sinks.multipart_file import PartFiles
 
@@ -80,12 +80,13 @@ class RecordEncoder:
     def info(self, name: str) -> bytes:
         """Returns the warcinfo record, with which a file begins."""
         block = f"software: gossamer/{__version__}\r\nformat: WARC File Format 1.1\r\n".encode()
-        now = moment(datetime.now(UTC).timestamp())
+        now = format_date(datetime.now(UTC).timestamp())
         head = (
-            f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Date: {now}\r\nWARC-Record-ID: {self._id()}\r\nWARC-Filename: {name}\r\n"
+            f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Date: {now}\r\nWARC-Record-ID: "
+            f"{self._id()}\r\nWARC-Filename: {name}\r\n"
             f"Content-Type: application/warc-fields\r\nContent-Length: {len(block)}\r\n\r\n"
         )
-        return member(head.encode("utf-8", "replace"), block, b"")
+        return gzip_member(head.encode("utf-8", "replace"), block, b"")
 
     def begin(self, at: int) -> None:
         """Forgets bodies at byte `at` of the output and later, which were cut. The next record is written at
@@ -95,7 +96,7 @@ class RecordEncoder:
 
     def pack(self, raw: Raw) -> EncodedResponse:
         """Encodes the parts of a response's records that do not depend on their position."""
-        date, answer, sent, body = moment(raw.at), self._id(), raw.exchange.sent, raw.exchange.body
+        date, answer, sent, body = format_date(raw.at), self._id(), raw.exchange.sent, raw.exchange.body
         hashed, coding = sha1(body, usedforsecurity=False).digest(), _coding(raw.exchange.head)
         digest, first = "-" if raw.status == 304 else _digest(hashed), self._bodies.get((hashed, coding))
         data = _answer(raw, date, answer, digest, coding, first)
@@ -121,17 +122,19 @@ class RecordEncoder:
             raw.url, mime, str(raw.status), packed.digest, str(len(data)), str(offset), name, method
         )
         day = f"{date[:4]}{date[5:7]}{date[8:10]}{date[11:13]}{date[14:16]}{date[17:19]}"
-        return data + packed.asked, line(surt(raw.url), day, place)
+        return data + packed.asked, index_line(surt(raw.url), day, place)
 
     def _request(self, raw: Raw, date: str, answer: str, sent: bytes) -> bytes:
         """Returns the record of the request, or b"" if the sent bytes are unknown."""
         if not sent:
             return b""
         said = (
-            f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Target-URI: {raw.url}\r\nWARC-Date: {date}\r\nWARC-Record-ID: {self._id()}\r\n"
-            f"WARC-Concurrent-To: {answer}\r\nContent-Type: application/http; msgtype=request\r\nContent-Length: {len(sent)}\r\n\r\n"
+            f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Target-URI: {raw.url}\r\nWARC-Date: "
+            f"{date}\r\nWARC-Record-ID: {self._id()}\r\n"
+            f"WARC-Concurrent-To: {answer}\r\nContent-Type: application/http; "
+            f"msgtype=request\r\nContent-Length: {len(sent)}\r\n\r\n"
         )
-        return member(said.encode("utf-8", "replace"), sent, b"")
+        return gzip_member(said.encode("utf-8", "replace"), sent, b"")
 
     def _first(self, key: tuple[bytes, bytes], own: First) -> First | None:
         """Returns the first record of a body if it was written before. Otherwise remembers `own`, and returns
@@ -164,7 +167,10 @@ def _answer(raw: Raw, date: str, answer: str, digest: str, coding: bytes, first:
         fields += f"WARC-Profile: {UNCHANGED}\r\nWARC-Refers-To-Target-URI: {raw.url}\r\n"
     elif first is not None:
         kind, body = "revisit", b""
-        fields += f"WARC-Profile: {PROFILE}\r\nWARC-Refers-To-Target-URI: {first.url}\r\nWARC-Refers-To-Date: {first.date}\r\n"
+        fields += (
+            f"WARC-Profile: {PROFILE}\r\nWARC-Refers-To-Target-URI: "
+            f"{first.url}\r\nWARC-Refers-To-Date: {first.date}\r\n"
+        )
     if digest != "-":
         fields += f"WARC-Payload-Digest: {digest}\r\n"
     if raw.address:
@@ -172,10 +178,12 @@ def _answer(raw: Raw, date: str, answer: str, digest: str, coding: bytes, first:
     if (asked := _encode(raw.asked)) != b"{}":
         fields += f"Gossamer-Request: {asked.decode()}\r\n"
     said = (
-        f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {raw.url}\r\nWARC-Date: {date}\r\nWARC-Record-ID: {answer}\r\n"
-        f"{fields}Content-Type: application/http; msgtype=response\r\nContent-Length: {len(head) + len(body)}\r\n\r\n"
+        f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {raw.url}\r\nWARC-Date: "
+        f"{date}\r\nWARC-Record-ID: {answer}\r\n"
+        f"{fields}Content-Type: application/http; msgtype=response\r\nContent-Length: "
+        f"{len(head) + len(body)}\r\n\r\n"
     )
-    return member(said.encode("utf-8", "replace"), head, body, packed=bool(coding))
+    return gzip_member(said.encode("utf-8", "replace"), head, body, packed=bool(coding))
 
 
 def _coding(head: bytes) -> bytes:
@@ -188,7 +196,7 @@ def _digest(hashed: bytes) -> str:
     return "sha1:" + "".join([_BASE32[number >> at & 1023] for at in range(150, -1, -10)])
 
 
-def member(said: bytes, head: bytes, body: bytes, packed: bool = False) -> bytes:
+def gzip_member(said: bytes, head: bytes, body: bytes, packed: bool = False) -> bytes:
     """Returns a record as a gzip member: its header, its block in two pieces, and the line breaks that end
     it. `packed`: the body is compressed already, and is stored unchanged."""
     if not packed or not body:
@@ -215,10 +223,10 @@ def member(said: bytes, head: bytes, body: bytes, packed: bool = False) -> bytes
     return b"".join((*parts, check.to_bytes(4, "little"), length.to_bytes(4, "little")))
 
 
-def moment(seconds: float) -> str:
+def format_date(seconds: float) -> str:
     """Formats a time as a WARC-Date from which the same float can be read.
 
-    >>> moment(1.25)
+    >>> format_date(1.25)
     '1970-01-01T00:00:01.250000000Z'
     """
     whole, _, part = f"{seconds:.9f}".partition(".")
@@ -279,10 +287,10 @@ class Warc:
         """See `interfaces.FileSink`."""
         if self._overwrite:
             for start in self.parts.starts():
-                cdxj.forget(self.parts.where(start))
+                cdxj.remove_index(self.parts.where(start))
         length = self.parts.prepare()
         last = max((start for start, here in self.parts.starts().items() if here), default=0)
-        cdxj.check(self.parts.where(last), length - last)
+        cdxj.check_members(self.parts.where(last), length - last)
         return length
 
     def pack(self, rows: Sequence[Row]) -> None:
@@ -307,7 +315,7 @@ class Warc:
             start = committed
         data, lines = self._made(raws, start, committed)
         where = self.parts.where(start)
-        cdxj.note(where, committed - start, committed - start + len(data), lines)
+        cdxj.note_lines(where, committed - start, committed - start + len(data), lines)
         end = start + self.parts.file(start).append(committed - start, data)
         self._wrote.append(AppendedRange(committed, end, start, data[-TAIL_BYTES:]))
         return end
@@ -343,6 +351,6 @@ class Warc:
 
     def _end(self, start: int, committed: int) -> None:
         self.parts.end(start, committed)
-        cdxj.finish(self.parts.where(start), committed - start)
+        cdxj.finish_index(self.parts.where(start), committed - start)
         if self._ended is not None:
             self._ended(start, committed)

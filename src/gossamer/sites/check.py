@@ -65,7 +65,11 @@ def check(path: Path | str, pages: Path | str | None = None, update: bool = Fals
         files.setdefault(site.path, []).append(site)
     results = [result for file, sites in files.items() for result in _file(file, sites, update)]
     if not results:
-        beside = "pages/ in the folder of each site" if Path(path).is_dir() else f"{folder(Path(path))}/pages"
+        beside = (
+            "pages/ in the folder of each site"
+            if Path(path).is_dir()
+            else f"{saved_folder(Path(path))}/pages"
+        )
         raise ConfigError(
             f'{path}: no saved pages: put NAME.html, with NAME.json ({{"url": ...}}) beside it, into {beside}; '
             "gossamer new makes the first for a new site"
@@ -73,13 +77,14 @@ def check(path: Path | str, pages: Path | str | None = None, update: bool = Fals
     return results
 
 
-def folder(site: Path) -> Path:
+def saved_folder(site: Path) -> Path:
     """Returns the folder of a site's saved pages and expected items."""
     return site.with_suffix("")
 
 
 def items_of(site: LoadedSite, page: Page, meta: Meta | None = None) -> tuple[list[dict[str, Any]], str]:
-    """Returns the items of a page as plain values with their kind, and the error, which is empty on success."""
+    """Returns the items of a page as plain values with their kind, and the error, which is empty on
+    success."""
     meta = meta or Meta(page.url)
     view = PageView(page, request=Request(page.url, meta.depth, use=meta.use, carry=meta.carry))
     parsed = run(site, view)
@@ -96,7 +101,7 @@ def items_of(site: LoadedSite, page: Page, meta: Meta | None = None) -> tuple[li
         return [], f"an item cannot be written: {error}"
 
 
-def saved(file: Path) -> tuple[Page, Meta]:
+def read_saved_page(file: Path) -> tuple[Page, Meta]:
     """Reads a saved page and its metadata. Raises ConfigError if one of the files is missing or invalid."""
     try:
         meta = msgspec.json.decode(file.with_suffix(".json").read_bytes(), type=Meta)
@@ -113,7 +118,7 @@ def saved(file: Path) -> tuple[Page, Meta]:
 
 def _file(path: Path, sites: list[LoadedSite], update: bool) -> list[CheckResult]:
     """Checks the saved pages of one site file. Expected items without a page are failures."""
-    own = folder(path)
+    own = saved_folder(path)
     pages = sorted((own / "pages").glob("*.html"))
     results = [_page(path, sites, page, own / "expected" / f"{page.stem}.json", update) for page in pages]
     known = {page.stem for page in pages}
@@ -133,7 +138,7 @@ def _others(path: Path, sites: list[LoadedSite], where: Path) -> list[CheckResul
     results = []
     for file in files:
         found, problem = _read_page(path, sites, file)
-        results.append(CheckResult(str(file), not problem, problem or text(found)))
+        results.append(CheckResult(str(file), not problem, problem or items_text(found)))
     return results
 
 
@@ -152,7 +157,7 @@ def _save(expected: Path, found: list[dict[str, Any]]) -> None:
     """Writes expected items. Raises ConfigError."""
     try:
         expected.parent.mkdir(parents=True, exist_ok=True)
-        expected.write_text(text(found) + "\n")
+        expected.write_text(items_text(found) + "\n")
     except OSError as error:
         raise ConfigError(f"{expected} cannot be written: {error.strerror}") from error
 
@@ -164,7 +169,7 @@ def _items(number: int) -> str:
 def _read_page(path: Path, sites: list[LoadedSite], file: Path) -> tuple[list[dict[str, Any]], str]:
     """Returns the items of a saved page and the error, which is empty on success."""
     try:
-        page, meta = saved(file)
+        page, meta = read_saved_page(file)
     except ConfigError as error:
         return [], str(error)
     site = match(sites, page.url)
@@ -179,9 +184,9 @@ def _compare(expected: Path, found: list[dict[str, Any]]) -> str:
     try:
         wanted = _read(expected.read_bytes())
     except FileNotFoundError:
-        return f"{expected} is missing: the items are {text(found)}"
+        return f"{expected} is missing: the items are {items_text(found)}"
     except (OSError, msgspec.MsgspecError) as error:
-        return f"{expected}: {error}; the items are {text(found)}"
+        return f"{expected}: {error}; the items are {items_text(found)}"
     if wanted == found:
         return ""
     return "\n".join(["--- expected", "+++ found", *_difference(wanted, found)])
@@ -204,11 +209,13 @@ def _difference(wanted: Any, found: list[dict[str, Any]]) -> list[str]:
 
 def _lines(wanted: Any, found: Any) -> list[str]:
     """Returns the changed lines of two values as JSON, with the line before and after each change."""
-    lines = difflib.unified_diff(text(wanted).splitlines(), text(found).splitlines(), lineterm="", n=1)
+    lines = difflib.unified_diff(
+        items_text(wanted).splitlines(), items_text(found).splitlines(), lineterm="", n=1
+    )
     return [line for line in lines if not line.startswith(("---", "+++", "@@"))]
 
 
-def text(value: Any) -> str:
+def items_text(value: Any) -> str:
     """Formats items as JSON for people, as in expected/NAME.json."""
     return msgspec.json.format(_write(value), indent=2).decode()
 

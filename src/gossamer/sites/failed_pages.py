@@ -24,7 +24,7 @@ MAX_REPORTED_ERRORS = 5
 """Maximum number of different errors that are reported individually."""
 
 
-def reasons(folder: Path, since: float = 0.0) -> list[tuple[str, int, str]]:
+def failure_reasons(folder: Path, since: float = 0.0) -> list[tuple[str, int, str]]:
     """Returns why pages could not be read, as (reason, number of pages, URL of one page), the most frequent
     reason first. `since` is a time in seconds since the epoch; pages that were kept earlier are ignored."""
     counts, urls = Counter[str](), dict[str, str]()

@@ -31,11 +31,13 @@ class HostNeeds(NamedTuple):
     render: Render = USUAL
     session: str = ""
     """The name of the site whose accounts are logged in on this host."""
+    collector: Any = None
+    """The site whose own collector fetches the host's pages, or None."""
     types: tuple[str, ...] = ()
     """Prefixes of media types that are accepted besides texts."""
 
 
-def needs(sites: Sequence[LoadedSite], host: str) -> HostNeeds:
+def host_needs(sites: Sequence[LoadedSite], host: str) -> HostNeeds:
     """Returns the rules for a host from its sites, or from the site `default` if the host has none.
 
     The site with the most specific host comes first. If several sites share the host by paths, each field has
@@ -62,11 +64,12 @@ def needs(sites: Sequence[LoadedSite], host: str) -> HostNeeds:
         next((site.proxies for site in own if site.proxies is not None), None),
         next((site.render for site in own if site.render != USUAL), USUAL),
         next((site.name for site in own if site.session is not None), ""),
+        next((site for site in own if site.collector is not None), None),
         tuple(dict.fromkeys(one.removesuffix("*") for site in own for one in site.types)),
     )
 
 
-def acts(sites: Sequence[LoadedSite]) -> bool:
+def has_rules(sites: Sequence[LoadedSite]) -> bool:
     """Whether any site sets a rule, so that hosts have to be checked."""
     own = [one.site for one in sites]
     return any(
@@ -74,15 +77,15 @@ def acts(sites: Sequence[LoadedSite]) -> bool:
     )
 
 
-def heap(sites: Sequence[LoadedSite], host: str, lane: str, region: str | None) -> str:
+def heap_of(sites: Sequence[LoadedSite], host: str, lane: str, region: str | None) -> str:
     """Returns the ready heap in which a host waits, `LANE` or `LANE@REGION`. The lane and region are those of
     the host's sites, or else those of the crawl."""
-    said = needs(sites, host)
+    said = host_needs(sites, host)
     where = said.region or region
     return f"{said.lane or lane}@{where}" if where else said.lane or lane
 
 
-def hosts(site: LoadedSite) -> list[str]:
+def hosts_of_site(site: LoadedSite) -> list[str]:
     """Returns the hosts that a site names: its own hosts without wildcards (`*.`), and the hosts of its
     seeds."""
     named = [host for host in site.site.hosts if not host.startswith("*.")]

@@ -11,10 +11,10 @@ import xxhash
 
 from gossamer import url as urls
 from gossamer.items import item_times
-from gossamer.items.assets import FILES, File, Named, marks
+from gossamer.items.assets import FILES, File, Named, marked_fields
 from gossamer.items.pydantic_models import Fault
-from gossamer.items.schema import Schema, schema
-from gossamer.items.steps import Fields, alike, clean, content, ready, through, validate
+from gossamer.items.schema import Schema, schema_of
+from gossamer.items.steps import Fields, alike, clean, content_bytes, prepare_steps, run_steps, validate
 from gossamer.model import item as items
 from gossamer.model.minhash import Sketch
 from gossamer.parsing.page_view import PageView
@@ -52,7 +52,7 @@ class ItemBuilder:
     returns the canonical form of a file's URL."""
 
     def __init__(self, site: LoadedSite, canonical: Callable[[str], str] = urls.key) -> None:
-        self.site, self._steps, self._canonical = site, ready(site.site.steps), canonical
+        self.site, self._steps, self._canonical = site, prepare_steps(site.site.steps), canonical
         self._own = any(step not in (clean, validate) for step in self._steps)
         self._timed: dict[type, item_times.Places] = {}
         self._shapes: dict[type, tuple[str, Schema, str | None, tuple[str, ...]]] = {}
@@ -66,7 +66,7 @@ class ItemBuilder:
         cls = named if loose else type(item)
         name, known, own, ignored = ("item", None, None, ()) if cls is None else self._shape(cls)
         try:
-            fields = Fields(items.plain(item), name, known, made=None if loose else item)
+            fields = Fields(items.plain_fields(item), name, known, made=None if loose else item)
             if known is not None and loose:
                 for field, default in known.defaults.items():
                     if field not in fields:
@@ -74,7 +74,7 @@ class ItemBuilder:
         except BaseException as error:  # noqa: BLE001 - a value of the user's that cannot be written: TypeError and its kin
             return _unwritten(BuiltItem(name, {}), item, error)
         given = fields.pop("_key", None) if loose else None
-        end = through(self._steps, fields, view)
+        end = run_steps(self._steps, fields, view)
         made = BuiltItem(
             end.item.kind,
             end.item,
@@ -84,15 +84,15 @@ class ItemBuilder:
             once=end.item.once,
         )
         if made.dropped or made.faults:
-            made.fields = items.told(made.fields)[0] if made.faults and self._own else made.fields
+            made.fields = items.printable_fields(made.fields)[0] if made.faults and self._own else made.fields
             return made
         try:
-            made.fields = _named_by_texts(items.plain(made.fields)) if self._own else made.fields
-            if cls is not None and marks(cls):
+            made.fields = _named_by_texts(items.plain_fields(made.fields)) if self._own else made.fields
+            if cls is not None and marked_fields(cls):
                 made.names, made.beyond = self._named(cls, made.fields, view)
             said = {f: v for f, v in made.fields.items() if f not in ignored} if ignored else made.fields
-            made.content = xxhash.xxh3_64_hexdigest(content(said))
-            if places := item_times.met(item) if cls is None else self._moments(cls):
+            made.content = xxhash.xxh3_64_hexdigest(content_bytes(said))
+            if places := item_times.naive_times(item) if cls is None else self._moments(cls):
                 made.fields = item_times.with_zone(dict(made.fields), places)
         except BaseException as error:  # noqa: BLE001 - what a step put there
             return _unwritten(made, made.fields, error)
@@ -106,7 +106,7 @@ class ItemBuilder:
         """Returns the references of an item, as marked by its class, and the number of references beyond the
         limits. Replaces URLs of files in `fields` by their absolute canonical forms."""
         found, beyond = list[Named](), 0
-        for field, mark in marks(cls):
+        for field, mark in marked_fields(cls):
             value = fields.get(field)
             several = isinstance(value, list | tuple)
             given = [one for one in (value if several else (value,)) if one is not None]  # type: ignore[union-attr] # several
@@ -132,14 +132,14 @@ class ItemBuilder:
         """Returns the places of datetimes in items of a class."""
         found = self._timed.get(cls)
         if found is None:
-            found = self._timed[cls] = item_times.fields(cls)
+            found = self._timed[cls] = item_times.time_fields(cls)
         return found
 
     def _shape(self, cls: type) -> tuple[str, Schema, str | None, tuple[str, ...]]:
         found = self._shapes.get(cls)
         if found is None:
             own, ignored = getattr(cls, "item_key", None), getattr(cls, "item_ignore", ())
-            found = self._shapes[cls] = (cls.__name__.lower(), schema(cls), own, tuple(ignored))
+            found = self._shapes[cls] = (cls.__name__.lower(), schema_of(cls), own, tuple(ignored))
         return found
 
 
@@ -150,28 +150,30 @@ def reject(made: BuiltItem, reason: str) -> None:
 
 def _unwritten(made: BuiltItem, item: Any, error: BaseException) -> BuiltItem:
     """Returns a rejected item for values that cannot be serialized. It contains the fields that can."""
-    if items.pressed(error):
+    if items.is_ctrl_c(error):
         raise error
     try:
-        made.fields, wrong = items.told(item)
+        made.fields, wrong = items.printable_fields(item)
     except BaseException as own:
-        if items.pressed(own):
+        if items.is_ctrl_c(own):
             raise
         wrong = {}
     made.faults = [
         Fault(name, made.fields[name], f"it cannot be written: {why}") for name, why in wrong.items()
-    ] or [Fault(None, None, f"it cannot be written: {items.said(error)}")]
+    ] or [Fault(None, None, f"it cannot be written: {items.exception_message(error)}")]
     return made
 
 
 def _named_by_texts(fields: dict[Any, Any]) -> dict[str, Any]:
     """Returns the fields. Raises TypeError if a field's name is not a text."""
     if odd := [name for name in fields if not isinstance(name, str)]:
-        raise TypeError(f"the field names of an item must be texts, and {items.shown(odd[0])!r} is not")
+        raise TypeError(
+            f"the field names of an item must be texts, and {items.display_value(odd[0])!r} is not"
+        )
     return fields
 
 
-def makers(
+def builder_of_sites(
     sites: Sequence[LoadedSite], canonical: Callable[[str], str]
 ) -> Callable[[LoadedSite], ItemBuilder]:
     """Returns a function that returns the builder of a site. Each site has one builder per crawl."""
@@ -179,12 +181,12 @@ def makers(
     return lambda site: known[id(site)]
 
 
-def compares(sites: Sequence[LoadedSite]) -> bool:
+def has_comparing_step(sites: Sequence[LoadedSite]) -> bool:
     """Whether a step of the sites marks items with the same content."""
     return any(isinstance(step, alike) for site in sites for step in site.site.steps)
 
 
-def aside(made: BuiltItem) -> dict[str, Any]:
+def rejected_record(made: BuiltItem) -> dict[str, Any]:
     """Returns the record of a rejected item: `field`, `value` and `reason` of its first fault, the other
     faults in `also`, and its fields in `item`."""
     first, *others = made.faults
@@ -193,7 +195,7 @@ def aside(made: BuiltItem) -> dict[str, Any]:
 
 
 def _told(fault: Fault) -> dict[str, Any]:
-    value = items.shown(fault.value)
+    value = items.display_value(fault.value)
     if isinstance(value, str) and len(value) > MAX_SHOWN_CHARS:
         value = value[:MAX_SHOWN_CHARS] + "..."
     return {"field": fault.field, "value": value, "reason": fault.reason[:MAX_SHOWN_CHARS]}

@@ -20,7 +20,7 @@ from gossamer import url as urls
 from gossamer.config import value_parsers
 from gossamer.errors import ConfigError, GossamerError, UsageError
 from gossamer.items import gates
-from gossamer.model.item import Item, pressed
+from gossamer.model.item import Item, is_ctrl_c
 from gossamer.model.request import Request
 from gossamer.model.site import Site
 from gossamer.parsing import html
@@ -246,7 +246,7 @@ def _import(path: Path, source: bytes, version: str) -> Any:
         raise ConfigError(f"{path}:{_line(path, error)}: {error}") from error
     except BaseException as error:
         del sys.modules[name]
-        if pressed(error):
+        if is_ctrl_c(error):
             raise
         own = (
             isinstance(error, SyntaxError)
@@ -294,7 +294,8 @@ def _overlap(sites: Sequence[LoadedSite]) -> None:
             shared = [host for host in one.site.hosts if host in other.site.hosts]
             if shared and not (one.site.paths and other.site.paths):
                 raise ConfigError(
-                    f"{other.path}: the host {shared[0]} is {one.name}'s ({one.path}) already: tell them apart with paths=[...]"
+                    f"{other.path}: the host {shared[0]} is {one.name}'s ({one.path}) already: "
+                    "tell them apart with paths=[...]"
                 )
 
 

@@ -12,7 +12,7 @@ import msgspec
 from gossamer.config.data_files import open_file
 from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError
-from gossamer.sinks.output_spec import WHOLE, guarded, parse
+from gossamer.sinks.output_spec import WHOLE, is_formula_guarded, parse
 from gossamer.sinks.sink_url import FORMS, bare_secret
 
 NAME = "kept.json"
@@ -40,7 +40,7 @@ class Manifest(msgspec.Struct):
         return [*self.pages[:1], *self.earlier]
 
 
-def note(folder: Path, outputs: Sequence[str], sites: Sequence[Path], *, anew: bool) -> None:
+def write_manifest(folder: Path, outputs: Sequence[str], sites: Sequence[Path], *, anew: bool) -> None:
     """Writes the manifest of a crawl, if it has outputs. The outputs of earlier runs stay in the manifest
     unless `anew` is true."""
     pages, items, rows = [], None, []
@@ -54,10 +54,10 @@ def note(folder: Path, outputs: Sequence[str], sites: Sequence[Path], *, anew: b
             # a password is never stored, but a reference to one is
             rows.append(mask(spec) if bare_secret(spec) else spec)
         elif form != "stdout" and "://" not in path:
-            rows.append(f"{os.path.abspath(path)}:{form}" + ("" if guarded(spec) else "?guard=no"))
+            rows.append(f"{os.path.abspath(path)}:{form}" + ("" if is_formula_guarded(spec) else "?guard=no"))
             items = items or (os.path.abspath(path) if form == "jsonl" else None)
     if pages or rows:
-        before = noted(folder) if not anew and (folder / NAME).exists() else Manifest()
+        before = read_manifest(folder) if not anew and (folder / NAME).exists() else Manifest()
         earlier = [one for one in before.archives if pages[:1] != [one]]
         files = sorted({str(site.absolute()) for site in sites}) or before.sites
         found = Manifest(files, pages, items or before.items, rows or before.outputs, earlier)
@@ -65,13 +65,14 @@ def note(folder: Path, outputs: Sequence[str], sites: Sequence[Path], *, anew: b
             file.write(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
 
 
-def noted(folder: Path) -> Manifest:
+def read_manifest(folder: Path) -> Manifest:
     """Reads the manifest of a crawl. Raises ConfigError if there is none."""
     try:
         return msgspec.json.decode((folder / NAME).read_bytes(), type=Manifest)
     except FileNotFoundError:
         raise ConfigError(
-            f"{folder.name} kept no pages ({folder}): crawl with -o pages.warc.gz, or name pages with --archive PATH"
+            f"{folder.name} kept no pages ({folder}): crawl with -o pages.warc.gz, or name pages "
+            "with --archive PATH"
         ) from None
     except (OSError, msgspec.MsgspecError) as error:
         raise ConfigError(f"{folder / NAME}: {error}") from error

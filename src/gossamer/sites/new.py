@@ -15,7 +15,7 @@ from gossamer import url as urls
 from gossamer.errors import ConfigError, UsageError
 from gossamer.model.page import Page
 from gossamer.parsing.page_view import PageView
-from gossamer.sites.check import Meta, folder, items_of, text
+from gossamer.sites.check import Meta, items_of, items_text, saved_folder
 from gossamer.sites.loading import load
 from gossamer.sites.page_survey import TITLE, Field, PageSurvey, column_names, survey
 
@@ -54,7 +54,7 @@ def new(
     detail = detail if found.details else None
     saved = {"first": page} | ({"detail": detail} if detail is not None else {})
     site = Path(where) / f"{name}.py"
-    pages, expected = folder(site) / "pages", folder(site) / "expected"
+    pages, expected = saved_folder(site) / "pages", saved_folder(site) / "expected"
     files = {one: (pages / f"{one}.html", pages / f"{one}.json", expected / f"{one}.json") for one in saved}
     for file in (site, *(file for several in files.values() for file in several)):
         if file.exists():
@@ -75,7 +75,7 @@ def new(
         plain = {"url": meta.url, "status": meta.status, "content_type": meta.content_type}
         plain |= {"use": use} if use is not None else {}
         about.write_bytes(msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n")
-        wanted.write_text(text(items) + "\n")
+        wanted.write_text(items_text(items) + "\n")
     return [site, *(file for several in files.values() for file in several)]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from gossamer.config.redaction import mask
-from gossamer.model.item import is_item, pressed, said
+from gossamer.model.item import exception_message, is_ctrl_c, is_item
 from gossamer.model.request import Request
 from gossamer.parsing.page_view import NEEDS, PageView
 from gossamer.sites.loading import LoadedSite
@@ -48,7 +48,7 @@ def run(loaded: LoadedSite, view: PageView) -> PageResult:
     except PatternTimeout as error:
         return PageResult(error="parse", detail=f"@site.page of site {site.name}: {error}")
     try:
-        missing = lacking(loaded, view)
+        missing = missing_selector(loaded, view)
     except ValueError as error:
         return PageResult(error="parse", detail=f"must_have of site {site.name}: {error}")
     if missing:
@@ -68,20 +68,20 @@ def run(loaded: LoadedSite, view: PageView) -> PageResult:
             yielded = function.call(view)
             _sort(yielded if yielded is not None else (), view, parsed)
     except BaseException as error:
-        if pressed(error):
+        if is_ctrl_c(error):
             raise
         detail = _detail(loaded.path, error, function.call, yielded)
         return PageResult(error="parse", detail=detail, function=function.name)
     return parsed
 
 
-def lacking(loaded: LoadedSite, view: PageView) -> str:
+def missing_selector(loaded: LoadedSite, view: PageView) -> str:
     """Returns the first selector of the site's `must_have` that finds nothing, or '' if all find something.
     Raises ValueError for an invalid selector."""
     return next((query for query in loaded.site.must_have if not view.css(query)), "")
 
 
-def gather(
+def gather_follow(
     loaded: LoadedSite, follow: Callable[[PageView], Iterable[Any]], view: PageView
 ) -> tuple[list[Request], str | None]:
     """Returns the requests that a `follow=` function yields, and the error or None."""
@@ -92,7 +92,7 @@ def gather(
         if parsed.items:
             raise TypeError("follow= gives links and requests, no items")
     except BaseException as error:
-        if pressed(error):
+        if is_ctrl_c(error):
             raise
         return [], _detail(loaded.path, error, follow, None)
     return parsed.requests, None
@@ -150,4 +150,4 @@ def _detail(path: Path, error: BaseException, function: Callable[..., Any], yiel
         where = f"{path.name}:{code.co_firstlineno if frame is None else frame.f_lineno} in {code.co_name}"
     else:
         where = path.name
-    return mask(f"{where}: {type(error).__name__}: {said(error)}")
+    return mask(f"{where}: {type(error).__name__}: {exception_message(error)}")

@@ -60,7 +60,7 @@ def stand_ins(lacks: Mapping[str, SiteReach]) -> list[LoadedSite]:
     ]
 
 
-def owners(sites: Sequence[LoadedSite], host: str) -> set[str]:
+def owner_names(sites: Sequence[LoadedSite], host: str) -> set[str]:
     """Returns the names of the sites that set rules for a host or may read pages of it."""
     near = [one for one in sites if not one.default and one.site.claims(host)]
     if all(one.site.paths for one in near):
@@ -68,11 +68,11 @@ def owners(sites: Sequence[LoadedSite], host: str) -> set[str]:
     return {one.name for one in near}
 
 
-def group(names: Collection[str], lacks: Collection[str]) -> str:
+def site_group(names: Collection[str], lacks: Collection[str]) -> str:
     """Returns the name of the group for which a host of these sites is reserved, `SITE+SITE`, if this worker
     lacks the file of one of them. Returns '' if it lacks none.
 
-    >>> group({"shop", "news"}, {"shop"})
+    >>> site_group({"shop", "news"}, {"shop"})
     'news+shop'
     """
     return "+".join(sorted(names)) if any(name in lacks for name in names) else ""

@@ -18,8 +18,8 @@ import msgspec
 
 from gossamer.errors import InUse
 from gossamer.frontier.crawls import ENDED, REMOVING, Crawls, Record
-from gossamer.frontier.producer_positions import unread
-from gossamer.frontier.summary import counts, scan
+from gossamer.frontier.producer_positions import unread_producers
+from gossamer.frontier.summary import crawl_counts, scan_keys
 from gossamer.state.schedules import Schedules
 from gossamer.state.workers import ORDERS, REFUSED, WORKERS, WorkerRecord
 from gossamer.store import keys
@@ -28,8 +28,8 @@ from gossamer.store.store import Store
 PAUSE_FACTOR = 4
 """The pause after a step, as a multiple of the duration of the step."""
 MAX_MEASURED_KEYS, SAMPLE_INTERVAL = 10_000, 100
-"""Number of keys whose size is measured individually. Beyond it, only one of SAMPLE_INTERVAL keys is measured and stands
-for the others."""
+"""Number of keys whose size is measured individually. Beyond it, only one of SAMPLE_INTERVAL keys is measured
+and stands for the others."""
 
 
 class Removed(msgspec.Struct, frozen=True):
@@ -52,16 +52,16 @@ class Cleaner:
     async def pages(self, pattern: str) -> AsyncIterator[list[bytes]]:
         """Yields the matching keys in pages, with a pause after each page."""
         began = time.monotonic()
-        async for page in scan(self.store, pattern):
+        async for page in scan_keys(self.store, pattern):
             yield page
-            await rest(began)
+            await pause_after_step(began)
             began = time.monotonic()
 
     async def step(self, call: Awaitable[Any]) -> Any:
         """Awaits a call that costs the store time, then pauses."""
         began = time.monotonic()
         found = await call
-        await rest(began)
+        await pause_after_step(began)
         return found
 
     async def do(self, call: Any) -> Any:
@@ -97,7 +97,7 @@ class Cleaner:
         return Removed(len(page), size * len(page) // len(asked))
 
 
-async def rest(began: float) -> None:
+async def pause_after_step(began: float) -> None:
     """Pauses after a step that began at the monotonic time `began`."""
     await asyncio.sleep(min(0.1, PAUSE_FACTOR * (time.monotonic() - began)))
 
@@ -115,7 +115,7 @@ Hold = Callable[[str], AbstractContextManager[Any]]
 """A context manager that ensures that no process of this machine runs the crawl meanwhile. Raises InUse."""
 
 
-async def crawls(broom: Cleaner, age: float, hold: Hold, only: str | None = None) -> Removed:
+async def remove_crawls(broom: Cleaner, age: float, hold: Hold, only: str | None = None) -> Removed:
     """Removes crawls that ended at least `age` seconds ago with nothing left to do, including everything that
     the store holds of them."""
     ripe = [record async for record in _records(broom, only) if await _ripe(broom, record, age)]
@@ -134,7 +134,7 @@ async def crawls(broom: Cleaner, age: float, hold: Hold, only: str | None = None
     return Removed(done, size)
 
 
-async def dead(broom: Cleaner, age: float, only: str | None = None) -> Removed:
+async def drop_dead_letters(broom: Cleaner, age: float, only: str | None = None) -> Removed:
     """Drops dead letters older than `age` seconds, of crawls that ended with nothing left to do. A crawl
     named by `only` may have any state."""
     found = Removed()
@@ -151,7 +151,7 @@ async def dead(broom: Cleaner, age: float, only: str | None = None) -> Removed:
     return found
 
 
-async def leases(broom: Cleaner) -> Removed:
+async def requeue_leases(broom: Cleaner) -> Removed:
     """Requeues expired claims of crawls that ended, which frees the slots of their hosts."""
     found = 0
     async for record in _records(broom, None):
@@ -171,7 +171,7 @@ async def leases(broom: Cleaner) -> Removed:
     return Removed(found)
 
 
-async def hosts(broom: Cleaner, age: float) -> Removed:
+async def remove_hosts(broom: Cleaner, age: float) -> Removed:
     """Removes the state of hosts that no crawl holds and that was not used for `age` seconds. Leaves keys
     that have a time to live."""
     found = Removed()
@@ -186,23 +186,25 @@ async def hosts(broom: Cleaner, age: float) -> Removed:
     return found
 
 
-async def remains(broom: Cleaner, age: float) -> Removed:
+async def remove_orphan_keys(broom: Cleaner, age: float) -> Removed:
     """Removes keys of deleted crawls that a late worker wrote, if they were not used for `age` seconds."""
     known = set(await Crawls(broom.store).names())
     found = Removed()
     async for page in broom.pages("{b:???}*:*"):
-        strange = [key for key in page if (name := owner(key)) is not None and name not in known]
+        strange = [key for key in page if (name := owner_of_key(key)) is not None and name not in known]
         idle = await broom.idle(strange, age)
-        gone = {name for name in map(owner, idle) if name and await Crawls(broom.store).get(name) is None}
-        stale = [key for key in idle if owner(key) in gone]
+        gone = {
+            name for name in map(owner_of_key, idle) if name and await Crawls(broom.store).get(name) is None
+        }
+        stale = [key for key in idle if owner_of_key(key) in gone]
         for key in stale:
             if not broom.dry and key.endswith(b":l"):
-                await _give_back(broom, int(key[3:6], 16), owner(key) or "")
+                await _give_back(broom, int(key[3:6], 16), owner_of_key(key) or "")
         found += await broom.unlink(stale)
     return found
 
 
-async def runs(broom: Cleaner, age: float) -> Removed:
+async def remove_runs(broom: Cleaner, age: float) -> Removed:
     """Removes records of scheduled runs that ended at least `age` seconds ago. Keeps the latest run of each
     schedule."""
     schedules, found = Schedules(broom.store), Removed()
@@ -211,7 +213,7 @@ async def runs(broom: Cleaner, age: float) -> Removed:
     return found
 
 
-async def workers(broom: Cleaner, age: float) -> Removed:
+async def remove_workers(broom: Cleaner, age: float) -> Removed:
     """Removes workers without a heartbeat for `age` seconds, orders to unknown workers, and refusals by
     unknown workers or for deleted crawls."""
     client, found = broom.store.client, Removed()
@@ -232,10 +234,10 @@ async def workers(broom: Cleaner, age: float) -> Removed:
     return found
 
 
-def owner(key: bytes) -> str | None:
+def owner_of_key(key: bytes) -> str | None:
     """Returns the crawl that a key belongs to.
 
-    >>> owner(b"{b:000}books:q:example.com:0"), owner(b"{b:000}h:example.com")
+    >>> owner_of_key(b"{b:000}books:q:example.com:0"), owner_of_key(b"{b:000}h:example.com")
     ('books', None)
     """
     found = _OWNER.match(key)
@@ -259,7 +261,7 @@ async def _done(broom: Cleaner, record: Record) -> bool:
     """Returns whether nothing is left to do in a crawl, now or in another run."""
     over = record.state in ("finished", "cancelled")
     if record.state not in ENDED or not (
-        over or (record.seeded and not await unread(broom.store, record.name))
+        over or (record.seeded and not await unread_producers(broom.store, record.name))
     ):
         return False
     pipe = broom.store.client.pipeline(transaction=False)
@@ -267,7 +269,7 @@ async def _done(broom: Cleaner, record: Record) -> bool:
         pipe.exists(f"{keys.tag(bucket)}{record.name}:l")
     return (
         not any(await broom.store.guard(pipe.execute()))
-        and (await counts(broom.store, record.name))["open"] == 0
+        and (await crawl_counts(broom.store, record.name))["open"] == 0
     )
 
 
@@ -280,7 +282,9 @@ async def _take(broom: Cleaner, record: Record) -> bool:
     ended = await broom.do(broom.store.client.hget(key, "ended_at"))
     if not await broom.do(broom.store.client.eval(_TAKE, 1, key, record.state, ended, REMOVING)):
         return False
-    if (await counts(broom.store, record.name))["open"]:  # work was added between the check and the mark
+    if (await crawl_counts(broom.store, record.name))[
+        "open"
+    ]:  # work was added between the check and the mark
         await broom.do(broom.store.client.hset(key, "state", record.state))
         return False
     return True
@@ -312,7 +316,7 @@ async def _keys_of(broom: Cleaner, names: set[str]) -> Removed:
     if names:
         pattern = f"{{b:???}}{next(iter(names))}:*" if len(names) == 1 else "{b:???}*:*"
         async for page in broom.pages(pattern):
-            found += await broom.unlink([key for key in page if owner(key) in names], found.count)
+            found += await broom.unlink([key for key in page if owner_of_key(key) in names], found.count)
     return found
 
 

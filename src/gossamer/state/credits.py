@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from typing import Any, NamedTuple, cast
 
-from gossamer.frontier.verbs import surely
+from gossamer.frontier.verbs import call_until_confirmed
 from gossamer.store import keys
 from gossamer.store.store import Store
 
@@ -86,5 +86,7 @@ class Credits:
         return Spent(int(day or 0), int(crawl or 0), calls, max(0.0, ends - now))
 
     async def _do(self, verb: str, *args: Any) -> Any:
-        ((reply, _),) = await surely(self._store, verb, [(0, (self._crawl, self._unlocker, *args))])
+        ((reply, _),) = await call_until_confirmed(
+            self._store, verb, [(0, (self._crawl, self._unlocker, *args))]
+        )
         return reply

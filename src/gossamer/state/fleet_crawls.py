@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from gossamer.errors import InUse
-from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, clock
+from gossamer.frontier.crawls import ENDED, UNDER_WAY, Crawls, store_time
 from gossamer.store import keys
 from gossamer.store.store import Store
 
@@ -60,7 +60,8 @@ class Edit(NamedTuple):
     was: str
     version: str
     reach: bytes
-    """Data for workers without the file: which hosts belong to the site (`sites.remote_sites.SiteReach`, JSON).
+    """Data for workers without the file: which hosts belong to the site (`sites.remote_sites.SiteReach`,
+    JSON).
     """
 
 
@@ -91,14 +92,15 @@ class FleetCrawls:
         """Submits a crawl to the fleet, which begins at once.
 
         `job` contains everything that a worker needs (`app.job`). `reaches` has, by site, the data for
-        workers without the site file (`sites.remote_sites.SiteReach`, JSON). Raises InUse if somebody ended the
-        crawl meanwhile.
+        workers without the site file (`sites.remote_sites.SiteReach`, JSON). Raises InUse if somebody ended
+        the crawl meanwhile.
         """
         flat = [x for pair in (reaches or {}).items() for x in pair]
         done = await self._do(self._store.client.eval(_SUBMIT, 1, keys.record(name), job, *flat))
         if isinstance(done, bytes):
             raise InUse(
-                f"crawl {name} was ended while it was submitted, it is {done.decode()}: see gossamer status {name}"
+                f"crawl {name} was ended while it was submitted, it is {done.decode()}: see "
+                f"gossamer status {name}"
             )
 
     async def job(self, name: str) -> bytes | None:
@@ -149,7 +151,7 @@ class FleetCrawls:
         """Changes the state if it is still `was`. Returns whether it was."""
         pairs = {"state": state, "reason": reason, **fields}
         if state in ENDED:
-            pairs["ended_at"] = repr(await clock(self._store))
+            pairs["ended_at"] = repr(await store_time(self._store))
         flat = [x for pair in pairs.items() for x in pair]
         return bool(await self._do(self._store.client.eval(_TURN, 1, keys.record(name), was, *flat)))
 
@@ -166,9 +168,9 @@ class FleetCrawls:
         )
         return found
 
-    async def reaches(self, name: str, sites: Sequence[str]) -> list[bytes | None]:
-        """Returns, for each site, the data for workers without its file (`sites.remote_sites.SiteReach`, JSON),
-        or None."""
+    async def site_reaches(self, name: str, sites: Sequence[str]) -> list[bytes | None]:
+        """Returns, for each site, the data for workers without its file (`sites.remote_sites.SiteReach`,
+        JSON), or None."""
         found: list[bytes | None] = await self._do(
             self._store.client.hmget(keys.record(name), [f"reach:{site}" for site in sites])
         )
@@ -179,11 +181,11 @@ class FleetCrawls:
         `SITE+SITE`."""
         await self._do(self._store.client.eval(_APART, 1, keys.record(name), group))
 
-    async def weigh(self, name: str, weight: int) -> None:
+    async def set_weight(self, name: str, weight: int) -> None:
         """Sets the crawl's share of the fleet's work."""
         await self._do(self._store.client.hset(keys.record(name), "weight", str(weight)))
 
-    async def lasted(self, name: str, seconds: float) -> None:
+    async def add_time(self, name: str, seconds: float) -> None:
         """Adds `seconds` to the time that was spent on a crawl."""
         await self._do(self._store.client.hincrbyfloat(keys.record(name), "spent", seconds))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gossamer.frontier.crawls import Crawls
-from gossamer.frontier.summary import scan
+from gossamer.frontier.summary import scan_keys
 from gossamer.state.workers import Refusals, WorkerRecords
 from gossamer.store import keys
 from gossamer.store.store import Store
@@ -38,17 +38,17 @@ class HeapLine(NamedTuple):
         return self.lane.split("+")[1:]
 
 
-def parts(heap: str) -> tuple[str, str, bool]:
+def split_heap(heap: str) -> tuple[str, str, bool]:
     """Splits the name of a heap into lane (with sites), region, and whether it holds hard hosts.
 
-    >>> parts("http!@eu")
+    >>> split_heap("http!@eu")
     ('http', 'eu', True)
     """
     lane, _, region = heap.partition("@")
     return lane.rstrip("!"), region, lane.endswith("!")
 
 
-async def heaps(store: Store, name: str) -> list[HeapLine]:
+async def heaps_of_crawl(store: Store, name: str) -> list[HeapLine]:
     """Returns the crawl's heaps that hold hosts, by lane and region."""
     seconds, micros = await store.guard(store.client.time())
     now = int(seconds) * 1000 + int(micros) // 1000
@@ -61,7 +61,7 @@ async def heaps(store: Store, name: str) -> list[HeapLine]:
     refused = await Refusals(store).refused() if living else {}
     found: dict[tuple[str, str], list[int]] = {}
     seen: set[bytes] = set()
-    async for page in scan(store, f"{{b:???}}{name}:r:*"):
+    async for page in scan_keys(store, f"{{b:???}}{name}:r:*"):
         fresh = [key for key in page if key not in seen]
         seen.update(fresh)
         pipe = store.client.pipeline(transaction=False)
@@ -70,7 +70,7 @@ async def heaps(store: Store, name: str) -> list[HeapLine]:
             pipe.zcard(key)
         counts = await store.guard(pipe.execute())
         for at, key in enumerate(fresh):
-            lane, region, hard = parts(key.decode().rpartition(":r:")[2])
+            lane, region, hard = split_heap(key.decode().rpartition(":r:")[2])
             ready, all_ = counts[2 * at], counts[2 * at + 1]
             total = found.setdefault((lane, region), [0, 0, 0])
             total[0] += ready
@@ -96,13 +96,13 @@ async def heaps(store: Store, name: str) -> list[HeapLine]:
     ]
 
 
-async def heap(store: Store, name: str, host: str) -> HeapLine | None:
+async def heap_of_host(store: Store, name: str, host: str) -> HeapLine | None:
     """Returns the heap that a host of the crawl waits in. None if it waits in none, because it has nothing to
     fetch or is being visited."""
     tag = keys.tag(keys.bucket_of(host, store.buckets))
     at, own = await store.guard(store.client.hmget(f"{tag}{name}:h:{host}", ["Y", "y"]))
-    lane, region, hard = parts((at or own or b"http").decode().rstrip("?"))
-    for line in await heaps(store, name):
+    lane, region, hard = split_heap((at or own or b"http").decode().rstrip("?"))
+    for line in await heaps_of_crawl(store, name):
         if (line.lane, line.region) == (lane, region):
             return line._replace(hard=int(hard))
     return None

@@ -17,13 +17,13 @@ LOGIN_TIMEOUT_MS = 30_000
 TTL_MS = 90 * 86_400_000
 """Milliseconds for which the data of a site is kept after its last change."""
 FIRST_WAIT_MS, MAX_WAIT_MS = 10_000, 600_000
-"""Milliseconds that an account waits after a failed log-in (FIRST_WAIT_MS). The wait doubles after each consecutive
-failure, up to MAX_WAIT_MS."""
+"""Milliseconds that an account waits after a failed log-in (FIRST_WAIT_MS). The wait doubles after each
+consecutive failure, up to MAX_WAIT_MS."""
 REFUSED_TTL_MS = 3_600_000
 """Milliseconds for which rejected credentials are not tried again."""
 MAX_USELESS_LOGINS, USELESS_WAIT_MS = 3, 600_000
-"""Number of consecutive log-ins without effect that are allowed (MAX_USELESS_LOGINS), and milliseconds after the last
-one until another is tried (USELESS_WAIT_MS)."""
+"""Number of consecutive log-ins without effect that are allowed (MAX_USELESS_LOGINS), and milliseconds after
+the last one until another is tried (USELESS_WAIT_MS)."""
 
 
 class KnownAccount(NamedTuple):

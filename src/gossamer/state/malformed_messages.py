@@ -51,7 +51,7 @@ class MalformedMessages:
         return kept
 
 
-def told(count: int, newest: Sequence[Mapping[str, Any]]) -> str:
+def malformed_text(count: int, newest: Sequence[Mapping[str, Any]]) -> str:
     """Returns one line with the number of messages and the reason of the latest."""
     last = newest[0] if newest else {}
     why = f"; the last one, on queue {last.get('queue')}: {last.get('reason')}" if last else ""

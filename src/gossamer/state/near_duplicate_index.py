@@ -18,7 +18,7 @@ from random import random
 
 import xxhash
 
-from gossamer.frontier.verbs import surely
+from gossamer.frontier.verbs import call_until_confirmed
 from gossamer.model import minhash
 from gossamer.model.minhash import GroupQuery, Placed
 from gossamer.store.store import Store
@@ -107,7 +107,7 @@ class NearDuplicateIndex:
             await asyncio.sleep(MAX_PAUSE_S * random())
         if unsure:  # the process that wrote these sketches died
             words: list[Word] = [
-                ("w", _own(id_, self._store.buckets), sealed(sketches[id_]))
+                ("w", _own(id_, self._store.buckets), mark_final(sketches[id_]))
                 for id_ in unsure & sketches.keys()
             ]
             lost = [key for key, id_ in holders.items() if id_ in unsure - sketches.keys()]
@@ -123,7 +123,7 @@ class NearDuplicateIndex:
     async def _keep(self, ones: Sequence[_One], expected: dict[Key, bytes]) -> set[str]:
         """Stores the first texts of new groups. Returns the groups that are given up because another process
         began the same group at the same time."""
-        written: list[Word] = [("w", one.own, unsealed(one.near)) for one in ones if one.near]
+        written: list[Word] = [("w", one.own, mark_provisional(one.near)) for one in ones if one.near]
         words: list[Word] = [("p", key, one.id) for one in ones for key in one.keys]
         held, _ = await self._say([*written, *words])
         lost: dict[bytes, dict[Key, bytes]] = {}
@@ -137,7 +137,7 @@ class NearDuplicateIndex:
             if one.id in lost and _yields(one, lost[one.id], expected, theirs):
                 yielded.add(one.id.hex())
                 out += [("d", key, one.id) for key in one.keys] + (
-                    [("d", one.own, unsealed(one.near))] if one.near else []
+                    [("d", one.own, mark_provisional(one.near))] if one.near else []
                 )
             elif one.near:
                 out.append(("w", one.own, one.near))
@@ -168,7 +168,9 @@ class NearDuplicateIndex:
             for bucket, part in parts
         ]
         answers, sizes = [b""] * len(words), dict[int, int]()
-        for (bucket, part), (reply, _) in zip(parts, await surely(self._store, "alike", calls), strict=True):
+        for (bucket, part), (reply, _) in zip(
+            parts, await call_until_confirmed(self._store, "alike", calls), strict=True
+        ):
             sizes[bucket] = reply[0]
             for j, answer in zip(part, reply[1:], strict=True):
                 answers[j] = answer
@@ -225,11 +227,11 @@ def _yields(
     return False
 
 
-def unsealed(near: bytes) -> bytes:
+def mark_provisional(near: bytes) -> bytes:
     """Returns the sketch marked as provisional: its group may still be given up."""
     return near[:-1] + bytes((near[-1] | 1,))
 
 
-def sealed(near: bytes) -> bytes:
+def mark_final(near: bytes) -> bytes:
     """Returns the sketch marked as final."""
     return near[:-1] + bytes((near[-1] & 254,))

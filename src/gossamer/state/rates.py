@@ -1,8 +1,8 @@
 """Caps on the request rate of all crawls together: for the whole fleet, and for the workers of a lane. They
 are stored in the store and can change at any time.
 
-A worker checks every CHECK_INTERVAL_S seconds whether a cap exists. If so, it takes permits before it claims and gives
-unused permits back. Any number of workers together therefore keeps the cap.
+A worker checks every CHECK_INTERVAL_S seconds whether a cap exists. If so, it takes permits before it claims
+and gives unused permits back. Any number of workers together therefore keeps the cap.
 """
 
 from __future__ import annotations

@@ -110,7 +110,8 @@ def check_name(name: str) -> None:
     name."""
     if not NAME.match(name) or name in ("h", "o"):
         raise UsageError(
-            f"schedule {name[:60]!r}: use letters, digits, '.', '_' and '-', at most 50, a letter or digit first, not h or o alone"
+            f"schedule {name[:60]!r}: use letters, digits, '.', '_' and '-', at most 50, a letter "
+            "or digit first, not h or o alone"
         )
 
 

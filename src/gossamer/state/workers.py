@@ -83,7 +83,7 @@ class WorkerRecords:
         args = (token, str(round(DEAD_AFTER_S * 1000)))
         return bool(await self._do(self._store.client.eval(_KEEP, 1, _NAME + wanted, *args)))
 
-    async def unname(self, name: str, token: str) -> None:
+    async def release_name(self, name: str, token: str) -> None:
         """Gives a name up."""
         await self._do(self._store.client.eval(_LEAVE, 1, _NAME + name, token))
 
@@ -96,7 +96,7 @@ class WorkerRecords:
         order = (await self._store.guard(pipe.execute()))[1]
         return _order(order)
 
-    async def ordered(self, name: str) -> str:
+    async def pending_order(self, name: str) -> str:
         """Returns the order of a worker: "", drain or stop."""
         found = await self._do(self._store.client.hget(ORDERS, name))
         return _order(found)
@@ -163,7 +163,8 @@ class Refusals:
             await self._do(self._store.client.hset(REFUSED, field, why))
 
     async def refused(self) -> dict[tuple[str, str, str], str]:
-        """Returns the reasons of living workers by (worker, crawl, site). The site is '' for the whole crawl."""
+        """Returns the reasons of living workers by (worker, crawl, site). The site is '' for the whole
+        crawl."""
         found = await self._do(self._store.client.hgetall(REFUSED))
         living = {worker.name for worker in await WorkerRecords(self._store).living()}
         parts = {field: field.decode("utf-8", "replace").split("\t") for field in found}
@@ -202,7 +203,7 @@ def _order(found: bytes | None) -> str:
     return word if word in ("drain", "stop") else ""
 
 
-async def bear(crew: WorkerRecords, wanted: str, *, fixed: bool) -> tuple[str, str]:
+async def take_name(crew: WorkerRecords, wanted: str, *, fixed: bool) -> tuple[str, str]:
     """Takes a name that no other living worker has. Returns the name and the token that renews it.
 
     `wanted` is `NAME@HOST`. If it is taken, `NAME-2@HOST` is tried, and so on. With `fixed`, raises

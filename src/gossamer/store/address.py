@@ -171,7 +171,7 @@ def _parsed(url: str, what: str) -> Address:
     return Address(kind=kind, shown=_shown(url), **fields)
 
 
-def shown(url: str) -> str:
+def printable_url(url: str) -> str:
     """Returns the printable form of any URL, with passwords masked."""
     return _shown(url) if url.partition("://")[0].lower() in SCHEMES else mask(url)
 

@@ -20,8 +20,9 @@ from gossamer.errors import StoreDamaged
 _FILE = re.compile(r"appendonly\.aof\.(\d+)\.(base\.rdb|base\.aof|incr\.aof)")
 
 
-def faults(store: Path) -> list[str]:
-    """Returns a description of each fault: a missing manifest, or an incremental file with a broken command."""
+def find_faults(store: Path) -> list[str]:
+    """Returns a description of each fault: a missing manifest, or an incremental file with a broken
+    command."""
     folder, found = store / FOLDER, []
     if not folder.is_dir():
         return []
@@ -34,7 +35,7 @@ def faults(store: Path) -> list[str]:
     return found
 
 
-def mend(store: Path) -> None:
+def mend_files(store: Path) -> None:
     """Cuts each incremental file after its last complete command or transaction, and writes a missing
     manifest. Drops all files after the first break."""
     folder = store / FOLDER
@@ -210,7 +211,10 @@ def mend_tail(store: Path) -> str:
         os.fsync(fd)
     finally:
         os.close(fd)
-    return f"the store's last {size - end} bytes were torn, as after a crash of the machine: they are cut off, and kept in {kept}"
+    return (
+        f"the store's last {size - end} bytes were torn, as after a crash of the machine: they "
+        f"are cut off, and kept in {kept}"
+    )
 
 
 class _AppendOnlyScan(NamedTuple):

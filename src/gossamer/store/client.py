@@ -19,7 +19,7 @@ from gossamer.errors import Away, GossamerError
 from gossamer.store.reconnect import OutageWaiter
 from gossamer.store.server import Server
 from gossamer.store.servers import Servers
-from gossamer.store.store_errors import passing
+from gossamer.store.store_errors import is_passing
 
 MAX_REDIRECTIONS = 5
 """Maximum number of Cluster redirections that one call follows."""
@@ -72,7 +72,7 @@ class Client(redis.Redis):
                 return await self._once(args, options)
             except (RedisError, OSError, Away) as error:
                 self._doubt(error)
-                if not self.patience.patient or not passing(error):
+                if not self.patience.patient or not is_passing(error):
                     raise
                 await self.patience.wait(error)
 
@@ -98,8 +98,8 @@ class Client(redis.Redis):
         """Sends commands to their servers in parallel, once, and returns the replies. An error is returned in
         place of its reply.
 
-        With `confirm`, a reply is wrapped in `UnconfirmedReply` unless a replica has what was written. That applies
-        only where there are replicas.
+        With `confirm`, a reply is wrapped in `UnconfirmedReply` unless a replica has what was written. That
+        applies only where there are replicas.
         """
         if len(commands) == 1 and not transaction and not (confirm and self.servers.may_follow):
             try:
@@ -135,7 +135,7 @@ class Client(redis.Redis):
     def _doubt(self, reply: Any) -> None:
         """After an outage error, makes the next call look for the current master. A client that waits for
         outages has a background probe for that."""
-        if isinstance(reply, BaseException) and not self.patience.patient and passing(reply):
+        if isinstance(reply, BaseException) and not self.patience.patient and is_passing(reply):
             self.servers.stale(forget=True)
 
     async def _to(
@@ -228,7 +228,7 @@ class Pipe(Pipeline):
         replies = await self._client.send(commands, self.is_transaction)
         while patience.patient:
             left = [
-                j for j, reply in enumerate(replies) if isinstance(reply, BaseException) and passing(reply)
+                j for j, reply in enumerate(replies) if isinstance(reply, BaseException) and is_passing(reply)
             ]
             if not left:
                 break

@@ -19,7 +19,7 @@ from redis.exceptions import TimeoutError as LostInTime
 from gossamer.errors import Away, GossamerError, StoreError
 from gossamer.store.address import Address, HostPort
 from gossamer.store.server import INFO_TIMEOUT_S, Server
-from gossamer.store.store_errors import explained, passing, refused
+from gossamer.store.store_errors import is_login_refused, is_passing, to_gossamer_error
 
 SLOTS = 16384
 _OWN = "the parameters sentinel_user and sentinel_password are for the Sentinels"
@@ -56,7 +56,8 @@ class Sentinels:
         self._clients = {place: _client(address, place) for place in address.places}
 
     async def find(self, address: Address, look: Look) -> list[Range]:
-        """Returns the range of the master that a Sentinel names, after a check that this server is a master."""
+        """Returns the range of the master that a Sentinel names, after a check that this server is a
+        master."""
         tried: list[str] = []
         named: set[HostPort] = set()
         strangers = 0
@@ -65,7 +66,7 @@ class Sentinels:
                 found = await self._named(place, address)
                 if found is None:
                     strangers += 1
-                    watched = _services(await ask(self._clients[place], "INFO", "sentinel"))
+                    watched = _services(await send_command(self._clients[place], "INFO", "sentinel"))
                     tried.append(f"{place} (watches {watched or 'nothing'})")
                     continue
                 master = HostPort(_text(found[0]), int(found[1]))
@@ -91,9 +92,11 @@ class Sentinels:
     async def _named(self, place: HostPort, address: Address) -> Any:
         """Asks a Sentinel for the master. Sentinels have their own users and passwords."""
         try:
-            return await ask(self._clients[place], "SENTINEL GET-MASTER-ADDR-BY-NAME", address.service)
+            return await send_command(
+                self._clients[place], "SENTINEL GET-MASTER-ADDR-BY-NAME", address.service
+            )
         except RedisError as error:
-            if not refused(error):
+            if not is_login_refused(error):
                 raise
             text = f"the Sentinel {place} refused its user/password ({error}): {_OWN}"
             raise StoreError(f"the store at {address.shown}: {text}") from error
@@ -118,7 +121,7 @@ class Nodes:
         tried: list[str] = []
         for place in list(self._places):
             try:
-                found = await ask(self._server(place).client, "CLUSTER SLOTS")
+                found = await send_command(self._server(place).client, "CLUSTER SLOTS")
             except (RedisError, OSError) as error:
                 if "cluster support disabled" in str(error):
                     raise StoreError(
@@ -133,13 +136,13 @@ class Nodes:
             self._places = list(dict.fromkeys((place, *places, *address.places)))
             masters = list(dict.fromkeys(master for _, _, master in ranges))
             for seen in await asyncio.gather(*(look(master) for master in masters), return_exceptions=True):
-                if isinstance(seen, BaseException) and not passing(seen):
+                if isinstance(seen, BaseException) and not is_passing(seen):
                     raise seen  # a master that does not answer will be replaced
             return ranges
         raise Away(f"the store at {address.shown} does not answer: tried {', '.join(tried)}")
 
 
-async def ask(client: redis.Redis, *args: Any) -> Any:
+async def send_command(client: redis.Redis, *args: Any) -> Any:
     """Sends one command, with a timeout of LOOK seconds."""
     try:
         async with asyncio.timeout(INFO_TIMEOUT_S):
@@ -194,7 +197,7 @@ def _text(host: Any) -> str:
 def _why(error: BaseException, address: Address) -> str:
     """Returns a short description of an error at one of several places. Raises errors that waiting cannot
     fix."""
-    if not passing(error):
-        raise explained(error, address) from error
+    if not is_passing(error):
+        raise to_gossamer_error(error, address) from error
     reached = r"Error -?\d+ connecting to (\S+)\. (?:Connect call failed.*)?"
     return re.sub(reached, r"\1 cannot be reached: ", str(error)).strip(" .:")

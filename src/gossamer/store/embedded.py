@@ -232,7 +232,8 @@ class Embedded:
                     _tell(f"{what}; waiting for it")
                 if waited > STARTING_S:
                     raise InUse(
-                        f"{what}, for {waited:.0f} s: end or continue that process, then run the same command again"
+                        f"{what}, for {waited:.0f} s: end or continue that process, then run the "
+                        "same command again"
                     )
                 self._wait(0.02)
             os.ftruncate(fd, 0)
@@ -259,7 +260,8 @@ class Embedded:
             self.restarts += again
             if self.restarts > MAX_RESTARTS:
                 raise StoreError(
-                    f"the embedded store died {self.restarts} times: see {self.folder / 'valkey.log'}, then run the same "
+                    f"the embedded store died {self.restarts} times: see "
+                    f"{self.folder / 'valkey.log'}, then run the same "
                     "command again: it goes on"
                 )
             refuse_links_in(self.folder, self.folder / "appendonlydir")
@@ -309,17 +311,20 @@ class Embedded:
             self._wait(0.02)
         if not self._holders():
             raise InUse(
-                f"--data {self.data}: its store is run by a process that cannot be seen from here, such as one in another "
+                f"--data {self.data}: its store is run by a process that cannot be seen from "
+                "here, such as one in another "
                 "container or of another user: end that one, or choose another --data"
             )
         self._end_servers(0.0)
         if not _take(lock):
             raise InUse(
-                f"--data {self.data}: process {', '.join(map(str, self._holders())) or '?'} holds {self.folder / 'server.lock'} "
+                f"--data {self.data}: process {', '.join(map(str, self._holders())) or '?'} holds "
+                f"{self.folder / 'server.lock'} "
                 "and cannot be ended: end it, then run the same command again"
             )
         _tell(
-            f"--data {self.data}: the store that did not answer was ended; it is started again, and nothing is lost"
+            f"--data {self.data}: the store that did not answer was ended; it is started again, "
+            "and nothing is lost"
         )
         return None
 
@@ -472,10 +477,11 @@ class Embedded:
                 return
         os.kill(run[0], signal.SIGKILL)
         deadline = time.monotonic() + 30
-        while alive(run[0]):
+        while is_alive(run[0]):
             if time.monotonic() > deadline:
                 raise InUse(
-                    f"--data {self.data}: process {run[0]} runs its store and cannot be ended: end it, then run this again"
+                    f"--data {self.data}: process {run[0]} runs its store and cannot be ended: "
+                    "end it, then run this again"
                 )
             time.sleep(0.01)
 
@@ -522,7 +528,8 @@ def _take(fd: int, data: Path | None = None) -> bool:
         if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL):
             where = f"--data {data}" if data else "the data folder"
             raise ConfigError(
-                f"{where}: its file system has no file locks ({error.strerror}): choose a folder on a local disk"
+                f"{where}: its file system has no file locks ({error.strerror}): choose a folder "
+                "on a local disk"
             ) from error
         raise
     return True
@@ -603,7 +610,7 @@ def _holds(pid: int, lock: tuple[int, int]) -> bool:
 
 def _was_started_with(pid: int, socket: str) -> bool:
     """Returns whether the command line of a process names this socket."""
-    if pid <= 1 or not alive(pid):
+    if pid <= 1 or not is_alive(pid):
         return False
     try:
         line = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace")
@@ -639,7 +646,7 @@ def _tell(line: str) -> None:
     print(f"gossamer: {line}", file=sys.stderr)
 
 
-def alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     """Returns whether a process is alive."""
     try:
         os.kill(pid, 0)

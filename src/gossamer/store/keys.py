@@ -163,8 +163,8 @@ def tag(bucket: int) -> str:
 
 
 def bucket_of(host: str, buckets: int) -> int:
-    """Returns the bucket of a host. It depends on the registered domain only, so all hosts of a domain share one
-    bucket, which applies the limits and the politeness of the domain."""
+    """Returns the bucket of a host. It depends on the registered domain only, so all hosts of a domain share
+    one bucket, which applies the limits and the politeness of the domain."""
     if buckets == 1:
         return 0
     from gossamer import url

@@ -36,7 +36,7 @@ class Orphan(NamedTuple):
     store: Path | None
 
 
-def orphans(age: float, now: float | None = None) -> Iterator[Orphan]:
+def find_orphans(age: float, now: float | None = None) -> Iterator[Orphan]:
     """Yields the orphans that are at least `age` seconds old."""
     now = time.time() if now is None else now
     for folder in sorted(Path(tempfile.gettempdir()).glob("gossamer-*")):
@@ -59,7 +59,7 @@ def orphans(age: float, now: float | None = None) -> Iterator[Orphan]:
             client.close()
 
 
-def remove(orphan: Orphan) -> None:
+def remove_orphan(orphan: Orphan) -> None:
     """Stops the server, if there is one, and removes its socket. If the store's folder still exists, its data
     stays."""
     if orphan.store is not None:

@@ -13,11 +13,11 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 
-from gossamer.store.store_errors import passing
+from gossamer.store.store_errors import is_passing
 
 FIRST_INTERVAL_S, MAX_INTERVAL_S = 0.1, 1.0
-"""Seconds between two probes. The interval doubles from FIRST_INTERVAL_S to MAX_INTERVAL_S, and is reduced by up to a quarter
-at random."""
+"""Seconds between two probes. The interval doubles from FIRST_INTERVAL_S to MAX_INTERVAL_S, and is reduced by
+up to a quarter at random."""
 CALM_S = 5.0
 """Seconds without an outage after which the probe interval starts from FIRST_INTERVAL_S again."""
 _log = logging.getLogger("gossamer.store")
@@ -52,7 +52,7 @@ class OutageWaiter:
 
         Raises the error if it is not an outage, or if the client does not wait or has waited long enough.
         """
-        if not passing(error) or not self.patient:
+        if not is_passing(error) or not self.patient:
             raise error
         now = time.monotonic()
         if not self.away:
@@ -89,7 +89,7 @@ class OutageWaiter:
             try:
                 await self._probe()
             except Exception as now:
-                if not passing(now):
+                if not is_passing(now):
                     _log.warning("the store at %s %s", self._where, self._short(now))
                     raise
                 error = now

@@ -18,14 +18,14 @@ from gossamer.errors import Away
 from gossamer.store.address import Address, HostPort
 from gossamer.store.discovery import SLOTS, Look, Nodes, Range, Sentinels, by_itself
 from gossamer.store.server import Server
-from gossamer.store.store_errors import explained
+from gossamer.store.store_errors import to_gossamer_error
 
 DISCOVERY_TTL_S = 5.0
 """Seconds for which a discovery is reused if nothing fails."""
 
 
 @lru_cache(8192)
-def slot(key: str | bytes) -> int:
+def cluster_slot(key: str | bytes) -> int:
     """Returns the Cluster slot of a key."""
     return int(key_slot(key if isinstance(key, bytes) else key.encode()))
 
@@ -62,7 +62,7 @@ class Servers:
             return self._only
         if not self._by_slot:
             await self.look()
-        found = self._by_slot[slot(key) if key is not None else 0] if self._by_slot else self._only
+        found = self._by_slot[cluster_slot(key) if key is not None else 0] if self._by_slot else self._only
         if found is None:
             raise Away(
                 f"the store at {self.address.shown} does not answer: no node serves the slot of {key!r}"
@@ -74,7 +74,9 @@ class Servers:
         found: dict[Server, list[int]] = {}
         for j, key in enumerate(keys):
             server = (
-                self._only or (self._by_slot[slot(key)] if self._by_slot else None) or await self.serving(key)
+                self._only
+                or (self._by_slot[cluster_slot(key)] if self._by_slot else None)
+                or await self.serving(key)
             )
             found.setdefault(server, []).append(j)
         return found
@@ -122,7 +124,7 @@ class Servers:
             try:
                 ranges = await self._find(self.address, self._look_at)
             except (RedisError, OSError) as error:
-                raise explained(error, self.address) from error
+                raise to_gossamer_error(error, self.address) from error
             if ranges != self._ranges:
                 before, self._ranges, self.turn = self._only, ranges, self.turn + 1
                 self._take(ranges)

@@ -6,7 +6,7 @@ import sqlite3
 import time
 
 
-def connect(path: str, wait: float, *, by_hand: bool = False) -> sqlite3.Connection:
+def open_sqlite(path: str, wait: float, *, by_hand: bool = False) -> sqlite3.Connection:
     """Opens or creates a SQLite file, for threads that use it one at a time.
 
     `wait` is how many seconds to wait for a transaction of another process. `by_hand` disables automatic

@@ -17,8 +17,8 @@ from gossamer.store import keys
 from gossamer.store.address import parse
 from gossamer.store.client import Client, Command
 from gossamer.store.servers import Servers
-from gossamer.store.store_check import check
-from gossamer.store.store_errors import explained
+from gossamer.store.store_check import check_store
+from gossamer.store.store_errors import to_gossamer_error
 
 BUCKETS_EMBEDDED = 1
 BUCKETS_SERVER = 64
@@ -81,7 +81,7 @@ class Store:
 
         Raises StoreError, StoreFull or ConfigError.
         """
-        await check(self)
+        await check_store(self)
         ours = {"version": str(keys.VERSION), "buckets": str(buckets), "psl": psl}
         mine = {**ours, "seed": str(secrets.randbits(63)), "id": secrets.token_hex(8)}
         pipe = self.client.pipeline()
@@ -130,7 +130,8 @@ class Store:
     ) -> list[Any]:
         """Calls a script on many buckets at once, each call once. `calls` has (bucket, arguments).
 
-        Returns one element per call: the reply, a gossamer error, or with `confirm` an `UnconfirmedReply` reply.
+        Returns one element per call: the reply, a gossamer error, or with `confirm` an `UnconfirmedReply`
+        reply.
         """
         digest = self.digest(verb)
         self.used += len(calls)
@@ -142,7 +143,7 @@ class Store:
             for j, reply in zip(again, await self._send(texts, confirm), strict=True):
                 replies[j] = reply
         address = self.client.servers.address
-        return [explained(one, address) if isinstance(one, Exception) else one for one in replies]
+        return [to_gossamer_error(one, address) if isinstance(one, Exception) else one for one in replies]
 
     async def _send(self, commands: Sequence[Command], confirm: bool) -> list[Any]:
         if confirm:
@@ -159,7 +160,7 @@ class Store:
         (reply,) = await self.client.send([(command, {})])
         _still_wanted()
         if isinstance(reply, Exception):
-            raise explained(reply, self.client.servers.address)
+            raise to_gossamer_error(reply, self.client.servers.address)
         return reply
 
     async def by_server(self, buckets: Sequence[int] | None = None) -> list[list[int]]:
@@ -206,7 +207,7 @@ class Store:
             raise
         except (RedisError, OSError) as error:
             _still_wanted(error)
-            raise explained(error, self.client.servers.address) from error
+            raise to_gossamer_error(error, self.client.servers.address) from error
         _still_wanted()
         return answer
 
@@ -253,8 +254,15 @@ def _still_wanted(cause: BaseException | None = None) -> None:
 def _mismatch(field: str, found: str, ours: str) -> str:
     why = {
         "version": f"the store is of format {found}, this gossamer knows format {ours}: use "
-        f"{'an older' if found.isdigit() and int(found) < int(ours) else 'a newer'} gossamer, or another --data",
-        "buckets": f"the store has {found} buckets, this run would use {ours}: an embedded store cannot serve as a shared one",
-        "psl": f"the store was made with Public Suffix List {found}, this gossamer carries {ours}: install the same gossamer everywhere",
+        f"{'an older' if found.isdigit() and int(found) < int(ours) else 'a newer'} gossamer, or "
+        "another --data",
+        "buckets": (
+            f"the store has {found} buckets, this run would use {ours}: an embedded store "
+            "cannot serve as a shared one"
+        ),
+        "psl": (
+            f"the store was made with Public Suffix List {found}, this gossamer carries "
+            f"{ours}: install the same gossamer everywhere"
+        ),
     }
     return why[field]

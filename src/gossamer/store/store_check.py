@@ -18,7 +18,7 @@ from redis.exceptions import NoPermissionError, ResponseError
 from gossamer.errors import Away, StoreError
 from gossamer.store import keys
 from gossamer.store.client import Client
-from gossamer.store.store_errors import explained
+from gossamer.store.store_errors import to_gossamer_error
 
 
 class CheckedStore(Protocol):
@@ -46,13 +46,13 @@ class Remark(NamedTuple):
     advice: str
 
 
-def name(info: Mapping[str, Any]) -> str:
+def server_name(info: Mapping[str, Any]) -> str:
     """Returns the name and the version of the server program."""
     version = info.get("valkey_version") or info.get("redis_version") or "of unknown version"
     return f"{info.get('server_name', 'redis')} {version}"
 
 
-def remarks(info: Mapping[str, Any], kind: str) -> Iterator[Remark]:
+def server_findings(info: Mapping[str, Any], kind: str) -> Iterator[Remark]:
     """Yields the findings about a server. `kind` is the kind of its address."""
     if not info:
         yield Remark(
@@ -68,7 +68,7 @@ def remarks(info: Mapping[str, Any], kind: str) -> Iterator[Remark]:
         yield Remark(
             "version",
             True,
-            f"{name(info)} is too old",
+            f"{server_name(info)} is too old",
             f"use Valkey, or Redis {'.'.join(map(str, oldest))} or newer",
         )
     policy, most = str(info.get("maxmemory_policy", "")), int(info.get("maxmemory", 0) or 0)
@@ -92,7 +92,7 @@ def remarks(info: Mapping[str, Any], kind: str) -> Iterator[Remark]:
         )
 
 
-async def fullest(store: CheckedStore) -> float:
+async def fullest_share(store: CheckedStore) -> float:
     """Returns which share of its `maxmemory` the fullest server uses, 0 to 1. It is 0 without a limit, or if
     the user may not call INFO."""
     shares = [0.0]
@@ -104,7 +104,7 @@ async def fullest(store: CheckedStore) -> float:
     return max(shares)
 
 
-async def reach(store: CheckedStore, seconds: float) -> None:
+async def wait_until_ready(store: CheckedStore, seconds: float) -> None:
     """Waits until the store answers and has loaded its data. Raises StoreError after `seconds`."""
     servers = store.client.servers
     deadline = time.monotonic() + seconds  # one attempt may take 2 s if nothing refuses the connection
@@ -120,14 +120,14 @@ async def reach(store: CheckedStore, seconds: float) -> None:
             await asyncio.sleep(0.05)
 
 
-async def check(store: CheckedStore) -> None:
+async def check_store(store: CheckedStore) -> None:
     """Raises StoreError if a shared store is too old, evicts keys, or does not run scripts."""
     servers = store.client.servers
     if servers.embedded:
         return
     await store.guard(servers.fresh())
     for server in await servers.all():
-        for remark in remarks(server.info, servers.address.kind):
+        for remark in server_findings(server.info, servers.address.kind):
             if remark.bad:
                 where = f" ({server.place})" if servers.address.kind != "server" else ""
                 raise StoreError(
@@ -136,7 +136,7 @@ async def check(store: CheckedStore) -> None:
     await store.guard(store.client.execute_command("EVAL", "return 1", 1, keys.META))
 
 
-async def durably(store: CheckedStore, *command: Any) -> None:
+async def write_durably(store: CheckedStore, *command: Any) -> None:
     """Makes a write and waits until it and all earlier writes are on disk, if the store has an append-only
     file. Also waits for a replica, if there is one.
 
@@ -165,4 +165,4 @@ async def _durably(store: CheckedStore, command: tuple[Any, ...]) -> None:
     if servers.embedded:
         await store.guard(cast(Awaitable[Any], server.client.config_set("appendfsync", "everysec")))
     if isinstance(done, ResponseError):
-        raise explained(done, servers.address)
+        raise to_gossamer_error(done, servers.address)

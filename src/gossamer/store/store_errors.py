@@ -57,10 +57,10 @@ _REFUSED = (
 _FOREIGN = "non local key"  # a bucket moved to another node of the Cluster
 
 
-def passing(error: BaseException) -> bool:
+def is_passing(error: BaseException) -> bool:
     """Returns whether waiting may help: no server answers, the server is loading its data, or a failover is
     in progress."""
-    if refused(error):
+    if is_login_refused(error):
         return False
     if isinstance(error, Lost | LostInTime | OSError | Away):
         return "CERTIFICATE_VERIFY_FAILED" not in str(error) and "WRONG_VERSION_NUMBER" not in str(error)
@@ -70,23 +70,24 @@ def passing(error: BaseException) -> bool:
     )
 
 
-def refused(error: BaseException) -> bool:
+def is_login_refused(error: BaseException) -> bool:
     """Returns whether the server rejected the user or the password."""
     if isinstance(error, AuthenticationError | AuthorizationError):
         return True
     return isinstance(error, RedisError) and any(word in str(error) for word in _REFUSED)
 
 
-def explained(error: BaseException, address: Address) -> GossamerError:
+def to_gossamer_error(error: BaseException, address: Address) -> GossamerError:
     """Converts an error to a gossamer error, with a one-line message that says what to do."""
     at, text = f"the store at {address.shown}", _line(error, address)
     if isinstance(error, GossamerError):
         return error
     if (short := own_limit(error)) in _OURS:  # EAGAIN and EADDRNOTAVAIL may be caused by the other side
         return ResourceError(
-            f"{at} cannot be reached: this machine is short of {short}: raise the limit, then run the same command again"
+            f"{at} cannot be reached: this machine is short of {short}: raise the limit, then run "
+            "the same command again"
         )
-    if refused(error):
+    if is_login_refused(error):
         return StoreError(f"{at}: user/password refused{_whose(address)} ({text})")
     if isinstance(error, NoPermissionError) or text.startswith("NOPERM"):
         return StoreError(
@@ -104,7 +105,7 @@ def explained(error: BaseException, address: Address) -> GossamerError:
         return DiskFull(f"{at} cannot write to its disk: free some space, then run again ({text})")
     if text.startswith("OOM") or "used memory > 'maxmemory'" in text:
         return StoreFull(f"{at} is out of memory: raise its maxmemory ({text})")
-    if passing(error):
+    if is_passing(error):
         return Away(f"{at} does not answer: {text}{_speech(text, address)}")
     if isinstance(error, ResponseError):
         return StoreError(f"{at} refused a call: {text}")

@@ -49,7 +49,8 @@ def psl_hash() -> str:
 
 
 def _labels(host: str) -> list[str]:
-    """Returns the labels of a host name in lower case, without port and root dot. An IP address is one label."""
+    """Returns the labels of a host name in lower case, without port and root dot. An IP address is one
+    label."""
     if host.startswith("["):
         return [host.partition("]")[0] + "]"]
     name = host.partition(":")[0].rstrip(".").lower()

@@ -94,7 +94,7 @@ class Pattern:
         if len(text) <= self.short:
             return self.plain.search(text) is not None
         made = self._made()
-        if made.search is not None and made.agrees(text):
+        if made.search is not None and made.is_equal_to_re(text):
             return bool(made.search(text.encode()))
         return bool(self._timed(lambda allowed: made.timed().search(text, timeout=allowed) is not None, text))
 
@@ -104,7 +104,7 @@ class Pattern:
         if len(text) <= self.short:
             return list(map(_groups, self.plain.finditer(text)))
         made = self._made()
-        if made.spans is not None and made.agrees(text):
+        if made.spans is not None and made.is_equal_to_re(text):
             return self._all(made.spans, text.encode())
         found: list[list[str]] = self._timed(
             lambda allowed: list(map(_groups, made.timed().finditer(text, timeout=allowed))), text
@@ -132,7 +132,10 @@ class Pattern:
             raise self._over(TIMEOUT_S, len(text)) from None
 
     def _over(self, limit: float, length: int) -> PatternTimeout:
-        line = f"the pattern {self.pattern!r} took more than {limit * 1000:.0f} ms on a text of {length} characters"
+        line = (
+            f"the pattern {self.pattern!r} took more than {limit * 1000:.0f} ms on a text of "
+            f"{length} characters"
+        )
         if self.on_timeout is not None:
             tell, self.on_timeout = self.on_timeout, None
             tell(line)
@@ -179,7 +182,7 @@ class _Engines:
             every = native(text, options).Match
             self.spans = lambda data, place: every(anchor, data, place, len(data))
 
-    def agrees(self, text: str) -> bool:
+    def is_equal_to_re(self, text: str) -> bool:
         """Whether RE2 finds the same in the text as `re`."""
         if self._ends and text[-1:] == "\n":  # in `re`, `$` also matches before a final newline
             return False

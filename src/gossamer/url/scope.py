@@ -103,7 +103,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         host. Only its credentials, port, length and the `exclude` patterns are checked."""
         if "@" in url and urls.split_credentials(url)[1] is not None:
             return "filter"
-        if url[:4] != "http" or not self.opens(host) or self._excluding(url):
+        if url[:4] != "http" or not self.allows_port(host) or self._excluding(url):
             return "filter"
         return "trap" if len(url) > self.longest else None
 
@@ -114,7 +114,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         >>> Scope.of(["https://example.com/"]).unfit("file:///etc/passwd", "")
         'filter'
         """
-        if url[:4] != "http" or not self.opens(host) or urls.split_credentials(url)[1] is not None:
+        if url[:4] != "http" or not self.allows_port(host) or urls.split_credentials(url)[1] is not None:
             return "filter"
         return "trap" if len(url) > self.longest else None
 
@@ -133,7 +133,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     def _filtered(self, url: str, host: str, depth: int, dialled: bool = False) -> str | None:
         """Returns the reason for refusing a URL by the filters other than the scope, or None. `dialled` means
         that the host's port is allowed because the URL is a seed or is on the host of the linking page."""
-        if ":" in host and not dialled and not self.opens(host):
+        if ":" in host and not dialled and not self.allows_port(host):
             return "filter"
         if url in self.seeds:
             return None
@@ -145,7 +145,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
             return "trap"
         return None
 
-    def opens(self, host: str) -> bool:
+    def allows_port(self, host: str) -> bool:
         """Whether connections to the port of `host[:port]` are allowed."""
         port = _port(host)
         return not port or port in self.ports
@@ -225,7 +225,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return next((one for one in self.include if patterns.found(one, url, on_timeout=False)), False)
 
     def _gates(self, url: str, host: str, depth: int) -> Iterator[tuple[str, str | None, str]]:
-        """Yields (filter, reason or None, rule) of each filter, in the order in which `refuse` applies them."""
+        """Yields (filter, reason or None, rule) of each filter, in the order in which `refuse` applies
+        them."""
         bare = urls.split_credentials(url)[1] is None
         yield (
             "credentials",
@@ -242,7 +243,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         )
         rule = f" of the page that links to it: {host}" if self.open and self.mode != "any" else rule
         yield "scope", None if inside else "scope", f"--scope {self.mode}{rule}"
-        closed = not self.opens(host)
+        closed = not self.allows_port(host)
         rule = f"--allow-port {_port(host)} is not given" if closed else "an allowed port"
         yield "port", "filter" if closed else None, rule
         if url in self.seeds:

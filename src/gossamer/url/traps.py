@@ -19,12 +19,17 @@ MAX_PARAMETERS = 32
 """Maximum number of query parameters of a URL."""
 
 RULES = {
-    "repeated-path": "one or two path segments three times in a row (numbers: six times), or longer runs twice",
+    "repeated-path": (
+        "one or two path segments three times in a row (numbers: six times), or longer runs twice"
+    ),
     "growing-path": "five or more path segments that are repetitions of others in the path",
     "deep-path": f"more than {MAX_SEGMENTS} path segments",
     "many-parameters": f"more than {MAX_PARAMETERS} query parameters, or one with the same value three times",
     "session-ids": "more than one session id in the URL",
-    "calendar": "a calendar's view of a day, month or year that is not near today, or a date more than two years ahead",
+    "calendar": (
+        "a calendar's view of a day, month or year that is not near today, or a date more "
+        "than two years ahead"
+    ),
 }
 """The URLs that each rule refuses, as shown by `explain`."""
 

@@ -19,14 +19,14 @@ import msgspec
 import xxhash
 
 from gossamer.items.assets import FILES, REFERENCES, FileRule, Named, Reference, StoredFile, key_of, rule_of
-from gossamer.model.media_types import HEAD_BYTES, dimensions, media_type
+from gossamer.model.media_types import HEAD_BYTES, media_type, picture_size
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import FILE, Request
 from gossamer.model.verdict import Drop
 from gossamer.model.visit import Claim, Row, Visit
 from gossamer.worker.link_intake import LinkIntake, TakenLinks
 from gossamer.worker.outputs import SinkRetry
-from gossamer.worker.records import moment
+from gossamer.worker.records import format_time
 
 MAX_FILES_PER_PAGE = 5000
 """Maximum number of different files that the items of one page may refer to. Further ones are counted as
@@ -95,14 +95,14 @@ class AssetRows:
             "_site": site,
             "_kind": kind,
             "_key": key,
-            "_seen_at": moment(now),
+            "_seen_at": format_time(now),
             "_version": self._versions(site),
             "_hash": content,
         }
         return Row(kind, key, {**data, **own}, self._runs(site))
 
 
-def named(
+def request_named_files(
     rows: AssetRows,
     site: str,
     seen: tuple[str, float],
@@ -146,7 +146,7 @@ def named(
     return found
 
 
-def added(name: Callable[[list[Row], TakenLinks], list[Row]], visit: Visit) -> None:
+def add_references(name: Callable[[list[Row], TakenLinks], list[Row]], visit: Visit) -> None:
     """Adds the references, and requests the files, of those items that are still among the visit's rows.
     Called after duplicates were dropped."""
     taken = TakenLinks()
@@ -248,7 +248,7 @@ class AssetDownloads:
             body.seek(at)
             return body.read(most)
 
-        found = dimensions(read, own["media_type"])
+        found = picture_size(read, own["media_type"])
         if found is not None:
             own["width"], own["height"] = found
             if found[0] < rule.width or found[1] < rule.height:

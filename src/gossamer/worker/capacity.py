@@ -49,7 +49,7 @@ class Limiter:
             self._begins = ""
 
     @property
-    def calm(self) -> bool:
+    def is_calm(self) -> bool:
         """Returns whether there was no recent shortage."""
         return self.visits >= self.most and self._since is None
 
@@ -65,14 +65,15 @@ class Limiter:
         if now - self._told.get(what, -REPEAT_S) >= REPEAT_S:
             self._told[what] = now
             self._log(
-                f"short of {what}: {self.visits} pages at once for now instead of {self.most}; no page is counted as failed for it"
+                f"short of {what}: {self.visits} pages at once for now instead of {self.most}; no "
+                "page is counted as failed for it"
             )
         if self.visits == 1 and not measured:
             self._since = self._since or now
             if now - self._since >= GIVE_UP_S:
                 self.over = what
 
-    def fine(self) -> None:
+    def record_success(self) -> None:
         """Records a visit without a shortage, and raises the limit if enough time has passed."""
         self._since = None
         if self.visits >= self.most:
@@ -108,8 +109,8 @@ class FleetCaps(Protocol):
 
 
 class SoleCrawlAllowance:
-    """The `ClaimAllowance` of a worker that has its process to itself. It claims a quarter more than it can run, so
-    that a finished visit is replaced at once."""
+    """The `ClaimAllowance` of a worker that has its process to itself. It claims a quarter more than it can
+    run, so that a finished visit is replaced at once."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter

@@ -48,7 +48,7 @@ ROOMY = 4
 Otherwise the worker may wait for the slots of unsettled visits."""
 
 
-def company(slots: int, concurrency: int, *, counted: bool = False) -> GatherLimits:
+def gather_limits(slots: int, concurrency: int, *, counted: bool = False) -> GatherLimits:
     """Returns the gathering limits for hosts that allow `slots` concurrent requests. `counted`: the crawl has
     a byte limit, and bytes are counted only at the commit, so visits do not wait for each other."""
     if counted:
@@ -101,7 +101,7 @@ class Committer:
         """Whether everything is durable and settled."""
         return not self.waiting and not self.under_way
 
-    def unsettled(self) -> list[Visit]:
+    def unsettled_visits(self) -> list[Visit]:
         """Returns the visits that are not settled yet."""
         return self.under_way + self.waiting
 
@@ -159,8 +159,8 @@ class Committer:
     ) -> None:
         """Settles all visits except those whose claim was lost, and cuts the rows of those from the files.
 
-        The links of visits with a lost claim are added anyway, because the `LinkIntake` has cached them as taken
-        and would not take them again.
+        The links of visits with a lost claim are added anyway, because the `LinkIntake` has cached them as
+        taken and would not take them again.
         """
         lost = False
         while True:
@@ -190,7 +190,7 @@ class Committer:
                     if not self._frontier.patience.patient or lost:
                         raise outcome
                     lost = True  # the store came back without its last second: cut the files to match
-                    await self._outputs.reread()
+                    await self._outputs.read_lengths()
                     left = buckets
                     break
                 if isinstance(outcome, Stale):

@@ -9,7 +9,7 @@ import msgspec
 import xxhash
 
 from gossamer.model.page import Failure, Page
-from gossamer.model.request import EXTRA, KnownPage, Request, infrastructure
+from gossamer.model.request import EXTRA, KnownPage, Request, is_infrastructure
 from gossamer.model.visit import RAW, KnownLine, PageRecord, Row, Visit
 
 GONE_STATUSES = (404, 410)
@@ -20,17 +20,17 @@ _CONDITIONAL = ("plain", "impersonated")
 _encode = msgspec.json.Encoder().encode
 
 
-def versions(sites: Mapping[str, str]) -> str:
+def site_versions(sites: Mapping[str, str]) -> str:
     """Returns a hash of the names and versions of the site files that read the pages, or '' without site
     files."""
     return xxhash.xxh3_64_hexdigest(_encode(sorted(sites.items()))) if sites else ""
 
 
-def conditional(request: Request, rung: str, by: str = "") -> Request:
+def make_conditional(request: Request, rung: str, by: str = "") -> Request:
     """Returns the request with If-None-Match and If-Modified-Since (RFC 9110 section 13). Returns it
     unchanged if the known page could not be read or was read by other site files.
 
-    >>> conditional(Request("https://a.example/", known=KnownPage(200, '"v1"')), "plain").headers
+    >>> make_conditional(Request("https://a.example/", known=KnownPage(200, '"v1"')), "plain").headers
     {'If-None-Match': '"v1"'}
     """
     known = request.known
@@ -44,13 +44,13 @@ def conditional(request: Request, rung: str, by: str = "") -> Request:
     return msgspec.structs.replace(request, headers=headers) if headers else request
 
 
-def note(visit: Visit, result: Page | Failure | None, by: str) -> None:
+def note_known(visit: Visit, result: Page | Failure | None, by: str) -> None:
     """Adds to a visit what a later recrawl needs to know about its URL. Removes the rows of a page that did
     not change. `by`: digest of the site files that read the page (`versions`)."""
     request, settle = visit.claim.request, visit.settle
-    if settle.action not in ("d", "k", "x") or infrastructure(request) or visit.counts.get("infra"):
+    if settle.action not in ("d", "k", "x") or is_infrastructure(request) or visit.counts.get("infra"):
         return
-    before, now = request.known, known(visit, result, by)
+    before, now = request.known, known_page(visit, result, by)
     if before is not None and ("pages" in visit.counts or settle.action == "x"):
         _compare(visit, before, now)
         if now.status == 304:
@@ -69,7 +69,7 @@ def note(visit: Visit, result: Page | Failure | None, by: str) -> None:
     visit.seen = KnownLine(url, at, now, request.depth, request.referrer, needs)
 
 
-def known(visit: Visit, result: Page | Failure | None, by: str) -> KnownPage:
+def known_page(visit: Visit, result: Page | Failure | None, by: str) -> KnownPage:
     """Returns what is stored about a URL after a visit."""
     error = next((name[4:] for name in visit.counts if name.startswith("err:")), visit.settle.reason)
     if not isinstance(result, Page) or "pages" not in visit.counts:

@@ -69,11 +69,11 @@ def _redirected(request: Request, target: str | None, same: bool) -> Verdict:
     return Redirected(target)
 
 
-def wait(attempt: int, retries: tuple[float, ...]) -> float | None:
+def retry_delay(attempt: int, retries: tuple[float, ...]) -> float | None:
     """Returns the seconds before the next try after `attempt` earlier failures, up to a tenth longer at
     random. None means that no retry is left.
 
-    >>> wait(3, (60.0, 300.0, 1800.0)) is None
+    >>> retry_delay(3, (60.0, 300.0, 1800.0)) is None
     True
     """
     if attempt >= len(retries):
@@ -99,12 +99,12 @@ def retry_after(value: str | None, now: float | None = None) -> float:
         return 0.0
 
 
-def answered(request: Request) -> dict[str, int]:
+def seed_count_change(request: Request) -> dict[str, int]:
     """Returns the change in the number of seeds that may still be redirected after this request."""
     return {"seeds": -1} if request.depth == 0 and request.referrer is None else {}
 
 
-def where(location: str, url: str, parse: Callable[..., str | None]) -> str | None:
+def redirect_target(location: str, url: str, parse: Callable[..., str | None]) -> str | None:
     """Returns the redirect target in fetch form, or None if it is not an http(s) URL. The Location header is
     UTF-8 read as latin-1 (WHATWG Fetch)."""
     try:

@@ -18,7 +18,7 @@ from gossamer.model.request import Request
 from gossamer.model.verdict import Done, Drop, Later, Redirected, Verdict
 from gossamer.model.visit import Attempt, Claim
 from gossamer.worker import conditional_get
-from gossamer.worker.decide import REDIRECTS, decide, where
+from gossamer.worker.decide import REDIRECTS, decide, redirect_target
 from gossamer.worker.ladder import Climb, Climbing, Rungs
 from gossamer.worker.login_session import LoggedInFetcher
 from gossamer.worker.robots_gate import HostTreatment
@@ -112,7 +112,7 @@ class Fetching:
                 if climb is not None:
                     climb.request = request
             elif climb is not None and climb.higher(
-                result, block, waits(verdict), next_at - time.monotonic()
+                result, block, retry_after_seconds(verdict), next_at - time.monotonic()
             ):
                 climb.below, outcome = (result, verdict), "climbed"
             else:
@@ -122,7 +122,7 @@ class Fetching:
             wire += result.wire
             await asyncio.sleep(max(0.0, next_at - time.monotonic()))
         if climb is not None and self._climbing is not None:
-            if (below := climb.instead(result)) is not None:
+            if (below := climb.result_below(result)) is not None:
                 (result, verdict), _ = below, attempts.pop()
                 passed, wire = [one for one in passed if one is not result], wire - result.wire
             else:
@@ -148,7 +148,9 @@ class Fetching:
     ) -> tuple[Page | Failure, Verdict, Block | None]:
         rung = self._rungs(request)
         asked = (
-            request if request.known is None else conditional_get.conditional(request, rung.name, self._by)
+            request
+            if request.known is None
+            else conditional_get.make_conditional(request, rung.name, self._by)
         )
         if self._members is not None:
             result = await self._members.get(claim, asked, rung, attempts)
@@ -165,7 +167,7 @@ class Fetching:
             if block is not None:
                 rung.blocked(result, block, claim.host)
             if result.status in REDIRECTS and (location := result.header("location")) is not None:
-                target = where(location, result.url, self._parse)
+                target = redirect_target(location, result.url, self._parse)
                 same = target is not None and self._same(target, request.url)
         verdict = decide(request, result, target, same, block)
         if isinstance(result, Page):
@@ -191,12 +193,12 @@ class Fetching:
             return None
         if not (given := await self._solve(result, request)):
             return None
-        self._rungs(request).keeps(request, given)
+        self._rungs(request).keep_cookies(request, given)
         headers = {name: value for name, value in given.items() if name.lower() != "cookie"}
         return msgspec.structs.replace(request, headers={**(request.headers or {}), **headers} or None)
 
 
-def waits(verdict: Verdict) -> float:
+def retry_after_seconds(verdict: Verdict) -> float:
     """Returns the seconds that the server asked to wait."""
     return getattr(verdict, "after", 0.0)
 

@@ -82,7 +82,7 @@ class Rung(NamedTuple):
             return Failure("proxy", detail, time.time(), 0.0, final=True, sent=False)
         return await go()
 
-    def keeps(self, request: Request, headers: Mapping[str, str]) -> None:
+    def keep_cookies(self, request: Request, headers: Mapping[str, str]) -> None:
         """Stores the cookies of request headers as if the host had set them."""
         set_cookie = [
             ("set-cookie", f"{one.strip()}; Path=/")
@@ -185,7 +185,7 @@ class Climb:
         left: bool = True,
         patience: float = 30.0,
     ) -> None:
-        self.began, self.probes = ladder.start(known, rungs)
+        self.began, self.probes = ladder.start_rung(known, rungs)
         self.request = msgspec.structs.replace(request, rung=self.began)
         self.kind = self.why = ""
         self.rested = False
@@ -200,7 +200,7 @@ class Climb:
     def higher(self, result: Page | Failure, block: Block | None, waits: float, pause: float = 0.0) -> bool:
         """Returns whether the visit continues one rung higher after this response, in `pause` seconds. Errors
         do not climb. A visit whose server asked it to wait (`waits` seconds) does not climb either."""
-        self.kind, self.rested, self.late = told(result, block, self._rungs), False, None
+        self.kind, self.rested, self.late = block_kind(result, block, self._rungs), False, None
         if not self.kind:
             return False
         rung = self.request.rung or self.began
@@ -208,7 +208,7 @@ class Climb:
         if waits and not self.probes:
             self.rested = self.kind == "rate-limit"
             return False
-        rest = ladder.rest(self._known, rung, self.kind, self._tried)
+        rest = ladder.rest_seconds(self._known, rung, self.kind, self._tried)
         if rest and (self._left or self.kind == "rate-limit"):
             self.rested, self._rest = True, rest if self._left else 0.0
             return False
@@ -231,7 +231,7 @@ class Climb:
             Retry("blocked", self.why) if self.late and self._left and isinstance(verdict, Done) else verdict
         )
 
-    def instead(self, result: Page | Failure) -> tuple[Page | Failure, Verdict] | None:
+    def result_below(self, result: Page | Failure) -> tuple[Page | Failure, Verdict] | None:
         """Returns the lower rung's result if the higher rung was not available."""
         had = not isinstance(result, Failure) or (result.later is None and result.sent)
         return None if had else self.below
@@ -281,7 +281,7 @@ class Climbing:
             await self._lanes.home(claim)
 
 
-def told(result: Page | Failure, block: Block | None, rungs: tuple[str, ...]) -> str:
+def block_kind(result: Page | Failure, block: Block | None, rungs: tuple[str, ...]) -> str:
     """Returns the kind of block of a response: '' for none, `rendering` for a page that only a browser can
     fill."""
     if isinstance(result, Failure):

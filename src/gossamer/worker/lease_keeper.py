@@ -86,7 +86,7 @@ class LeaseKeeper:
         """Frees the hosts of visits that are over but not yet durable. Returns whether there were any."""
         late = time.monotonic() - max(LATE, self._committer.company.seconds + MORE)
         over: dict[int, list[Visit]] = {}
-        for visit in self._committer.unsettled():
+        for visit in self._committer.unsettled_visits():
             name = visit.claim.bucket, visit.claim.token
             if visit.settle.action and visit.put_at < late and name not in self.landed:
                 over.setdefault(visit.claim.bucket, []).append(visit)

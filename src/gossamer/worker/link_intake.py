@@ -17,7 +17,7 @@ import msgspec
 from gossamer import url as urls
 from gossamer.items import assets
 from gossamer.items.assets import Named
-from gossamer.model.request import FILE, Request, entry, pack, split
+from gossamer.model.request import FILE, Request, make_entry, pack, split
 from gossamer.model.visit import Adds, Claim, Row, Visit
 
 MAX_CACHED_LINKS = 50_000
@@ -228,7 +228,7 @@ class LinkIntake:
             if not held:
                 return mark, reason, -1
         referrer = path if (to_scheme, to_host) == (scheme, host) else f"{scheme}://{host}{path}"
-        stored = entry(to_scheme, to_path, depth, referrer)
+        stored = make_entry(to_scheme, to_path, depth, referrer)
         self._put(taken.adds, to_host, priority, "h" if held else "", voucher, mark, stored)
         if reason is None:
             self._recent.put(key, (mark, "duplicate", depth if self.depths else -1))
@@ -287,7 +287,7 @@ class LinkIntake:
     def mark(self, request: Request, edition: str = "") -> int:
         """Returns the fingerprint that identifies a request in the seen set. `edition` distinguishes requests
         for the same URL; '' uses the edition of the request's file rule, if it has one."""
-        edition = edition or assets.edition(request, self._key)
+        edition = edition or assets.file_edition(request, self._key)
         canonical = f"{self._key(request.url)}\n{edition}" if edition else self._key(request.url)
         whole = canonical if request.method == "GET" else f"{request.method} {canonical} {request.body}"
         return urls.fingerprint(whole, self._seed)

@@ -18,8 +18,8 @@ from gossamer.blocks import Block, needs_rendering
 from gossamer.blocks.site_rules import MAX_SEARCHED_BYTES, seen_by
 from gossamer.errors import ConfigError, GossamerError
 from gossamer.model.browser_profile import Guise, Lent
-from gossamer.model.item import pressed, said
-from gossamer.model.login import FORM, Account, Login, Sign, leads, redacted
+from gossamer.model.item import exception_message, is_ctrl_c
+from gossamer.model.login import FORM, Account, Login, Sign, is_below, redact
 from gossamer.model.page import Failure, Page
 from gossamer.model.rendering import Render
 from gossamer.model.request import Request, split
@@ -28,14 +28,14 @@ from gossamer.parsing.limits import TooComplex
 from gossamer.parsing.page_view import PageView
 from gossamer.url import patterns
 from gossamer.worker import records
-from gossamer.worker.decide import MAX_REDIRECTS, REDIRECTS, where
+from gossamer.worker.decide import MAX_REDIRECTS, REDIRECTS, redirect_target
 from gossamer.worker.ladder import LendsIdentity, Rung
 from gossamer.worker.robots_gate import RobotsGate
 
 Parse = Callable[..., str | None]
 
 
-def lost(login: Login, page: Page, block: Block | None, parse: Parse = urls.parse) -> str:
+def logged_out_sign(login: Login, page: Page, block: Block | None, parse: Parse = urls.parse) -> str:
     """Returns the sign by which a page shows that its account is no longer logged in, or ''."""
     if block is not None and block.kind == "login":
         return block.line()
@@ -53,7 +53,7 @@ def lost(login: Login, page: Page, block: Block | None, parse: Parse = urls.pars
     return ""
 
 
-def refused(login: Login, page: Page) -> str:
+def why_login_failed(login: Login, page: Page) -> str:
     """Returns why the last page of a log-in shows that the log-in failed, or ''."""
     view = PageView(page)
     if login.shows:
@@ -95,7 +95,7 @@ def _told(sign: Sign, view: PageView, target: str | None) -> str:
         )
         return f"the text {sign.pattern!r}" if found and page.status not in REDIRECTS else ""
     if sign.startswith(("/", "http://", "https://")):
-        return f"it redirects to {sign}" if target is not None and leads(target, sign) else ""
+        return f"it redirects to {sign}" if target is not None and is_below(target, sign) else ""
     return (
         f"the page has {sign!r}"
         if _is_html(page) and page.status not in REDIRECTS and _has(view, sign)
@@ -171,7 +171,7 @@ class LoginAttempt(NamedTuple):
 
     def wrong(self, what: str) -> ConfigError:
         """Returns the error for a log-in that cannot work as it is written."""
-        return ConfigError(redacted(f"site {self.site}: session: {what}", self.secrets))
+        return ConfigError(redact(f"site {self.site}: session: {what}", self.secrets))
 
 
 class LoginResult(NamedTuple):
@@ -282,7 +282,7 @@ class LoginRunner:
                 return found
             page, proof = found, login.check
         return LoginResult(
-            refused(login, page), headers, proof if proof == redacted(proof, who.secrets) else ""
+            why_login_failed(login, page), headers, proof if proof == redact(proof, who.secrets) else ""
         )
 
     def _request(self, step: Any, page: Page | None, who: LoginAttempt) -> Request:
@@ -311,15 +311,16 @@ class LoginRunner:
             def note(result: Page | Failure, url: str) -> None:
                 error = result.reason if isinstance(result, Failure) else None
                 line = msgspec.structs.replace(
-                    claim, request=Request(redacted(url, who.secrets)), host=split(url)[1]
+                    claim, request=Request(redact(url, who.secrets)), host=split(url)[1]
                 )
-                made = [*records.tries(result), (result, "login", error)]
+                made = [*records.earlier_tries(result), (result, "login", error)]
                 tell.extend(records.attempt(self._crawl, self._worker, line, *one) for one in made)
 
-            refusal = await self.gate.shuts(claim, request.url, note)
+            refusal = await self.gate.refuse_url(claim, request.url, note)
             if refusal is not None and not refusal.error:
                 raise who.wrong(
-                    f"{request.url} is needed to log in, but must not be fetched: {refusal.skip}: {refusal.detail}"
+                    f"{request.url} is needed to log in, but must not be fetched: {refusal.skip}: "
+                    f"{refusal.detail}"
                 )
             if refusal is not None:
                 return Failure(
@@ -329,12 +330,12 @@ class LoginRunner:
             if isinstance(result, Page) or result.sent or result.proxy:
                 note(result, request.url)
             if isinstance(result, Failure):
-                detail = redacted(f"log-in: {result.detail}", who.secrets)
+                detail = redact(f"log-in: {result.detail}", who.secrets)
                 return msgspec.structs.replace(result, detail=detail, noted=True), request
             if (passing := self._passing(result)) is not None:
                 return passing, request
             location = result.header("location") if result.status in REDIRECTS else None
-            target = None if location is None else where(location, result.url, self._parse)
+            target = None if location is None else redirect_target(location, result.url, self._parse)
             if target is None:
                 return result, request
             page, request = result, self._next(request, result, target, who)
@@ -428,7 +429,7 @@ def _asks(who: LoginAttempt, call: Callable[..., Any], *args: Any) -> Any:
     except (StopIteration, GossamerError):
         raise
     except BaseException as error:
-        if pressed(error):
+        if is_ctrl_c(error):
             raise
         raise who.wrong(f"log-in as {who.account.name}: {_detail(error)}") from None
 
@@ -439,6 +440,9 @@ def _detail(error: BaseException) -> str:
     while trace is not None:
         code = trace.tb_frame.f_code
         if "gossamer" not in code.co_filename:
-            place = f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno} in {code.co_name}: {type(error).__name__}: "
+            place = (
+                f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno} in {code.co_name}: "
+                f"{type(error).__name__}: "
+            )
         trace = trace.tb_next
-    return place + " ".join(said(error).split())
+    return place + " ".join(exception_message(error).split())

@@ -13,7 +13,7 @@ import msgspec
 from gossamer.blocks import needs_rendering
 from gossamer.blocks.site_rules import Blocks, seen_by
 from gossamer.errors import GossamerError
-from gossamer.model.login import Account, Login, redacted
+from gossamer.model.login import Account, Login, redact
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request, split
 from gossamer.model.visit import Attempt, Claim
@@ -26,8 +26,8 @@ from gossamer.worker.login_flow import (
     LoginResult,
     LoginRunner,
     PacedRequests,
-    lost,
-    refused,
+    logged_out_sign,
+    why_login_failed,
 )
 
 RENEW_INTERVAL_S = 8.0
@@ -110,7 +110,7 @@ class LoggedInFetcher:
                 fresh, seat = True, came
             if isinstance(seat, Failure):
                 return _apart(seat, walk)
-            sent = cookies(seat, request)
+            sent = cookies_sent(seat, request)
             result = await walk.collect(seat.rung, request)
             await club.keep(seat)
             result = msgspec.structs.replace(result, session=seat.account.name)
@@ -135,10 +135,10 @@ class LoggedInFetcher:
         above = rung.name != BROWSER and BROWSER in club.rungs and block is None
         if above and needs_rendering(page.status, page.headers, page.body, page.url):
             return ""  # the page is empty before its scripts run, so the visit climbs to the browser
-        return lost(club.login, page, block, self._parse)
+        return logged_out_sign(club.login, page, block, self._parse)
 
     def _noted(self, claim: Claim, result: Page | Failure, outcome: str, error: str | None) -> list[Attempt]:
-        made = [*records.tries(result), (result, outcome, error)]
+        made = [*records.earlier_tries(result), (result, outcome, error)]
         return [records.attempt(self._crawl, self._worker, claim, *one) for one in made]
 
     async def _in(
@@ -146,7 +146,7 @@ class LoggedInFetcher:
     ) -> bool:
         """Returns whether the account is still logged in, as shown by the log-in's proof page. This avoids a
         second log-in, because some sites lock an account that logs in twice."""
-        if not seat.proof or await self._entering.gate.shuts(claim, seat.proof) is not None:
+        if not seat.proof or await self._entering.gate.refuse_url(claim, seat.proof) is not None:
             return False
         request = Request(seat.proof)
         page = msgspec.structs.replace(await walk.collect(seat.rung, request), session=seat.account.name)
@@ -157,7 +157,7 @@ class LoggedInFetcher:
         if isinstance(page, Failure) or not 200 <= page.status < 300:
             return False
         return not self._lost(club, page, claim.host, seat.rung) and not (
-            club.login.shows and refused(club.login, page)
+            club.login.shows and why_login_failed(club.login, page)
         )
 
     async def _enter(
@@ -180,12 +180,12 @@ class LoggedInFetcher:
         if isinstance(done, Failure):
             return done
         if done.refused:
-            await club.refused(seat, redacted(done.refused, who.secrets))
+            await club.refused(seat, redact(done.refused, who.secrets))
             return None
         return await club.entered(seat, done.headers, done.proof)
 
 
-def cookies(seat: Seat, request: Request) -> str:
+def cookies_sent(seat: Seat, request: Request) -> str:
     """Returns the cookies that a request would send now."""
     headers = seat.rung.identity.lend(request).headers
     return next((value for name, value in headers.items() if name.lower() == "cookie"), "")

@@ -263,8 +263,8 @@ class Worker:
 
         try:
             await self.visitor.visit(batch, put)
-            if through and not self.limiter.calm:
-                self.limiter.fine()
+            if through and not self.limiter.is_calm:
+                self.limiter.record_success()
         # a graceful stop was cut short: requeue the URL as if its visit had not begun, but count the request
         except asyncio.CancelledError:
             for claim in batch:

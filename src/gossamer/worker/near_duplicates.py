@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import xxhash
 
 from gossamer.model.interfaces import DuplicateIndex
-from gossamer.model.minhash import GroupQuery, Placed, Sketch, near
+from gossamer.model.minhash import GroupQuery, Placed, Sketch, make_sketch
 from gossamer.model.page import Page
 from gossamer.model.visit import PageRecord, Row, Visit
 from gossamer.parsing.html import Document
 
 
-def mark(row: Row, page: Page, document: Document, nearly: bool) -> None:
+def mark_row(row: Row, page: Page, document: Document, nearly: bool) -> None:
     """Adds a sketch to the row of a 2xx page that has content. Other pages belong to no group. **Changes the
     page's tree.**
 
@@ -36,10 +36,10 @@ def mark(row: Row, page: Page, document: Document, nearly: bool) -> None:
 
 def _near(document: Document) -> bytes:
     from gossamer.parsing.content_text import (
-        gist,
+        gist_of,
     )  # imported late, because it takes 12 ms and most crawls compare nothing
 
-    return near(*gist(document.tree))
+    return make_sketch(*gist_of(document.tree))
 
 
 _NOTHING = xxhash.xxh3_128_hexdigest(b"")

@@ -47,7 +47,8 @@ class OutputFiller:
 
     @staticmethod
     def may_fill(files: Sequence[FileOutput], tables: Sequence[TableSink]) -> dict[str, bool]:
-        """Returns the user's outputs by path, and whether their rows are kept (`sinks.open_outputs.FilteredFiles`)."""
+        """Returns the user's outputs by path, and whether their rows are kept
+        (`sinks.open_outputs.FilteredFiles`)."""
         found = {table.target(): getattr(table, "fills", None) for table in tables}
         for output in files:
             found |= {sink.target(): getattr(output, "fills", None) for sink in output.sinks()}
@@ -122,11 +123,11 @@ class OutputFiller:
             rows, after = group
             good: list[Row] = [row for row in rows if not (row.lacks and isinstance(table, HistorySink))]
             await self._through(table.upsert, good)
-            await self._frontier.count(written(table))
+            await self._frontier.count(written_counts(table))
             await self._frontier.fill(table.target(), after)
 
 
-def written(table: TableSink) -> dict[str, int]:
+def written_counts(table: TableSink) -> dict[str, int]:
     """Returns the counts of rows that a table accepted and refused since the last call, by kind, and resets
     them. Returns {} if the table does not count."""
     offered: Counter[str] | None = getattr(table, "offered", None)

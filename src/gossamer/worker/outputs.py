@@ -34,7 +34,7 @@ from gossamer.model.interfaces import (
 )
 from gossamer.model.visit import Row, Visit
 from gossamer.sinks.kept_rows import KeptRows
-from gossamer.worker.output_filler import OutputFiller, written
+from gossamer.worker.output_filler import OutputFiller, written_counts
 
 FIRST_RETRY_S, MAX_RETRY_S = 0.1, 5.0
 """Seconds before the first retry and between later ones. The interval doubles."""
@@ -81,7 +81,7 @@ class SinkRetry:
                 return result
 
     @property
-    def early(self) -> bool:
+    def is_early(self) -> bool:
         """Whether it is too early to retry."""
         return time.monotonic() < self._next
 
@@ -165,7 +165,7 @@ class Outputs:
         async with self._held():
             fills = self.filler.may_fill(self._files, self._tables)
             starts = await self.filler.starts(fills)
-            self.filler.note(await self.reread(starts), fills, starts)
+            self.filler.note(await self.read_lengths(starts), fills, starts)
             await self.filler.fill(self._files, self._tables, self._lengths, self._add)
             for output in self._files:
                 for sink in output.sinks():
@@ -200,7 +200,7 @@ class Outputs:
         for table in self._tables:
             some = good if isinstance(table, HistorySink) else rows
             await self._patiently(table.upsert, some)
-            counts = {**counts, **written(table)}
+            counts = {**counts, **written_counts(table)}
         batch[0].counts = counts
 
     @asynccontextmanager
@@ -220,7 +220,7 @@ class Outputs:
                     sink.pack(part)
         async with self._held():
             if not self._alone or not sinks.keys() <= self._lengths.keys():
-                await self.reread()
+                await self.read_lengths()
             yield lambda rows: self._patiently(self._append, rows, sinks)
 
     async def ship(self) -> None:
@@ -228,7 +228,7 @@ class Outputs:
         bytes are waiting for it."""
         shipped = [sink for sink in self._all() if isinstance(sink, Ships)]
         if not shipped or (
-            self._waiting.early and not any(sink.full(self._length(sink)) for sink in shipped)
+            self._waiting.is_early and not any(sink.full(self._length(sink)) for sink in shipped)
         ):
             return
         async with self._held():
@@ -260,7 +260,7 @@ class Outputs:
         """
         away: SinkAway | None = None
         async with self._held():
-            await self.reread()
+            await self.read_lengths()
             for sink in self._all():
                 try:
                     if wait and isinstance(sink, Ships):
@@ -304,7 +304,7 @@ class Outputs:
                 fcntl.flock(self._lock, fcntl.LOCK_UN)
                 self._locked = False
 
-    async def reread(self, fill_from: Mapping[str, int] | None = None) -> list[str]:
+    async def read_lengths(self, fill_from: Mapping[str, int] | None = None) -> list[str]:
         """Reads the committed length of every output from the store. Each length is the largest in any
         bucket, because one lock orders all of them.
 

@@ -1,8 +1,8 @@
 """The messages between a worker and its page process.
 
-A frame is 4 bytes of length, then msgpack. The worker sends one `ProcessSettings`, and one `PageTask` per page. The
-process answers with frames of at most CHUNK_REQUESTS entries each, so that no frame blocks the worker's event loop for
-long. The first byte of such a frame is its type.
+A frame is 4 bytes of length, then msgpack. The worker sends one `ProcessSettings`, and one `PageTask` per
+page. The process answers with frames of at most CHUNK_REQUESTS entries each, so that no frame blocks the
+worker's event loop for long. The first byte of such a frame is its type.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ class PageTask(msgspec.Struct, array_like=True):
 
 
 class RecordedTake(msgspec.Struct, array_like=True):
-    """A call of the worker's `LinkIntake`, recorded by the process: one `request` (`vouched`: with a voucher), or
-    the plain links `hrefs` of a page."""
+    """A call of the worker's `LinkIntake`, recorded by the process: one `request` (`vouched`: with a
+    voucher), or the plain links `hrefs` of a page."""
 
     request: Request | None = None
     vouched: bool = False

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from gossamer.blocks import Block
 from gossamer.model.absence import Usual, not_an_item
-from gossamer.model.absence import lacking as values_lacking
+from gossamer.model.absence import missing_fields as values_lacking
 from gossamer.model.page import Failure, Page
 from gossamer.model.quality import SiteCounts
 from gossamer.model.request import Request
@@ -19,16 +19,16 @@ from gossamer.parsing.base_url import Base
 from gossamer.parsing.limits import MAX_BYTES, Cost, cost_of, decoded_size, is_html
 from gossamer.parsing.links import hrefs
 from gossamer.parsing.page_view import PageView
-from gossamer.sites.item_builder import BuiltItem, aside, makers, reject
+from gossamer.sites.item_builder import BuiltItem, builder_of_sites, reject, rejected_record
 from gossamer.sites.loading import LoadedSite, match
-from gossamer.sites.page_functions import PageResult, gather, lacking, run
+from gossamer.sites.page_functions import PageResult, gather_follow, missing_selector, run
 from gossamer.url.patterns import PatternTimeout, Searcher
 from gossamer.url.traps import growing
-from gossamer.worker.asset_download import AssetRows, added, named
+from gossamer.worker.asset_download import AssetRows, add_references, request_named_files
 from gossamer.worker.crash_marker import CrashMarker
 from gossamer.worker.link_intake import LinkIntake, ReadResult, TakenLinks
-from gossamer.worker.near_duplicates import mark
-from gossamer.worker.records import failed_record, moment, page_record, page_row
+from gossamer.worker.near_duplicates import mark_row
+from gossamer.worker.records import failed_record, format_time, page_record, page_row
 
 MAX_LINKS = 5000
 """Maximum number of different requests from one page. Further ones are counted as `trap`."""
@@ -91,7 +91,7 @@ class Reader:
         """Whether the files that items refer to are requested."""
         self.graph: Callable[[Page, Request, html.Document], list[Row]] | None = None
         """Returns the rows of a page's links. None if links are not stored as rows."""
-        self._making = makers(sites, key)
+        self._making = builder_of_sites(sites, key)
         complete, version = (
             {one.name for one in sites if one.site.complete},
             {one.name: one.version for one in sites},
@@ -160,7 +160,7 @@ class Reader:
         self.reading.begins(claim.bucket, claim.token)
         try:
             self._parsed = page, self._document(page)
-            return lacking(site, PageView(page, self._parsed[1]))
+            return missing_selector(site, PageView(page, self._parsed[1]))
         except ValueError:  # reported when the page is read
             return ""
         finally:
@@ -296,10 +296,17 @@ class Reader:
         count = len(read.names)
         pairs = list(zip(read.rows[:count], read.names, strict=True))
         name = partial(
-            named, self.rows, site.name, (page.url, page.fetched_at), claim, pairs, self.taker, self.fetches
+            request_named_files,
+            self.rows,
+            site.name,
+            (page.url, page.fetched_at),
+            claim,
+            pairs,
+            self.taker,
+            self.fetches,
         )
         if marks and any(row.once for row, _ in pairs):
-            read.later = partial(added, name)
+            read.later = partial(add_references, name)
         else:
             read.rows[count:count] = name(read.rows[:count], read.taken)
 
@@ -326,7 +333,7 @@ class Reader:
         if follow is False or (follow is None and parsed.function):
             return
         if callable(follow):
-            requests, problem = gather(site, follow, view)
+            requests, problem = gather_follow(site, follow, view)
             parsed.requests += requests
             if problem:
                 parsed.error, parsed.detail = "parse", problem
@@ -360,13 +367,13 @@ class Reader:
             "_site": site.name,
             "_kind": made.kind,
             "_key": made.key,
-            "_seen_at": moment(page.fetched_at),
+            "_seen_at": format_time(page.fetched_at),
             "_version": site.version,
             "_hash": made.content,
         }
         if made.faults:
             counts["rejected"] = counts.get("rejected", 0) + 1
-            told = aside(made)
+            told = rejected_record(made)
             self.keep(
                 page, claim.request, f"{site.name}: {made.kind}: {told['field'] or 'item'}: {told['reason']}"
             )
@@ -422,7 +429,7 @@ class Reader:
         row = page_row(record, self.key(record.requested_url))
         if self.duplicates != "off":
             # last, because it changes the page's tree
-            mark(row, page, document, self.duplicates.startswith("near"))
+            mark_row(row, page, document, self.duplicates.startswith("near"))
         return row
 
     def _sitemap(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
@@ -461,7 +468,7 @@ def _followed(hrefs: list[str], follow: Sequence[Searcher], base: Base) -> tuple
 def _too_deep(claim: Claim, page: Page) -> bool:
     """Returns whether a page is nested too deeply to be parsed again. This applies only after two processes
     died, because the first death may have another cause."""
-    return claim.crashes > 1 and html.deep(page.body, page.content_type)
+    return claim.crashes > 1 and html.is_deep(page.body, page.content_type)
 
 
 def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:

@@ -22,10 +22,10 @@ MAX_EDGES = 5000
 """Maximum number of a page's links that become rows."""
 
 
-def moment(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     """Returns a time as RFC 3339 in UTC with milliseconds.
 
-    >>> moment(0), moment(1.9999)
+    >>> format_time(0), format_time(1.9999)
     ('1970-01-01T00:00:00.000Z', '1970-01-01T00:00:01.999Z')
     """
     whole, thousandths = divmod(int(seconds * 1000), 1000)
@@ -49,7 +49,7 @@ def page_record(request: Request, page: Page, *, error: str | None = None) -> Pa
         language=None,
         depth=request.depth,
         referrer=request.referrer,
-        fetched_at=moment(page.fetched_at),
+        fetched_at=format_time(page.fetched_at),
         elapsed=round(page.elapsed, 4),
         bytes=page.wire,
         collector=page.collector,
@@ -74,7 +74,7 @@ def failed_record(request: Request, result: Page | Failure | None, error: str, n
         language=None,
         depth=request.depth,
         referrer=request.referrer,
-        fetched_at=moment(at),
+        fetched_at=format_time(at),
         elapsed=round(result.elapsed, 4) if result is not None else 0.0,
         bytes=result.wire if result is not None else 0,
         collector=result.collector if result is not None else "",
@@ -88,7 +88,7 @@ def failed_record(request: Request, result: Page | Failure | None, error: str, n
 
 def gone_at(page: Page) -> str:
     """Returns the time (RFC 3339) of a response with status 404 or 410, or '' for any other status."""
-    return moment(page.fetched_at) if page.status in GONE_STATUSES else ""
+    return format_time(page.fetched_at) if page.status in GONE_STATUSES else ""
 
 
 def page_row(record: PageRecord, key: str) -> Row:
@@ -103,7 +103,7 @@ def attempt(
     """Returns the attempts-log entry of one request. Secrets in the URL are masked."""
     page = isinstance(result, Page)
     return Attempt(
-        ts=moment(result.fetched_at),
+        ts=format_time(result.fetched_at),
         crawl=crawl,
         url=mask(claim.request.url),
         host=claim.host,
@@ -126,7 +126,7 @@ def attempt(
     )
 
 
-def tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str | None]]:
+def earlier_tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str | None]]:
     """Returns the tries before a result, each with its outcome and error."""
     return [
         (one, "again", one.reason) if isinstance(one, Failure) else (one, "climbed", None)
@@ -134,7 +134,7 @@ def tries(result: Page | Failure) -> list[tuple[Page | Failure, str, str | None]
     ]
 
 
-def tried(result: Failure) -> bool:
+def is_attempt(result: Failure) -> bool:
     """Returns whether a failure counts as an attempt: a request, or a failed connection. A request that the
     crawler itself refused does not count."""
     if result.short:  # the process ran short of a resource, so no request was made
@@ -152,7 +152,7 @@ def edges(
     for link in links_of(document, MAX_EDGES):
         target = key(link.url)
         edge = Edge(
-            source, target, page.url, link.text, link.nofollow, link.kind, crawl, moment(page.fetched_at)
+            source, target, page.url, link.text, link.nofollow, link.kind, crawl, format_time(page.fetched_at)
         )
         name = xxh3_128_hexdigest(f"{source}\n{target}".encode("utf-8", "replace"))
         found.setdefault(name, Row(kind, name, edge))

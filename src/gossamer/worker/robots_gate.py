@@ -22,7 +22,7 @@ from gossamer.model.visit import Claim, Settle
 from gossamer.politeness import pace, robots_access
 from gossamer.politeness.breaker import HostTrouble, health
 from gossamer.politeness.robots import Robots
-from gossamer.worker.decide import REDIRECTS, retry_after, wait
+from gossamer.worker.decide import REDIRECTS, retry_after, retry_delay
 from gossamer.worker.ladder import Allowed, Rungs
 
 MAX_REDIRECTS = 5
@@ -102,7 +102,7 @@ class RobotsGate:
             return None
         return Drop(skip="robots", detail=robots.rule(self._agent, claim.request.url) or "")
 
-    async def shuts(
+    async def refuse_url(
         self, claim: Claim, url: str, note: Callable[[Page | Failure, str], None] = lambda _result, _url: None
     ) -> Drop | None:
         """Returns why a URL that a claim needs besides its own (to log in) may not be requested, or None.
@@ -150,11 +150,11 @@ class RobotsGate:
             return result, began, robots_access.Access(holds=0.0)
         stale = await self._stale(claim)
         treatment = self._treat(claim.host)
-        found = robots_access.access(result, self._agent, wait(claim.robots, treatment.retries), stale)
+        found = robots_access.access(result, self._agent, retry_delay(claim.robots, treatment.retries), stale)
         slow = isinstance(result, Page) and result.status in (429, 503)
         now_pace = pace.after(pace.parse(claim.pace), result.elapsed, slow)
         asked = retry_after(result.header("retry-after")) if isinstance(result, Page) and slow else 0.0
-        said, why = felt(result)
+        said, why = robots_health(result)
         settle = Settle(
             claim.token,
             "d",
@@ -229,7 +229,7 @@ class RobotsGate:
         return robots_access.version_of(kept) if kept is not None else 0
 
 
-def felt(result: Page | Failure) -> tuple[str, str]:
+def robots_health(result: Page | Failure) -> tuple[str, str]:
     """Returns the health code and the reason that the result of a robots claim implies for its host
     (`politeness.breaker`)."""
     if isinstance(result, Failure):

@@ -13,7 +13,7 @@ from gossamer.model.request import FILE
 from gossamer.model.visit import Claim, Settle, Visit
 from gossamer.sites import host_rules
 from gossamer.sites.loading import LoadedSite
-from gossamer.sites.remote_sites import group, owners
+from gossamer.sites.remote_sites import owner_names, site_group
 
 BROWSER = "browser"
 """The lane of workers with a browser."""
@@ -41,7 +41,7 @@ class LaneRouter:
         await self._frontier.handover(claim.bucket, claim.host, self._usual(claim.host))
 
 
-def moving(
+def lanes_of(
     frontier: Handover, sites: Sequence[LoadedSite], lane: str, ladder: Sequence[str]
 ) -> LaneRouter | None:
     """Returns the lanes of a crawl. `lane` and `ladder` are the crawl's defaults for sites that set none.
@@ -52,7 +52,9 @@ def moving(
     for one in sites:
         if one.site.says_lane and BROWSER in (one.site.ladder if one.site.says_ladder else ladder):
             return None
-    return LaneRouter(frontier, lru_cache(10_000)(lambda host: host_rules.needs(sites, host).lane or lane))
+    return LaneRouter(
+        frontier, lru_cache(10_000)(lambda host: host_rules.host_needs(sites, host).lane or lane)
+    )
 
 
 class SiteRouter:
@@ -69,7 +71,7 @@ class SiteRouter:
         shut: Callable[[Claim, float], Awaitable[None]],
     ) -> None:
         self._frontier, self._lacks, self._tell, self._shut = frontier, lacks, tell, shut
-        self._owners = lru_cache(10_000)(partial(owners, sites))
+        self._owners = lru_cache(10_000)(partial(owner_names, sites))
         self.told: set[str] = set()
         """Groups for which this worker already set hosts apart."""
 
@@ -99,4 +101,4 @@ class SiteRouter:
         names = self._owners(claim.host)
         if claim.request.use == FILE and (named_by := rule_of(claim.request).site):
             names = names | {named_by}
-        return group(names, self._lacks)
+        return site_group(names, self._lacks)

@@ -44,7 +44,7 @@ class SharedThrottle:
             self._turns[claim.bucket, claim.token] = name, token
         return wait
 
-    def around(self, go: Callable[[Claim], Awaitable[Visit]]) -> Callable[[Claim], Awaitable[Visit]]:
+    def wrap(self, go: Callable[[Claim], Awaitable[Visit]]) -> Callable[[Claim], Awaitable[Visit]]:
         """Wraps the visit function `go` so that the claim's turn is given back after the visit."""
 
         async def turned(claim: Claim) -> Visit:

@@ -10,21 +10,21 @@ from typing import Protocol
 import msgspec
 
 from gossamer.model.page import Failure, Page
-from gossamer.model.request import FILE, Request, infrastructure, split
+from gossamer.model.request import FILE, Request, is_infrastructure, split
 from gossamer.model.verdict import SKIPS, Done, Drop, Later, Redirected, Retry, Verdict
 from gossamer.model.visit import Attempt, Claim, Row, Settle, Visit
 from gossamer.parsing import pdf
 from gossamer.politeness import pace, robots_access
-from gossamer.politeness.breaker import FAULTS, LAST, HostTrouble, gives_up, health
+from gossamer.politeness.breaker import FAULTS, LAST, HostTrouble, health, is_given_up
 from gossamer.worker import conditional_get, records
 from gossamer.worker.asset_download import AssetDownloads
-from gossamer.worker.decide import answered, wait
+from gossamer.worker.decide import retry_delay, seed_count_change
 from gossamer.worker.fetching import Fetching, Solve
 from gossamer.worker.ladder import Climbing, Rungs
 from gossamer.worker.link_intake import LinkIntake, ReadResult, TakenLinks
 from gossamer.worker.login_session import LoggedInFetcher
 from gossamer.worker.min_depth import MinDepthVisits, read_again
-from gossamer.worker.robots_gate import HostTreatment, RobotsGate, felt
+from gossamer.worker.robots_gate import HostTreatment, RobotsGate, robots_health
 from gossamer.worker.routing import LaneRouter, SiteRouter
 from gossamer.worker.shared_throttle import SharedThrottle
 
@@ -127,7 +127,7 @@ class Visitor:
             else:
                 refused = self._dropped(claim, refusal, None, 0.0)
                 if self.by is not None:
-                    conditional_get.note(refused, None, self.by)
+                    conditional_get.note_known(refused, None, self.by)
                 put(
                     read_again(refused)
                     if self.nearer is None or claim.request.use == FILE
@@ -139,7 +139,7 @@ class Visitor:
                 if wait := await self.sharing.enter(chosen):
                     put(Visit(chosen, Settle(chosen.token, "b", host_wait=round(wait * 1000))))
                     return None
-                go = self.sharing.around(go)
+                go = self.sharing.wrap(go)
             # a file has no links, so its depth does not matter
             if self.nearer is None or chosen.request.use == FILE:
                 put(read_again(await go(chosen)))
@@ -175,7 +175,7 @@ class Visitor:
         outcome = "retry" if not found.holds else "dead" if shut else "done"
         error = result.reason if isinstance(result, Failure) else None
         line = self._attempt(claim, result, outcome, error)
-        said, why = felt(result)
+        said, why = robots_health(result)
         settle = Settle(
             claim.token, "", health=said, reason=why, final=isinstance(result, Failure) and result.final
         )
@@ -197,7 +197,7 @@ class Visitor:
         result, verdict = got.result, got.verdict
         visit = self._kept(await self._end(claim, result, verdict, got.began), *got.passed, result)
         if self.by is not None:
-            conditional_get.note(visit, result, self.by)
+            conditional_get.note_known(visit, result, self.by)
         visit.attempts = got.attempts + visit.attempts
         if got.wire:
             visit.counts = {**visit.counts, "bytes": visit.counts.get("bytes", 0) + got.wire}
@@ -205,7 +205,7 @@ class Visitor:
             return visit
         visit.elapsed = result.elapsed
         self._pace(claim, result, visit)
-        visit.settle.health = visit.settle.health or says(claim, result, verdict)
+        visit.settle.health = visit.settle.health or visit_health(claim, result, verdict)
         visit.settle.final = isinstance(result, Failure) and result.final
         return visit
 
@@ -275,7 +275,7 @@ class Visitor:
                 "items": read.items,
                 "succeeded": int(page.status < 300 or page.status == 304),
             }
-            counts |= answered(claim.request)
+            counts |= seed_count_change(claim.request)
             if error:
                 counts[f"err:{error}"] = 1
                 if 400 <= page.status < 500 and page.status not in conditional_get.GONE_STATUSES:
@@ -308,7 +308,7 @@ class Visitor:
             )  # the headers were meant for the first origin only
         if request.method not in ("GET", "HEAD") and result.status in (301, 302, 303):
             child = msgspec.structs.replace(child, method="GET", body=None)  # RFC 9110 section 15.4
-        flags = "ri" if infrastructure(request) else "rf"
+        flags = "ri" if is_infrastructure(request) else "rf"
         self.taker.request(
             child, taken, self.taker.voucher(claim), flags, "*" if request.depth == 0 else claim.host
         )
@@ -326,13 +326,13 @@ class Visitor:
 
     def _retry(self, claim: Claim, result: Page | Failure, verdict: Retry, began: float) -> Visit:
         treatment = self.treat(claim.host)
-        pause = wait(claim.attempt, treatment.retries)
+        pause = retry_delay(claim.attempt, treatment.retries)
         last = (
-            probes(claim)
-            and gives_up(HostTrouble.of(claim.trouble), treatment.retries)
+            is_probe(claim)
+            and is_given_up(HostTrouble.of(claim.trouble), treatment.retries)
             and verdict.reason in FAULTS
         )
-        if pause is None or last or pace.exhausted(pace.parse(claim.pace), treatment.fixed, verdict.after):
+        if pause is None or last or pace.is_exhausted(pace.parse(claim.pace), treatment.fixed, verdict.after):
             visit = self._dropped(claim, Drop(error=verdict.reason, detail=verdict.detail), result, began)
             visit.settle.health = LAST if last else ""
             return visit
@@ -354,7 +354,7 @@ class Visitor:
     def _dropped(self, claim: Claim, verdict: Drop, result: Page | Failure | None, began: float) -> Visit:
         sent = result is not None and (isinstance(result, Page) or result.sent)
         visit = Visit(claim, Settle(claim.token, "k"), began if sent else 0.0)
-        infra = infrastructure(claim.request)
+        infra = is_infrastructure(claim.request)
         if verdict.error:
             visit.settle = Settle(claim.token, "x", reason=verdict.error, detail=verdict.detail)
             visit.rows = self.reader.failed(claim, result, verdict.error)
@@ -363,7 +363,7 @@ class Visitor:
         else:
             visit.counts = {f"skip:{verdict.skip}": 1}
         if not infra:
-            visit.counts |= answered(claim.request)
+            visit.counts |= seed_count_change(claim.request)
         if claim.request.use == FILE and self.keeping is not None:
             visit.rows = [*visit.rows, self.keeping.refused(claim.request, result, verdict)]
         if result is not None:
@@ -392,20 +392,20 @@ class Visitor:
     def _attempt(
         self, claim: Claim, result: Page | Failure, outcome: str, error: str | None
     ) -> list[Attempt]:
-        made = records.tries(result)
-        if isinstance(result, Page) or (not result.noted and records.tried(result)):
+        made = records.earlier_tries(result)
+        if isinstance(result, Page) or (not result.noted and records.is_attempt(result)):
             made.append((result, outcome, error))
         return [records.attempt(self.crawl, self.worker, claim, *one) for one in made]
 
 
-def says(claim: Claim, result: Page | Failure, verdict: Verdict) -> str:
+def visit_health(claim: Claim, result: Page | Failure, verdict: Verdict) -> str:
     """Returns the health code that a response implies for its host (`politeness.breaker`)."""
     reason = verdict.reason if isinstance(verdict, Retry) else getattr(verdict, "error", None)
     status = result.status if isinstance(result, Page) else None
     final = isinstance(result, Failure) and result.final
-    return health(reason, status, final=final, again=claim.attempt > 0 and not probes(claim))
+    return health(reason, status, final=final, again=claim.attempt > 0 and not is_probe(claim))
 
 
-def probes(claim: Claim) -> bool:
+def is_probe(claim: Claim) -> bool:
     """Returns whether the claim probes a host whose circuit breaker is half open."""
     return bool(claim.trouble) and HostTrouble.of(claim.trouble).failing > 0

@@ -21,7 +21,7 @@ from gossamer.politeness.scores import (
     MovingMeans,
     WorkerScore,
     read,
-    waits,
+    wait_times,
 )
 
 EXCHANGE_INTERVAL_S = 2.0
@@ -131,7 +131,7 @@ class ScoreKeeper:
         counted = (self.mine.easy.n, self.mine.hard.n)
         if self.mine.at:
             for means, was, n in zip((self.mine.easy, self.mine.hard), self._counted, counted, strict=True):
-                rate(means, n - was, now - self.mine.at)
+                update_rate(means, n - was, now - self.mine.at)
         self._counted = counted
         self.mine.at, self.mine.room = now, room
         now, records = await self._scores.tell(self.mine.name, msgspec.json.encode(self.mine))
@@ -140,14 +140,14 @@ class ScoreKeeper:
         for one in self.others:
             if now - one.at > SCORE_TTL_S:
                 await self._scores.drop(one.name)
-        self._patience(waits(self.mine, self.others, now))
+        self._patience(wait_times(self.mine, self.others, now))
 
     async def close(self) -> None:
         """Removes this worker's score from the store."""
         await self._scores.drop(self.mine.name)
 
 
-def rate(means: MovingMeans, visits: int, seconds: float) -> None:
+def update_rate(means: MovingMeans, visits: int, seconds: float) -> None:
     """Updates the moving mean of visits per second with `visits` in the last `seconds`."""
     if seconds > 0:
         means.rate += 0.5 * (visits / seconds - means.rate)

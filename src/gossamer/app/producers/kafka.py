@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from gossamer.app.producers.source import BATCH_URLS, UrlBatch
-from gossamer.app.targets import Rejected, parsed
-from gossamer.config.optional_deps import install
+from gossamer.app.targets import Rejected, parse_line
+from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, StoreError
 from gossamer.model.interfaces import Collector
 from gossamer.model.request import Request
@@ -42,7 +42,7 @@ class KafkaUrls:
             import aiokafka
             from aiokafka.errors import KafkaError
         except ImportError:
-            raise ConfigError(f"kafka://... needs a client: {install('kafka')}") from None
+            raise ConfigError(f"kafka://... needs a client: {install_command('kafka')}") from None
         logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # our own messages report failures
         self._consumer = aiokafka.AIOKafkaConsumer(
             bootstrap_servers=self.brokers,
@@ -70,7 +70,7 @@ class KafkaUrls:
             requests, rejected = [], list[Rejected]()
             for partition, messages in got.items():
                 for message in messages:
-                    found = parsed(
+                    found = parse_line(
                         message.value or b"", f"{self.topic}[{partition.partition}]", message.offset
                     )
                     if isinstance(found, Request):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from gossamer.app.producers.source import BATCH_URLS, SHORT_LIST_BYTES, UrlBatch
-from gossamer.app.targets import MAX_LINE_BYTES, Rejected, parsed
+from gossamer.app.targets import MAX_LINE_BYTES, Rejected, parse_line
 from gossamer.errors import UsageError
 from gossamer.model.interfaces import Collector
 from gossamer.model.request import Request
@@ -59,7 +59,7 @@ class ListFile:
                 ended = part.endswith(b"\n") or len(lines[-1]) >= MAX_LINE_BYTES
                 if part.endswith(b"\n"):
                     lines.pop()
-                requests, rejected = taken(lines, str(self.path), number)
+                requests, rejected = requests_of_lines(lines, str(self.path), number)
                 number += len(lines) - (not ended)
                 offset = self._file.tell() - (0 if ended else len(lines[-1]))
                 share = min(1.0, self._packed() / size) if size else 1.0
@@ -104,11 +104,11 @@ class ListFile:
         return file.tell()
 
 
-def taken(lines: list[bytes], source: str, number: int) -> tuple[list[Request], list[Rejected]]:
+def requests_of_lines(lines: list[bytes], source: str, number: int) -> tuple[list[Request], list[Rejected]]:
     """Returns the requests of lines, and the rejected lines. `number`: lines before these."""
     requests, rejected = [], []
     for number, raw in enumerate(lines, number + 1):  # noqa: B020 - it goes on from there
-        found = parsed(raw, source, number)
+        found = parse_line(raw, source, number)
         if isinstance(found, Request):
             requests.append(found)
         elif found is not None:
@@ -160,11 +160,11 @@ class StdinUrls:
             if over := len(rest) >= MAX_LINE_BYTES:
                 lines, rest = [*lines, rest[:MAX_LINE_BYTES]], b""
             for some in (lines[j : j + BATCH_URLS] for j in range(0, len(lines), BATCH_URLS)):
-                requests, rejected = taken(some, "stdin", number)
+                requests, rejected = requests_of_lines(some, "stdin", number)
                 number += len(some)
                 yield UrlBatch(requests, rejected, None)
         if rest:
-            yield UrlBatch(*taken([rest], "stdin", number), None)
+            yield UrlBatch(*requests_of_lines([rest], "stdin", number), None)
 
     async def added(self, batch: UrlBatch) -> None:
         """Does nothing."""

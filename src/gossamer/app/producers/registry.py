@@ -9,14 +9,14 @@ from gossamer.app.producers.source import SHORT_LIST_BYTES, UrlProducer
 from gossamer.app.targets import Target
 
 
-def streams(target: Target) -> bool:
+def is_producer_target(target: Target) -> bool:
     """Returns whether a target is read by a producer, and not at once."""
     if target.kind == "list":
         return target.text.endswith(".gz") or os.path.getsize(target.text) > SHORT_LIST_BYTES
     return target.kind in ("sql", "kafka")
 
 
-def of(target: Target) -> UrlProducer:
+def producer_of(target: Target) -> UrlProducer:
     """Returns the producer of a target."""
     if target.kind == "sql":
         from gossamer.app.producers.sql import SqlUrls

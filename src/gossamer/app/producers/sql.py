@@ -21,7 +21,7 @@ import msgspec
 
 from gossamer.app.producers.source import BATCH_URLS, UrlBatch
 from gossamer.app.targets import Rejected, SeedLine, seed
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError, GossamerError, StoreError, UsageError
 from gossamer.model.interfaces import Collector
@@ -63,7 +63,8 @@ class SqlUrls:
         async for names, some in rows:
             if self._after and "after" not in names:
                 raise ConfigError(
-                    "a query with :after must return a column `after`, for example SELECT id AS after, url ..."
+                    "a query with :after must return a column `after`, for example SELECT id AS "
+                    "after, url ..."
                 )
             requests, rejected = self._taken(names, some)
             for value in (row[names.index("after")] for row in some if self._after):
@@ -127,7 +128,7 @@ class SqlUrls:
         try:
             import psycopg
         except ImportError:
-            raise ConfigError(f"sql:postgresql://... needs a driver: {install('postgres')}") from None
+            raise ConfigError(f"sql:postgresql://... needs a driver: {install_command('postgres')}") from None
         try:
             self._base = await psycopg.AsyncConnection.connect(self.url, connect_timeout=10)
         except psycopg.OperationalError as error:
@@ -161,12 +162,14 @@ class SqlUrls:
     def _columns(self, names: list[str]) -> None:
         if "url" not in names:
             raise ConfigError(
-                f"the query returns no column `url` but {', '.join(names) or 'nothing'}: write SELECT ... AS url"
+                f"the query returns no column `url` but {', '.join(names) or 'nothing'}: write "
+                "SELECT ... AS url"
             )
         known = {*SeedLine.__struct_fields__, "after"}
         if strange := [name for name in names if name not in known]:
             raise ConfigError(
-                f"the query returns an unknown column `{strange[0]}`; the columns of a seed are {', '.join(sorted(known))}"
+                f"the query returns an unknown column `{strange[0]}`; the columns of a seed are "
+                f"{', '.join(sorted(known))}"
             )
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from gossamer.config.value_parsers import seconds
 from gossamer.errors import UsageError
-from gossamer.sinks.columns import cell
+from gossamer.sinks.columns import cell_value
 
 Row = dict[str, Any]
 Test = Callable[[Row], bool]
@@ -25,13 +25,13 @@ _TIME = re.compile(
 )
 
 
-def where(text: str) -> Test:
+def parse_where(text: str) -> Test:
     """A comparison of a field with a value: `price<10`, `name~chair` (contains, whatever the case),
     `sku=null`, `sku="007"` (texts are compared, whatever they look like). Numbers, moments, true and false
     are compared as such where both are, else texts; a field that is not there is null, which is neither more
     nor less than anything. Raises UsageError.
 
-    >>> where("price<10")({"price": 9.5}), where("price < 10")({"price": None}), where("name~CHAIR")({"name": "Armchair"})
+    >>> parse_where("price<10")({"price": 9.5}), parse_where("price < 10")({"price": None}), parse_where("name~CHAIR")({"name": "Armchair"})
     (True, False, True)
     """
     field, mark, wanted, given = _parts(text)
@@ -57,7 +57,7 @@ def where(text: str) -> Test:
     return test
 
 
-def senseless(text: str, rows: Iterable[Row]) -> str:
+def why_senseless(text: str, rows: Iterable[Row]) -> str:
     """Returns why a comparison makes no sense for a field, for example a text for a field of numbers. "" if
     it may match. A text that looks like a number may equal any text. Reads rows up to the first that can
     be compared."""
@@ -77,7 +77,10 @@ def senseless(text: str, rows: Iterable[Row]) -> str:
             return ""
         found = found or kind
     return (
-        f"{field} contains {found}, and {wanted} is not one of them; put it in double quotes to compare it as text"
+        (
+            f"{field} contains {found}, and {wanted} is not one of them; put it in double quotes to "
+            "compare it as text"
+        )
         if found
         else ""
     )
@@ -99,7 +102,8 @@ def _parts(text: str) -> tuple[str, str, str, bool]:
     given = len(wanted) > 1 and wanted[0] == wanted[-1] == '"'
     if not given and mark != "~" and wanted[:1] in _MARKS:
         raise UsageError(
-            f"--where {text!r}: there is no operator {mark}{wanted[0]}, only = != < <= > >= and ~; put such a value in double quotes"
+            f"--where {text!r}: there is no operator {mark}{wanted[0]}, only = != < <= > >= and "
+            "~; put such a value in double quotes"
         )
     if not given and ((wanted in ("", "null") and mark[0] in "<>") or (not wanted and mark == "~")):
         raise UsageError(f"--where {text!r}: {mark} needs a value after it")
@@ -116,7 +120,7 @@ def all_of(
 ) -> Test:
     """Returns all filters combined. `status`: a number, or `4xx`. `since`: an age (`2h`) or a time. Raises
     UsageError."""
-    tests = [where(text) for text in wheres]
+    tests = [parse_where(text) for text in wheres]
     if host is not None:
         tests.append(lambda row: _host(row) == host.lower())
     if outcome is not None:
@@ -175,7 +179,7 @@ def _meant(wanted: str) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(cell(value))
+    return str(value).lower() if isinstance(value, bool) else str(cell_value(value))
 
 
 def _host(row: Row) -> str:

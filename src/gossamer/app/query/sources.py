@@ -14,18 +14,18 @@ from typing import Any
 
 import msgspec
 
-from gossamer.app.query.stores import stored
-from gossamer.config.optional_deps import install
+from gossamer.app.query.stores import read_stored_rows
+from gossamer.config.optional_deps import install_command
 from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError, GossamerError
-from gossamer.model.item import ready
+from gossamer.model.item import to_json_value
 from gossamer.sinks.columns import EXTRA, Column
 from gossamer.sinks.csv import unguarded
 from gossamer.sinks.history import TAKEN
-from gossamer.sinks.jsonl import number, parsed
-from gossamer.sinks.kept_rows import NAME, read
-from gossamer.sinks.output_spec import guarded, parse
-from gossamer.sinks.sink_url import FORMS, place
+from gossamer.sinks.jsonl import decode, exact_number
+from gossamer.sinks.kept_rows import NAME, read_kept
+from gossamer.sinks.output_spec import is_formula_guarded, parse
+from gossamer.sinks.sink_url import FORMS, parse_sink_url
 
 Row = dict[str, Any]
 
@@ -36,7 +36,7 @@ def rows_of(spec: str) -> Iterator[Row]:
     if parse(spec).format == "jsonl":
         yield from natural_rows_of(spec)
         return
-    yield from map(said, natural_rows_of(spec))
+    yield from map(to_json_values, natural_rows_of(spec))
 
 
 def natural_rows_of(spec: str) -> Iterator[Row]:
@@ -44,9 +44,9 @@ def natural_rows_of(spec: str) -> Iterator[Row]:
     Raises ConfigError."""
     path, form = parse(spec)
     if form in FORMS:
-        yield from (_with_extra(row) for row in stored(place(spec)))
+        yield from (_with_extra(row) for row in read_stored_rows(parse_sink_url(spec)))
         return
-    tables = partial(_tables, guard=guarded(spec))
+    tables = partial(_tables, guard=is_formula_guarded(spec))
     readers: dict[str, Callable[[Path], Iterator[Row]]] = {
         "jsonl": _lines,
         "csv": tables,
@@ -71,21 +71,21 @@ def kept_rows(folder: Path) -> Iterator[Row]:
     """Yields the items and page records that a crawl keeps in its folder, with their natural values. Raises
     ConfigError."""
     try:
-        for rows, _ in read(folder / NAME):
+        for rows, _ in read_kept(folder / NAME):
             for row in rows:
                 yield row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
     except (OSError, GossamerError) as error:
         raise ConfigError(f"{folder / NAME} cannot be read: {error}") from error
 
 
-def retyped(row: Row, columns: Sequence[Column]) -> Row:
+def restore_types(row: Row, columns: Sequence[Column]) -> Row:
     """Returns a row of a store that stores some types as text, with the types of its columns."""
     found = dict(row)
     for column in columns:
         value = row.get(column.name)
         if isinstance(value, str) and column.type in ("json", "strings", "int", "float", "decimal", "bool"):
             with contextlib.suppress(msgspec.DecodeError):
-                found[column.name] = parsed(value)
+                found[column.name] = decode(value)
     return found
 
 
@@ -97,7 +97,7 @@ def _with_extra(row: Row) -> Row:
 def _loose(extra: Any) -> Row:
     """Returns the fields that had no column."""
     try:
-        found = parsed(extra) if isinstance(extra, str) else extra
+        found = decode(extra) if isinstance(extra, str) else extra
     except msgspec.DecodeError:
         return {}
     return found if isinstance(found, dict) else {}
@@ -109,7 +109,7 @@ def _lines(path: Path) -> Iterator[Row]:
             with contextlib.suppress(
                 msgspec.DecodeError
             ):  # the last line of a running crawl may be incomplete
-                if isinstance(row := parsed(line), dict):
+                if isinstance(row := decode(line), dict):
                     yield row
 
 
@@ -137,14 +137,14 @@ def _parts(path: Path) -> Iterator[Row]:
     try:
         import pyarrow.parquet as parquet
     except ImportError as error:
-        raise ConfigError(f"{path}: Parquet needs pyarrow: {install('parquet')}") from error
+        raise ConfigError(f"{path}: Parquet needs pyarrow: {install_command('parquet')}") from error
     for folder, _ in _kinds(path):
         for part in sorted(folder.glob("part-*.parquet")):
             for batch in parquet.ParquetFile(part).iter_batches(1000):
                 yield from batch.to_pylist(maps_as_pydicts="lossy")
 
 
-def said(row: Row) -> Row:
+def to_json_values(row: Row) -> Row:
     """Returns a row with JSON-ready values, as in JSON lines."""
     return {name: _said(value) for name, value in row.items()}
 
@@ -158,12 +158,12 @@ def _said(value: Any) -> Any:
         value = value if value.tzinfo else value.replace(tzinfo=UTC)
         return value.astimezone(UTC).isoformat(timespec=exact).replace("+00:00", "Z")
     if isinstance(value, Decimal):
-        return number(value.normalize(_DIGITS)) if value.is_finite() else None
+        return exact_number(value.normalize(_DIGITS)) if value.is_finite() else None
     if isinstance(value, dict):
         return {str(name): _said(part) for name, part in value.items()}
     if isinstance(value, list | tuple | set):
         return [_said(part) for part in value]
-    return ready(value)
+    return to_json_value(value)
 
 
 _READY = frozenset((str, int, float, bool, type(None)))

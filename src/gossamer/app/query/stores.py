@@ -14,7 +14,7 @@ import msgspec
 from gossamer.errors import ConfigError, GossamerError
 from gossamer.sinks.columns import EXTRA, OURS
 from gossamer.sinks.history import STORED, TAKEN
-from gossamer.sinks.jsonl import parsed
+from gossamer.sinks.jsonl import decode
 from gossamer.sinks.sink_url import SinkUrl
 from gossamer.sinks.upsert_sink import BatchRefused
 
@@ -22,7 +22,7 @@ Row = dict[str, Any]
 _BESIDE = {"_key", EXTRA, *(column.name for column in (*OURS, *STORED))}
 
 
-def stored(at: SinkUrl) -> Iterator[Row]:
+def read_stored_rows(at: SinkUrl) -> Iterator[Row]:
     """Yields the rows of a store with the values that its driver returns. Raises ConfigError if it cannot be
     read."""
     if "***" in at.url:
@@ -54,7 +54,7 @@ def _postgresql(at: SinkUrl) -> Iterator[Row]:
     schema, dot, _ = at.given.get("table", "").partition(".")
     with contextlib.closing(_Closed(driver.drop)), driver.begin():
         base = driver._base
-        set_json_loads(parsed, base)
+        set_json_loads(decode, base)
         found = base.execute(
             "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
             "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = '_key' AND NOT a.attisdropped "
@@ -196,6 +196,6 @@ def _row(told: bytes) -> Row | None:
 
 def _parsed(told: Any) -> Any:
     try:
-        return parsed(told) if isinstance(told, str | bytes) else told
+        return decode(told) if isinstance(told, str | bytes) else told
     except msgspec.DecodeError:
         return told

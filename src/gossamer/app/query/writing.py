@@ -10,7 +10,7 @@ from gossamer.errors import UsageError
 from gossamer.model.visit import Row
 from gossamer.sinks.attempts import attempt_columns, attempt_row
 from gossamer.sinks.columns import OURS, Column, Columns, page_columns
-from gossamer.sinks.field_types import FieldType, joined, of_value
+from gossamer.sinks.field_types import FieldType, common_shape, of_value
 from gossamer.sinks.history import STORED
 from gossamer.sinks.output_spec import WHOLE, open_output, parse
 
@@ -70,7 +70,7 @@ def write(
     return count, sorted(lengths) or [os.path.abspath(path)]
 
 
-def inferred(rows: Iterable[dict[str, Any]]) -> Columns:
+def infer_columns(rows: Iterable[dict[str, Any]]) -> Columns:
     """Returns the columns of items by kind, derived from their values (`sources.natural_rows_of`)."""
     kinds: dict[str, dict[str, FieldType | None]] = {}
     for row in rows:
@@ -78,7 +78,9 @@ def inferred(rows: Iterable[dict[str, Any]]) -> Columns:
         for name, value in row.items():
             if name not in _OURS:
                 shape, known = of_value(value), fields.get(name)
-                fields[name] = shape if known is None else known if shape is None else joined(known, shape)
+                fields[name] = (
+                    shape if known is None else known if shape is None else common_shape(known, shape)
+                )
     return {kind: (*(_column(*field) for field in fields.items()), *OURS) for kind, fields in kinds.items()}
 
 

@@ -106,15 +106,15 @@ def differing(old: dict[str, Any], new: dict[str, Any]) -> dict[str, list[Any]]:
     return {
         name: [old.get(name), new.get(name)]
         for name in dict.fromkeys((*old, *new))
-        if old.get(name) != new.get(name) and not same(old.get(name), new.get(name))
+        if old.get(name) != new.get(name) and not is_same_value(old.get(name), new.get(name))
     }
 
 
-def same(one: Any, other: Any) -> bool:
+def is_same_value(one: Any, other: Any) -> bool:
     """Returns whether two values are equal in different notations: a time without a zone is UTC, and trailing
     zeros of a number do not count.
 
-    >>> same("2026-01-31T12:00:00", "2026-01-31T13:00:00+01:00"), same("a", "b")
+    >>> is_same_value("2026-01-31T12:00:00", "2026-01-31T13:00:00+01:00"), is_same_value("a", "b")
     (True, False)
     """
     if isinstance(one, str) and isinstance(other, str):
@@ -124,10 +124,12 @@ def same(one: Any, other: Any) -> bool:
             and _moment(one) == _moment(other) is not None
         )
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(a == b or same(a, b) for a, b in zip(one, other, strict=True))
+        return len(one) == len(other) and all(
+            a == b or is_same_value(a, b) for a, b in zip(one, other, strict=True)
+        )
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(
-            a == other[name] or same(a, other[name]) for name, a in one.items()
+            a == other[name] or is_same_value(a, other[name]) for name, a in one.items()
         )
     if isinstance(one, int | float | Decimal) and isinstance(other, int | float | Decimal):
         return (

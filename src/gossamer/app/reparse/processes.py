@@ -19,16 +19,16 @@ from collections.abc import Callable, Generator, Sequence
 
 import msgspec
 
-from gossamer.collectors.archive.answers import blocked
+from gossamer.collectors.archive.answers import is_blocked
 from gossamer.collectors.archive.collector import ArchiveCollector
 from gossamer.errors import GossamerError
 from gossamer.items.assets import REFERENCES
 from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 from gossamer.model.visit import Claim, RequestContext, Row
-from gossamer.parsing.html import MAX_DEPTH, deep
+from gossamer.parsing.html import MAX_DEPTH, is_deep
 from gossamer.parsing.limits import Limits, is_costly, is_html, limit_bytes, limit_seconds, virtual_size
-from gossamer.sinks.jsonl import lines
+from gossamer.sinks.jsonl import encode_lines
 from gossamer.url import origin
 from gossamer.worker.link_intake import ReadResult, TakenLinks
 from gossamer.worker.reader import Reader
@@ -96,7 +96,8 @@ class BatchPosition:
 def read(
     reader: Reader, why: list[str], archive: ArchiveCollector, note: BatchPosition, keys: Sequence[str]
 ) -> ParsedBatch:
-    """Returns the items of a batch of stored pages. `why`: where the reader leaves the reason of a failure."""
+    """Returns the items of a batch of stored pages. `why`: where the reader leaves the reason of a
+    failure."""
     out, rows = ParsedBatch(failed=[]), list[Row]()
     for number, key in enumerate(keys):
         note.begins(number)
@@ -108,7 +109,7 @@ def read(
         if kept is None:
             out.unread += 1
             continue
-        if kept.status >= 300 or blocked(kept) or _infrastructure(url, kept.asked):
+        if kept.status >= 300 or is_blocked(kept) or _infrastructure(url, kept.asked):
             out.passed += 1
             continue
         request = _request(url, kept.asked)
@@ -133,7 +134,7 @@ def read(
         rows += got.rows
     note.begins(-1)
     whole = [row for row in rows if type(row.data) is dict and "_key" in row.data]
-    out.rejected, out.lines = len(rows) - len(whole), lines(whole)
+    out.rejected, out.lines = len(rows) - len(whole), encode_lines(whole)
     out.items = sum(row.kind != REFERENCES for row in whole)
     return out
 
@@ -177,7 +178,7 @@ def _ends(page: Page, deaths: int, slow: bool) -> str:
         return f"it killed {deaths} processes that read it"
     return (
         f"it killed a process, and its elements are nested more than {MAX_DEPTH} deep"
-        if deep(page.body, page.content_type)
+        if is_deep(page.body, page.content_type)
         else ""
     )
 
@@ -193,7 +194,9 @@ Make = Callable[[BatchPosition], Callable[[Sequence[str]], ParsedBatch]]
 """Called in each process: returns the function that reads a batch there."""
 
 
-def over(batches: Sequence[Sequence[str]], processes: int, make: Make) -> Generator[ParsedBatch, None, None]:
+def read_in_processes(
+    batches: Sequence[Sequence[str]], processes: int, make: Make
+) -> Generator[ParsedBatch, None, None]:
     """Yields the results of the batches in their order, read by so many processes. Ends the processes when it
     is closed. Raises GossamerError if they keep dying."""
     count = min(processes, len(batches))

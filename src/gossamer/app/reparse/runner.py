@@ -25,7 +25,7 @@ import xxhash
 from gossamer.app.reparse import processes as working
 from gossamer.app.reparse.comparison import Difference, compare
 from gossamer.app.sink_setup import item_columns
-from gossamer.collectors.archive.collector import ArchiveCollector, archives
+from gossamer.collectors.archive.collector import ArchiveCollector, merge_archives
 from gossamer.config.data_files import make_folder, open_file
 from gossamer.errors import ConfigError
 from gossamer.model.page import Page
@@ -118,8 +118,9 @@ class ReparseRun:
         self.state = ReparseState("")
 
     def work(self) -> ReparseResult:
-        """Reads, compares and writes. Raises GossamerError. After a KeyboardInterrupt the run can be resumed."""
-        opened = archives(self._stored)
+        """Reads, compares and writes. Raises GossamerError. After a KeyboardInterrupt the run can be
+        resumed."""
+        opened = merge_archives(self._stored)
         keys = opened.keys()
         if not keys:
             raise ConfigError(f"{', '.join(self._stored)} contains no page")
@@ -174,8 +175,10 @@ class ReparseRun:
         file.append(state.length, b"")
         reasons, lines, saved = Counter(state.reasons), list[bytes](), time.monotonic()
         if state.batches < len(batches):
-            make = partial(reading, opened, self.sites, self.folder / "failed")
-            with contextlib.closing(working.over(batches[state.batches :], self._processes, make)) as read:
+            make = partial(make_reading, opened, self.sites, self.folder / "failed")
+            with contextlib.closing(
+                working.read_in_processes(batches[state.batches :], self._processes, make)
+            ) as read:
                 for batch in read:
                     self._take(batch, reasons)
                     lines.append(batch.lines)
@@ -262,7 +265,7 @@ class ReparseRun:
         sync_folder(str(self.folder))
 
 
-def reading(
+def make_reading(
     opened: ArchiveCollector, sites: Sequence[LoadedSite], folder: Path, note: working.BatchPosition
 ) -> Callable[[Sequence[str]], working.ParsedBatch]:
     """See `processes.Make`. `folder`: where pages that cannot be read are stored."""

@@ -33,27 +33,27 @@ Source = Callable[[str, int], StoredAnswer | None]
 there is none."""
 
 
-def key(url: str, method: str = "GET", body: str | None = None) -> str:
+def answer_key(url: str, method: str = "GET", body: str | None = None) -> str:
     """Returns the key of a response: the URL, with the method and body of the request if it is not a plain
     GET.
 
-    >>> key("http://e.com/"), key("http://e.com/", "POST", "a=b")
+    >>> answer_key("http://e.com/"), answer_key("http://e.com/", "POST", "a=b")
     ('http://e.com/', 'http://e.com/ POST a=b')
     """
     return url if method in ("GET", "HEAD") and body is None else f"{url} {method} {body or ''}"
 
 
-def blocked(kept: StoredAnswer) -> bool:
+def is_blocked(kept: StoredAnswer) -> bool:
     """Returns whether a response was a block. An empty page, or one that lacks required content, is a page
     that the crawl read."""
     line = kept.asked.block
     return line is not None and line.split(" ")[1:2] not in (["empty"], ["missing"])
 
 
-def telling(kept: StoredAnswer) -> bool:
+def is_telling(kept: StoredAnswer) -> bool:
     """Returns whether a response tells something about its page. Errors (except 404 and 410) and blocks only
     tell that the page could not be fetched then."""
-    return (kept.status < 400 or kept.status in (404, 410)) and not blocked(kept)
+    return (kept.status < 400 or kept.status in (404, 410)) and not is_blocked(kept)
 
 
 class AnswerPositions(dict[str, At]):
@@ -68,11 +68,11 @@ class AnswerPositions(dict[str, At]):
             self._earlier[place] = before
         super().__setitem__(name, place)
 
-    def latest(self, name: str, load: Callable[[At], StoredAnswer | None]) -> StoredAnswer | None:
+    def latest_answer(self, name: str, load: Callable[[At], StoredAnswer | None]) -> StoredAnswer | None:
         """Returns the last response that tells something about its page, otherwise the last one."""
-        if (place := self.get(name)) is None or (last := load(place)) is None or telling(last):
+        if (place := self.get(name)) is None or (last := load(place)) is None or is_telling(last):
             return None if place is None else last
         while (before := self._earlier.get(place)) is not None:
-            if (found := load(place := before)) is not None and telling(found):
+            if (found := load(place := before)) is not None and is_telling(found):
                 return found
         return last

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gossamer import url as urls
-from gossamer.collectors.archive.answers import Source, StoredAnswer, key, telling
+from gossamer.collectors.archive.answers import Source, StoredAnswer, answer_key, is_telling
 from gossamer.collectors.http.decoding import BadCoding, TooLarge, decode
 from gossamer.config.redaction import mask
 from gossamer.errors import ConfigError
@@ -60,7 +60,7 @@ class ArchiveCollector:
         began, now = time.perf_counter(), time.time()
         try:
             url = request.url.partition("#")[0]
-            kept = self.find(name := key(url, request.method, request.body))
+            kept = self.find(name := answer_key(url, request.method, request.body))
             if kept is None and name != url:
                 kept = self.find(url)
         except OSError as error:
@@ -150,7 +150,8 @@ def archive_collector(
     """
     if "://" in path:
         raise ConfigError(
-            f"--archive {mask(path)}: a crawl replays only files on this machine. Copy it here, or use reparse."
+            f"--archive {mask(path)}: a crawl replays only files on this machine. Copy it here, "
+            "or use reparse."
         )
     where = Path(path)
     if base is not None and (base := urls.parse(base)) is None:
@@ -167,12 +168,12 @@ def archive_collector(
             return ArchiveCollector(mirror.find, **bounds, close=mirror.close)
     except OSError as error:
         raise ConfigError(f"the archive {path} cannot be read: {error.strerror or error}") from error
-    from gossamer.collectors.archive.mirror import single
+    from gossamer.collectors.archive.mirror import single_file
 
-    return ArchiveCollector(single(where, base), **bounds)
+    return ArchiveCollector(single_file(where, base), **bounds)
 
 
-def archives(paths: Sequence[str]) -> ArchiveCollector:
+def merge_archives(paths: Sequence[str]) -> ArchiveCollector:
     """Returns a collector for several archives. If a URL has several responses, the latest that tells
     something about its page counts. Raises ConfigError."""
     opened = [archive_collector(path) for path in paths]
@@ -194,7 +195,7 @@ class MergedArchives:
     def find(self, url: str, most: int) -> StoredAnswer | None:
         """Returns the latest response that tells something about its page, otherwise the latest."""
         found = [kept for one in self._opened if (kept := one.find(url)) is not None]
-        return max(found, key=lambda kept: (telling(kept), kept.at or 0.0), default=None)
+        return max(found, key=lambda kept: (is_telling(kept), kept.at or 0.0), default=None)
 
     def urls(self) -> list[str]:
         """Returns the URLs of all archives, each once."""

@@ -30,13 +30,15 @@ class Mirror:
         """Returns the file of a URL. The URL of a folder without a slash at the end is redirected, as servers
         do, so that relative links resolve correctly."""
         for names in self._names(url):
-            if any(not safe(name) for name in names[:-1]) or not (safe(names[-1]) or not names[-1]):
+            if any(not stays_in_folder(name) for name in names[:-1]) or not (
+                stays_in_folder(names[-1]) or not names[-1]
+            ):
                 continue
             with ClosingDescriptor(self._descend(names[:-1])) as folder:
                 if folder < 0:
                     continue
-                for name in written(names[-1], url):
-                    if (kept := read(folder, name, most)) is not None:
+                for name in file_names(names[-1], url):
+                    if (kept := read_file(folder, name, most)) is not None:
                         return kept
                 if names[-1] and _holds_index(folder, names[-1]):
                     head, mark, query = url.partition("?")
@@ -99,16 +101,16 @@ class ClosingDescriptor:
             os.close(self.fd)
 
 
-def safe(name: bytes) -> bool:
+def stays_in_folder(name: bytes) -> bool:
     r"""Returns whether a name stays in its folder.
 
-    >>> [safe(name) for name in (b"a.html", b"..", b".", b"", b"a/b", b"a\\b", b"a\0b")]
+    >>> [stays_in_folder(name) for name in (b"a.html", b"..", b".", b"", b"a/b", b"a\\b", b"a\0b")]
     [True, False, False, False, False, False, False]
     """
     return name not in (b"", b".", b"..") and not any(c in name for c in b"/\\\0") and len(name) < 256
 
 
-def written(name: bytes, url: str) -> Iterator[bytes]:
+def file_names(name: bytes, url: str) -> Iterator[bytes]:
     """Yields the names under which a page may have been stored: `wget` appends the query to the name, and
     `.html`."""
     query = url.partition("?")[2].encode()
@@ -123,9 +125,9 @@ def written(name: bytes, url: str) -> Iterator[bytes]:
         yield name + b".html"
 
 
-def read(folder: int, name: bytes, most: int) -> StoredAnswer | None:
+def read_file(folder: int, name: bytes, most: int) -> StoredAnswer | None:
     """Returns a regular file as a response. None if there is no such file."""
-    if not safe(name):
+    if not stays_in_folder(name):
         return None
     try:
         fd = os.open(name, _FILE, dir_fd=folder)
@@ -138,15 +140,19 @@ def read(folder: int, name: bytes, most: int) -> StoredAnswer | None:
         with os.fdopen(os.dup(fd), "rb") as file:
             body = file.read(most + 1)
     return StoredAnswer(
-        200, [("content-type", kind(name, body))], body, info.st_mtime, max(info.st_size, len(body))
+        200,
+        [("content-type", content_type_of(name, body))],
+        body,
+        info.st_mtime,
+        max(info.st_size, len(body)),
     )
 
 
-def kind(name: bytes, body: bytes) -> str:
+def content_type_of(name: bytes, body: bytes) -> str:
     """Returns the content type of a file by its name, otherwise by its first bytes. No charset is given for
     text, so it is detected from the page.
 
-    >>> kind(b"a.html?x=1", b""), kind(b"sitemap.xml.gz", b""), kind(b"about", b"<!doctype html>")
+    >>> content_type_of(b"a.html?x=1", b""), content_type_of(b"sitemap.xml.gz", b""), content_type_of(b"about", b"<!doctype html>")
     ('text/html', 'application/gzip', 'text/html')
     """
     stem = name.partition(b"?")[0].decode("utf-8", "replace")
@@ -159,7 +165,7 @@ def kind(name: bytes, body: bytes) -> str:
     return found
 
 
-def single(path: Path, url: str | None = None) -> Callable[[str, int], StoredAnswer | None]:
+def single_file(path: Path, url: str | None = None) -> Callable[[str, int], StoredAnswer | None]:
     """Returns a source with one file as the response for one URL: the given one, otherwise the first that is
     requested."""
     meant = [url] if url is not None else []
@@ -173,7 +179,11 @@ def single(path: Path, url: str | None = None) -> Callable[[str, int], StoredAns
             body, info = file.read(most + 1), os.fstat(file.fileno())
         name = os.fsencode(path.name)
         return StoredAnswer(
-            200, [("content-type", kind(name, body))], body, info.st_mtime, max(info.st_size, len(body))
+            200,
+            [("content-type", content_type_of(name, body))],
+            body,
+            info.st_mtime,
+            max(info.st_size, len(body)),
         )
 
     return find

@@ -7,9 +7,9 @@ from typing import BinaryIO
 
 import msgspec
 
-from gossamer.collectors.archive.answers import AnswerPositions, key
+from gossamer.collectors.archive.answers import AnswerPositions, answer_key
 from gossamer.collectors.archive.answers import StoredAnswer as Answer
-from gossamer.collectors.http.transfer import parse, version
+from gossamer.collectors.http.transfer import http_version, parse
 from gossamer.model.visit import RequestContext
 
 MAX_SKIPPED = 1000
@@ -32,8 +32,8 @@ _line = msgspec.json.Decoder(ObjectLine).decode
 
 
 class ObjectArchive:
-    """The responses of a folder by URL (see `AnswerPositions` for several of one URL). Raises OSError if it cannot be
-    read."""
+    """The responses of a folder by URL (see `AnswerPositions` for several of one URL). Raises OSError if it
+    cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._folder = path
@@ -52,7 +52,7 @@ class ObjectArchive:
                     if (
                         line.status != 304
                     ):  # the page was unchanged, so the response that was stored earlier counts
-                        self._places[key(line.url, line.asked.method, line.asked.body)] = (number, at)
+                        self._places[answer_key(line.url, line.asked.method, line.asked.body)] = (number, at)
                 except msgspec.DecodeError as error:
                     if not told:
                         self.broken.append(f"{file} is broken from byte {at} on ({error})")
@@ -63,7 +63,7 @@ class ObjectArchive:
     def find(self, url: str, most: int) -> Answer | None:
         """Returns the response for a URL (or `key`) with at most `most` + 1 bytes of its body. None if it is
         missing or incomplete."""
-        return self._places.latest(url, lambda place: self._load(place, most))
+        return self._places.latest_answer(url, lambda place: self._load(place, most))
 
     def _load(self, place: tuple[int, int], most: int) -> Answer | None:
         number, at = place
@@ -82,7 +82,7 @@ class ObjectArchive:
         status, headers = parse(lines)
         headers = [row for row in headers if row[0] != "transfer-encoding"]
         return Answer(
-            status, headers, body, line.at, max(line.size, len(body)), version(lines[0]), line.asked
+            status, headers, body, line.at, max(line.size, len(body)), http_version(lines[0]), line.asked
         )
 
     def urls(self) -> list[str]:

@@ -21,9 +21,9 @@ import msgspec
 from isal import isal_zlib
 
 from gossamer import url as urls
-from gossamer.collectors.archive.answers import AnswerPositions, StoredAnswer, key
+from gossamer.collectors.archive.answers import AnswerPositions, StoredAnswer, answer_key
 from gossamer.collectors.http.decoding import BROKEN
-from gossamer.collectors.http.transfer import parse, version
+from gossamer.collectors.http.transfer import http_version, parse
 from gossamer.model.page import Headers
 from gossamer.model.visit import RequestContext
 
@@ -139,15 +139,15 @@ class RecordHeader(NamedTuple):
         return found and found.partition("#")[0]
 
 
-def record(stream: Stream) -> tuple[int, RecordHeader] | None:
+def next_record(stream: Stream) -> tuple[int, RecordHeader] | None:
     """Returns the next record's header and its offset. None at the end. Raises ValueError."""
     stream.blank()
     began = stream.at
     head = stream.head()
-    return None if head is None else (began, header(head))
+    return None if head is None else (began, parse_header(head))
 
 
-def header(head: bytes) -> RecordHeader:
+def parse_header(head: bytes) -> RecordHeader:
     """Parses a record's header. Raises ValueError."""
     head = head.strip()
     if not head.startswith(b"WARC/"):
@@ -163,7 +163,7 @@ def header(head: bytes) -> RecordHeader:
     return RecordHeader(fields.get("warc-type", "").lower(), fields, int(length[:18]))
 
 
-def moment(text: str) -> float:
+def parse_date(text: str) -> float:
     """Returns a WARC-Date as seconds since the epoch, 0 if it is invalid. A date with nine decimal digits
     gives exactly the float that was written."""
     try:
@@ -211,7 +211,8 @@ _line = msgspec.json.Decoder(WarcIndexLine).decode
 
 
 def files_of(path: Path) -> list[Path]:
-    """Returns the files of a WARC in order: all files of a folder, otherwise the file and its continuations."""
+    """Returns the files of a WARC in order: all files of a folder, otherwise the file and its
+    continuations."""
     if path.is_dir():
         return sorted(one for one in path.iterdir() if one.name.lower().endswith((".warc", ENDING)))
     stem = path.name.removesuffix(ENDING)
@@ -224,8 +225,8 @@ def files_of(path: Path) -> list[Path]:
 
 
 class WarcArchive:
-    """The responses of a WARC by URL (see `AnswerPositions` for several of one URL). Raises OSError if a file cannot
-    be read."""
+    """The responses of a WARC by URL (see `AnswerPositions` for several of one URL). Raises OSError if a file
+    cannot be read."""
 
     def __init__(self, path: Path) -> None:
         self._files: list[BinaryIO] = []
@@ -247,7 +248,7 @@ class WarcArchive:
 
     def find(self, url: str, most: int) -> StoredAnswer | None:
         """Returns the response for a URL (or `key`) with at most `most` + 1 bytes of its body."""
-        return self._places.latest(url, lambda place: self._load(place, most))
+        return self._places.latest_answer(url, lambda place: self._load(place, most))
 
     def urls(self) -> list[str]:
         """Returns the URLs (keys) of all responses, in the order of the files."""
@@ -314,7 +315,7 @@ class WarcArchive:
                 f"a {found.kind} whose URL is not http(s): {found.fields.get('warc-target-uri', '')[:100]}",
             )
         asked = asked_of(found)
-        name, digest = key(url, asked.method, asked.body), found.fields.get("warc-payload-digest", "")
+        name, digest = answer_key(url, asked.method, asked.body), found.fields.get("warc-payload-digest", "")
         if found.kind == "revisit":
             original = urls.parse(found.fields.get("warc-refers-to-target-uri", "").strip("<>")) or url
             known = self._digests.get(digest) or self._places.get(original.partition("#")[0])
@@ -337,7 +338,7 @@ class WarcArchive:
         while offset is not None:
             stream = Stream(self._files[number], offset, packed)
             try:
-                while (one := record(stream)) is not None:
+                while (one := next_record(stream)) is not None:
                     within, found = one
                     if stream.skip(found.length) < found.length:
                         raise ValueError("cut off in the block of a record")
@@ -399,7 +400,7 @@ class WarcArchive:
         stream = Stream(self._files[place.file], place.offset, self._packed[place.file])
         try:
             stream.skip(place.within)
-            if (found := record(stream)) is None:
+            if (found := next_record(stream)) is None:
                 return None
             block = stream.take(size := min(found[1].length, most + 4 * MAX_HEAD_BYTES))
             return (found[1], block) if len(block) == size else None  # an incomplete block is not a response
@@ -415,7 +416,7 @@ def _member(file: BinaryIO, place: RecordPosition, most: int) -> tuple[RecordHea
     try:
         text: bytes = isal_zlib.decompressobj(31).decompress(data, most + MAX_HEAD_BYTES)
         end = text.find(b"\r\n\r\n") + 4
-        found = header(text[:end])
+        found = parse_header(text[:end])
     except (ValueError, BROKEN):
         return None
     block = text[end : end + min(found.length, most)]
@@ -432,7 +433,7 @@ def asked_of(found: RecordHeader) -> RequestContext:
 
 
 def _answer(found: RecordHeader, block: bytes, most: int) -> StoredAnswer | None:
-    at = moment(found.fields.get("warc-date", ""))
+    at = parse_date(found.fields.get("warc-date", ""))
     if found.kind == "resource":
         headers: Headers = [("content-type", found.fields.get("content-type", "application/octet-stream"))]
         return StoredAnswer(200, headers, block[: most + 1], at, found.length)
@@ -447,7 +448,7 @@ def _answer(found: RecordHeader, block: bytes, most: int) -> StoredAnswer | None
     if any(name == "transfer-encoding" and "chunked" in value.lower() for name, value in headers):
         body, whole = _unchunked(body)
         size = len(body) if whole else max(len(body), min(size, most + 1) if size > most else len(body))
-    return StoredAnswer(status, headers, body[: most + 1], at, size, version(lines[0]), asked_of(found))
+    return StoredAnswer(status, headers, body[: most + 1], at, size, http_version(lines[0]), asked_of(found))
 
 
 def _unchunked(body: bytes) -> tuple[bytes, bool]:

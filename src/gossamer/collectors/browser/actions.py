@@ -1,4 +1,5 @@
-"""Performs steps on a page in a browser, either at once or with the timing of a human at mouse and keyboard."""
+"""Performs steps on a page in a browser, either at once or with the timing of a human at mouse and
+keyboard."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ class StepRunner:
         await self._settle()
 
     async def _point(self, step: Step) -> None:
-        """Moves the mouse there on a curve, faster in the middle, to a point that is not exactly the center."""
+        """Moves the mouse there on a curve, faster in the middle, to a point that is not exactly the
+        center."""
         element = self._page.locator(step.what).first
         await element.scroll_into_view_if_needed(timeout=self._left())
         box = await element.bounding_box(timeout=self._left())
@@ -72,7 +74,7 @@ class StepRunner:
             box["x"] + box["width"] * random.uniform(0.3, 0.7),
             box["y"] + box["height"] * random.uniform(0.3, 0.7),
         )
-        for across, down in bow((x, y), to):
+        for across, down in mouse_path((x, y), to):
             await self._page.mouse.move(across, down)
             await asyncio.sleep(random.uniform(0.005, 0.02))
         self._at = to
@@ -108,10 +110,10 @@ class StepRunner:
         await self._down()
 
 
-def bow(start: tuple[float, float], end: tuple[float, float]) -> list[tuple[float, float]]:
+def mouse_path(start: tuple[float, float], end: tuple[float, float]) -> list[tuple[float, float]]:
     """Returns the points of a human mouse movement from one point to another.
 
-    >>> way = bow((0, 0), (300, 100))
+    >>> way = mouse_path((0, 0), (300, 100))
     >>> len(way) >= 5, way[-1]
     (True, (300.0, 100.0))
     """

@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gossamer.collectors.browser.fingerprint import BrowserFingerprint, context, script
+from gossamer.collectors.browser.fingerprint import BrowserFingerprint, context_arguments, graphics_script
 from gossamer.collectors.browser.tunnel import Tunnel, upstream
 from gossamer.collectors.http.collector import AddressResolver
-from gossamer.config.optional_deps import install
+from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -73,13 +73,13 @@ UNTOLD = ("steps", "human", "capture", "screenshot", "console")
 INSTALL = "the browser rung needs Chromium: apt-get install chromium, or name one in the setting `chromium`"
 
 
-def find(path: str | None, bare: bool = False) -> str:
+def find_program(path: str | None, bare: bool = False) -> str:
     """Returns the browser's program. `bare`: one without windows if there is one. Raises ConfigError that
     says what to install."""
     try:
         import playwright.async_api
     except ImportError as missing:
-        raise ConfigError(f"the browser rung needs Playwright: {install('browser')}") from missing
+        raise ConfigError(f"the browser rung needs Playwright: {install_command('browser')}") from missing
     del playwright
     if is_firefox(path):
         try:
@@ -108,11 +108,11 @@ def is_firefox(program: str | None) -> bool:
     return PurePath(program or "").name.startswith("firefox")
 
 
-def lacks(render: Render) -> str:
+def unsupported_by_firefox(render: Render) -> str:
     """Returns what a Render asks for that Firefox does not support here, '' for nothing.
 
     >>> from gossamer.model.rendering import Render
-    >>> lacks(Render(scroll=True)), lacks(Render(human=True))
+    >>> unsupported_by_firefox(Render(scroll=True)), unsupported_by_firefox(Render(human=True))
     ('', 'human')
     """
     return next((name for name in UNTOLD if getattr(render, name)), "")
@@ -127,11 +127,12 @@ def only_chromium(
         return
     if disguised:
         raise ConfigError(
-            "Firefox cannot imitate another browser, so no ladder may contain both impersonated and Firefox (setting chromium)"
+            "Firefox cannot imitate another browser, so no ladder may contain both impersonated "
+            "and Firefox (setting chromium)"
         )
     for one in sites:
         typed = one.site.session is not None and one.site.session.url and held[one.site.name][0] == "browser"
-        if word := lacks(one.site.render) or ("session" if typed else ""):
+        if word := unsupported_by_firefox(one.site.render) or ("session" if typed else ""):
             raise ConfigError(
                 f"site {one.site.name}: {word} works in Chromium, not in Firefox (setting chromium)"
             )
@@ -170,7 +171,8 @@ class ContextInUse:
 
 
 class Chromium:
-    """One browser process with an empty profile of its own. Playwright's driver ends it if this process dies."""
+    """One browser process with an empty profile of its own. Playwright's driver ends it if this process
+    dies."""
 
     parts: Any = None
     """The parts of a document (see `document.Parts`). None: the usual ones."""
@@ -234,7 +236,7 @@ class Chromium:
 
     async def _open(self, kept: ContextInUse, worn: BrowserFingerprint | None) -> None:
         kept.context = await self._browser.new_context(
-            **({"user_agent": self._own} if worn is None else context(worn)),
+            **({"user_agent": self._own} if worn is None else context_arguments(worn)),
             locale="en-US",
             proxy={"server": kept.tunnel.url, "bypass": "<-loopback>"},
             accept_downloads=False,
@@ -242,7 +244,7 @@ class Chromium:
             permissions=[],
         )
         if worn is not None:
-            await kept.context.add_init_script(script(worn))
+            await kept.context.add_init_script(graphics_script(worn))
         kept.context.on("page", _only)
 
     async def _tab(self, kept: ContextInUse) -> Tab:

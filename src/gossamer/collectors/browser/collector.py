@@ -18,8 +18,8 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from gossamer.collectors.browser.chromium import Chromium, ContextInUse, ContextKey, find, is_firefox
-from gossamer.collectors.browser.fingerprint import BrowserFingerprint, zone
+from gossamer.collectors.browser.chromium import Chromium, ContextInUse, ContextKey, find_program, is_firefox
+from gossamer.collectors.browser.fingerprint import BrowserFingerprint, time_zone
 from gossamer.collectors.http.collector import AddressResolver, FailureCause
 from gossamer.collectors.http.transfer import PROXIES, proxy_of
 from gossamer.errors import BrowserFailed
@@ -64,7 +64,7 @@ class BrowserCollector:
         country: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._folder, self._worn, self._country = folder, worn, country
-        self._program = find(program, agent is not None)
+        self._program = find_program(program, agent is not None)
         self._resolver, self._agent, self._render, self._domain, self._ca_file = (
             resolver,
             agent,
@@ -136,7 +136,7 @@ class BrowserCollector:
                 if now.dead or not now.busy:
                     self._retire(now)
             for left in reversed(range(MAX_START_ATTEMPTS)):
-                made = engine(self._program)(self._resolver, self._agent, self._ca_file)
+                made = browser_class(self._program)(self._resolver, self._agent, self._ca_file)
                 try:
                     await made.start(self._program)
                 except Exception as error:
@@ -194,7 +194,7 @@ class BrowserCollector:
         if self._worn is None or not guise.browser:
             return None
         worn = self._worn(guise.browser)
-        place = zone(self._country(guise.proxy)) if guise.proxy else ""
+        place = time_zone(self._country(guise.proxy)) if guise.proxy else ""
         return worn._replace(session=f"{guise.browser}/{guise.session}", zone=place)
 
     async def _give(self, browser: Chromium, kept: ContextInUse | None, sound: bool) -> None:
@@ -218,7 +218,7 @@ class BrowserCollector:
         )
 
 
-def engine(program: str) -> type[Chromium]:
+def browser_class(program: str) -> type[Chromium]:
     """Returns the class that controls the browser of a program."""
     if not is_firefox(program):
         return Chromium

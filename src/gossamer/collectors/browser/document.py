@@ -94,7 +94,7 @@ class BrowserDocument:
             if isinstance(result, Page):
                 before, self._kept.cookies = self._kept.cookies, await self._cookies()
                 result.headers += [
-                    ("set-cookie", line) for line in changed(before, self._kept.cookies, self._host)
+                    ("set-cookie", line) for line in changed_cookies(before, self._kept.cookies, self._host)
                 ]
                 if self._given is not None:
                     result.cookies = tuple(self._elsewhere(before))
@@ -117,7 +117,7 @@ class BrowserDocument:
         have = {
             (one["name"], one["value"])
             for one in self._kept.cookies.values()
-            if own(self._host, one["domain"])
+            if covers_host(self._host, one["domain"])
         }
         if have.issuperset(pairs):
             return
@@ -137,8 +137,12 @@ class BrowserDocument:
     async def _equal(self, given: Sequence[Mapping[str, Any]]) -> None:
         """Makes the context's cookies for the domain equal to the given ones."""
         context, have = self._kept.context, self._kept.cookies
-        wanted = {_key(one): one for one in given if own(one["domain"].lstrip("."), f".{self._domain}")}
-        gone = [key for key in have if key not in wanted and own(key[1].lstrip("."), f".{self._domain}")]
+        wanted = {
+            _key(one): one for one in given if covers_host(one["domain"].lstrip("."), f".{self._domain}")
+        }
+        gone = [
+            key for key in have if key not in wanted and covers_host(key[1].lstrip("."), f".{self._domain}")
+        ]
         more = [one for key, one in wanted.items() if have.get(key, {}).get("value") != one["value"]]
         for name, domain, path in gone:
             await context.clear_cookies(name=name, domain=domain, path=path)
@@ -151,9 +155,11 @@ class BrowserDocument:
     def _elsewhere(self, before: Cookies) -> Iterator[tuple[str, str]]:
         """Yields the changed cookies of other hosts of the domain: a URL of the host, and Set-Cookie."""
         after = self._kept.cookies
-        hosts = {domain.lstrip(".") for _, domain, _ in (*before, *after) if not own(self._host, domain)}
-        for host in sorted(one for one in hosts if own(one, f".{self._domain}")):
-            yield from ((f"https://{host}/", line) for line in changed(before, after, host))
+        hosts = {
+            domain.lstrip(".") for _, domain, _ in (*before, *after) if not covers_host(self._host, domain)
+        }
+        for host in sorted(one for one in hosts if covers_host(one, f".{self._domain}")):
+            yield from ((f"https://{host}/", line) for line in changed_cookies(before, after, host))
 
     async def _cookies(self) -> Cookies:
         return {_key(one): one for one in await self._kept.context.cookies()}
@@ -169,7 +175,7 @@ class BrowserDocument:
                 watch, FailureCause("content-type", f"its content type is {watch.refused[:100]}", True)
             )
         if watch.main is None:
-            return self._failure(watch, tunnel.refused.get(self._authority) or why(problem))
+            return self._failure(watch, tunnel.refused.get(self._authority) or explain_error(problem))
         status, headers = watch.main
         if watch.target is not None and status < 300:
             return self._page(watch, 302, [("location", watch.target)], b"", "")
@@ -185,7 +191,7 @@ class BrowserDocument:
         if (status in REDIRECTS and any(name == "location" for name, _ in headers)) or empty:
             return self._page(watch, status, headers, b"", "")
         if problem and not rendering.late:
-            return self._failure(watch, why(problem))
+            return self._failure(watch, explain_error(problem))
         body, version = await rendering.read(2 * self._wire)
         if isinstance(body, int):
             return self._failure(
@@ -238,10 +244,10 @@ class BrowserDocument:
         return max(0.0, watch.asked_at - self._began) if watch.asked else 0.0
 
 
-def why(problem: str) -> FailureCause:
+def explain_error(problem: str) -> FailureCause:
     """Returns the meaning of an error of Chromium or Playwright.
 
-    >>> why("Page.goto: net::ERR_EMPTY_RESPONSE at http://e.com/")
+    >>> explain_error("Page.goto: net::ERR_EMPTY_RESPONSE at http://e.com/")
     FailureCause(reason='reset', detail='ERR_EMPTY_RESPONSE', final=False)
     """
     found = re.search(
@@ -258,7 +264,7 @@ def why(problem: str) -> FailureCause:
     )
 
 
-def own(host: str, domain: str) -> bool:
+def covers_host(host: str, domain: str) -> bool:
     """Returns whether a cookie's domain (a leading dot includes subdomains) covers a host."""
     return host == domain.lstrip(".") or (domain.startswith(".") and host.endswith(domain))
 
@@ -267,13 +273,15 @@ def _key(cookie: Mapping[str, Any]) -> tuple[str, str, str]:
     return cookie["name"], cookie["domain"], cookie["path"]
 
 
-def changed(before: Cookies, after: Cookies, host: str) -> list[str]:
+def changed_cookies(before: Cookies, after: Cookies, host: str) -> list[str]:
     """Returns the changed cookies of a host as values of Set-Cookie."""
     out = []
     for key in [*after, *(key for key in before if key not in after)]:
         now, old = after.get(key), before.get(key)
         name, domain, path = key
-        if not own(host, domain) or (now is not None and old is not None and now["value"] == old["value"]):
+        if not covers_host(host, domain) or (
+            now is not None and old is not None and now["value"] == old["value"]
+        ):
             continue
         words = [f"{name}={now['value'] if now else ''}", f"Path={path}"]
         if domain.startswith("."):

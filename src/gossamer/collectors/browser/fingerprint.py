@@ -75,7 +75,7 @@ class BrowserFingerprint(NamedTuple):
         return dict(self.hints)["sec-ch-ua-platform"].strip('"')
 
 
-def context(worn: BrowserFingerprint) -> dict[str, Any]:
+def context_arguments(worn: BrowserFingerprint) -> dict[str, Any]:
     """Returns the arguments for Playwright's new context."""
     screens = _SCREENS[worn.system]
     drawn = hashlib.blake2b(worn.session.encode(), digest_size=2).digest()
@@ -89,7 +89,7 @@ def context(worn: BrowserFingerprint) -> dict[str, Any]:
     return found | ({"timezone_id": worn.zone} if worn.zone else {})
 
 
-def agent(worn: BrowserFingerprint) -> dict[str, Any]:
+def user_agent_override(worn: BrowserFingerprint) -> dict[str, Any]:
     """Returns the arguments of CDP's `Emulation.setUserAgentOverride`: names and hints that agree."""
     platform, version, architecture = _PLATFORMS[worn.system]
     brands = re.findall(r'"([^"]*)";v="([^"]*)"', dict(worn.hints)["sec-ch-ua"])
@@ -111,7 +111,7 @@ def agent(worn: BrowserFingerprint) -> dict[str, Any]:
     }
 
 
-def script(worn: BrowserFingerprint) -> str:
+def graphics_script(worn: BrowserFingerprint) -> str:
     """Returns JavaScript that runs before the page's scripts and reports a graphics card that fits the
     system."""
     text = resources.files("gossamer.collectors.browser").joinpath("fingerprint.js").read_text("utf-8")
@@ -119,10 +119,10 @@ def script(worn: BrowserFingerprint) -> str:
 
 
 @lru_cache(300)
-def zone(country: str) -> str:
+def time_zone(country: str) -> str:
     """Returns the time zone of most people of a country. '' for an unknown one.
 
-    >>> zone("de"), zone("jp"), zone("us"), zone("")
+    >>> time_zone("de"), time_zone("jp"), time_zone("us"), time_zone("")
     ('Europe/Berlin', 'Asia/Tokyo', 'America/New_York', '')
     """
     if country in _MOST_LIVE or not country:

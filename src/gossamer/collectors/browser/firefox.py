@@ -37,7 +37,7 @@ from gossamer.collectors.browser.tab import (
     REDIRECTS,
     Rendering,
     Watch,
-    script,
+    reading_script,
 )
 from gossamer.collectors.browser.tab import IDLE_S as STILL
 from gossamer.collectors.http.transfer import ACCEPT
@@ -368,7 +368,9 @@ class GeckoRendering(Rendering):
 
     async def read(self, most: int) -> tuple[bytes | int, str]:
         """See `Rendering.read`."""
-        text, protocol, _ = await self._tab.evaluate(script()[script().index("\n(most") :], most)
+        text, protocol, _ = await self._tab.evaluate(
+            reading_script()[reading_script().index("\n(most") :], most
+        )
         if isinstance(text, int):
             return text, protocol
         body: bytes = text.encode("utf-8", "replace")

@@ -31,7 +31,7 @@ from playwright.async_api import Error
 from turbohtml import parse
 
 from gossamer.collectors.browser.actions import StepRunner
-from gossamer.collectors.browser.fingerprint import CORES, BrowserFingerprint, agent
+from gossamer.collectors.browser.fingerprint import CORES, BrowserFingerprint, user_agent_override
 from gossamer.collectors.http.transfer import ACCEPT
 from gossamer.config.redaction import mask
 from gossamer.model.page import Captured, Headers
@@ -132,7 +132,7 @@ class Frames:
             return None
         if isinstance(text, int) or not text or self._blocks(url) or _CAPTCHAS.match(url):
             return None
-        if not await asyncio.to_thread(fits, text):
+        if not await asyncio.to_thread(is_complete_anywhere, text):
             return None
         return FrameContent(text, await self._within(cdp, world, count) if count else {})
 
@@ -150,12 +150,12 @@ class Frames:
         return "".join(parts)
 
 
-def fits(text: str) -> bool:
+def is_complete_anywhere(text: str) -> bool:
     """Returns whether the HTML of one element is complete wherever it is inserted, and does not describe the
     page around it.
 
-    >>> fits("<div><p>a</div>"), fits("<div><!--a</div>"), fits("<div><plaintext></div>"), fits("<div><base href=/></div>")
-    (True, False, False, False)
+    >>> is_complete_anywhere("<div><p>a</div>"), is_complete_anywhere("<div><!--a</div>")
+    (True, False)
     """
     if len(_MERGED.findall(text)) > MERGES:
         return False
@@ -199,7 +199,7 @@ class Capture:
         if self._render.screenshot and self._folder is not None:
             with contextlib.suppress(Error):
                 picture = await self._picture(self._render.screenshot)
-                self.screenshot = await asyncio.to_thread(keep, picture, self._folder)
+                self.screenshot = await asyncio.to_thread(save_screenshot, picture, self._folder)
 
     def close(self) -> None:
         """Stops capturing."""
@@ -244,7 +244,7 @@ class Capture:
             self.console.append(mask(" ".join(text.split()))[:MAX_LINE_CHARS])
 
 
-def keep(picture: bytes, folder: Path) -> str:
+def save_screenshot(picture: bytes, folder: Path) -> str:
     """Returns the path of a file with the screenshot. Its name is a hash of the content. Raises OSError."""
     path = folder / f"{hashlib.blake2b(picture, digest_size=16).hexdigest()}.png"
     if not path.exists():
@@ -434,7 +434,8 @@ class Rendering:
             await self._acts(render, ends)
 
     async def _acts(self, render: Render, ends: float) -> None:
-        """Waits as the Render says, then performs the steps. A condition that never held is named in `late`."""
+        """Waits as the Render says, then performs the steps. A condition that never held is named in
+        `late`."""
         acting = StepRunner(
             self._page,
             ends,
@@ -462,7 +463,9 @@ class Rendering:
         """Returns the document now, in UTF-8, or its length if it has more than `most` characters, and the
         protocol, such as `h2`."""
         frames = Frames(self._tab, self._watch.blocks)
-        text, protocol = await frames.read(script(), most, max(self._ends - time.monotonic(), self._spare))
+        text, protocol = await frames.read(
+            reading_script(), most, max(self._ends - time.monotonic(), self._spare)
+        )
         if isinstance(text, int):
             return text, protocol
         body: bytes = text.encode("utf-8", "replace")
@@ -521,7 +524,7 @@ def _missing(step: Step) -> str:
 
 
 @lru_cache(1)
-def script() -> str:
+def reading_script() -> str:
     """Returns the script that reads a document."""
     return resources.files("gossamer.collectors.browser").joinpath("rendered.js").read_text("utf-8")
 
@@ -567,13 +570,14 @@ class Tab:
         await tab.cdp.send("Network.enable")
         tab.cdp.on("Fetch.requestPaused", tab._paused)
         if worn is not None:
-            await tab.cdp.send("Emulation.setUserAgentOverride", agent(worn))
+            await tab.cdp.send("Emulation.setUserAgentOverride", user_agent_override(worn))
             await tab.cdp.send("Emulation.setHardwareConcurrencyOverride", {"hardwareConcurrency": CORES})
         page.on("crash", tab._crash)
         return tab
 
     async def catch(self, patterns: Sequence[dict[str, str]], hosts: tuple[str, ...]) -> None:
-        """Sets which requests wait for `watch` (CDP `Fetch.enable`), and from which hosts nothing is loaded."""
+        """Sets which requests wait for `watch` (CDP `Fetch.enable`), and from which hosts nothing is
+        loaded."""
         if hosts != self._hosts:
             urls = [
                 f"*://{star}{host}{port}/*" for host in hosts for star in ("", "*.") for port in ("", ":*")

@@ -108,7 +108,7 @@ def upstream(url: str) -> Upstream | None:
     return Upstream(scheme, authority, unquote(user), unquote(password))
 
 
-async def whole(
+async def full_url_requests(
     reader: asyncio.StreamReader, first: bytes, target: str, basic: bytes
 ) -> AsyncIterator[bytes]:
     """Yields what a browser sends over one connection to `host:port`, with the full URL in each request line,
@@ -287,7 +287,7 @@ class Tunnel:
     async def _checked(self, authority: str, writer: asyncio.StreamWriter) -> tuple[str, ...]:
         """Returns the addresses of `host:port` that may be dialled. If there are none, the browser was told
         so."""
-        name = known(authority)
+        name = url_authority(authority)
         if not self._room or len(self._tasks) > MAX_CONNECTIONS or name in OWN:
             writer.write(_reply(_NO))
             return ()
@@ -309,11 +309,11 @@ class Tunnel:
             except (OSError, TimeoutError) as error:
                 problem = f"{address}: {getattr(error, 'strerror', None) or 'no answer'}"
                 continue
-            self.addresses[known(authority)] = address
+            self.addresses[url_authority(authority)] = address
             writer.write(_reply(0))
             return there
         if addresses:
-            self.refused[known(authority)] = FailureCause("connect", f"cannot connect to {problem}")
+            self.refused[url_authority(authority)] = FailureCause("connect", f"cannot connect to {problem}")
             writer.write(_reply(_FAILED))
         return None
 
@@ -340,7 +340,7 @@ class Tunnel:
                 await asyncio.wait_for(proxy.lead(there, authority, addresses), CONNECT_TIMEOUT_S)
                 out = _bytes(reader, first)
             elif proxy.http:
-                out = whole(reader, first, known(authority, 80), proxy.basic)
+                out = full_url_requests(reader, first, url_authority(authority, 80), proxy.basic)
             leads = True
         except ProxyRefused as refused:
             self._blame(authority, refused.blame, str(refused))
@@ -353,7 +353,7 @@ class Tunnel:
         return (there if leads else None), out
 
     def _blame(self, authority: str, whom: str, detail: str) -> None:
-        name = known(authority)
+        name = url_authority(authority)
         self.refused[name] = FailureCause("proxy" if whom == "proxy" else "connect", mask(detail))
         self.blame[name] = whom
 
@@ -398,10 +398,10 @@ class Tunnel:
             await asyncio.gather(*ways, return_exceptions=True)
 
 
-def known(authority: str, *usual: int) -> str:
+def url_authority(authority: str, *usual: int) -> str:
     """Returns an authority as URLs write it, without the default port.
 
-    >>> known("e.com:443"), known("e.com:443", 80)
+    >>> url_authority("e.com:443"), url_authority("e.com:443", 80)
     ('e.com', 'e.com:443')
     """
     host, _, port = authority.rpartition(":")

@@ -28,14 +28,14 @@ from gossamer.collectors.http.transfer import (
     Transfer,
     ca_bundle,
     content_type,
+    content_type_gate,
+    decoded_body,
+    encode_line,
     exchange,
-    gate,
-    lag,
-    line,
+    http_version,
+    is_sendable,
     proxy_of,
-    sound,
-    version,
-    whole,
+    start_delay,
 )
 from gossamer.config.redaction import mask
 from gossamer.config.resources import descriptors_short, memory_short
@@ -107,11 +107,11 @@ _OF_PATH = (
 _TUNNEL = re.compile(r"CONNECT tunnel failed, response (\d+)")
 
 
-def blame(code: int, text: str, connected: bool) -> str:
+def blame_proxy(code: int, text: str, connected: bool) -> str:
     """Returns what failed in a transfer through a proxy: `proxy`, `path` (the path behind the proxy, or the
     host), '' (neither). `connected`: the proxy accepted the connection.
 
-    >>> blame(56, "CONNECT tunnel failed, response 407", True), blame(56, "CONNECT tunnel failed, response 502", True)
+    >>> blame_proxy(56, "CONNECT tunnel failed, response 407", True), blame_proxy(56, "CONNECT tunnel failed, response 502", True)
     ('proxy', 'path')
     """
     if refused := _TUNNEL.search(text):
@@ -134,11 +134,11 @@ _UNCLEAR = (
 """Errors that can be caused by a shortage of descriptors or memory, and have no error number of their own."""
 
 
-def shortage(code: int, number: int, address: str) -> str:
+def local_shortage(code: int, number: int, address: str) -> str:
     """Returns the resource of this process whose shortage made a transfer to `address` fail before anything
     was sent, '' if there was no shortage. `number`: the errno that curl kept, 0 for none.
 
-    >>> shortage(pycurl.E_COULDNT_CONNECT, errno.ECONNREFUSED, "192.0.2.1")
+    >>> local_shortage(pycurl.E_COULDNT_CONNECT, errno.ECONNREFUSED, "192.0.2.1")
     ''
     """
     if number == errno.EADDRNOTAVAIL:  # on a machine without IPv6, every IPv6 address gives this error
@@ -152,11 +152,11 @@ def shortage(code: int, number: int, address: str) -> str:
     return OWN_LIMITS[errno.ENOMEM] if code == pycurl.E_OUT_OF_MEMORY and memory_short() else ""
 
 
-def why(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> FailureCause:
+def explain_curl_error(code: int, text: str, problem: str, *, wire: int, kind: str = "") -> FailureCause:
     """Returns the meaning of a curl error. `problem`: the reason for which one of our callbacks ended the
     transfer. `wire`: the limit in bytes. `kind`: the content type.
 
-    >>> why(pycurl.E_GOT_NOTHING, "Empty reply from server", "", wire=1)
+    >>> explain_curl_error(pycurl.E_GOT_NOTHING, "Empty reply from server", "", wire=1)
     FailureCause(reason='reset', detail='the server closed the connection without an answer', final=False)
     """
     match problem:
@@ -267,7 +267,7 @@ class HttpCollector:
         self.name, self._curls, self._keep = curls.name, curls, keep
         self._resolver, self._decoded, self._connect, self._total = resolver, decoded, connect, total
         self._folder, self._more = folder, more
-        self._bounds = BodyLimits(wire, None if accept is None else gate(accept), truncate)
+        self._bounds = BodyLimits(wire, None if accept is None else content_type_gate(accept), truncate)
         plain = {
             "User-Agent": user_agent,
             "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
@@ -277,7 +277,7 @@ class HttpCollector:
         if not user_agent:  # and not the client's default
             del plain["User-Agent"]
         self._headers = {"Expect": ""} | (plain if curls.honest else {}) | dict(headers or {})
-        self._lines = [line(name, value) for name, value in self._headers.items()]
+        self._lines = [encode_line(name, value) for name, value in self._headers.items()]
         self._options: list[tuple[int, object]] = [
             (pycurl.NOSIGNAL, 1),
             (pycurl.FOLLOWLOCATION, 0),
@@ -442,17 +442,21 @@ class HttpCollector:
         transfer.asked = self._lines
         if headers:
             for name, value in headers.items():
-                if not sound(name, value):
+                if not is_sendable(name, value):
                     return f"the header {name[:40]!r} is malformed"
             transfer.headed = True
             given = {name.lower() for name in headers}
-            lines = [line(name, value) for name, value in self._headers.items() if name.lower() not in given]
-            transfer.asked = lines + [line(name, value) for name, value in headers.items()]
+            lines = [
+                encode_line(name, value) for name, value in self._headers.items() if name.lower() not in given
+            ]
+            transfer.asked = lines + [encode_line(name, value) for name, value in headers.items()]
             curl.setopt(pycurl.HTTPHEADER, transfer.asked)
         if request.use == FILE:
             transfer.to(request, self._bounds.wire, self._folder, self._total)
         elif self._more is not None and (more := self._more(authority)):
-            transfer.bounds = msgspec.structs.replace(self._bounds, accept=gate((*ACCEPT, *more)))
+            transfer.bounds = msgspec.structs.replace(
+                self._bounds, accept=content_type_gate((*ACCEPT, *more))
+            )
         if request.method != "GET" or request.body is not None:
             if not TOKEN.fullmatch(request.method):
                 return f"the method {request.method[:40]!r} is malformed"
@@ -476,19 +480,21 @@ class HttpCollector:
         self, transfer: Transfer, request: Request, error: tuple[int, str] | None, now: float, elapsed: float
     ) -> Page | Failure:
         status, sent, size = transfer.status(), transfer.sent, transfer.size
-        if not transfer.problem and transfer.overlong():
+        if not transfer.problem and transfer.has_long_headers():
             transfer.problem = "headers"
         if (transfer.problem or error is not None) and not transfer.cut():
             code, text = error or (0, "")
             if not sent and not status and not transfer.problem:
                 number = int(transfer.curl.getinfo(pycurl.OS_ERRNO))
-                if short := transfer.short or shortage(code, number, transfer.pin):
+                if short := transfer.short or local_shortage(code, number, transfer.pin):
                     return self._short(short, now)
             kind = content_type(transfer.head()) if transfer.problem == "content-type" else ""
-            reason, detail, final = why(code, text, transfer.problem, wire=transfer.bounds.wire, kind=kind)
-            late, whose = lag(transfer, elapsed), ""
+            reason, detail, final = explain_curl_error(
+                code, text, transfer.problem, wire=transfer.bounds.wire, kind=kind
+            )
+            late, whose = start_delay(transfer, elapsed), ""
             if transfer.proxy and not transfer.problem:
-                whose = blame(code, text, sent > 0 or transfer.curl.getinfo(pycurl.CONNECT_TIME) > 0)
+                whose = blame_proxy(code, text, sent > 0 or transfer.curl.getinfo(pycurl.CONNECT_TIME) > 0)
                 reason = "proxy" if whose == "proxy" else reason
             return Failure(
                 reason,
@@ -516,7 +522,9 @@ class HttpCollector:
         if (coding and body) or held is not None:
             try:
                 most = self._decoded if status < 300 else min(self._decoded, transfer.most)
-                body, spooled = whole(held, body, coding, most, cut=self._bounds.truncate or status >= 300)
+                body, spooled = decoded_body(
+                    held, body, coding, most, cut=self._bounds.truncate or status >= 300
+                )
             except TooLarge:
                 detail = f"the decoded body is larger than {self._decoded} bytes"
                 return Failure("too-large", detail, now, elapsed, size, True, self.name, status=status)
@@ -525,7 +533,7 @@ class HttpCollector:
                     detail = f"it has more than one content-coding ({bad})"
                     return Failure("content-type", detail, now, elapsed, size, True, self.name, status=status)
                 body = b""
-        spoken = version(transfer.lines[0]) if transfer.lines else ""
+        spoken = http_version(transfer.lines[0]) if transfer.lines else ""
         if spoken != "2" and request.url.startswith("https:"):
             if len(self._single) >= 10_000:
                 self._single.clear()
@@ -541,7 +549,7 @@ class HttpCollector:
             self.name,
             spoken,
             None if transfer.proxy else transfer.pin,
-            lag=lag(transfer, elapsed),
+            lag=start_delay(transfer, elapsed),
             requests=transfer.sent,
             exchange=exchange(transfer, request, spoken, raw) if self._keep else None,
             spooled=spooled,

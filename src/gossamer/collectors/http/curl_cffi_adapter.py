@@ -15,13 +15,15 @@ from typing import Any
 
 import pycurl
 
-from gossamer.config.optional_deps import install, newer
+from gossamer.config.optional_deps import install_command, upgrade_command
 from gossamer.errors import ConfigError
 
 try:
     from curl_cffi._wrapper import ffi, lib
 except ImportError as missing:
-    raise ConfigError(f"the impersonated rung needs curl_cffi: {install('impersonated')}") from missing
+    raise ConfigError(
+        f"the impersonated rung needs curl_cffi: {install_command('impersonated')}"
+    ) from missing
 
 ERRORBUFFER, COPYPOSTFIELDS, POSTFIELDSIZE = 10010, 10165, 30120
 HTTPHEADER_ORDER, HTTP2_SETTINGS = 11030, 11006  # options of curl-impersonate
@@ -96,7 +98,8 @@ class Curl:
         if lib.curl_easy_impersonate(self._easy, target.encode(), 0):
             self.close()
             raise ConfigError(
-                f"this version of curl_cffi cannot impersonate {target}: {newer('curl_cffi', 'impersonated')}"
+                f"this version of curl_cffi cannot impersonate {target}: "
+                f"{upgrade_command('curl_cffi', 'impersonated')}"
             )
         if http2:
             self.setopt(HTTP2_SETTINGS, http2)

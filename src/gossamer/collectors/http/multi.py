@@ -40,7 +40,8 @@ class Multi:
         self._armed = 0.0
 
     async def perform(self, curl: Any) -> tuple[int, str] | None:
-        """Runs a transfer. Returns None, or curl's error. When cancelled, the handle is free again at once."""
+        """Runs a transfer. Returns None, or curl's error. When cancelled, the handle is free again at
+        once."""
         if self.closed:
             return CLOSED
         if self._loop is None:

@@ -73,12 +73,12 @@ _field = lru_cache(2048)(_read)
 """Cached, because most header lines of a server come with each of its responses."""
 
 
-def final(lines: list[bytes]) -> bytes:
+def final_head(lines: list[bytes]) -> bytes:
     r"""Returns the final header section as received.
 
-    >>> final([b"HTTP/1.1 100 \r\n", b"\r\n", b"HTTP/1.1 200 OK\r\n", b"A: b\r\n", b"\r\n", b"Late: x\r\n"])
+    >>> final_head([b"HTTP/1.1 100 \r\n", b"\r\n", b"HTTP/1.1 200 OK\r\n", b"A: b\r\n", b"\r\n", b"Late: x\r\n"])
     b'HTTP/1.1 200 OK\r\nA: b\r\n\r\n'
-    >>> final([b"HTTP/1.1 200 OK\r\n", b"\r\n", b"\r\n"])
+    >>> final_head([b"HTTP/1.1 200 OK\r\n", b"\r\n", b"\r\n"])
     b'HTTP/1.1 200 OK\r\n\r\n'
     """
     head = b"".join(lines)
@@ -98,10 +98,10 @@ def content_type(headers: Headers) -> str:
     return next((value.lower() for name, value in headers if name == "content-type"), "")
 
 
-def version(line: bytes) -> str:
+def http_version(line: bytes) -> str:
     r"""Returns the HTTP version of a status line.
 
-    >>> version(b"HTTP/1.1 200 OK\r\n"), version(b"HTTP/2 200 \r\n")
+    >>> http_version(b"HTTP/1.1 200 OK\r\n"), http_version(b"HTTP/2 200 \r\n")
     ('1.1', '2')
     """
     return line[5:8].decode("latin-1").split(" ")[0]
@@ -115,7 +115,7 @@ _FRAMING = ("content-length", "transfer-encoding")
 one."""
 
 
-def sound(name: str, value: str) -> bool:
+def is_sendable(name: str, value: str) -> bool:
     """Returns whether a header may be sent: its name is a token, its value one line, and it does not delimit
     the request."""
     return bool(TOKEN.fullmatch(name)) and not _BAD_VALUE.search(value) and name.lower() not in _FRAMING
@@ -156,10 +156,10 @@ def proxy_of(url: str) -> str | None:
     )
 
 
-def line(name: str, value: str) -> bytes:
+def encode_line(name: str, value: str) -> bytes:
     """Encodes a header for curl: in latin-1 if possible, otherwise in UTF-8. `name;` sends an empty value.
 
-    >>> line("X-Name", "Zoë"), line("X-Empty", "")
+    >>> encode_line("X-Name", "Zoë"), encode_line("X-Empty", "")
     (b'X-Name: Zo\\xeb', b'X-Empty;')
     """
     text = f"{name}: {value}" if value or name == "Expect" else f"{name};"
@@ -169,11 +169,11 @@ def line(name: str, value: str) -> bytes:
         return text.encode("utf-8", "replace")
 
 
-def sent(request: Request, lines: Sequence[bytes], version: str, through: bool = False) -> bytes:
+def sent_bytes(request: Request, lines: Sequence[bytes], version: str, through: bool = False) -> bytes:
     r"""Returns the request as curl writes it for these lines: header section, then body. `through`: the
     request line has the full URL, for an HTTP proxy.
 
-    >>> sent(Request("http://e.com/a"), [b"A: b", b"Expect:", b"C;"], "1.1")
+    >>> sent_bytes(Request("http://e.com/a"), [b"A: b", b"Expect:", b"C;"], "1.1")
     b'GET /a HTTP/1.1\r\nHost: e.com\r\nA: b\r\nC:\r\n\r\n'
     """
     scheme, host, path = split(request.url)
@@ -277,7 +277,7 @@ class Spool:
             self._file.close()
 
 
-def whole(
+def decoded_body(
     spool: Spool | None, body: bytes, coding: str, most: int, *, cut: bool
 ) -> tuple[bytes, Spooled | None]:
     """Returns a body without its content coding: itself, or the first bytes of a spooled body and where it is
@@ -517,7 +517,7 @@ class Transfer:
             self.code, self.headers = parse(self.lines)
         return self.headers
 
-    def overlong(self) -> bool:
+    def has_long_headers(self) -> bool:
         """Whether the headers are longer than allowed."""
         return len(self.lines) > MAX_HEADER_LINES + 2 or sum(map(len, self.lines)) > MAX_HEADER_BYTES
 
@@ -532,7 +532,7 @@ class Transfer:
 
     def _first(self) -> tuple[int, str]:
         """Returns how many bytes the body may have, and why it is not read at all."""
-        if self.overlong():
+        if self.has_long_headers():
             return 0, "headers"
         status, bounds = self.status(), self.bounds
         if self.spool is not None:
@@ -548,18 +548,18 @@ class Transfer:
         return bounds.wire, ""
 
 
-def gate(accept: tuple[str, ...]) -> Callable[[str], bool]:
+def content_type_gate(accept: tuple[str, ...]) -> Callable[[str], bool]:
     """Returns a function that says whether a content type is accepted. A missing one is."""
     return lambda kind: not kind or kind.startswith(accept) or "+xml" in kind or "+json" in kind
 
 
 def exchange(transfer: Transfer, request: Request, version: str, body: bytes) -> Exchange:
     """Returns what was sent and received in a successful transfer. `body` as received."""
-    asked = sent(request, transfer.asked, version, transfer.proxy.startswith("http"))
-    return Exchange(asked, final(transfer.lines), body)
+    asked = sent_bytes(request, transfer.asked, version, transfer.proxy.startswith("http"))
+    return Exchange(asked, final_head(transfer.lines), body)
 
 
-def lag(transfer: Transfer, elapsed: float) -> float:
+def start_delay(transfer: Transfer, elapsed: float) -> float:
     """Returns the seconds between the start of a collect, `elapsed` seconds ago, and the sending of its
     request."""
     return max(0.0, transfer.sent_at - (time.perf_counter() - elapsed)) if transfer.sent else 0.0

@@ -20,9 +20,9 @@ from gossamer.collectors.unlocker.interface import (
     FetchedPage,
     Provider,
     Refusal,
-    packed,
-    said,
-    seconds,
+    provider_message,
+    retry_after,
+    to_json,
 )
 
 CODES = {
@@ -65,7 +65,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
         endpoint,
         "POST",
         {"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
-        packed(wanted),
+        to_json(wanted),
     )
 
 
@@ -73,7 +73,9 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     """Returns the page, which is the body of the response. Only pages are billed."""
     if found.status in (400, 401):  # the request did not reach the unlocker
         zone = found.status == 401 or b"zone" in found.body[:2000].lower()
-        return Refusal(KEY if zone else TARGET, said(found, "error", "message"), reason="http-4xx")
+        return Refusal(
+            KEY if zone else TARGET, provider_message(found, "error", "message"), reason="http-4xx"
+        )
     own = found.header("x-brd-status-code") or ""
     status = int(own) if own.isdecimal() and 100 <= int(own) <= 599 else found.status
     codes = [found.header("x-brd-error-code"), found.header("x-brd-err-code"), _standard(found)]
@@ -84,8 +86,10 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
         return FetchedPage(status, headers, found.body, None, needs.cost)
     kind, reason = CODES.get("resolve_failed" if code.startswith("resolve_failed") else code, ("", "blocked"))
     kind = kind or STATUSES.get(status, RETRY)
-    words = " ".join(f"{code} {error or said(found, 'error', 'message')} (HTTP {status})".split())[:200]
-    return Refusal(kind, words, after=seconds(found.header("retry-after")), reason=reason)
+    words = " ".join(
+        f"{code} {error or provider_message(found, 'error', 'message')} (HTTP {status})".split()
+    )[:200]
+    return Refusal(kind, words, after=retry_after(found.header("retry-after")), reason=reason)
 
 
 def cost(needs: ApiCall) -> int:

@@ -33,12 +33,12 @@ from gossamer.collectors.unlocker.interface import (
     Refusal,
     as_text,
     bytes_of,
-    flat,
+    flatten_headers,
     json_of,
-    packed,
-    said,
-    seconds,
-    whole,
+    provider_message,
+    retry_after,
+    to_json,
+    whole_credits,
 )
 
 NAMES = ("header", "post", "forward", "status", "url", "credits", "headers", "body", "errors")
@@ -59,7 +59,8 @@ class ApiDescription(NamedTuple):
 
 
 def provider(template: str, lines: Sequence[tuple[str, str]]) -> Provider:
-    """Returns the provider of a template and its shape (name, value). Raises ValueError with what is wrong."""
+    """Returns the provider of a template and its shape (name, value). Raises ValueError with what is
+    wrong."""
     headers, places, errors = [], dict[str, tuple[str, str]](), dict(STATUSES)
     post, forward = None, False
     for name, value in lines:
@@ -110,7 +111,7 @@ def request(shape: ApiDescription, needs: ApiCall, endpoint: str, key: str) -> C
     url = fill(shape.template, partial(quote, safe=""))
     if shape.post is not None:
         headers.setdefault("Content-Type", "application/json")
-        return Call(url, "POST", headers, fill(shape.post, lambda text: packed(text)[1:-1]))
+        return Call(url, "POST", headers, fill(shape.post, lambda text: to_json(text)[1:-1]))
     return Call(url, needs.method, headers, needs.body)
 
 
@@ -124,21 +125,24 @@ def answer(shape: ApiDescription, found: ApiAnswer, needs: ApiCall) -> FetchedPa
         return found.header(which) if how == "header" else _deep(reply, which) if how else None
 
     status = (
-        whole(at("status"), 0)
+        whole_credits(at("status"), 0)
         if "status" in shape.places
         else 0
         if found.status in shape.errors
         else found.status
     )
-    charged = whole(at("credits"), needs.cost)
+    charged = whole_credits(at("credits"), needs.cost)
     if not 100 <= status <= 599:
         kind = shape.errors.get(found.status, TARGET if 400 <= found.status < 500 else RETRY)
-        told = whole(at("credits"), 0 if found.status >= 400 else needs.cost)
+        told = whole_credits(at("credits"), 0 if found.status >= 400 else needs.cost)
         return Refusal(
-            kind, said(found, "message", "error", "detail"), told, seconds(found.header("retry-after"))
+            kind,
+            provider_message(found, "message", "error", "detail"),
+            told,
+            retry_after(found.header("retry-after")),
         )
     body: Any = found.body
-    headers = flat(at("headers")) if "headers" in shape.places else found.headers
+    headers = flatten_headers(at("headers")) if "headers" in shape.places else found.headers
     if "body" in shape.places:
         text = at("body")
         base64 = shape.places["body"][0] == "base64"

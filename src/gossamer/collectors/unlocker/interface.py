@@ -110,10 +110,10 @@ class Provider(NamedTuple):
     """Whether it works without a key."""
 
 
-def address(endpoint: str, parameters: Iterable[tuple[str, str]]) -> str:
+def endpoint_url(endpoint: str, parameters: Iterable[tuple[str, str]]) -> str:
     """Returns the endpoint with parameters. Those without a value are left out.
 
-    >>> address("https://api.example/", [("url", "http://e.com/?a=1&b"), ("country", "")])
+    >>> endpoint_url("https://api.example/", [("url", "http://e.com/?a=1&b"), ("country", "")])
     'https://api.example/?url=http%3A%2F%2Fe.com%2F%3Fa%3D1%26b'
     """
     query = "&".join(
@@ -122,17 +122,17 @@ def address(endpoint: str, parameters: Iterable[tuple[str, str]]) -> str:
     return f"{endpoint}{'&' if '?' in endpoint else '?'}{query}"
 
 
-def only(methods: tuple[str, ...], needs: ApiCall, who: str) -> None:
+def refuse_other_methods(methods: tuple[str, ...], needs: ApiCall, who: str) -> None:
     """Raises ValueError for a method that the provider does not forward."""
     if needs.method not in methods:
         raise ValueError(f"{who} forwards {', '.join(methods)}, not {needs.method[:20]}")
 
 
-def number(session: str | None) -> str:
+def session_number(session: str | None) -> str:
     """Returns a session's name as the integer that some providers require. The same name gives the same
     integer.
 
-    >>> number("shop"), number(None)
+    >>> session_number("shop"), session_number(None)
     ('2647875', '')
     """
     return "" if session is None else str(zlib.crc32(session.encode()) % 9_999_999)
@@ -147,12 +147,12 @@ def json_of(body: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def packed(value: Any) -> str:
+def to_json(value: Any) -> str:
     """Returns a value as JSON text."""
     return msgspec.json.encode(value).decode()
 
 
-def said(answer: ApiAnswer, *places: str) -> str:
+def provider_message(answer: ApiAnswer, *places: str) -> str:
     """Returns the provider's message in one line: the fields at the places of a JSON response, otherwise the
     beginning of the text."""
     found = json_of(answer.body)
@@ -162,16 +162,16 @@ def said(answer: ApiAnswer, *places: str) -> str:
     return " ".join(" ".join([f"HTTP {answer.status}", *words]).split())[:200]
 
 
-def seconds(value: str | None) -> float:
+def retry_after(value: str | None) -> float:
     """Returns the seconds of a Retry-After header, 0 if there is none."""
     return float(value[:6]) if value and value.strip().isdecimal() else 0.0
 
 
-def whole(value: Any, otherwise: int) -> int:
+def whole_credits(value: Any, otherwise: int) -> int:
     """Returns a number of credits from a response. A value that is not an integer, such as a price, is
     ignored.
 
-    >>> whole("25", 1), whole(5.0, 1), whole("0.0028", 1), whole(None, 1)
+    >>> whole_credits("25", 1), whole_credits(5.0, 1), whole_credits("0.0028", 1), whole_credits(None, 1)
     (25, 5, 1, 1)
     """
     try:
@@ -189,7 +189,7 @@ def bytes_of(text: Any) -> bytes | None:
         return None
 
 
-def flat(headers: Any) -> Headers:
+def flatten_headers(headers: Any) -> Headers:
     """Returns headers from a JSON response in any of the usual forms: an object (of texts or lists), or a
     list of {name, value}."""
     pairs: Iterable[tuple[Any, Any]] = ()

@@ -54,7 +54,7 @@ class ChosenUnlocker(NamedTuple):
         return needs._replace(cost=self.cost if self.cost is not None else self.provider.cost(needs))
 
 
-def chosen(text: str, shape: Sequence[str] = ()) -> ChosenUnlocker:
+def chosen_unlocker(text: str, shape: Sequence[str] = ()) -> ChosenUnlocker:
     """Returns the unlocker that a setting names, with its options. Raises ConfigError in one line."""
     try:
         return _chosen(text, shape)
@@ -63,11 +63,11 @@ def chosen(text: str, shape: Sequence[str] = ()) -> ChosenUnlocker:
         raise ConfigError(f"unlocker {name[:40]}: {error}") from None
 
 
-def lent(mine: str | None, given: str | None) -> str | None:
+def worker_unlocker(mine: str | None, given: str | None) -> str | None:
     """Returns the unlocker for a crawl from elsewhere on a worker that has its own. The worker decides which
     provider gets the worker's key. How a page is fetched by the same provider is the crawl's decision.
 
-    >>> lent("zenrows?at_once=20", "zenrows?render=true&endpoint=http://evil.example/"), lent("zyte", "zenrows")
+    >>> worker_unlocker("zenrows?at_once=20", "zenrows?render=true&endpoint=http://evil.example/"), worker_unlocker("zyte", "zenrows")
     ('zenrows?at_once=20&render=true', 'zyte')
     """
     if (
@@ -96,7 +96,8 @@ def _chosen(text: str, shape: Sequence[str]) -> ChosenUnlocker:
         name, _, query = text.partition("?")
         if name not in PROVIDERS:
             raise ValueError(
-                f"there is no such provider{nearest(name, PROVIDERS)}; there are {', '.join(PROVIDERS)}, or the URL of another"
+                f"there is no such provider{nearest(name, PROVIDERS)}; there are "
+                f"{', '.join(PROVIDERS)}, or the URL of another"
             )
         if shape:
             raise ValueError("unlocker_shape describes an unlocker that is given as a URL")

@@ -16,12 +16,12 @@ from gossamer.collectors.unlocker.interface import (
     FetchedPage,
     Provider,
     Refusal,
-    address,
-    number,
-    only,
-    said,
-    seconds,
-    whole,
+    endpoint_url,
+    provider_message,
+    refuse_other_methods,
+    retry_after,
+    session_number,
+    whole_credits,
 )
 
 _EXTRA = (
@@ -38,7 +38,7 @@ _HERS = ("sa-final-url", "sa-statuscode", "sa-credit-cost")
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     """Returns `GET|POST /?api_key=K&url=...`."""
-    only(("GET", "POST"), needs, "scraperapi")
+    refuse_other_methods(("GET", "POST"), needs, "scraperapi")
     if needs.wait_for and not needs.render:
         raise ValueError("wait_for needs render=true")
     if _on(needs, "premium") and _on(needs, "ultra_premium"):
@@ -51,12 +51,12 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
         ("render", "true" if needs.render else ""),
         ("wait_for_selector", needs.wait_for or ""),
         ("country_code", needs.country or ""),
-        ("session_number", number(needs.session)),
+        ("session_number", session_number(needs.session)),
         ("keep_headers", "true" if needs.headers else ""),
         ("max_cost", str(needs.cost)),
         *needs.extra.items(),
     ]
-    return Call(address(endpoint, parameters), needs.method, needs.headers, needs.body)
+    return Call(endpoint_url(endpoint, parameters), needs.method, needs.headers, needs.body)
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
@@ -66,11 +66,11 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
         own = found.header("sa-statuscode") or ""
         real = int(own) if own.isdecimal() and 100 <= int(own) <= 599 else status
         headers = [row for row in found.headers if row[0] not in _HERS]
-        charged = whole(found.header("sa-credit-cost"), needs.cost)
+        charged = whole_credits(found.header("sa-credit-cost"), needs.cost)
         return FetchedPage(real, headers, found.body, found.header("sa-final-url"), charged)
-    words = said(found, "error", "message")
+    words = provider_message(found, "error", "message")
     if status == 429:
-        return Refusal(BUSY, words, after=seconds(found.header("retry-after")))
+        return Refusal(BUSY, words, after=retry_after(found.header("retry-after")))
     if status == 401:
         return Refusal(KEY, words)
     if status == 403:

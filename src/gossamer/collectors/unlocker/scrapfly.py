@@ -19,15 +19,15 @@ from gossamer.collectors.unlocker.interface import (
     FetchedPage,
     Provider,
     Refusal,
-    address,
     as_text,
     bytes_of,
-    flat,
+    endpoint_url,
+    flatten_headers,
     json_of,
-    only,
-    said,
-    seconds,
-    whole,
+    provider_message,
+    refuse_other_methods,
+    retry_after,
+    whole_credits,
 )
 
 _EXTRA = (
@@ -64,7 +64,7 @@ FAMILIES = (
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     """Returns `GET|POST|PUT|PATCH /scrape?key=K&url=...`. Method and body are passed to the target."""
-    only(("GET", "POST", "PUT", "PATCH"), needs, "scrapfly")
+    refuse_other_methods(("GET", "POST", "PUT", "PATCH"), needs, "scrapfly")
     if needs.wait_for and not needs.render:
         raise ValueError("wait_for needs render=true")
     parameters = [
@@ -78,7 +78,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
         ("cost_budget", str(needs.cost)),
         *needs.extra.items(),
     ]
-    return Call(address(endpoint, parameters), needs.method, {}, needs.body)
+    return Call(endpoint_url(endpoint, parameters), needs.method, {}, needs.body)
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
@@ -95,9 +95,9 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     if kind is None:
         again = (found.header("x-scrapfly-reject-retryable") or "").lower()
         kind = RETRY if again == "yes" or (not again and found.status >= 500) else TARGET
-    words = found.header("x-scrapfly-reject-description") or said(found, "message")
+    words = found.header("x-scrapfly-reject-description") or provider_message(found, "message")
     reason = "dns" if "DNS" in code else "blocked"
-    after = seconds(found.header("retry-after"))
+    after = retry_after(found.header("retry-after"))
     return Refusal(kind, " ".join(f"{code} {words}".split())[:200], charged or 0, after, reason)
 
 
@@ -111,7 +111,7 @@ def cost(needs: ApiCall) -> int:
 
 def _page(result: dict[str, Any], charged: int) -> FetchedPage | None:
     content, status, url = result.get("content"), result.get("status_code"), result.get("url")
-    headers = flat(result.get("response_headers"))
+    headers = flatten_headers(result.get("response_headers"))
     if result.get("format") == "BINARY":
         body = bytes_of(content)
     else:
@@ -133,7 +133,7 @@ def _charged(found: ApiAnswer, reply: dict[str, Any]) -> int | None:
     context = reply.get("context")
     told = context.get("cost") if isinstance(context, dict) else None
     told = told.get("total") if isinstance(told, dict) else told
-    cost = whole(found.header("x-scrapfly-api-cost"), whole(told, -1))
+    cost = whole_credits(found.header("x-scrapfly-api-cost"), whole_credits(told, -1))
     return None if cost < 0 else cost
 
 

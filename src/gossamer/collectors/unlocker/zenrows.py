@@ -20,13 +20,13 @@ from gossamer.collectors.unlocker.interface import (
     FetchedPage,
     Provider,
     Refusal,
-    address,
+    endpoint_url,
     json_of,
-    number,
-    only,
-    said,
-    seconds,
-    whole,
+    provider_message,
+    refuse_other_methods,
+    retry_after,
+    session_number,
+    whole_credits,
 )
 
 _EXTRA = (
@@ -87,7 +87,7 @@ STATUSES = {
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
     """Returns `GET|POST|PUT /v1/?apikey=K&url=...`. Statuses 404 and 410 are passed through."""
-    only(("GET", "POST", "PUT"), needs, "zenrows")
+    refuse_other_methods(("GET", "POST", "PUT"), needs, "zenrows")
     if needs.wait_for and not needs.render:
         raise ValueError("wait_for needs render=true")
     proxied = (
@@ -99,18 +99,18 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
         ("js_render", "true" if needs.render else ""),
         ("wait_for", needs.wait_for or ""),
         ("proxy_country", needs.country or ""),
-        ("session_id", number(needs.session)),
+        ("session_id", session_number(needs.session)),
         ("custom_headers", "true" if needs.headers else ""),
         ("original_status", "true"),
         ("allowed_status_codes", "404,410"),
         *(dict(needs.extra) | proxied).items(),
     ]
-    return Call(address(endpoint, parameters), needs.method, needs.headers, needs.body)
+    return Call(endpoint_url(endpoint, parameters), needs.method, needs.headers, needs.body)
 
 
 def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     """Returns the page: the body and status are the target's, except for errors with a code."""
-    charged = whole(found.header("x-request-cost"), needs.cost)
+    charged = whole_credits(found.header("x-request-cost"), needs.cost)
     code = _code(found)
     if code is None:
         headers = [row for row in found.headers if row[0] not in _HERS]
@@ -118,12 +118,12 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     if code == "RESP002":
         return FetchedPage(404, [], b"", found.header("zr-final-url"), charged)
     kind, reason = CODES.get(code) or (STATUSES.get(found.status, TARGET), "blocked")
-    told = whole(found.header("x-request-cost"), 0)
+    told = whole_credits(found.header("x-request-cost"), 0)
     return Refusal(
         kind,
-        f"{code} {said(found, 'title', 'detail')}"[:200],
+        f"{code} {provider_message(found, 'title', 'detail')}"[:200],
         told,
-        seconds(found.header("retry-after")),
+        retry_after(found.header("retry-after")),
         reason,
     )
 

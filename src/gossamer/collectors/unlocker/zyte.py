@@ -25,11 +25,11 @@ from gossamer.collectors.unlocker.interface import (
     Refusal,
     as_text,
     bytes_of,
-    flat,
+    flatten_headers,
     json_of,
-    packed,
-    said,
-    seconds,
+    provider_message,
+    retry_after,
+    to_json,
 )
 
 CUT_LENGTHS = (10_000_000, 10 << 20)
@@ -83,7 +83,7 @@ def request(needs: ApiCall, endpoint: str, key: str) -> Call:
         endpoint,
         "POST",
         {"Authorization": f"Basic {basic}", "Content-Type": "application/json"},
-        packed(wanted),
+        to_json(wanted),
     )
 
 
@@ -91,8 +91,8 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
     """Returns the page from `statusCode`, `url`, and the body in base64 or the browser's HTML."""
     if found.status != 200:
         kind, reason = STATUSES.get(found.status, (RETRY, "") if found.status >= 500 else (TARGET, "blocked"))
-        after = seconds(found.header("retry-after")) or (THROTTLED_PAUSE_S if kind == BUSY else 0.0)
-        return Refusal(kind, said(found, "type", "title", "detail"), after=after, reason=reason)
+        after = retry_after(found.header("retry-after")) or (THROTTLED_PAUSE_S if kind == BUSY else 0.0)
+        return Refusal(kind, provider_message(found, "type", "title", "detail"), after=after, reason=reason)
     reply = json_of(found.body)
     status, url, html = reply.get("statusCode"), reply.get("url"), reply.get("browserHtml")
     body = (
@@ -102,7 +102,7 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
         return Refusal(RETRY, "its answer does not match its documentation", needs.cost)
     if html is None and len(body) in CUT_LENGTHS:
         return Refusal(TARGET, "the body is 10 MB or more: it was cut", needs.cost, reason="too-large")
-    headers = flat(reply.get("httpResponseHeaders"))
+    headers = flatten_headers(reply.get("httpResponseHeaders"))
     return FetchedPage(
         status,
         as_text(headers) if html is not None else headers,

@@ -1,0 +1,123 @@
+"""The collector that a site file supplies: pages from a library, an archive or a protocol of the user's own."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from gossamer.config.redaction import mask
+from gossamer.model.browser_profile import Guise
+from gossamer.model.item import exception_message
+from gossamer.model.media_types import UNKNOWN, media_type
+from gossamer.model.page import Failure, Page, Response
+from gossamer.model.request import Request
+
+
+class SiteCollector:
+    """Calls the site's own `collect(request)` for its pages. Robots.txt, pace, retries, block detection and
+    parsing stay as for any other page.
+
+    `collect`: an async function, or a function, which runs in a thread of its own. It returns a `Response`,
+    or a body as bytes or text. `total`: seconds for one call. `most`: the maximum number of bytes of a body.
+    """
+
+    name = "site"
+
+    def __init__(self, site: str, collect: Callable[[Request], Any], *, total: float, most: int) -> None:
+        self._site, self._collect, self._total, self._most = site, collect, total, most
+
+    async def collect(
+        self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
+    ) -> Page | Failure:
+        """Returns the page. An exception of the site's function is a failure, which is retried: `timeout` for
+        a TimeoutError, otherwise `collector`. The request has the headers that the plain rung would send."""
+        began, clock = time.time(), time.monotonic()
+
+        def failure(reason: str, detail: str, final: bool = False) -> Failure:
+            return Failure(
+                reason, mask(detail), began, time.monotonic() - clock, final=final, collector=self.name
+            )
+
+        asked = msgspec.structs.replace(request, headers=dict(headers) or None)
+        try:
+            async with asyncio.timeout(self._total):
+                if inspect.iscoroutinefunction(self._collect):
+                    found = await self._collect(asked)
+                else:
+                    found = await _in_thread(self._collect, asked)
+            response = found if isinstance(found, Response) else Response(found)
+            body = _body(response.body)
+            headers_received = _headers(response, body)
+        except TimeoutError:
+            return failure("timeout", f"{self._where} took longer than {self._total:g} s")
+        except Exception as error:  # noqa: BLE001 - the site's own code
+            return failure("collector", f"{self._where}: {type(error).__name__}: {exception_message(error)}")
+        if len(body) > self._most:
+            return failure("too-large", f"{len(body)} bytes of at most {self._most}", final=True)
+        elapsed = time.monotonic() - clock
+        return Page(
+            request.url, response.status, headers_received, body, began, elapsed, len(body), self.name
+        )
+
+    async def close(self) -> None:
+        """Calls the `close` of an object that has one."""
+        close = getattr(getattr(self._collect, "__self__", None), "close", None)
+        if callable(close) and inspect.isawaitable(done := close()):
+            await done
+
+    @property
+    def _where(self) -> str:
+        return f"the collector of site {self._site}"
+
+
+def _body(found: Any) -> bytes:
+    if isinstance(found, str):
+        return found.encode("utf-8", "replace")
+    if isinstance(found, bytes | bytearray):
+        return bytes(found)
+    raise TypeError(f"it returned {type(found).__name__}: return gossamer.Response, bytes or str")
+
+
+def _headers(response: Response, body: bytes) -> list[tuple[str, str]]:
+    """Returns the headers in the form of a page, with a Content-Type."""
+    given = response.headers.items() if isinstance(response.headers, Mapping) else response.headers
+    found = [(str(name).lower(), str(value)) for name, value in given]
+    if not any(name == "content-type" for name, _ in found):
+        if isinstance(response.body, str):
+            kind = media_type(body)
+            kind = "text/html" if kind in (UNKNOWN, "text/plain") else kind
+            found.append(("content-type", f"{kind}; charset=utf-8"))
+        else:
+            found.append(("content-type", media_type(body)))
+    return found
+
+
+async def _in_thread(call: Callable[[Request], Any], request: Request) -> Any:
+    """Runs a blocking function in a daemon thread, which a function that hangs cannot keep from exiting."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def finish(result: Any, error: BaseException | None) -> None:
+        if not done.done():
+            done.set_exception(error) if error is not None else done.set_result(result)
+
+    def run() -> None:
+        result: Any = None
+        error: Exception | None = None
+        try:
+            result = call(request)
+        except StopIteration:  # a Future does not take one
+            error = RuntimeError("StopIteration")
+        except Exception as raised:  # noqa: BLE001 - the site's own code
+            error = raised
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(finish, result, error)
+
+    threading.Thread(target=run, name="site-collector", daemon=True).start()
+    return await done

@@ -1,0 +1,68 @@
+"""Feeding a crawl with nobody at work."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from gossamer.app import producer_runner, seeding
+from gossamer.app.job import Job
+from gossamer.app.producers import registry
+from gossamer.app.runner import begin
+from gossamer.app.wiring import open_store
+from gossamer.frontier.summary import crawl_counts
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists are long from 100 bytes on, and read in small parts."""
+    monkeypatch.setattr(registry, "SHORT_LIST_BYTES", 100)
+    monkeypatch.setattr("gossamer.app.producers.lines.CHUNK_BYTES", 200)
+    monkeypatch.setattr("gossamer.app.producers.lines.SHORT_LIST_BYTES", 100)
+
+
+async def fed(one: Job) -> dict[str, int]:
+    """Add what a job's producers give, to their ends; the counts."""
+    setup, given = seeding.prepare(one)
+    (Path(one.settings.data) / setup.crawl).mkdir(parents=True, exist_ok=True)
+    store, embedded = await open_store(one.settings)
+    try:
+        setup.store = store.url
+        record, _ = await begin(setup, store, one)
+        await seeding.seed(setup, store, given, record)
+        await producer_runner.feed(setup, store, given.sources)
+        return dict(await crawl_counts(store, setup.crawl))
+    finally:
+        await store.close()
+        if embedded is not None:
+            embedded.leave()
+
+
+def listed(path: Path, urls: list[str]) -> Path:
+    text = "".join(f"{url}\n" for url in urls).encode()
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    return path
+
+
+DRIVER = """
+import sys
+from gossamer.app.producers import lines, registry
+registry.SHORT_LIST_BYTES = lines.SHORT_LIST_BYTES = 100
+lines.CHUNK_BYTES = 2000
+from gossamer.cli import main
+main()
+"""
+
+
+def pending(data: Path) -> int:
+    import redis
+
+    try:
+        path = json.loads((data / "store" / "run.json").read_text())["socket"]
+        with redis.Redis(unix_socket_path=path, retry=None) as client:
+            return int(client.hget("{b:000}c:n", "added") or 0)
+    except (OSError, ValueError, redis.RedisError):
+        return 0

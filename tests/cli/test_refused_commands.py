@@ -1,0 +1,108 @@
+"""A command that cannot work forgets and overwrites nothing: what was found before is all there."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from cli.command_line import gossamer
+
+BAD = {
+    "no folder": (("-o", "nowhere/x.jsonl"), 2, "there is no folder"),
+    "attempts": (("--attempts", "nowhere/x.csv"), 2, "there is no folder"),
+    "graph": (("--graph", "nowhere/x.csv"), 2, "there is no folder"),
+    "pages": (("--pages", "nowhere/x.csv"), 2, "there is no folder"),
+    "WARC": (("-o", "nowhere/x.warc.gz"), 2, "there is no folder"),
+    "folder of WARC": (("-o", "nowhere/x:warc"), 2, "there is no folder"),
+    "objects": (("-o", "objects:nowhere/x"), 2, "there is no folder"),
+    "a file": (("-o", "objects:out.jsonl"), 2, "is a file, and gossamer writes a folder"),
+    "device": (("-o", "/dev/null:csv"), 2, "is no plain file"),
+    "name": (("-o", "n" * 260 + ".csv"), 20, "cannot write"),
+    "cache": (("--cache", "/dev/null/x"), 4, "the cache folder"),
+}
+
+
+@pytest.mark.parametrize("what", list(BAD))
+def test_what_cannot_be_written_is_told_before_anything_is_forgotten(room: Path, web: str, what: str) -> None:
+    words = ("crawl", f"{web}/", "--delay", "0", "--limit", "3", "--name", "c", "-O", "out.jsonl")
+    assert gossamer(room, *words)[0] == 0
+    rows, before = (room / "out.jsonl").read_bytes(), gossamer(room, "status", "c", "--json")[1]
+    more, code, told = BAD[what]
+    said = gossamer(room, *words, *more, "--fresh", "--json")
+    assert (said[0], json.loads(said[1])["state"]) == (code, "failed")
+    assert told in said[2]
+    assert (room / "out.jsonl").read_bytes() == rows
+    assert gossamer(room, "status", "c", "--json")[1] == before
+    code, out, _ = gossamer(room, *words, "--limit", "5", "--json")
+    assert (code, json.loads(out)["pages"]) == (0, 5)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["urls.txt", "-O", "urls.txt:jsonl"],
+        ["urls.txt", "-o", "link.jsonl"],
+        ["sites", "-O", "sites/a.py:jsonl"],
+    ],
+)
+def test_what_a_crawl_reads_is_not_written_over(room: Path, web: str, words: list[str]) -> None:
+    (room / "sites").mkdir()
+    (room / "sites" / "a.py").write_text(f"from gossamer import Site\nsite = Site('a', seeds=['{web}/'])\n")
+    (room / "urls.txt").write_text(f"{web}/\n")
+    (room / "link.jsonl").symlink_to("urls.txt")
+    before = {path: path.read_bytes() for path in room.rglob("*.*") if path.is_file()}
+    code, _, err = gossamer(room, "crawl", *words, "--limit", "1")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "is what this crawl reads" in err
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_file_of_others_is_not_emptied_for_a_crawl_that_cannot_begin(room: Path, web: str) -> None:
+    (room / "out.jsonl").write_text('{"of": "others"}\n')
+    code, _, err = gossamer(room, "crawl", f"{web}/", "-O", "out.jsonl", "--attempts", "nowhere/x.csv")
+    assert (code, err.count("\n")) == (2, 1)
+    assert (room / "out.jsonl").read_text() == '{"of": "others"}\n'
+
+
+def test_the_command_that_resume_names_has_what_must_be_the_same_and_where_the_rows_go(
+    room: Path, web: str
+) -> None:
+    bounds = (
+        "--scope",
+        "prefix",
+        "--exclude",
+        "/9 *$",
+        "--depth",
+        "7",
+        "--seen",
+        "exact",
+        "--user-agent",
+        "me/1",
+        "-s",
+        "drop_parameters=a,b",
+    )
+    assert (
+        gossamer(
+            room,
+            "crawl",
+            f"{web}/",
+            "--delay",
+            "0",
+            "--limit",
+            "2",
+            "--name",
+            "c",
+            *bounds,
+            "-o",
+            "a b.jsonl",
+        )[0]
+        == 0
+    )
+    said = gossamer(room, "resume", "c")[2].partition("go on with: gossamer ")[2]
+    code, out, err = gossamer(room, *shlex.split(said), "--delay", "0", "--json")
+    assert (code, json.loads(out)["state"]) == (0, "finished"), err
+    rows = [json.loads(line)["url"] for line in (room / "a b.jsonl").read_text().splitlines()]
+    assert len(rows) == len(set(rows)) == json.loads(out)["pages"] > 2

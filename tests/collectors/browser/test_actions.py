@@ -1,0 +1,171 @@
+"""What a site wants done on a page and kept of it: steps, answers to scripts, console, pictures; what never
+comes is told, the page kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collectors.browser.conftest import Make, Stage, page
+from collectors.browser.test_crawls import crawl
+from gossamer.collectors.browser.collector import BrowserCollector
+from gossamer.model import rendering
+
+FORM = """<!doctype html><form action=/found method=METHOD><input id=q name=q><input id=p name=p type=password><button>go</button></form>
+<p id=log></p><script>
+const log = document.getElementById('log'), kinds = new Set();
+for (const kind of ['mousemove', 'mousedown', 'keydown', 'click']) addEventListener(kind, event => {
+  kinds.add(kind + (event.isTrusted ? '' : '!')); if (kind == 'mousemove') log.dataset.moves = 1 + Number(log.dataset.moves || 0);
+  log.textContent = [...kinds].sort().join(' ') });
+console.log('hello', 7); setTimeout(() => { throw new Error('broken') });
+</script>"""
+HAND = [
+    {"type": "#q", "with": "tea"},
+    {"hover": "#p"},
+    {"click": "#p"},
+    {"until": "document.getElementById('log').dataset.moves > 5"},
+]
+MORE = "<button onclick=\"fetch('/api?n=2').then(r => r.json()).then(d => { document.body.append(d.name); window.done = 1 })\">more</button>"
+LOADS = "<p>x</p><script>fetch('/api?n=1'); fetch('/text'); fetch('/big')</script>" + MORE
+
+
+def looking(make: Make, said: Any, **more: Any) -> BrowserCollector:
+    """A browser that renders so."""
+    wanted = rendering.read_rendering(said)
+    return make(looks=lambda _: wanted, **more)
+
+
+@pytest.mark.parametrize("human", [False, True])
+async def test_steps_fill_a_form_and_follow_it(stage: Stage, browser: Make, human: bool) -> None:
+    stage.pages |= {
+        "/": FORM.replace("METHOD", "post"),
+        "/found": lambda: (303, {"location": "/there", "set-cookie": "in=1"}, ""),
+        "/there": "<p id=end>there</p><a href=next>n</a>",
+    }
+    acts = [
+        {"fill": "#q", "with": "tea"},
+        {"type": "#p", "with": "s3c ret"},
+        {"press": "Enter"},
+        {"wait": "#end"},
+    ]
+    got = await page(looking(browser, {"steps": acts, "human": human}), stage.url())
+    assert (got.status, got.url, got.late, b"there" in got.body) == (200, stage.url("/there"), "", True)
+    assert stage.paths() == ["/", "/found", "/there"]
+    assert stage.bodies == [b"q=tea&p=s3c+ret"]
+    assert "s3c" not in repr(rendering.read_actions(acts))
+    assert [value for name, value in got.headers if name == "set-cookie"] == ["in=1; Path=/"]
+
+
+async def test_a_hand_moves_clicks_and_types(stage: Stage, browser: Make) -> None:
+    stage.pages["/"] = FORM.replace("METHOD", "get")
+    got = await page(looking(browser, {"steps": HAND, "human": True, "console": True}), stage.url())
+    assert b">click keydown mousedown mousemove<" in got.body
+    assert got.console == ("log: hello 7", "exception: broken")
+    assert (await page(looking(browser, "load"), stage.url())).console == ()
+
+
+async def test_what_scripts_got_is_kept_within_bounds(stage: Stage, browser: Make) -> None:
+    api = 200, {"content-type": "application/json"}, json.dumps({"name": "Kettle"})
+    stage.pages |= {"/": LOADS, "/api?n=1": api, "/api?n=2": api, "/text": "t", "/big": "x" * 40_000}
+    said = {"steps": [{"click": "button"}, {"until": "window.done"}], "capture": "/api|/big"}
+    got = await page(looking(browser, said, wire=30_000), stage.url())
+    assert b"Kettle" in got.body
+    assert sorted((one.url, one.status, one.json()["name"]) for one in got.captured) == [
+        (stage.url(f"/api?n={n}"), 200, "Kettle") for n in (1, 2)
+    ]
+
+
+async def test_blocked_hosts_are_not_asked(stage: Stage, browser: Make) -> None:
+    stage.pages |= {
+        "/": "".join(
+            f"<script src=http://{host}:{stage.server_port}/{host}.js></script><iframe src=http://{host}:{stage.server_port}/f></iframe>"
+            for host in ("x.ads.test", "ads.test", "good.test", "static.doubleclick.net")
+        ),
+    }
+    await page(looking(browser, {"block": ["ads", "*.ads.test"]}), stage.url(host="shop.test"))
+    assert set(stage.paths()) == {"/", "/good.test.js", "/f"}
+    assert stage.paths().count("/f") == 1
+
+
+async def test_pictures(stage: Stage, browser: Make, tmp_path: Path) -> None:
+    stage.pages["/"] = (
+        "<body style='margin:0'><div id=box style='width:80px;height:60px;background:red'></div><p style='height:2000px'>"
+    )
+    sizes = {}
+    for what in ("page", "full", "#box"):
+        got = await page(looking(browser, {"screenshot": what}, folder=tmp_path), stage.url())
+        assert got.screenshot is not None
+        data = await asyncio.to_thread(Path(got.screenshot).read_bytes)
+        assert data[:4] == b"\x89PNG"
+        sizes[what] = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
+    assert sizes["#box"] == (80, 60)
+    assert sizes["full"][1] > 2000 > sizes["page"][1]
+    assert len(os.listdir(tmp_path)) == 3
+    got = await page(looking(browser, {"screenshot": "#none"}, folder=tmp_path), stage.url())
+    assert (got.screenshot, got.late) == (None, "")
+
+
+async def test_what_never_comes_is_named_and_the_page_kept(stage: Stage, browser: Make) -> None:
+    stage.pages["/"] = "<p>here</p>"
+    for said, late in (
+        ("p >>", "the page has no p >>"),
+        ({"until": "window.never"}, "window.never never became true"),
+        ({"steps": [{"click": "#no"}]}, "the page has no #no"),
+    ):
+        got = await page(looking(browser, said, total=5.0), stage.url())
+        assert (got.late, b"<p>here</p>" in got.body) == (late, True)
+
+
+def test_in_a_crawl_it_is_a_timeout_and_what_was_kept_is_told(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stage.pages |= {
+        "/": "<p>here</p><a href=/well>w</a>",
+        "/well": LOADS + "<b class=price>1</b><script>console.warn('w')</script>",
+    }
+    stage.pages["/api?n=1"] = 200, {"content-type": "application/json"}, '{"name": "K"}'
+    Path("site.py").write_text(
+        "from gossamer import Site\n"
+        "site = Site('shop', seeds=['URL', 'URLwell'], ladder='browser', render={'wait': '.price', 'capture': '/api',"
+        " 'screenshot': 'page', 'console': True})\n"
+        "@site.page()\ndef p(page):\n    yield {'name': page.captured[0].json()['name'], 'shot': page.screenshot}\n".replace(
+            "URL", stage.url()
+        )
+    )
+    made = {
+        one["url"].removeprefix(stage.url("")): one
+        for one in crawl(stage, "browser", "late", "site.py", "-s", "timeout=6")
+    }
+    assert (made["/"]["outcome"], made["/"]["status"], made["/"]["error"]) == ("dead", 200, "timeout")
+    assert "warning: w" in made["/well"]["console"]
+    kept = [path.read_bytes() for path in Path(".gossamer/late/failed").rglob("*") if path.is_file()]
+    assert any(b"<p>here</p>" in data for data in kept)
+    item = next(
+        line for line in map(json.loads, Path("late.jsonl").read_text().splitlines()) if "shot" in line
+    )
+    assert (item["name"], item["shot"]) == ("K", made["/well"]["screenshot"])
+    assert Path(item["shot"]).parent == Path(".gossamer/late/screenshots")
+
+
+def test_what_is_no_rendering_is_said() -> None:
+    bad = {
+        "a step is one of": {"steps": [{"jump": "x"}]},
+        'fill has a text in "with"': {"steps": [{"fill": "#q"}]},
+        "steps are a list": {"steps": {"click": "x"}},
+        "pause has seconds": {"steps": [{"pause": 100}]},
+        "block has": {"block": ["a b"]},
+        "capture has patterns": {"capture": ["("]},
+        "there is no 'shots'": {"shots": 1},
+        "more than 50": {"steps": ["scroll"] * 51},
+        "until is an expression": {"until": " "},
+        "human is True or False": {"human": 1},
+    }
+    for said, value in bad.items():
+        with pytest.raises(ValueError, match=said.replace("(", "\\(")):
+            rendering.read_rendering(value)

@@ -1,0 +1,151 @@
+"""Nothing that a page does reaches what the guard refuses: all that the browser sends goes through the
+tunnel."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+
+from collectors.browser.conftest import BOTH, Make, Stage, failure, page
+from gossamer.collectors.browser.tunnel import Tunnel
+from gossamer.egress.resolver import Resolver
+from gossamer.model.rendering import Render
+
+TRIES = """<!doctype html><body><script>
+const at = ADDRESSES, udp = UDP;
+const tries = [];
+for (const one of at) {
+  tries.push(fetch('http://' + one + '/fetch', {mode: 'no-cors'}).catch(() => 0));
+  tries.push(new Promise(done => { const image = new Image(); image.onload = image.onerror = done; image.src = 'http://' + one + '/image' }));
+  tries.push(new Promise(done => { const ws = new WebSocket('ws://' + one + '/ws'); ws.onopen = ws.onclose = ws.onerror = done }));
+  navigator.sendBeacon('http://' + one + '/beacon', 'x');
+  const frame = document.createElement('iframe'); frame.src = 'http://' + one + '/frame'; document.body.append(frame);
+  const pre = document.createElement('link'); pre.rel = 'preconnect'; pre.href = 'http://' + one; document.head.append(pre);
+}
+if (window.RTCPeerConnection) {  // Firefox has none here
+  const peer = new RTCPeerConnection({iceServers: [{urls: 'stun:127.0.0.1:' + udp}]});
+  peer.createDataChannel('x');
+  tries.push(peer.createOffer().then(offer => peer.setLocalDescription(offer)).then(() => new Promise(done => {
+    peer.onicegatheringstatechange = () => peer.iceGatheringState == 'complete' && done(); setTimeout(done, 3000) })));
+}
+Promise.all(tries).then(() => { document.body.append(Object.assign(document.createElement('p'), {id: 'done'})) });
+</script>"""
+
+
+class Trap:
+    """Listens on TCP and UDP; `heard` is what came."""
+
+    async def __aenter__(self) -> Trap:
+        self.heard: list[object] = []
+        self.server = await asyncio.start_server(self._came, "127.0.0.1", 0)
+        self.port = self.server.sockets[0].getsockname()[1]
+        self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.udp.bind(("127.0.0.1", 0))
+        self.udp.setblocking(False)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.server.close()
+        self.udp.close()
+
+    def _came(self, _reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.heard.append("tcp")
+        writer.close()
+
+    def all(self) -> list[object]:
+        """All that came."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.heard.append(self.udp.recv(2000))
+        return self.heard
+
+
+async def names(host: str, _port: int) -> list[str]:
+    """`site.test` is this machine, `inner.test` a private address of it, as is what is written so."""
+    return {"site.test": ["127.0.0.1"], "inner.test": ["127.0.0.2"]}.get(host, [host])
+
+
+@BOTH
+async def test_what_the_guard_refuses_hears_nothing(stage: Stage, browser: Make) -> None:
+    async with Trap() as trap:
+        addresses = [
+            f"{host}:{trap.port}"
+            for host in ("127.0.0.2", "localhost", "[::1]", "inner.test", "2130706434", "0.0.0.0")
+        ]
+        stage.pages["/"] = TRIES.replace("ADDRESSES", json.dumps(addresses)).replace(
+            "UDP", str(trap.udp.getsockname()[1])
+        )
+        guard = Resolver(["127.0.0.1/32"], lookup=names)  # so much is let, and no more
+        trap_elsewhere = await asyncio.start_server(trap._came, "127.0.0.2", trap.port)
+        got = await page(browser(guard, lambda _: Render("#done")), stage.url(host="site.test"))
+        assert b'id="done"' in got.body
+        assert trap.all() == []
+        trap_elsewhere.close()
+    assert stage.paths() == ["/"]
+
+
+@BOTH
+async def test_what_is_let_is_reached(stage: Stage, browser: Make) -> None:
+    """The other way round, so that silence above says something."""
+    async with Trap() as trap:
+        stage.pages["/"] = TRIES.replace("ADDRESSES", json.dumps([f"127.0.0.1:{trap.port}"])).replace(
+            "UDP", "9"
+        )
+        guard = Resolver(["127.0.0.1/32"], lookup=names)
+        assert (
+            b'id="done"'
+            in (await page(browser(guard, lambda _: Render("#done")), stage.url(host="site.test"))).body
+        )
+        assert len(trap.all()) >= 3
+
+
+@BOTH
+async def test_a_page_that_itself_is_refused(stage: Stage, browser: Make) -> None:
+    collector = browser(Resolver(lookup=names))
+    got = await failure(collector, stage.url())
+    assert (got.reason, got.final, got.sent) == ("private", True, False)
+    got = await failure(collector, "ftp://site.test/")
+    assert (got.reason, got.final) == ("filter", True)
+    assert stage.seen == []
+
+
+async def test_the_tunnel_pins_counts_and_ends(stage: Stage) -> None:
+    stage.pages["/"] = b"x" * 5000
+    answers = [["127.0.0.1"], ["10.0.0.1"]]
+
+    async def moves(_host: str, _port: int) -> list[str]:
+        return answers.pop(0)
+
+    tunnel = Tunnel(Resolver(["127.0.0.0/8"], lookup=moves, ttl=0.0))
+    await tunnel.open()
+
+    async def ask() -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(tunnel.url.rpartition(":")[2]))
+        host = b"site.test"
+        writer.write(
+            b"\x05\x01\x00\x05\x01\x00\x03" + bytes([len(host)]) + host + stage.server_port.to_bytes(2, "big")
+        )
+        writer.write(b"GET / HTTP/1.1\r\nhost: site.test\r\nconnection: close\r\n\r\n")
+        try:
+            return await reader.read()
+        except ConnectionError:
+            return b""
+        finally:
+            writer.close()
+
+    try:
+        assert (await ask())[2:4] == b"\x05\x01"  # no page, no way
+        tunnel.begin(100_000)
+        got = await ask()
+        assert got.endswith(b"x" * 5000)
+        assert 5000 < tunnel.got < 5500
+        assert (await ask())[2:4] == b"\x05\x02"
+        assert [why.reason for why in tunnel.refused.values()] == ["private"]
+        answers.append(["127.0.0.1"])
+        tunnel.begin(1000)
+        assert len(await ask()) < 5000
+        assert tunnel.over
+    finally:
+        await tunnel.close()

@@ -1,0 +1,209 @@
+"""Random ways to ask for the rows of one crawl: a preview, one output and another, a stop, a pass that visits
+again, an export. After each step every output of the step must hold what the summary and the kept rows say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+import random
+import sqlite3
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+from gossamer.app.job import Job, JobOutput
+from gossamer.app.query.writing import infer_columns, write
+from gossamer.app.runner import ExtraReceivers, crawl
+from gossamer.cli.query import stored_rows
+from gossamer.config.settings import Settings
+from gossamer.model.summary import Summary
+
+ITEMS = 24
+SITE = """
+from gossamer import Item, Site
+
+site = Site("shop", seeds=["{url}"])
+
+
+class Thing(Item, key="number"):
+    number: int
+    price: str
+
+
+@site.page(r"/\\d+$")
+def thing(page):
+    yield Thing(number=int(page.css("h1::text").get()), price=page.css("b::text").get())
+
+
+@site.page()
+def listing(page):
+    yield from page.follow("a")
+"""
+OUTPUTS = ("a.jsonl", "b.jsonl", "c.csv", "d.sqlite", "e.parquet")
+STEPS = ("preview", "one", "another", "two", "all", "stop", "refresh", "delta", "export")
+
+
+class Shop:
+    """A listing of products whose prices change. `stop` is set after `until` requests."""
+
+    def __init__(self) -> None:
+        self.prices = dict.fromkeys(range(ITEMS), 0)
+        self.url, self.until, self.stop = "", 0, asyncio.Event()
+
+    def page(self, path: str) -> bytes:
+        if path == "/robots.txt":
+            return b""
+        if path in ("/", "/?all=1"):
+            return "".join(f"<a href=/{n}>{n}</a>" for n in self.prices).encode()
+        number = int(path[1:])
+        return f"<h1>{number}</h1><b>{self.prices[number]}</b>".encode()
+
+    async def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                body = self.page((await reader.readuntil(b"\r\n\r\n")).split()[1].decode())
+                self.until -= 1
+                if self.until == 0:
+                    self.stop.set()
+                head = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n\r\n"
+                writer.write(head.encode() + body)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+
+@asynccontextmanager
+async def shop() -> AsyncIterator[Shop]:
+    """A shop that is open."""
+    one = Shop()
+    server = await asyncio.start_server(one.connection, "127.0.0.1", 0)
+    one.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    try:
+        yield one
+    finally:
+        server.close()
+
+
+def things(path: Path) -> Counter[tuple[int, str]]:
+    """The products in an output, by its usual reader."""
+    if path.suffix == ".jsonl":
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+    elif path.suffix == ".csv":
+        with path.with_name(f"{path.stem}.thing.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
+    elif path.suffix == ".sqlite":
+        with closing(sqlite3.connect(path)) as base:
+            rows = [{"number": n, "price": p} for n, p in base.execute("SELECT number, price FROM thing")]
+    else:
+        import pyarrow.parquet
+
+        table = path.with_name(f"{path.stem}.thing.parquet")
+        rows = [
+            row for part in table.glob("*.parquet") for row in pyarrow.parquet.read_table(part).to_pylist()
+        ]
+    return Counter((int(row["number"]), str(row["price"])) for row in rows)
+
+
+class Asker:
+    """One crawl, asked in a random way. `told`: what was said to the user."""
+
+    def __init__(self, seed: int, folder: Path, shop: Shop) -> None:
+        self.random, self.folder, self.shop = random.Random(seed), folder, shop
+        self.told: list[str] = []
+        self.over, self.passes = False, 0
+        self.base: Counter[tuple[int, str]] = Counter()
+        """The rows before the present pass."""
+        self.since: dict[str, Counter[tuple[int, str]]] = {}
+        """For each output the rows from before it was first given that it does not have."""
+        self.settled = 0
+        site = folder / "shop.py"
+        site.write_text(SITE.replace("{url}", shop.url))
+
+    def job(self, outputs: tuple[str, ...], **given: Any) -> Job:
+        own = {name: given.pop(name) for name in list(given) if name in Job.__struct_fields__}
+        quick = {"delay": (0.0, 0.0), "allow_private": ("127.0.0.0/8",), "data": str(self.folder / "data")}
+        return Job(
+            targets=[str(self.folder / "shop.py")],
+            settings=Settings(**(quick | given)),
+            outputs=[JobOutput(str(self.folder / name)) for name in outputs],
+            **own,
+        )
+
+    async def run(self, outputs: tuple[str, ...], **given: Any) -> Summary:
+        self.told = []
+        self.shop.stop = asyncio.Event()
+        return await crawl(
+            self.job(outputs, **given), stop=self.shop.stop, taps=ExtraReceivers(warn=self.told.append)
+        )
+
+    def rows(self) -> Counter[tuple[int, str]]:
+        """The rows that the crawl keeps."""
+        from gossamer.app.query.sources import kept_rows
+
+        found = kept_rows(self.folder / "data" / "shop")
+        return Counter((row["number"], str(row["price"])) for row in found if "_kind" in row)
+
+    async def step(self) -> str:
+        """Make a random step and check it. Returns its name."""
+        name = self.random.choice(STEPS)
+        if name in ("refresh", "delta") and not self.over:
+            name = "all"
+        outputs = {
+            "preview": (),
+            "one": ("a.jsonl",),
+            "another": ("b.jsonl",),
+            "two": ("c.csv", "d.sqlite"),
+            "delta": ("delta.jsonl",),
+        }.get(name, tuple(self.random.sample(OUTPUTS, self.random.randrange(1, 4))))
+        if name == "export":
+            return f"export {self.export()}"
+        given: dict[str, Any] = {}
+        if name in ("preview", "one", "another", "two"):
+            self.settled = given["limit"] = self.settled + self.random.randrange(1, 9)
+        if name == "stop":
+            self.shop.until = self.random.randrange(3, 12)
+        if name in ("refresh", "delta"):
+            for number in self.random.sample(range(ITEMS), 5):
+                self.shop.prices[number] += 1
+            given["refresh"] = True
+            self.base, self.passes = self.rows(), self.passes + 1
+        summary = await self.run(outputs, **given)
+        self.over = summary.state == "finished"
+        self.settled = max(self.settled, summary.pages)
+        assert summary.adds_up()
+        self.check(name, outputs, summary)
+        return f"{name} {' '.join(outputs)}"
+
+    def check(self, name: str, outputs: tuple[str, ...], summary: Summary) -> None:
+        """An output that is new in a pass with --refresh has the changes since; any other has all rows."""
+        rows = self.rows() if (self.folder / "data/shop/rows.kept").exists() else Counter()
+        if self.passes == 0:
+            assert rows.total() == summary.items, (rows.total(), summary.items)
+        for one in outputs:
+            want = rows - self.since.setdefault(one, self.base if name in ("refresh", "delta") else Counter())
+            if one.endswith(".sqlite"):
+                want = Counter(dict(sorted(want)).items())
+            found = things(self.folder / one) if rows else Counter()
+            assert found == want, (one, found - want, want - found, self.told)
+
+    def export(self) -> str:
+        """Export to another format: the file holds what `items` shows."""
+        folder = self.folder / "data" / "shop"
+        if not (folder / "rows.kept").exists():
+            return ""
+        target = self.folder / f"export.{self.random.choice(('jsonl', 'csv', 'parquet'))}"
+        columns = infer_columns(stored_rows(folder, "items", natural=True))
+        write(str(target), "items", stored_rows(folder, "items"), items=columns, folder=str(folder))
+        if shown := Counter((int(row["number"]), str(row["price"])) for row in stored_rows(folder, "items")):
+            assert things(target) == shown
+        return target.name
+
+
+async def ask(seed: int, folder: Path, steps: int = 7) -> list[str]:
+    """One random sequence, checked after each step. Returns its steps."""
+    async with shop() as one:
+        asker = Asker(seed, folder, one)
+        return [await asker.step() for _ in range(steps)]

@@ -1,0 +1,103 @@
+"""Two crawls with weights 1 and 3: what each gets of a process's room, and on real workers, counted at the
+server. The benchmark does that longer."""
+
+from __future__ import annotations
+
+from gossamer.fleet.fair_share import CrawlShare, FairShares
+from support.fleet_workers import Fleet, until
+from web import Web, preset, serve
+
+ROOM = 8
+"""Visits at once of a process: less than the crawls have hosts."""
+
+
+def visits(web: Web, hosts: set[str]) -> list[int]:
+    """When the server had requests for pages of these hosts, in ns."""
+    return sorted(hit.start for hit in web.log() if hit.host in hosts and hit.path != "/robots.txt")
+
+
+def share(fleet: Fleet, web: Web, weights: tuple[int, int], least: int) -> tuple[int, int]:
+    """Visits of two crawls over half of the hosts each while both have work; from when each made `least` by
+    its weight until the first of them ends, or ten times as many were made of both."""
+    seeds = web.plan.seeds()
+    half = len(seeds) // 2
+    fleet.worker(f"w{len(fleet.workers)}", "--setting", f"concurrency={ROOM}", processes=2)
+    crawls, hosts = [], []
+    for weight, own in zip(weights, (seeds[:half], seeds[half:]), strict=True):
+        crawls.append(fleet.submit(*own, name=f"weight-{weight}", delay="0", per_host="4"))
+        fleet.run("weight", crawls[-1], str(weight))
+        hosts.append({seed.split("/")[2] for seed in own})
+    before = [len(visits(web, own)) for own in hosts]  # by then both weights are said
+    until(
+        "both are under way",
+        lambda: all(len(visits(web, own)) >= n + least for own, n in zip(hosts, before, strict=True)),
+        120,
+    )
+    begin = max(visits(web, own)[n + least - 1] for own, n in zip(hosts, before, strict=True))
+
+    def enough() -> bool:
+        made = sum(len([at for at in visits(web, own) if at >= begin]) for own in hosts)
+        return made >= 10 * least or any(fleet.json("status", name)["state"] == "finished" for name in crawls)
+
+    until("enough visits", enough, 300)
+    end = min(visits(web, own)[-1] for own in hosts)
+    small, large = (len([at for at in visits(web, own) if begin <= at <= end]) for own in hosts)
+    return small, large
+
+
+def test_crawls_get_their_shares(fleet: Fleet) -> None:
+    with serve(preset("tiny", hosts=40, pages=100, latency=0.15, robots=("allow",))) as web:
+        small, large = share(fleet, web, (1, 3), 60)
+    assert small + large > 500
+    assert 2.4 < large / small < 3.6, (small, large)
+
+
+class Crawl:
+    """A crawl's share, and its visits: each takes ten steps of the clock. Claims take one step, as the store
+    is asked."""
+
+    def __init__(self, share: CrawlShare, wants: int = 1000) -> None:
+        self.share, self.wants, self.made, self.asked, self.under_way = share, wants, 0, 0, list[float]()
+
+    def step(self, now: float) -> None:
+        self.under_way = [end for end in self.under_way if end > now]
+        if self.asked:
+            claims = min(self.asked, max(0, self.wants - len(self.under_way)))
+            self.share.took(claims)
+            self.under_way += [now + 0.1] * claims
+            self.made += claims
+        self.asked = self.share.ask(len(self.under_way))
+
+
+def shared(wants: tuple[int, int], room: int = 20) -> tuple[int, int]:
+    """What two crawls with weights 1 and 3 make of a process in 100 s when they want at most so many at once."""
+    now = 0.0
+    fair = FairShares(lambda: room, lambda: now)
+    light, heavy = (
+        Crawl(fair.share(name, weight), most) for name, weight, most in zip("lh", (1, 3), wants, strict=True)
+    )
+    while now < 100:
+        now += 0.01
+        for crawl in (light, heavy):
+            crawl.step(now)
+    return light.made, heavy.made
+
+
+def test_room_goes_by_weight_and_none_is_idle() -> None:
+    light, heavy = shared((1000, 1000))
+    assert 2.9 < heavy / light < 3.1
+    assert light + heavy > 0.8 * 20 * 1000
+    light, heavy = shared((1000, 5))
+    assert heavy > 4000
+    assert light > 0.7 * 15 * 1000, "what one leaves is the other's"
+
+
+def test_a_crawl_that_rests_holds_nobody_back() -> None:
+    now = 0.0
+    fair = FairShares(lambda: 20, lambda: now)
+    paused, other = fair.share("p", 1), Crawl(fair.share("o", 1))
+    while now < 10:
+        now += 0.01
+        paused.rests(0)
+        other.step(now)
+    assert other.made > 0.8 * 20 * 100

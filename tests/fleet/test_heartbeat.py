@@ -1,0 +1,43 @@
+"""A process that was held up writes nothing into what others closed meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+
+from gossamer.errors import InUse
+from gossamer.fleet import heartbeat as signs
+from gossamer.fleet.heartbeat import Heartbeat
+from gossamer.frontier.crawls import Crawls, Spec
+from gossamer.state.workers import DEAD_AFTER_S, WorkerRecords
+from gossamer.store.store import connect
+from support.fleet_workers import Server
+
+
+async def test_a_part_is_ours_while_signs_are_given(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(signs.time, "monotonic", lambda: now)
+    store = connect(server.url(0))
+    try:
+        await store.open(64, "test")
+        await Crawls(store).begin("c", Spec([]), [])
+        crew, sign = WorkerRecords(store), Heartbeat(store, "c", "part")
+        assert await sign.give()
+        assert not await crew.name("c/part", "seal"), "nobody closes it while it lives"
+        await Crawls(store).set("c", "ending")
+        await sign.ours()  # what is under way is still written
+        now += DEAD_AFTER_S
+        with pytest.raises(InUse, match="held up for 15 s"):
+            await sign.ours()
+        await Crawls(store).set("c", "running")
+        await sign.ours()
+        now += DEAD_AFTER_S
+        await crew.release_name("c/part", "part")  # as if it had run out
+        assert await crew.name("c/part", "seal")
+        with pytest.raises(InUse):
+            await sign.ours()
+        await crew.release_name("c/part", "seal")
+        await sign.ours()
+        await sign.end()
+        assert await crew.name("c/part", "seal")
+    finally:
+        await store.close()

@@ -1,0 +1,19 @@
+"""A shop for each test that asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.runs import end_all
+from items.changing_shop import Shop, serving
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Shop]:
+    """It leaves no crawl of its test behind."""
+    with serving() as made:
+        yield made
+    end_all(tmp_path / "data")

@@ -1,0 +1,130 @@
+"""Machines of their own: network namespaces on one wire, a process that delays, loses and cuts what passes
+between them.
+
+The wire reads the packets of each namespace from a TUN device. So it needs no module of the kernel for delay
+and loss, and can cut two machines apart while each still reaches the others. Addresses: 10.200.0.N each; a
+machine may answer for a whole network, too. `refused()` says why there can be none here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+NAMES = Path("/run/netns")
+NETWORK = 0x40000000
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Machine(NamedTuple):
+    """`delay`: seconds that a packet takes to or from it; `network`: one that it answers for, as
+    `10.0.0.0/16`."""
+
+    name: str
+    delay: float = 0.0
+    network: str = ""
+
+
+def refused() -> str:
+    """Why namespaces are not allowed here; empty where they are."""
+    if not shutil.which("ip"):
+        return "there is no ip command: Debian's iproute2 has it"
+    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        return "there is no /dev/net/tun"
+    done = subprocess.run(["ip", "netns", "add", f"gt{os.getpid()}"], capture_output=True, text=True)
+    if done.returncode:
+        return done.stderr.strip()
+    subprocess.run(["ip", "netns", "del", f"gt{os.getpid()}"], check=True)
+    return ""
+
+
+def enter(fd: int) -> None:
+    """This thread goes over to a namespace; what it starts from now on lives there."""
+    if _libc.setns(fd, NETWORK):
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+@contextmanager
+def inside(space: str) -> Iterator[None]:
+    """In a namespace for the length of a `with`."""
+    with open("/proc/thread-self/ns/net") as home, open(NAMES / space) as there:
+        enter(there.fileno())
+        try:
+            yield
+        finally:
+            enter(home.fileno())
+
+
+class Machines:
+    """Some machines, and the wire between them."""
+
+    def __init__(self, machines: Sequence[Machine], loss: float, seed: int) -> None:
+        self.address = {one.name: f"10.200.0.{number}" for number, one in enumerate(machines, 1)}
+        self._spaces = {one.name: f"gt{os.getpid()}-{one.name}" for one in machines}
+        given = {
+            "loss": loss,
+            "seed": seed,
+            "machines": [[*one, self._spaces[one.name], self.address[one.name]] for one in machines],
+        }
+        self._wire = subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("machines_cable.py"), json.dumps(given)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._said()
+
+    def at(self, name: str) -> Any:
+        """On a machine for the length of a `with`."""
+        return inside(self._spaces[name])
+
+    def cut(self, one: str, other: str, seconds: float) -> None:
+        """Nothing passes between two machines for a while."""
+        self._say("cut", self.address[one], self.address[other], seconds)
+
+    def lost(self) -> list[tuple[int, str]]:
+        """What was lost on its way to a network: when (ns, monotonic) and the address of its reader."""
+        self._say("lost")
+        return [(at, to) for at, to in self._said()]
+
+    def close(self) -> None:
+        """The machines are gone."""
+        self._wire.communicate()
+
+    def _say(self, *words: object) -> None:
+        assert self._wire.stdin is not None
+        print(json.dumps(words), file=self._wire.stdin, flush=True)
+
+    def _said(self) -> Any:
+        assert self._wire.stdout is not None
+        return json.loads(self._wire.stdout.readline())
+
+
+@contextmanager
+def apart(machines: Sequence[Machine], loss: float = 0.0, seed: int = 1) -> Iterator[Machines]:
+    """Machines for the length of a `with`; `loss`: the share of packets that are lost."""
+    made = Machines(machines, loss, seed)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+class Together:
+    """All on this machine: what `Machines` are where they are not allowed."""
+
+    address: Mapping[str, str] = defaultdict(lambda: "127.0.0.1")
+
+    @contextmanager
+    def at(self, name: str) -> Iterator[None]:
+        """Here."""
+        yield

@@ -1,0 +1,41 @@
+"""The command line on a machine that knows names which no name server knows: `python named.py NAMES.json
+crawl ...`.
+
+With STAND_IN=1 the browser rung is a stand-in (`standin`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+asked = socket.getaddrinfo
+
+
+def main() -> int:
+    """Run the command; names of the file (`{"names": {name: address}}`) lead where it says."""
+    names = json.loads(Path(sys.argv.pop(1)).read_text())["names"]
+
+    def found(host: Any, *more: Any, **rest: Any) -> Any:
+        return asked(names.get(host, host), *more, **rest)
+
+    socket.getaddrinfo = found
+    if os.environ.get("STAND_IN"):
+        from gossamer.app import collector_setup
+        from support.browser_stand_in import StandIn
+
+        def stand_in(settings: Any, guard: Any, *_: Any) -> StandIn:
+            return StandIn(guard, ca_file=settings.ca_file, total=settings.timeout)
+
+        collector_setup.chromium = stand_in
+    from gossamer.cli import main as command
+
+    return command() or 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+"""A road over the test's own store."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from gossamer.store.store import Store, connect
+from worker.worker_parts import Make, Road
+
+
+@pytest.fixture
+async def store(valkey_url: str) -> AsyncIterator[Store]:
+    store = connect(valkey_url)
+    await store.open(1, "test")
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def road(store: Store, tmp_path: Path) -> Make:
+    """`road(net, ...)`: a worker's parts."""
+    return partial(Road, store, tmp_path)

@@ -1,0 +1,230 @@
+"""The road on a table: real parts over a real store, only the network is made up (answers by URL)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from gossamer import url as urls
+from gossamer.frontier.verbs import Frontier, Policy
+from gossamer.model.page import Failure, Page
+from gossamer.model.request import Request
+from gossamer.model.visit import Claim
+from gossamer.politeness.pace import Delay
+from gossamer.sinks.output_spec import open_output
+from gossamer.store.store import Store
+from gossamer.url.scope import Scope
+from gossamer.worker.committer import Committer, gather_limits
+from gossamer.worker.ladder import NoIdentity, Rung, Rungs
+from gossamer.worker.link_intake import LinkIntake, TakenLinks
+from gossamer.worker.loop import Worker
+from gossamer.worker.min_depth import MAX_EXACT_DEPTH, MinDepthVisits
+from gossamer.worker.outputs import Outputs
+from gossamer.worker.reader import Reader
+from gossamer.worker.robots_gate import RobotsGate
+from gossamer.worker.visitor import Visitor
+
+SEED = "http://a.example/"
+NONE = Delay(0, 0)
+Answer = int | str | bytes | Failure | Exception | tuple[int, dict[str, str], bytes]
+
+
+class Net:
+    """A collector: what each URL answers, in turn (the last answer stays). A text is a page of that body, a
+    number a bare status."""
+
+    name = "net"
+
+    def __init__(self, answers: dict[str, Any] | None = None, wait: float = 0.0) -> None:
+        self.answers: dict[str, Any] = answers or {}
+        self.wait = wait
+        self.asked: list[str] = []
+        self.times: list[float] = []
+
+    async def collect(
+        self, request: Request, headers: dict[str, str], guise: object = None
+    ) -> Page | Failure:
+        self.asked.append(request.url)
+        self.times.append(time.monotonic())
+        if self.wait:
+            await asyncio.sleep(self.wait)
+        answer = self.answers.get(request.url, 404 if request.url.endswith("/robots.txt") else "")
+        if isinstance(answer, list):
+            answer = answer.pop(0) if len(answer) > 1 else answer[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer if isinstance(answer, Failure) else page(request.url, answer)
+
+    async def close(self) -> None:
+        """Nothing to let go."""
+
+
+def page(url: str, answer: Any) -> Page:
+    if isinstance(answer, int):
+        answer = (answer, {}, b"")
+    elif isinstance(answer, str | bytes):
+        body = answer.encode() if isinstance(answer, str) else answer
+        answer = (200, {"content-type": "text/plain" if url.endswith(".txt") else "text/html"}, body)
+    status, headers, body = answer
+    return Page(url, status, list(headers.items()), body, time.time(), 0.01, len(body), collector="net")
+
+
+def failure(reason: str, final: bool = False) -> Failure:
+    return Failure(reason, "why", time.time(), 0.01, final=final)
+
+
+def links(*targets: str) -> str:
+    return "<title>t</title>" + "".join(f'<a href="{target}">x</a>' for target in targets)
+
+
+def only(net: Net) -> Rungs:
+    """One rung for all requests."""
+    rung = Rung("plain", net, NoIdentity())
+    return lambda _: rung
+
+
+class Road:
+    """One worker's parts, joined as `assemble` does; each may be replaced before `run`."""
+
+    def __init__(
+        self,
+        store: Store,
+        folder: Path,
+        net: Net,
+        *,
+        retries: tuple[float, ...] = (),
+        output: str = "out.jsonl",
+        obey: bool = False,
+        fixed: Delay | None = NONE,
+        room: int = 50_000,
+        cap: int = 5000,
+        concurrency: int = 8,
+        seeds: tuple[str, ...] = (SEED,),
+        deadline: float | None = None,
+        tables: tuple[Any, ...] = (),
+        depth: int = 50,
+        at_hand: int = 32 << 20,
+        ledger: Any = None,
+        **policy: Any,
+    ) -> None:
+        self.store, self.net, self.folder = store, net, folder
+        given = {
+            "delay": -1 if fixed is None else round(fixed.low * 1000),
+            "per_host": 100,
+            "obey_robots": obey,
+            "depths": depth < MAX_EXACT_DEPTH,
+        } | policy
+        self.frontier = Frontier(store, "c", Policy(**given))
+        own = {urls.host(seed) for seed in seeds}
+        self.taker = LinkIntake(
+            Scope.of(list(seeds), "host", depth=depth),
+            seed=store.seed,
+            remainder=self.frontier.remainder,
+            key=urls.key,
+            own=own.__contains__,
+            bucket=lambda host: 0,
+            cap=cap,
+            room=room,
+            depths=depth < MAX_EXACT_DEPTH,
+        )
+        self.reader = Reader([], self.taker, urls.key, pages=True, text=False, links=False)
+        self.gate = RobotsGate(
+            self.frontier,
+            only(net),
+            agent="gossamer",
+            obey=obey,
+            retries=retries,
+            fixed=fixed,
+            parse=urls.parse,
+            opens=self.taker.scope.allows_port,
+        )
+        self.surprises: list[tuple[Claim, Exception]] = []
+        self.stop = asyncio.Event()
+        self.state = "running"
+        self.visitor = Visitor(
+            "c",
+            "w",
+            self.gate,
+            only(net),
+            self.taker,
+            self.reader,
+            parse=urls.parse,
+            retries=retries,
+            fixed=fixed,
+            anchor=self._nothing,
+            anchored=self._nothing,
+            nearer=MinDepthVisits(self.frontier, self.taker, at_hand) if depth < MAX_EXACT_DEPTH else None,
+        )
+        self.path = folder / output
+        files: Any = [open_output(str(self.path), {"page": []}, owner="c")]
+        self.outputs = Outputs(self.frontier, lock=folder / "lock", files=files, tables=tables)
+        self.committer = Committer(
+            self.frontier, self.outputs, company=gather_limits(1, 1, counted="size_limit" in policy)
+        )
+        self.worker = Worker(
+            self.frontier,
+            self.visitor,
+            self.committer,
+            buckets=1,
+            concurrency=concurrency,
+            state=self._state,
+            stop=self.stop,
+            surprise=lambda claim, error: self.surprises.append((claim, error)),
+            deadline=deadline,
+            ledger=ledger,
+        )
+
+    async def _state(self) -> str:
+        return self.state
+
+    async def _nothing(self, *_: str) -> None:
+        """No seed is redirected here."""
+
+    async def add(self, *found: str | Request, flags: str = "") -> None:
+        taken = TakenLinks()
+        for one in found:
+            self.taker.request(one if isinstance(one, Request) else Request(one), taken, flags=flags)
+        await self.frontier.add(taken.adds)
+
+    async def claim(self, k: int = 10) -> list[Claim]:
+        return (await self.frontier.claim(0, k)).claims
+
+    async def run(self) -> str:
+        """Open the outputs, work to the end, let all go."""
+        await self.outputs.open()
+        try:
+            return await self.worker.run()
+        finally:
+            self.outputs.release()
+
+    async def counts(self) -> dict[str, int]:
+        raw = await self.store.client.hgetall("{b:000}c:n")
+        return {k.decode(): int(v) for k, v in raw.items() if k != b"tat"}
+
+    async def leases(self) -> int:
+        return int(await self.store.client.zcard("{b:000}c:l"))
+
+    async def adds_up(self) -> bool:
+        n = await self.counts()
+        skipped = sum(v for k, v in n.items() if k.startswith("skip:"))
+        ended = sum(n.get(k, 0) for k in ("pages", "redirected", "failed", "dead"))
+        return n.get("found", 0) == ended + n.get("open", 0) - n.get("infra", 0) + skipped
+
+
+Make = Callable[..., Road]
+
+
+async def until(said: Callable[[], Any], seconds: float = 10.0) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = said()
+        if asyncio.iscoroutine(found):
+            found = await found
+        if found:
+            return
+        assert time.monotonic() < deadline, "it never came true"
+        await asyncio.sleep(0.01)
