@@ -43,7 +43,7 @@ LARGER: dict[str, tuple[int, str]] = {
     ),
     "src/gossamer/frontier/verbs.py::Frontier": (34, "one method per verb: the class is the list of them"),
     "src/gossamer/parsing/page_view.py::PageView": (
-        31,
+        32,
         "what a site function sees; eighteen of them are properties of a line or two",
     ),
 }

@@ -148,7 +148,7 @@ def test_a_new_site_passes_its_own_check(tmp_path: Path) -> None:
     ]
     assert [one.ok for one in check(tmp_path / "kettles.py")] == [True]
     (item,) = json.loads(files[3].read_text())
-    assert (item["url"], item["title"], item["price"]) == ("https://a.example/kettle", " Kettle ", "12.00 €")
+    assert (item["url"], item["title"], item["price"]) == ("https://a.example/kettle", "Kettle", 12.0)
     assert read_saved_page(files[1])[0].body == HTML
 
 

@@ -236,7 +236,8 @@ def gossamer(folder: Path, *words: str, text: str = "") -> tuple[int, str, str]:
 def test_the_verbs_from_outside(tmp_path: Path, web: tuple[str, str]) -> None:
     Asked.answers = {
         "/": "<title>T</title><h1>One</h1><p class=price>1.50 &euro;</p><a href=/2>2</a>",
-        "/2": "<h1>Two</h1>",
+        "/2": "<h1>Two</h1><p class=price>2.50 &euro;</p><a href=/about>about</a>",
+        "/about": "<h1>About us</h1>",  # no product: it yields no item
     }
     code, out, err = gossamer(tmp_path, "new", "shop", f"http://{web[0]}/")
     assert (code, out.split()) == (
@@ -265,8 +266,8 @@ def test_the_verbs_from_outside(tmp_path: Path, web: tuple[str, str]) -> None:
     assert json.loads(out)["items"] == 2
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert sorted((row["title"], row["_site"], row["_kind"]) for row in rows) == [
-        ("One", "shop", "found"),
-        ("Two", "shop", "found"),
+        ("One", "shop", "product"),
+        ("Two", "shop", "product"),
     ]
 
 

@@ -9,12 +9,29 @@ from typing import Any
 
 import msgspec
 
-from gossamer.app.job import Job
+from gossamer import url as urls
+from gossamer.app.job import Job, Setup
+from gossamer.app.page_preview import PagePreview, RobotsLine, RobotsRules, preview, shut_by
 from gossamer.app.runner import ExtraReceivers, crawl
+from gossamer.app.wiring import policy
+from gossamer.config.settings import Settings
+from gossamer.errors import UsageError
+from gossamer.frontier.crawls import Crawls
+from gossamer.frontier.stats import CrawlStatistics
+from gossamer.frontier.verbs import Frontier
 from gossamer.model.page import Page
+from gossamer.model.request import split
 from gossamer.model.summary import Summary
 from gossamer.model.visit import Claim, Row
+from gossamer.politeness import robots_access
+from gossamer.sites import host_rules
 from gossamer.sites.failed_pages import failure_reasons
+from gossamer.sites.loading import LoadedSite, load_all
+from gossamer.store.keys import bucket_of
+from gossamer.store.store import Store
+
+NAME = "try"
+"""The name of the crawl that fetches the page."""
 
 
 class Trial(msgspec.Struct):
@@ -29,6 +46,13 @@ class Trial(msgspec.Struct):
     """Why it failed for good, one line each."""
     unread: list[str] = []
     """Why a site could not read it: file, line, error."""
+    preview: PagePreview | None = None
+    """What a crawl would do with the page. None if no page was received."""
+    disallowed: RobotsLine | None = None
+    """The robots.txt line that disallows the URL."""
+    closed_origin: str = ""
+    """Why nothing of the URL's origin may be fetched, '' if something may."""
+    sites: list[LoadedSite] = []
 
 
 class RowsInMemory:
@@ -54,10 +78,51 @@ class RowsInMemory:
         """Does nothing."""
 
 
-async def try_one(job: Job, url: str) -> Trial:
+class RobotsReader:
+    """Reads the robots.txt rules of a trial from its store, before the store is removed. `url`: the end of the
+    redirects so far. `rules`: those of its origin."""
+
+    def __init__(self, settings: Settings, sites: list[LoadedSite]) -> None:
+        self._settings, self._sites, self.url = settings, sites, ""
+        self.rules: RobotsRules | None = None
+
+    async def read(self, setup: Setup, store: Store) -> None:
+        """Follows the redirects of the URL and reads the rules of its origin."""
+        self.url = setup.seeds[0]
+        redirects = dict((await Crawls(store).look(NAME))[1])
+        for _ in range(len(redirects)):
+            self.url = redirects.get(self.url, self.url)
+        scheme, host, _ = split(self.url)
+        if self._settings.ignore_robots or not host_rules.host_needs(self._sites, host).robots:
+            return
+        known = (await CrawlStatistics(store).host(host)).robots.get(scheme)
+        if known is None:
+            return
+        self.rules = RobotsRules(f"{urls.origin(self.url)}/robots.txt", agent_of(self._settings))
+        version = int(known["version"])
+        if version < 0:
+            closed = robots_access.CLOSED.get(version, robots_access.CLOSED[robots_access.UNREACHABLE])
+            self.rules = self.rules._replace(closed=closed)
+        elif version != robots_access.OPEN:
+            frontier = Frontier(store, NAME, policy(self._settings))
+            kept = await frontier.rules(bucket_of(host, store.buckets), host, scheme[4:] or "h")
+            if kept is not None:
+                self.rules = self.rules._replace(robots=robots_access.rules(kept))
+
+
+def agent_of(settings: Settings) -> str:
+    """Returns the product token that is compared with the groups of a robots.txt."""
+    return settings.agent.partition("/")[0].strip()
+
+
+async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None) -> Trial:
     """Visits one URL and its redirects, with robots.txt, limits and guards as in a crawl, without retries.
-    The site files among the job's targets read the page; their seeds are not visited."""
-    kept, pages = RowsInMemory(), []
+    The site files among the job's targets read the page; their seeds are not visited. `use`: the page function
+    that reads the page. `carry`: the value that its request carries. Raises UsageError if no site has the
+    function."""
+    kept, pages, sites = RowsInMemory(), [], load_all(job.targets, job.args)
+    _check_function(sites, use)
+    robots = RobotsReader(job.settings, sites)
 
     def tap(claim: Claim, page: Page) -> None:
         pages.append((claim, page))
@@ -75,14 +140,30 @@ async def try_one(job: Job, url: str) -> Trial:
             limit=None,
         )
         once = msgspec.structs.replace(
-            job, settings=settings, outputs=[], name="try", text=True, links=True, fresh=False, sitemaps=False
+            job, settings=settings, outputs=[], name=NAME, text=True, links=True, fresh=False, sitemaps=False
         )
-        taps = ExtraReceivers(tables=[kept], page=tap, only=url)
+        taps = ExtraReceivers(tables=[kept], page=tap, only=url, use=use, carry=carry, worked=robots.read)
         summary = await crawl(once, taps=taps)
-        log = Path(folder) / "try" / "attempts.jsonl"
+        log = Path(folder) / NAME / "attempts.jsonl"
         attempts = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-        unread = [why for why, _, _ in failure_reasons(Path(folder) / "try" / "failed")]
+        unread = [why for why, _, _ in failure_reasons(Path(folder) / NAME / "failed")]
     claim, page = pages[-1] if pages else (None, None)
-    return Trial(
+    trial = Trial(
         summary, page, claim, kept.rows, attempts, sorted(summary.errors) + sorted(summary.skipped), unread
     )
+    trial.sites = sites
+    if page is not None and claim is not None:
+        trial.preview = preview(job, sites, claim, page, robots.rules)
+    elif robots.rules is not None:
+        trial.disallowed = shut_by(robots.rules, robots.url)
+        closed = robots.rules.closed
+        trial.closed_origin = closed.detail if closed is not None else ""
+    return trial
+
+
+def _check_function(sites: list[LoadedSite], use: str | None) -> None:
+    """Raises UsageError if no site has the page function."""
+    names = [one.name for site in sites for one in site.site.functions]
+    if use is not None and use not in names:
+        known = f"the page functions are {', '.join(names)}" if names else "name a site file with --site FILE"
+        raise UsageError(f"--use {use}: there is no such page function; {known}")

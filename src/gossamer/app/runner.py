@@ -8,7 +8,7 @@ import contextlib
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +91,11 @@ class ExtraReceivers(msgspec.Struct):
     """Called with each page before it is read."""
     only: str | None = None
     """Visits this URL alone. The targets only decide how its page is read."""
+    use: str | None = None
+    carry: Any = None
+    """With `only`: the page function that reads the page, and the value that its request carries."""
+    worked: Callable[[Setup, Store], Awaitable[None]] | None = None
+    """Called when the work is done, before the crawl ends."""
     warn: Callable[[str], None] = say_nothing
     """Called with what a producer cannot read, once per problem."""
 
@@ -106,6 +111,8 @@ async def crawl(
     taps, stop = taps or ExtraReceivers(), stop or asyncio.Event()
     check_unlocker(job.settings)
     setup, given = prepare(job, taps.only)
+    if taps.only is not None:
+        given.seeds = [msgspec.structs.replace(one, use=taps.use, carry=taps.carry) for one in given.seeds]
     folder = Path(job.settings.data) / setup.crawl
     with hold_lock(folder, setup.crawl, output_files(setup.job)):
         refuse_links_in(folder, folder / "failed", folder / "files")
@@ -127,6 +134,8 @@ async def crawl(
                 await seed(setup, store, given, record)
                 async with run_producers(setup, store, given.sources, warn=taps.warn):
                     outcome = await CrawlRun(setup, store, embedded, watch, stop, taps, place).work()
+            if taps.worked is not None:
+                await taps.worked(setup, store)
             return await end(setup, store, outcome)
         except (GossamerError, OSError) as raised:
             error = _in_data(place, raised)

@@ -65,7 +65,7 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "scheduler": "scheduler:scheduler",
     "explain": "explain:explain",
     "try": "try_page:try_",
-    "shell": "try_page:shell",
+    "shell": "shell:shell",
     "new": "sites:new",
     "check": "sites:check",
     "reparse": "reparse:reparse",

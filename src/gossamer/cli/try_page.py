@@ -1,15 +1,18 @@
-"""`gossamer try URL` and `gossamer shell URL`: fetch and read one page in a temporary store."""
+"""`gossamer try URL`: fetches and reads one page in a temporary store, and shows what a crawl would do with it."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import Argument, Json, Option, Setting, read_settings
+from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.app.dry_run import Trial
+    from gossamer.app.page_preview import FoundLink, PagePreview
 
 Url = Annotated[str, Argument(metavar="URL")]
 Site = Annotated[
@@ -25,22 +28,33 @@ Ladder = Annotated[
     str | None,
     Option("--ladder", metavar="RUNGS", help="How the page is fetched: plain, impersonated, browser, ..."),
 ]
-SHOWN_LINKS = 20
+Use = Annotated[
+    str | None, Option("--use", metavar="FUNCTION", help="The page function of the site that reads the page.")
+]
+Carry = Annotated[
+    str | None,
+    Option("--carry", metavar="JSON", help="The value that the page function finds in page.carry."),
+]
+MAX_LINES = 20
+"""Maximum number of links and of requests that are printed. `--json` prints all."""
 
 
 def try_(
     url: Url,
     site: Site = None,
+    use: Use = None,
+    carry: Carry = None,
     header: Header = None,
     argument: SiteArgument = None,
     ladder: Ladder = None,
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Fetch and read one page, including its robots.txt, and print the result. Nothing is stored."""
+    """Fetch and read one page, including its robots.txt, and print the result: the page, its items, the
+    requests of the page function, and the links that a crawl would follow. Nothing is stored."""
     from gossamer.cli.printing import put_json
 
-    trial = run(url, site, header, argument, setting, ladder)
+    trial = run(url, site, header, argument, setting, ladder, use, carry_of(carry))
     if as_json:
         put_json(trial_values(trial))
     else:
@@ -48,41 +62,21 @@ def try_(
     return exit_code(trial)
 
 
-def shell(
-    url: Url,
-    site: Site = None,
-    header: Header = None,
-    argument: SiteArgument = None,
-    ladder: Ladder = None,
-    setting: Setting = None,
-) -> int:
-    """Fetch and read one page as `try` does, then open a Python prompt with `page`."""
-    import importlib
-    import importlib.util
+def carry_of(text: str | None) -> Any:
+    """Parses the JSON of `--carry`. Raises UsageError."""
+    import json
 
-    from gossamer.cli.printing import remark
-    from gossamer.parsing.page_view import PageView
+    from gossamer.parsing.page_view import MAX_CARRY_BYTES
 
-    trial = run(url, site, header, argument, setting, ladder)
-    if trial.page is None:
-        print_trial(trial)
-        return exit_code(trial)
-    names: dict[str, Any] = {
-        "page": PageView(trial.page),
-        "raw": trial.page,
-        "rows": trial.rows,
-        "url": trial.page.url,
-    }
-    remark(
-        f"{trial.page.status} {trial.page.url}: page (css, xpath, re, json, follow), raw, rows, url are here"
-    )
-    if importlib.util.find_spec("IPython") is not None:
-        importlib.import_module("IPython").embed(banner1="", user_ns=names)
-    else:
-        import code as prompt
-
-        prompt.interact(banner="", local=names, exitmsg="")
-    return 0
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f'--carry {text!r} is not JSON: {error}; write it as \'{{"shelf": "A"}}\'') from None
+    if len(text.encode()) > MAX_CARRY_BYTES:
+        raise UsageError(f"--carry has more than {MAX_CARRY_BYTES} bytes, the most that a request may carry")
+    return value
 
 
 def run(
@@ -92,6 +86,8 @@ def run(
     argument: list[str] | None,
     setting: list[str] | None,
     ladder: str | None = None,
+    use: str | None = None,
+    carry: Any = None,
 ) -> Trial:
     """Fetches and reads one URL and returns the result."""
     from pathlib import Path
@@ -113,14 +109,14 @@ def run(
         headers=headers_of(header or ()),
         args=arguments_of(argument or ()),
     )
-    return asyncio.run(try_one(job, url))
+    return asyncio.run(try_one(job, url, use, carry))
 
 
 def trial_values(trial: Trial) -> dict[str, Any]:
     """Converts a trial to plain values."""
     import msgspec
 
-    summary = trial.summary
+    preview = trial.preview
     rows = [
         {"kind": row.kind, **msgspec.to_builtins(row.data, builtin_types=(Decimal,))} for row in trial.rows
     ]
@@ -128,11 +124,32 @@ def trial_values(trial: Trial) -> dict[str, Any]:
         "page": next((row for row in rows if row["kind"] == "page"), None),
         "items": [row for row in rows if row["kind"] != "page"],
         "headers": trial.page.headers if trial.page is not None else None,
-        "skipped": summary.skipped,
-        "errors": summary.errors,
+        "site": preview.site or None if preview else None,
+        "function": preview.function or None if preview else None,
+        "carry": trial.claim.request.carry if trial.claim else None,
+        "requests": msgspec.to_builtins(preview.requests) if preview else [],
+        "links": msgspec.to_builtins(preview.links) if preview else [],
+        "empty_without_scripts": preview.empty_without_scripts if preview else None,
+        "robots": msgspec.to_builtins(trial.disallowed),
+        "skipped": skipped(trial),
+        "errors": trial.summary.errors,
         "unread": trial.unread,
         "attempts": trial.attempts,
     }
+
+
+def skipped(trial: Trial) -> dict[str, int]:
+    """Returns how many URLs a crawl would skip, by reason: links and requests of the page, or without a page
+    the URL itself."""
+    from collections import Counter
+
+    from gossamer.app.page_preview import NOT_SELECTED, NOT_YIELDED
+
+    if trial.preview is None:
+        return trial.summary.skipped
+    urls = {one.url: one for one in [*trial.preview.requests, *trial.preview.links]}
+    reasons = Counter(one.reason for one in urls.values() if not one.followed)
+    return {word: n for word, n in reasons.items() if word not in (NOT_YIELDED, NOT_SELECTED, "parse")}
 
 
 def print_trial(trial: Trial) -> None:
@@ -145,33 +162,123 @@ def print_trial(trial: Trial) -> None:
     heads = ("url", "status", "outcome", "seconds", "bytes_wire", "error", "block")
     put_table(("request", *heads[1:]), [[line.get(head) for head in heads] for line in plain["attempts"]])
     page = dict(plain["page"] or {})
-    links, text = page.pop("out_links", None) or [], page.pop("text", None)
+    text = page.pop("text", None)
+    page.pop("out_links", None)
     if page:
         print()
         put_table((), list(page.items()))
     if text:
         print()
         put_table((), [("text", text[:500])])
-    if links:
-        print()
-        put_table(
-            (f"the first {min(SHOWN_LINKS, len(links))} of {len(links)} links",),
-            [(link,) for link in links[:SHOWN_LINKS]],
-        )
     for item in plain["items"]:
         print()
         put_table(
             (),
             [
-                (name, value if isinstance(value, str) else msgspec.json.encode(value).decode())
+                (
+                    name,
+                    str(value) if isinstance(value, str | Decimal) else msgspec.json.encode(value).decode(),
+                )
                 for name, value in item.items()
             ],
         )
+    if trial.preview is not None:
+        show_preview(trial, trial.preview)
     if plain["errors"] or plain["skipped"]:
         print()
         put_table(
             (), [("errors", format_counts(plain["errors"])), ("skipped", format_counts(plain["skipped"]))]
         )
+
+
+def show_preview(trial: Trial, preview: PagePreview) -> None:
+    """Prints what the page function yields, and which links a crawl follows."""
+    from gossamer.cli.printing import clean_line, put_table
+
+    if lines := list(reading_lines(trial, preview)):
+        print()
+    for line in lines:
+        print(clean_line(line))
+    if preview.requests:
+        print()
+        heads = (f"requests of {preview.function}()", "crawl", "read by", "carry", "rule")
+        rows = [
+            (
+                _target(one),
+                _word(one),
+                f"{one.read_by}()" if one.read_by else None,
+                _json(one.carry),
+                one.rule,
+            )
+            for one in preview.requests[:MAX_LINES]
+        ]
+        put_table(heads, rows)
+        _rest(len(preview.requests))
+    yielded = {one.url for one in preview.requests}
+    rest = [one for one in preview.links if one.url not in yielded]
+    from gossamer.app.page_preview import NOT_YIELDED
+
+    rest.sort(key=lambda one: one.reason == NOT_YIELDED)  # other reasons surprise more
+    for what, links in (
+        ("followed", [one for one in rest if one.followed]),
+        ("not followed", [one for one in rest if not one.followed]),
+    ):
+        if links:
+            print()
+            put_table(
+                (f"links {what}: {len(links)}", *(("reason", "rule") if what != "followed" else ())),
+                [
+                    (one.url, *((one.reason, one.rule) if not one.followed else ()))
+                    for one in links[:MAX_LINES]
+                ],
+            )
+            _rest(len(links))
+
+
+def reading_lines(trial: Trial, preview: PagePreview) -> Iterable[str]:
+    """Yields the lines that say which function reads the page and what it yields."""
+    if preview.too_costly:
+        yield "the page is so large that only a crawl reads it, in a separate process: no links are shown"
+    elif preview.site == "" and trial.sites:
+        names = ", ".join(f"{one.name} ({one.path})" for one in trial.sites)
+        yield f"no site takes {trial.page.url if trial.page else ''}: look at hosts= and paths= of {names}"
+    elif preview.site and not preview.function:
+        yield f"site {preview.site} ({preview.file}) has no function for this page: it yields no items"
+    elif preview.function:
+        yield f"{preview.function}() of site {preview.site} ({preview.file}) reads this page"
+        if preview.error:
+            yield f"{preview.function}() failed: {preview.error}"
+            return
+        items = sum(row.kind != "page" for row in trial.rows)
+        if not items and not preview.requests and not trial.summary.rejected:
+            yield f"{preview.function}() yields nothing for this page: no item and no request"
+        else:
+            yield f"{preview.function}() yields {_count(items, 'item')} and {_count(len(preview.requests), 'request')}"
+        if trial.summary.rejected:
+            yield f"{_count(trial.summary.rejected, 'more item')} rejected, with the reason at the end"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _target(one: Any) -> str:
+    return str(one.url if one.method == "GET" else f"{one.method} {one.url}")
+
+
+def _word(one: FoundLink) -> str:
+    return "follows" if one.followed else f"skips: {one.reason}"
+
+
+def _json(value: Any) -> str | None:
+    import msgspec
+
+    return None if value is None else msgspec.json.encode(value).decode()
+
+
+def _rest(number: int) -> None:
+    if number > MAX_LINES:
+        print(f"and {number - MAX_LINES} more: --json shows all")
 
 
 def exit_code(trial: Trial) -> int:
@@ -184,6 +291,17 @@ def exit_code(trial: Trial) -> int:
     if trial.page is None and worth:
         remark(f"no page came ({worth[0]}): {RETRYABLE[worth[0]]}")
         return 9
+    if trial.disallowed is not None:
+        remark(f"robots.txt disallows {trial.disallowed.url}: {trial.disallowed.text()}")
+    elif trial.page is None and trial.closed_origin:
+        remark(f"nothing was fetched: {trial.closed_origin}")
+    if trial.preview is not None and trial.preview.empty_without_scripts and not _rendered(trial):
+        remark("the page is empty without scripts: add --ladder browser, which runs them")
     for why in trial.unread:
         remark(why)
     return 4 if trial.unread else 0
+
+
+def _rendered(trial: Trial) -> bool:
+    """Returns whether a browser fetched the page."""
+    return bool(trial.attempts) and trial.attempts[-1].get("rung") == "browser"

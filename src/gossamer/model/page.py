@@ -99,6 +99,9 @@ class Page(msgspec.Struct):
     text: str | None = None
     """Its text, if the text was already extracted from its body (for a PDF)."""
 
+    def __repr__(self) -> str:
+        return f"<Page {self.status} {self.url}, {len(self.body)} bytes, {self.content_type}>"
+
     def header(self, name: str) -> str | None:
         """Returns the first value of a header (name in lower case), or None."""
         for key, value in self.headers:

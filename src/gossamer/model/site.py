@@ -199,6 +199,10 @@ class Site:
         self.functions: Sequence[Function] = []
         self.solver: Callable[..., Any] | None = None
 
+    def __repr__(self) -> str:
+        functions = ", ".join(one.name for one in self.functions)
+        return f"<Site {self.name}: hosts {', '.join(self.hosts) or '-'}; functions {functions or '-'}>"
+
     def __setattr__(self, name: str, value: Any) -> None:
         if self._frozen:
             raise AttributeError(

@@ -51,6 +51,9 @@ class PageView:
         self._document = document
         self._text: str | None = None
 
+    def __repr__(self) -> str:
+        return f"<PageView {self.status} {self.url}>"
+
     @property
     def document(self) -> Document:
         """The parsed page; an empty document if the page is not HTML. Raises ValueError if the tree would

@@ -231,13 +231,24 @@ class Robots:
         return rule is None or rule.allow
 
     def rule(self, agent: str, url: str) -> str | None:
-        """Returns the deciding line with its number, `line 3: Disallow: /x`. None if no rule matches the
-        URL."""
+        """Returns the deciding line with its number, `line 3: Disallow: /x`. None if no rule matches the URL."""
+        found = self.deciding_line(agent, url)
+        return None if found is None else f"line {found[0]}: {found[1]}"
+
+    def deciding_line(self, agent: str, url: str) -> tuple[int, str] | None:
+        """Returns the number and the text of the deciding line, or None if no rule matches the URL."""
         rule = self._decide(agent, url)
         if rule is None:
             return None
-        line = self._text.split("\n", rule.line)[rule.line - 1].strip()
-        return f"line {rule.line}: {_printable(line)}"
+        return rule.line, _printable(self._text.split("\n", rule.line)[rule.line - 1].strip())
+
+    def group_name(self, agent: str) -> str:
+        """Returns the user agent of the group that applies to the agent.
+
+        >>> Robots(b"User-agent: Gossamer\\nDisallow: /a\\nUser-agent: *\\nDisallow: /").group_name("gossamer")
+        'gossamer'
+        """
+        return next((token for token in _tokens(agent) if token in self._named), "*")
 
     def delay(self, agent: str) -> float | None:
         """Returns the seconds between two requests: the larger of Crawl-delay and 1/Request-rate in the

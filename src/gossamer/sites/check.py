@@ -29,6 +29,10 @@ class CheckResult(msgspec.Struct):
     page: str
     ok: bool
     detail: str = ""
+    updated: bool = False
+    """Whether the items were written as the expected ones."""
+    can_update: bool = False
+    """Whether the page was read, and its items differ from the expected ones."""
 
 
 class Meta(msgspec.Struct):
@@ -44,12 +48,14 @@ class Meta(msgspec.Struct):
     """The error, for a page that a crawl kept because its site could not read it."""
 
 
-def check(path: Path | str, pages: Path | str | None = None) -> list[CheckResult]:
+def check(path: Path | str, pages: Path | str | None = None, update: bool = False) -> list[CheckResult]:
     """Checks a site file, or a folder of site files, against the saved pages. Raises ConfigError if a site
     cannot be loaded or there are no saved pages.
 
     `pages` is a folder of other pages, or one such page, such as those that a crawl kept because it could not
     read them. These have no expected items, so the result contains the items found.
+
+    `update`: writes the items found as the expected ones, except for pages that cannot be read.
     """
     loaded = load(path)
     if pages is not None:
@@ -57,11 +63,16 @@ def check(path: Path | str, pages: Path | str | None = None) -> list[CheckResult
     files: dict[Path, list[LoadedSite]] = {}
     for site in loaded:
         files.setdefault(site.path, []).append(site)
-    results = [result for file, sites in files.items() for result in _file(file, sites)]
+    results = [result for file, sites in files.items() for result in _file(file, sites, update)]
     if not results:
+        beside = (
+            "pages/ in the folder of each site"
+            if Path(path).is_dir()
+            else f"{saved_folder(Path(path))}/pages"
+        )
         raise ConfigError(
-            f"{path}: no saved pages: put them into {Path(path).with_suffix('')}/pages (gossamer "
-            "new makes the first)"
+            f'{path}: no saved pages: put NAME.html, with NAME.json ({{"url": ...}}) beside it, into {beside}; '
+            "gossamer new makes the first for a new site"
         )
     return results
 
@@ -105,11 +116,11 @@ def read_saved_page(file: Path) -> tuple[Page, Meta]:
     return page, meta
 
 
-def _file(path: Path, sites: list[LoadedSite]) -> list[CheckResult]:
+def _file(path: Path, sites: list[LoadedSite], update: bool) -> list[CheckResult]:
     """Checks the saved pages of one site file. Expected items without a page are failures."""
     own = saved_folder(path)
     pages = sorted((own / "pages").glob("*.html"))
-    results = [_page(path, sites, page, own / "expected" / f"{page.stem}.json") for page in pages]
+    results = [_page(path, sites, page, own / "expected" / f"{page.stem}.json", update) for page in pages]
     known = {page.stem for page in pages}
     orphans = [file for file in sorted((own / "expected").glob("*.json")) if file.stem not in known]
     return results + [
@@ -131,11 +142,28 @@ def _others(path: Path, sites: list[LoadedSite], where: Path) -> list[CheckResul
     return results
 
 
-def _page(path: Path, sites: list[LoadedSite], file: Path, expected: Path) -> CheckResult:
+def _page(path: Path, sites: list[LoadedSite], file: Path, expected: Path, update: bool) -> CheckResult:
     found, problem = _read_page(path, sites, file)
-    if not problem:
-        problem = _compare(expected, found)
-    return CheckResult(str(file), not problem, problem)
+    if problem:
+        return CheckResult(str(file), False, problem)
+    problem = _compare(expected, found)
+    if problem and update:
+        _save(expected, found)
+        return CheckResult(str(file), True, f"{_items(len(found))} written to {expected}", updated=True)
+    return CheckResult(str(file), not problem, problem, can_update=bool(problem))
+
+
+def _save(expected: Path, found: list[dict[str, Any]]) -> None:
+    """Writes expected items. Raises ConfigError."""
+    try:
+        expected.parent.mkdir(parents=True, exist_ok=True)
+        expected.write_text(items_text(found) + "\n")
+    except OSError as error:
+        raise ConfigError(f"{expected} cannot be written: {error.strerror}") from error
+
+
+def _items(number: int) -> str:
+    return f"{number} item{'' if number == 1 else 's'}"
 
 
 def _read_page(path: Path, sites: list[LoadedSite], file: Path) -> tuple[list[dict[str, Any]], str]:
@@ -161,10 +189,30 @@ def _compare(expected: Path, found: list[dict[str, Any]]) -> str:
         return f"{expected}: {error}; the items are {items_text(found)}"
     if wanted == found:
         return ""
+    return "\n".join(["--- expected", "+++ found", *_difference(wanted, found)])
+
+
+def _difference(wanted: Any, found: list[dict[str, Any]]) -> list[str]:
+    """Returns the lines of a diff. If the numbers of items are equal, each item is compared with its
+    counterpart, and a heading names the fields that differ."""
+    if not isinstance(wanted, list) or not all(isinstance(one, dict) for one in wanted):
+        return ["@@ the expected items are not a list of objects @@", *_lines(wanted, found)]
+    if len(wanted) != len(found):
+        return [f"@@ {_items(len(wanted))} expected, {len(found)} found @@", *_lines(wanted, found)]
+    lines = []
+    for number, (one, other) in enumerate(zip(wanted, found, strict=True), 1):
+        if one != other:
+            fields = [name for name in {**one, **other} if one.get(name, one) != other.get(name, one)]
+            lines += [f"@@ item {number} of {len(found)}: {', '.join(fields)} @@", *_lines([one], [other])]
+    return lines
+
+
+def _lines(wanted: Any, found: Any) -> list[str]:
+    """Returns the changed lines of two values as JSON, with the line before and after each change."""
     lines = difflib.unified_diff(
-        items_text(wanted).splitlines(), items_text(found).splitlines(), "expected", "found", lineterm="", n=1
+        items_text(wanted).splitlines(), items_text(found).splitlines(), lineterm="", n=1
     )
-    return "\n".join(lines)
+    return [line for line in lines if not line.startswith(("---", "+++", "@@"))]
 
 
 def items_text(value: Any) -> str:
