@@ -10,11 +10,10 @@ from typing import Any
 import msgspec
 
 from gossamer import url as urls
+from gossamer.app.enqueuer import policy
 from gossamer.app.job import Job, Setup
 from gossamer.app.page_preview import PagePreview, RobotsLine, RobotsRules, preview, shut_by
 from gossamer.app.runner import ExtraReceivers, crawl
-from gossamer.app.enqueuer import policy
-from gossamer.app.wiring import 
 from gossamer.config.settings import Settings
 from gossamer.errors import UsageError
 from gossamer.frontier.crawls import Crawls
