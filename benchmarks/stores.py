@@ -3,7 +3,7 @@ crawl of 20,000 items.
 
     python benchmarks/stores.py [--only postgresql,kafka] [--hosts 20] [--pages 1000] [--kills 10] [--seed 1]
 
-The servers are those of tests/stores, each with its own disk, begun again after each kill; the command is
+The servers are those of tests/sinks/databases, each with its own disk, begun again after each kill; the command is
 begun again after each kill of the worker, and nothing else is done. Of files the store is the crawl's own,
 and their parts are small (200 KB), so that many are closed. A line for each output: server and version, rows
 expected, rows found in it, their keys, keys missing or foreign. Exit 1 when anything is wrong.

@@ -37,6 +37,7 @@ LARGER: dict[str, tuple[int, str]] = {
         22,
         "the verbs of a Driver and of a Historian, and which fields are ours",
     ),
+    "src/gossamer/worker/reader.py::Reader": (22, "the kinds of pages, each with the method that reads it"),
     "src/gossamer/frontier/verbs.py::Frontier": (36, "one method per verb: the class is the list of them"),
     "src/gossamer/parsing/page_view.py::PageView": (
         32,
