@@ -102,7 +102,7 @@ def test_a_file_that_is_one_broken_line(tmp_path: Path) -> None:
 def test_processes_share_it_and_one_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "attempts.jsonl"
     code = (
-        "import sys; sys.path.insert(0, sys.argv[3]); from metrics.test_attempts import attempt;"
+        "import sys; sys.path.insert(0, sys.argv[3]); from observability.test_attempts import attempt;"
         "from gossamer.observability.attempts import AttemptsLog\n"
         "log = AttemptsLog(sys.argv[1]); n = 0\n"
         "while sys.argv[2] == 'endless' or n < 40:\n"

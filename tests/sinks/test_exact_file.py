@@ -57,7 +57,7 @@ def test_a_store_that_lost_its_last_commits_is_followed_back(
 def test_a_real_kill_between_write_and_settle(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     code = (
-        "import os, sys; sys.path.insert(0, sys.argv[2]); from sinks.made import jsonl, urls, marks, URLS, ROWS, page;"
+        "import os, sys; sys.path.insert(0, sys.argv[2]); from sinks.rows_and_commits import jsonl, urls, marks, URLS, ROWS, page;"
         "from gossamer.sinks.jsonl import JsonLines;"
         "sink = JsonLines(sys.argv[1], owner='crawl@1'); sink.prepare();"
         "length = sink.append(0, [page(0)]); print(length, flush=True);"

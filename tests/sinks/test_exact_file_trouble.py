@@ -148,7 +148,7 @@ def test_a_full_disk_leaves_nothing_half_written(
 
 def test_a_real_limit_on_the_file_is_a_full_disk(tmp_path: Path) -> None:
     code = (
-        "import resource, sys; sys.path.insert(0, sys.argv[2]); from sinks.made import jsonl, urls, marks, URLS, ROWS, page;"
+        "import resource, sys; sys.path.insert(0, sys.argv[2]); from sinks.rows_and_commits import jsonl, urls, marks, URLS, ROWS, page;"
         "from gossamer.errors import DiskFull; from gossamer.sinks.jsonl import JsonLines;"
         "sink = JsonLines(sys.argv[1]); length = sink.append(sink.prepare(), [page(0)]);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (length + 100, length + 100));\n"

@@ -171,7 +171,7 @@ def test_fields_that_differ_by_case_only_are_refused(tmp_path: Path) -> None:
 def test_several_processes_write_at_once(tmp_path: Path) -> None:
     path = tmp_path / "out.sqlite"
     code = (
-        "import sys; sys.path.insert(0, sys.argv[3]); from sinks.made import page;"
+        "import sys; sys.path.insert(0, sys.argv[3]); from sinks.rows_and_commits import page;"
         "from gossamer.sinks.columns import page_columns; from gossamer.sinks.sqlite import Sqlite\n"
         "sink = Sqlite(sys.argv[1], {'page': page_columns()}); sink.prepare()\n"
         "for n in range(20): sink.upsert([page(20 * int(sys.argv[2]) + n), page(0)])\n"
@@ -199,7 +199,7 @@ def test_a_new_file_is_opened_while_another_process_writes_to_it(tmp_path: Path)
 def test_a_killed_writer_leaves_whole_batches(tmp_path: Path) -> None:
     path = tmp_path / "out.sqlite"
     code = (
-        "import os, sys; sys.path.insert(0, sys.argv[2]); from sinks.made import page;"
+        "import os, sys; sys.path.insert(0, sys.argv[2]); from sinks.rows_and_commits import page;"
         "from gossamer.sinks.columns import page_columns; from gossamer.sinks.sqlite import Sqlite\n"
         "sink = Sqlite(sys.argv[1], {'page': page_columns()}); sink.prepare(); sink.upsert([page(1)])\n"
         "sink._base.execute('BEGIN'); sink._base.execute('DELETE FROM page'); os.kill(os.getpid(), 9)"
@@ -269,7 +269,7 @@ def test_a_lock_that_stays_is_said(tmp_path: Path) -> None:
 def test_what_a_killed_process_left_is_folded_into_the_file(tmp_path: Path) -> None:
     path = tmp_path / "out.sqlite"
     code = (
-        "import os, sys; from gossamer.sinks.sqlite import Sqlite; from sinks.made import loose\n"
+        "import os, sys; from gossamer.sinks.sqlite import Sqlite; from sinks.rows_and_commits import loose\n"
         "sink = Sqlite(sys.argv[1], {}); sink.prepare(); sink.upsert([loose(1, a=1)]); os._exit(9)"
     )
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}

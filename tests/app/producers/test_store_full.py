@@ -40,7 +40,11 @@ async def test_a_wait_is_told_and_ends_when_there_is_room(
     tmp_path: Path, server: Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry, "SHORT_LIST_BYTES", 100)
-    for name, value in (("LOOK", 0.0), ("WAIT", 0.01), ("TELL", 0.1)):
+    for name, value in (
+        ("CHECK_INTERVAL_S", 0.0),
+        ("CROWDED_INTERVAL_S", 0.01),
+        ("PROGRESS_INTERVAL_S", 0.1),
+    ):
         monkeypatch.setattr(producer_runner, name, value)
     path = listed(tmp_path / "list.txt", [f"https://h{n % 9}.example/{n}" for n in range(30_000)])
     one = job([str(path)], tmp_path, store=f"redis://127.0.0.1:{server.port}")
