@@ -90,7 +90,8 @@ def is_given_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
 
 
 class Breaker(msgspec.Struct):
-    """A host's circuit breaker. Times in milliseconds. `most`: faults that open it. `first`, `longest`: the
+    """A host's circuit breaker. Times in milliseconds. `most`: the number of
+    faults that opens it. `first`, `longest`: the
     shortest and the longest open time."""
 
     most: int = 10

@@ -84,8 +84,8 @@ class ProxyPool:
         return True
 
     def score(self, place: int, domain: str, now: int) -> float:
-        """Returns how good a proxy is for a registered domain. All proxies at domains that do not block share
-        one score per proxy."""
+        """Returns how good a proxy is for a registered domain. A proxy has one score, and a second one for
+        each domain that blocks."""
         book = self.book
         own = book.own[place]
         found = 0.35 if own is None else own.score(now)
@@ -97,8 +97,8 @@ class ProxyPool:
         return found
 
     def left(self, wanted: Wanted, now: int) -> int:
-        """Returns how many suitable proxies are not in quarantine. Proxies that cool down at a domain
-        count."""
+        """Returns how many suitable proxies are not in quarantine. A proxy that cools down at a domain is
+        included."""
         return sum(1 for place in self.suitable(wanted) if not self.book.out(place, now))
 
     def _choose(self, wanted: Wanted, domain: str, now: int, avoid: Collection[int]) -> int | None:

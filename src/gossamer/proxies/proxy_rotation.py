@@ -37,8 +37,8 @@ BLOCKING_STATUSES = (403, 429, 451)
 REPEATABLE = ("GET", "HEAD", "OPTIONS")
 
 Go = Callable[[str, Callable[[], bool]], Awaitable[Page | Failure]]
-"""Makes the request through a proxy's URL. The second argument returns afterwards whether the proxy's session
-continues."""
+"""Makes the request through a proxy's URL. The second argument is called afterwards and returns whether
+the proxy's session continues."""
 
 
 class Lease(NamedTuple):

@@ -18,7 +18,7 @@ from gossamer.model.visit import Row
 from gossamer.sinks.kept_rows import TARGET, KeptRows
 
 PASS = ""
-"""Stands for the name of an output in the record of the offset at which the present pass began."""
+"""The name under which the store keeps the offset in the kept rows at which the present pass began."""
 LOST = -1
 """Stands for the offset of kept rows if rows that an output lacks were not kept."""
 Through = Callable[..., Awaitable[Any]]
