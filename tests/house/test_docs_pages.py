@@ -165,3 +165,19 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     index = (tmp_path / "site" / "search" / "search_index.json").read_text()
     assert all(f'"location":"{page}/' in index for page in ("tutorial", "commands", "project/CONTRIBUTING"))
     assert not list((tmp_path / "site").rglob("*.py"))
+
+
+def test_what_a_check_refuses_is_called_rejected() -> None:
+    """One word for items, rows and lines that a check refused; decisions and the changelog are history."""
+    pages = [page for page in PAGES if DECISIONS not in page.parents and page != CHANGELOG]
+    files = [*pages, *(ROOT / "src" / "gossamer").rglob("*.py")]
+    assert [str(file) for file in files if re.search(r"\bkept[ _-]aside\b", file.read_text())] == []
+
+
+def test_a_row_of_the_threats_names_each_file_once() -> None:
+    twice = []
+    for row in (ROOT / "docs" / "security.md").read_text().splitlines():
+        for cell in row.split(" | ") if row.startswith("|") else []:
+            files = re.findall(r"`([\w./:]+)`", cell)
+            twice += [file for file in files if "/" in file and files.count(file) > 1]
+    assert twice == []
