@@ -139,7 +139,7 @@ async def gates(count: int, processes: int) -> float:
             for name, lately, window in them:
                 mine: dict[str, int] = {}
                 for _ in range(every := window.every):
-                    count_visit(mine, counts, dead=False)
+                    count_visit(mine, counts, is_page=True, dead=False)
                 window.saw(await lately.share(SitePart(name, every, mine)))
                 done += every
         spent = time.process_time() - start

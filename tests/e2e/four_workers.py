@@ -159,8 +159,8 @@ def _worker(
     bench.merit._tell = lambda line: said.append((name, line))
     any_request = Request("http://a.example/")
     for collector in (
-        bench.dialling.pages(any_request).collector,
-        bench.dialling.robots(any_request).collector,
+        bench.network.collectors.pages(any_request).collector,
+        bench.network.collectors.robots(any_request).collector,
     ):
         options: Any = getattr(collector, "_options")  # noqa: B009 - of this kind of collector
         options.append((pycurl.INTERFACE, SOURCES[name]))
@@ -194,10 +194,10 @@ def unplug(bench: CrawlWorker) -> None:
     async def nobody(host: str, port: int) -> list[str]:
         raise OSError("the network is unreachable")
 
-    bench.resolver._lookup = nobody
+    bench.network.resolver._lookup = nobody
 
 
 def plug(bench: CrawlWorker) -> None:
     """The network is back."""
-    bench.resolver._lookup = bench.resolver._getaddrinfo
-    bench.resolver._known.clear()
+    bench.network.resolver._lookup = bench.network.resolver._getaddrinfo
+    bench.network.resolver._known.clear()

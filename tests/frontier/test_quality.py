@@ -36,7 +36,7 @@ class Process:
 
     async def saw(self, price: int) -> list[GateFailure]:
         visit = {"pages": 1, "succeeded": 1, "q|shop|p": 1, "q|shop|i|tea": 1, "q|shop|f|tea|price": price}
-        self.pages += count_visit(self.counts, visit, dead=False)
+        self.pages += count_visit(self.counts, visit, "pages" in visit, dead=False)
         if self.pages < self.window.every:
             return []
         part = SitePart(self.name, self.pages, self.counts)

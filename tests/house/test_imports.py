@@ -17,7 +17,7 @@ from house.tree import ROOT, Source, imported, package, parse
 # it.
 # The packages of the model have no order among themselves: they are values, and are read together.
 LAYERS = {
-    "model": ["errors", "url", "model", "config"],
+    "model": ["errors", "data", "url", "model", "config"],
     "components": [
         *(
             "egress",

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.parsing.currencies import _CODES, _TABLE
+from gossamer.data import sections
 from gossamer.parsing.prices import Price, price
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "price-strings.jsonl.gz"
@@ -304,10 +304,10 @@ def test_dates_are_no_prices(text: str) -> None:
 
 
 def test_the_table_names_each_form_once_and_real_codes() -> None:
-    lines = [line.split() for line in _TABLE.split("\n") if line]
+    lines = [line.split() for line in sections("currencies")["currencies"]]
     codes = [code for code, *_ in lines]
     assert len(codes) == len(set(codes))
-    assert set(codes) <= set(_CODES.split())
+    assert set(codes) <= set(" ".join(sections("currencies")["codes"]).split())
     forms = [form for _, *forms in lines for form in forms]
     assert sorted({form for form in forms if forms.count(form) > 1}) == []
     for form in forms:  # each is found as itself beside a number

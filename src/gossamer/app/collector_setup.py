@@ -17,7 +17,6 @@ from gossamer.collectors.browser.chromium import only_chromium
 from gossamer.collectors.http.collector import HttpCollector
 from gossamer.collectors.http.transfer import ACCEPT
 from gossamer.collectors.missing_collector import Missing
-from gossamer.collectors.site_collector import SiteCollector
 from gossamer.collectors.unlocker.collector import UnlockerCollector
 from gossamer.config.resources import room_for_visits
 from gossamer.config.settings import Settings
@@ -188,6 +187,8 @@ class CollectorSetup:
     def _site_rung(self, site: Site) -> Rung:
         """Returns the rung of a site's own collector. It has the identity of the plain rung."""
         if (rung := self._rungs.get((f"site {site.name}", False))) is None:
+            from gossamer.collectors.site_collector import SiteCollector
+
             assert site.collector is not None
             settings = self._settings
             made: Collector = SiteCollector(

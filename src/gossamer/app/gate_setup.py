@@ -77,7 +77,9 @@ class RunJudge:
 
     def saw(self, visit: Visit) -> None:
         """Records the end of a visit."""
-        if self._window and count_visit(self._counts, visit.counts, visit.settle.end == ClaimEnd.DEAD):
+        if self._window and count_visit(
+            self._counts, visit.counts, visit.is_page, visit.settle.end == ClaimEnd.DEAD
+        ):
             self._pages += 1
             if self._pages >= self._window.every:
                 self._news.set()

@@ -154,10 +154,10 @@ def quality_text(summary: Summary) -> str:
     return f" ({'; '.join(words)})" if words else ""
 
 
-def count_visit(counts: dict[str, int], visit: Mapping[str, int], dead: bool) -> bool:
-    """Adds the counts of a finished visit to `counts`. `dead`: the visit ended as a dead letter. Returns
+def count_visit(counts: dict[str, int], visit: Mapping[str, int], is_page: bool, dead: bool) -> bool:
+    """Adds the counts of a finished visit to `counts`. `is_page`: the visit gave a page. `dead`: the visit ended as a dead letter. Returns
     whether the visit counts as a page."""
-    if not (dead or "pages" in visit):
+    if not (dead or is_page):
         return False
     if dead:
         counts["dead"] = counts.get("dead", 0) + 1

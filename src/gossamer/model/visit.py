@@ -267,6 +267,12 @@ class Visit(msgspec.Struct):
     seen: KnownLine | None = None
     counts: dict[str, int] = {}
     """Changes to the crawl's counts."""
+    is_page: bool = False
+    """Whether it gave a page of the crawl, and not for example a sitemap or a redirect."""
+    is_read: bool = False
+    """Whether the links of its response were taken."""
+    error: str = ""
+    """The error of its page, '' for none."""
     adds: Adds = {}
     size: int = 0
     """Approximate bytes in memory."""

@@ -4,18 +4,18 @@ phone number."""
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Final
 
+from gossamer.data import alternatives
+
+_words = partial(alternatives, "price_words")
+
 FREE = re.compile(
-    r"\b(?:free(?![ -](?:shipping|delivery|returns?|trial))|gratis|gr[aá]tis|kosten(?:los|frei)|kosteloos|gratuite?s?|gratuit[oa]s?|"
-    r"бесплатно|безкоштовно|bezpłatn[iey]+|darmow[yea]|za darmo|zdarma|ingyenes|ilmainen|ücretsiz)\b|免费|免費|無料|무료|مجاني|رایگان",
+    rf"\b(?:{_words('free')})\b|{_words('free_asian')}",
     re.IGNORECASE,
 )
-SHIPPING = re.compile(
-    r"shipping|delivery|returns?\b|trial|versand|liefer|verzend|bezorg|livraison|expédition|env[ií]o|frete|entrega|spedizione|consegna"
-    r"|доставк|送料|配送|运费|運費|kargo|wysyłk|dostaw|frakt|fragt|toimitus|doprava|szállítás|배송|\bbuy \d",
-    re.IGNORECASE,
-)
+SHIPPING = re.compile(_words("shipping"), re.IGNORECASE)
 """Matches services that are free more often than products are."""
 UNIT = re.compile(
     r"\s?(?:ml|cl|kg|g|mg|mm|cm|ft|oz|lbs?|[KMGT]B|pcs|pieces|pack|stars?|reviews?|items|products|results|days?|weeks?|months?|years?|hours?)\b"
@@ -55,29 +55,15 @@ _THOUSANDS = re.compile(r"[kKmMB](?![^\W_])")
 _LETTERS: Final = {"k": 3, "K": 3, "m": 6, "M": 6, "B": 9}
 _NO_WORD = r"(?<![^\W_])"
 _FORMER = re.compile(
-    _NO_WORD
-    + r"(?:was|were|previously|formerly|statt|anstatt|uvp|rrp|msrp|m\.r\.p\.?|mrp|srp|pvp[rc]?|originally|regularly|before|usually"
-    r"|retail|instead of|(?:list|regular|reg\.?|old|original|retail|normal|usual|full|market|previous|standard) ?price|compared? (?:at|to)"
-    r"|antes|avant|au lieu de|bisher|prix (?:conseillé|barré|initial|normal|de base)|precio (?:anterior|normal|original|regular)"
-    r"|preço (?:antigo|normal|original)|prezzo (?:di listino|originale|pieno)|anziché|invece di"
-    r"|(?:listen|normal|alter |alt|ursprungs|streich)preis|ord(?:inarie)?\.? ?pris|ord\.?|normalpris|tidigare(?: pris)?|førpris|før"
-    r"|vejl\. ?(?:ud)?pris|adviesprijs|(?:normale|oude) prijs|(?:normalna|stara) cena|cena (?:regularna|katalogowa)|eski fiyat[ıi]?"
-    r"|liste fiyatı|(?:běžná|původní|bežná|pôvodná) cena|было|старая цена|стара ціна|(?<!partir )(?<!lieu )(?<!x )de|van"
-    r"|war|era|était|wynosiła|составляла|byla|bola|var|a fost|oli)\W*$|(?:通常価格|参考価格|定価|原价|原價|市场价|정가|希望小売価格)\W*$",
+    rf"{_NO_WORD}(?:{_words('former')})\W*$|(?:{_words('former_asian')})\W*$",
     re.IGNORECASE,
 )
 _PRESENT = re.compile(
-    _NO_WORD
-    + r"(?:now|only|just|sale|our|your|special|promo(?:tional)?|offer|deal|today|current|discount(?:ed)?|price|jetzt|nur|preis|ab"
-    r"|ahora|oferta|por|maintenant|prix|ora|adesso|prezzo|precio|preço|agora|nu|nå|pris|priset|voor|prijs|teraz|cena|nyní|akční|akcia|şimdi|fiyat[ıi]?|yeni|стало"
-    r"|теперь|цена|ціна|сейчас|prețul|hinta)(?: [^\W\d_]+){0,2}\W*$|(?:価格|特価|现价|現價|特价|促销价|판매가|할인가)\W*$",
+    rf"{_NO_WORD}(?:{_words('present')})(?: [^\W\d_]+){{0,2}}\W*$|(?:{_words('present_asian')})\W*$",
     re.IGNORECASE,
 )
 LETTER = re.compile(r"[^\W\d_]")
-_SAVED = re.compile(
-    r"\b(?:sav(?:e|ings?)|you save|spar(?:en|e|a)?|ersparnis|économi[sez]+|ahorra|risparmi|discount|rabatt|rebate)\W*(?:of|von)?\W*$",
-    re.IGNORECASE,
-)
+_SAVED = re.compile(rf"\b(?:{_words('saved')})\W*(?:of|von)?\W*$", re.IGNORECASE)
 _DE, _POR = (
     re.compile(r"(?<!lieu )\b(?:de|van)\W*$", re.IGNORECASE),
     re.compile(r"\b(?:por|voor)\W*$", re.IGNORECASE),

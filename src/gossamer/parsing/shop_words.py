@@ -4,7 +4,12 @@ phrases in the languages of many shops."""
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Final
+
+from gossamer.data import alternatives
+
+_words = partial(alternatives, "shop_words")
 
 CALLED: Final = frozenset(
     (
@@ -21,33 +26,11 @@ CALLED: Final = frozenset(
     )
 )
 """Attributes in which the authors of a page name its elements."""
-OTHERS: Final = re.compile(
-    r"related|recommend|similar|carousel|upsell|up-sell|cross-?sell|also|sponsor|recently|accessor|bundle|"
-    r"footer|minicart|mini-cart|(?<!product)(?<!product[-_])header|"
-    r"\bnav|menu|breadcrumb|crumbs|review|shipping|delivery|versand|swiper|slick-|suggest|teaser|featured-product",
-    re.IGNORECASE,
-)
+OTHERS: Final = re.compile(_words("others"), re.IGNORECASE)
 """Classes and ids of page sections about other products, or about no product."""
-MORE: Final = re.compile(
-    r"(?:related|similar|recommended|featured|suggested|other|more|recently viewed|popular|best ?sell\w+)\b.{0,20}\b(?:products?|"
-    r"items?|articles?|viewed)|"
-    r"(?:you (?:may|might|could)|customers?|people|others?|often|frequently|goes well|pairs? well|complete|shop the)\b|"
-    r"(?:ähnliche|weitere|verwandte|passende|empfohlene|zuletzt|das könnte|kunden|wird oft|zubehör|dazu passt|andere)\b|"
-    r"(?:produits|articles) (?:similaires|associés|liés|complémentaires)|vous aimerez|les clients|à découvrir|"
-    r"(?:productos|artículos) (?:relacionados|similares)|también (?:te|le)|quizás|los clientes|"
-    r"(?:prodotti|articoli) (?:correlati|simili)|potrebbe|ti potrebbero|chi ha|"
-    r"produtos (?:relacionados|semelhantes|similares)|também|quem (?:viu|comprou)|"
-    r"gerelateerde|vergelijkbare|anderen|bekijk ook|klanten|"
-    r"podobne|polecane|powiązane|inni klienci|zobacz|podobné|související|mohlo by|zákazníci|"
-    r"relaterade|liknande|andra|похожие|рекоменд|с этим товаром|関連|おすすめ|相关|推荐",
-    re.IGNORECASE,
-)
+MORE: Final = re.compile(_words("more"), re.IGNORECASE)
 """Headings of sections about other products."""
-_BEFORE: Final = (
-    r"(?<![a-z])(?:old|was)(?![a-z]{4})|(?-i:Old|Was)|before|strike|list-?price|rrp|uvp|pvp|msrp|crossed|original|previous|former|"
-    r"anterior|antig[uo]|ancien|barr[eé]|statt|streich|alt(?:er)?-?preis|listino|vecchio|(?<![a-z])oud|przekre|(?<![a-z])stara|"
-    r"puvodn|compare|-?text-?price"
-)
+_BEFORE: Final = _words("struck")
 STRUCK: Final = re.compile(_BEFORE, re.IGNORECASE)
 """Classes and ids of former prices."""
 OLD: Final = re.compile(
@@ -55,20 +38,9 @@ OLD: Final = re.compile(
     re.IGNORECASE,
 )
 """Classes and ids of prices that are not the product's price, such as unit prices and savings."""
-NOW: Final = re.compile(
-    r"final|current|special|(?<![a-z])(?:sale|sales|now)(?![a-z])|(?-i:Sale|Now)|selling|topay|actu[ae]l|atual|"
-    r"aktuell|attuale|huidig|promo",
-    re.IGNORECASE,
-)
+NOW: Final = re.compile(_words("now"), re.IGNORECASE)
 """Classes and ids of the current price."""
-NOT_NOW: Final = re.compile(
-    r"\b(?:uvp|rrp|msrp|pvpr?|was|statt|listino|list price|reg\.?(?= )|bez dph|bez vat|bez daně|netto|"
-    r"(?:excl?|exkl)(?:\.|luding|usive)? ?(?:of )?(?:tax|vat|btw|gst|mwst|ust|moms)|zzgl\.? (?:mwst|ust)|ht|hors taxes?|"
-    r"iva (?:esclusa|excluido)|"
-    r"najniższa|save|économisez|sie sparen|ahorra|risparmi|bespaar|you save|mtl|monatlich|per month|a month|mensuales|"
-    r"cuotas|prestações|rate[ni]?|instal\w+|\d+ ?x (?:de|sem|sin))(?!\w)|\+ ?iva|\bп/?м\b|税抜|/ ?mo(?:nth)?\b",
-    re.IGNORECASE,
-)
+NOT_NOW: Final = re.compile(rf"\b(?:{_words('not_now')})(?!\w)|{_words('not_now_signs')}", re.IGNORECASE)
 """Words beside prices that are not the current price: former prices, prices without taxes, monthly rates."""
 BARE_PRICE: Final = re.compile(r"[^\d%]{0,12}\d[\d.,'’ \u00a0\u202f]{0,14}[^\d%]{0,14}")
 PRICED: Final = ("content", "data-price", "data-product-price", "data-price-amount")
@@ -86,46 +58,8 @@ PRICES: Final = (
 )
 _NO: Final = r"(?:nummer|number|no\.?|nr\.?|num\.?|id|code|#)"
 LABELS: Final = {
-    "sku": re.compile(
-        rf"sku|asin|tcin|item\s*{_NO}|item(?=\s*:)|product\s*(?:{_NO}|ref(?:erence)?\.?)|web\s*id|internet\s*#|"
-        rf"stock\s*{_NO}|"
-        rf"cat(?:alog(?:ue)?)?\.?\s*{_NO}|style\s*{_NO}|article\s*{_NO}|listing\s*id|ad\s*id|"
-        rf"(?:art(?:ikel)?|prod(?:ukt)?)[.\s-]*{_NO}|artikel(?=\s*:)|bestell[.\s-]?(?:nummer|nr\.?)|anzeigen(?:nummer|-?id)|"
-        r"réf(?:érence|\.)?(?:\s*(?:du\s*)?(?:produit|article))?|code\s*(?:article|produit)|"
-        r"ref(?:erence|erencia|erência|\.)?(?:\s*(?:no\.?|number))?(?=[\s:.]|$)|riferimento|"
-        r"c[oó]d(?:igo|ice|\.)?(?:\s*(?:do\s*|de\s*|del\s*|di\s*)?(?:prod(?:uto|ucto|otto|\.)?|art(?:icolo|[ií]culo|\.)?))?|"
-        r"(?:katalogov[éeá]|objednac[íi])\s*č[ií]slo|(?:numer|nr|indeks)\s*(?:katalogowy|produktu)|indeks|"
-        r"k[óo]d(?:\s*(?:produktu|tovaru|zboží|produs))?|cikkszám|termékkód|vare(?:nr|nummer)\.?|art\.?nr\.?|tuote(?:numero|koodi)|"
-        r"(?:ürün|stok)\s*kodu|артикул|код\s*товара|"
-        r"رمز المنتج|رقم المنتج|کد (?:کالا|محصول)|מק[\"״]ט|รหัสสินค้า|kode (?:produk|barang)|prekės kodas|preces kods|tootekood|"
-        r"код (?:товару|на продукта)|"
-        r"ebay item number|型号|κωδικός|šifra|mã sản phẩm|상품\s?(?:번호|코드)|品番|商品番号|商品コード|商品编号|货号",
-        re.IGNORECASE,
-    ),
-    "mpn": re.compile(
-        rf"mpn|code(?=\s*:)|(?:model|part|mfr\.?|mfg\.?|manufacturer)(?:\s*part)?\s*{_NO}|model(?=\s*:)|(?:hersteller|"
-        rf"modell|teile)[.\s-]*{_NO}|"
-        r"kod\s*producenta|(?:modello|modelo|modèle)(?=\s*:)|型番",
-        re.IGNORECASE,
-    ),
-    "brand": re.compile(
-        r"(?:make\s*/\s*)?manufacturer|make(?=\s*:)|brand(?:\s*name)?|marke|hersteller|marca|marka|marque|märke|(?:manufactured|"
-        r"made) by|"
-        r"fabricante|fabricant|produttore|značka|v[ýy]robc[ae]|producent|merk|vendor(?=\s*:)|"
-        r"varem[æe]rke|varumärke|mærke|marcă|producător|zīmols|ražotājs|kaubamärk|tootja|gamintojas|prekės ženklas|znamka|"
-        r"العلامة التجارية|الماركة|برند|מותג|ยี่ห้อ|แบรนด์|(?:tuote)?merkki|márka|gyártó|бренд|производител[ья]?|виробник|марка|μάρκα|"
-        r"κατασκευαστής|proizvođač|thương hiệu|merek|브랜드|제조사|ブランド|メーカー|品牌",
-        re.IGNORECASE,
-    ),
-    "publisher": re.compile(
-        r"publisher|imprint|verlag|herausgeber|éditeur|editore|editorial|editora?|uitgeverij?|wydawnictwo|wydawca|"
-        r"nakladatel(?:ství)?|"
-        r"förlag|forlag|издательство|出版社",
-        re.IGNORECASE,
-    ),
-    "gtin": re.compile(
-        r"ean(?:[\s-]*(?:13|code|kód))?|gtin(?:-?\d+)?|upc|isbn(?:-?1[03])?|código de barras", re.IGNORECASE
-    ),
+    field: re.compile(_words(f"label_{field}").replace("{no}", _NO), re.IGNORECASE)
+    for field in ("sku", "mpn", "brand", "publisher", "gtin")
 }
 ANY_LABEL: Final = re.compile("|".join(pattern.pattern for pattern in LABELS.values()), re.IGNORECASE)
 LABEL: Final = re.compile(r"[^\W\d_][\w .-]{1,24}:\s")
@@ -227,14 +161,7 @@ STATE: Final = {
 """Patterns for the fields of a product object in a script, the most reliable keys first. A price must have
 decimals, because one without may be in cents."""
 LOGO: Final = re.compile(r"^logo (?:of |von |de )?|[ -]+logo$", re.IGNORECASE)
-STORE: Final = re.compile(
-    r"(?:visit|besuchen? sie|besuche|visita|visitez|visite|bezoek|odwiedź|besök) (?:the |den |lo |la |le |de |a loja |"
-    r"la tienda )*(?:boutique |store |tienda |sklep )?(?:de |di |von |marki )?(.+?)(?:[ -](?:stores?|shop|butiken)\b|$)|"
-    r"(?:shop|see|view|browse|discover) (?:all|more)(?: products)?(?: from| by)? (.+?)(?: products)?$|"
-    r"(?:more|other products) (?:from|by) (.+)$|(?:mehr|weitere artikel|alle (?:artikel|produkte)) von (.+)$|"
-    r"(?:tous les (?:produits|articles)|voir tout)(?: de)? (.+)$|(?:alles|meer) van (.+)$",
-    re.IGNORECASE,
-)
+STORE: Final = re.compile(_words("store"), re.IGNORECASE)
 LABELLED: Final = re.compile(rf"(?<![^\W\d_])(?:{LABELS['brand'].pattern})\s*[:：]", re.IGNORECASE)
 NO_BRAND: Final = re.compile(
     r"[{}<>$]|\b(?:brands|marken|marcas|marques|marche|null|undefined|none|n/?a|(?:our|all) \w+)\b",

@@ -56,11 +56,11 @@ def note_known(visit: Visit, result: Page | Failure | None, by: str) -> None:
     ):
         return
     before, now = request.known, known_page(visit, result, by)
-    if before is not None and ("pages" in visit.counts or settle.end == ClaimEnd.DEAD):
+    if before is not None and (visit.is_page or settle.end == ClaimEnd.DEAD):
         _compare(visit, before, now)
         if now.status == 304:
             now = _still(before, now)
-    elif before is None and "pages" in visit.counts and visit.counts.get("succeeded"):
+    elif before is None and visit.is_page and visit.counts.get("succeeded"):
         visit.counts["new"] = 1
     needs = {name: value for name in EXTRA if (value := getattr(request, name)) not in (None, (), "GET")}
     needs = {name: value for name, value in needs.items() if name not in ("hops", "known")}
@@ -76,8 +76,8 @@ def note_known(visit: Visit, result: Page | Failure | None, by: str) -> None:
 
 def known_page(visit: Visit, result: Page | Failure | None, by: str) -> KnownPage:
     """Returns what is stored about a URL after a visit."""
-    error = next((name[4:] for name in visit.counts if name.startswith("err:")), visit.settle.reason)
-    if not isinstance(result, Page) or "pages" not in visit.counts:
+    error = visit.error or visit.settle.reason
+    if not isinstance(result, Page) or not visit.is_page:
         return KnownPage(error=error)
     request = visit.claim.request
     if any(row.lacks for row in visit.rows):
@@ -105,10 +105,10 @@ def _compare(visit: Visit, before: KnownPage, now: KnownPage) -> None:
     elif same and now.said and before.said == now.said:
         visit.rows = [row for row in visit.rows if row.kind != "page"]
     else:
-        if "pages" in visit.counts and visit.counts.get("succeeded"):
+        if visit.is_page and visit.counts.get("succeeded"):
             visit.counts["changed" if before.status else "new"] = 1
         return
-    if all(row.kind == RAW for row in visit.rows) and "pages" in visit.counts:
+    if all(row.kind == RAW for row in visit.rows) and visit.is_page:
         visit.counts["unchanged"] = 1
 
 

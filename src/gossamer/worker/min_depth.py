@@ -78,8 +78,8 @@ def read_again(visit: Visit) -> Visit:
     """Returns the visit. If its page was visited before, everything except its links is removed from rows and
     counts."""
     if visit.claim.again:
-        read = visit.settle.end == ClaimEnd.DONE and "found" in visit.counts
-        visit.rows = []
+        read = visit.settle.end == ClaimEnd.DONE and visit.is_read
+        visit.rows, visit.is_page = [], False
         visit.counts = {
             k: n
             for k, n in visit.counts.items()

@@ -282,6 +282,9 @@ class Visitor:
             began,
             rows=read.rows,
             counts=counts,
+            is_page=not read.infrastructure,
+            is_read=True,
+            error=error or "",
             adds=read.taken.adds,
             size=size,
             attempts=self._attempt(claim, page, verdict.end.word, error),
@@ -315,6 +318,7 @@ class Visitor:
             Settle(claim.token, verdict.end),
             began,
             counts=counts,
+            is_read=True,
             adds=taken.adds,
             attempts=self._attempt(claim, result, REDIRECTED, None),
         )

@@ -1,0 +1,64 @@
+"""The files of word lists, and that words stand there and not in Python."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from gossamer.data import FOLDER, sections
+from house.tree import ROOT, sources
+
+LISTS = sorted(path.stem for path in FOLDER.glob("*.txt"))
+TABLES = ("currencies", "encodings")
+"""Files whose lines are rows of a table, not patterns."""
+
+KEPT = {
+    "cli/commands.py::TREE": "the commands, each with its module",
+    "cli/crawl.py::HELP": "help texts",
+    "cli/crawl.py::OWN": "options of the command",
+    "config/settings.py::ABOUT": "the settings, each with its type and help",
+    "identity/browsers.py::_ALL": "browsers with their fingerprints, which belong together with the code",
+    "url/tracking.py::TRACKING": "needed by the first URL of each crawl; a file would cost every start",
+}
+"""Literals of more than 60 strings that stay in Python, each with its reason."""
+
+
+def test_there_are_lists() -> None:
+    assert len(LISTS) >= 7
+    documented = (ROOT / "docs" / "word-lists.md").read_text()
+    assert [name for name in LISTS if f"`{name}.txt`" not in documented] == []
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_names_its_source_and_date_and_has_each_entry_once(name: str) -> None:
+    text = (FOLDER / f"{name}.txt").read_text()
+    head = text.partition("\n[")[0]
+    assert re.search(r"^# Source: \S", head, re.MULTILINE)
+    assert re.search(r"^# Date: 20\d\d-\d\d-\d\d$", head, re.MULTILINE)
+    assert not re.search(r"[ \t]$", text, re.MULTILINE), "write a space at an end as [ ]"
+    for section, entries in sections(name).items():
+        assert entries, section
+        if name not in TABLES and section != "month_names":
+            assert len(set(entries)) == len(entries), section
+            for entry in entries:
+                re.compile(entry.replace("{no}", "no"))
+
+
+def test_long_lists_of_words_are_not_in_python() -> None:
+    found = set()
+    for source in sources():
+        if not source.path.startswith("src/gossamer/"):
+            continue
+        for node in source.tree.body:
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+                texts = [
+                    one
+                    for one in ast.walk(node.value)
+                    if isinstance(one, ast.Constant) and isinstance(one.value, str)
+                ]
+                if len(texts) > 60:
+                    found.add(f"{source.path.removeprefix('src/gossamer/')}::{ast.unparse(target)}")
+    assert found == KEPT.keys()
