@@ -177,7 +177,7 @@ def test_each_field_alone(tmp_path: Path, name: str) -> None:
         '{"url": "https://a.example/", "depth": -1}',
     ],
 )
-def test_a_bad_line_is_kept_aside_and_the_rest_goes_on(tmp_path: Path, line: str | bytes) -> None:
+def test_a_bad_line_is_rejected_and_the_rest_goes_on(tmp_path: Path, line: str | bytes) -> None:
     raw = line.encode() if isinstance(line, str) else line
     found, rejected = seeds(tmp_path, b"https://one.example/\n" + raw + b"\nhttps://two.example/\n")
     assert [one.url for one in found] == ["https://one.example/", "https://two.example/"]

@@ -142,5 +142,5 @@ def test_lines_that_are_no_requests_are_told(fleet: Fleet) -> None:
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out) == (0, "c\n")
     assert "odd.txt line 2: " in err
-    assert "2 bad lines are kept aside in .gossamer/c/rejected.jsonl; the rest was taken" in err
+    assert "2 bad lines are rejected: they are in .gossamer/c/rejected.jsonl; the rest was taken" in err
     assert "--name ''" in fleet.run("submit", "https://a.invalid/", "--name", "", code=2)

@@ -1,4 +1,4 @@
-"""Items in whole crawls: gates that trip and are mended, items kept aside across kills, history, drift."""
+"""Items in whole crawls: gates that trip and are mended, items rejected across kills, history, drift."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ async def test_a_second_crawl_writes_what_changed_keeps_what_was_and_marks_what_
     assert ask(path, "SELECT _key FROM product WHERE _deleted_at IS NOT NULL") == [("3",)]
 
 
-def test_items_kept_aside_are_exact_across_kills(tmp_path: Path, shop: Shop) -> None:
+def test_rejected_items_are_exact_across_kills(tmp_path: Path, shop: Shop) -> None:
     shop.priceless, shop.pages = 3, 400
     site(tmp_path, shop)
     one = job(tmp_path, "out.jsonl")
@@ -265,7 +265,7 @@ def test_items_kept_aside_are_exact_across_kills(tmp_path: Path, shop: Shop) -> 
     assert (told.pages, told.items, told.rejected, told.unread) == (401, 400, len(bad), 0)
 
 
-async def test_odd_items_are_stored_or_kept_aside_and_the_crawl_goes_on(tmp_path: Path, shop: Shop) -> None:
+async def test_odd_items_are_stored_or_rejected_and_the_crawl_goes_on(tmp_path: Path, shop: Shop) -> None:
     shop.pages = 5
     (tmp_path / "shop.py").write_text(ODD.format(url=shop.url))
     end = await crawl(job(tmp_path, "out.jsonl", "out.csv", "out.sqlite"))

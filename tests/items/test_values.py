@@ -1,4 +1,4 @@
-"""What people put in items: what can be written is, whatever its class; what cannot is kept aside with its
+"""What people put in items: what can be written is, whatever its class; what cannot is rejected with its
 field, and all the rest."""
 
 from __future__ import annotations
@@ -99,21 +99,21 @@ def test_names_that_are_numbers_and_fields_that_are_not_set() -> None:
         (range(3), "range(0, 3)"),
     ],
 )
-def test_what_cannot_be_written_is_kept_aside_with_its_field_and_the_rest(value: Any, told: str) -> None:
+def test_what_cannot_be_written_is_rejected_with_its_field_and_the_rest(value: Any, told: str) -> None:
     (made,) = making(give={"sku": "1", "v": value})()
     kept = rejected_record(made)
     assert (kept["field"], kept["value"], kept["item"]) == ("v", told, {"sku": "1", "v": told})
     assert kept["reason"].startswith("it cannot be written: ")
 
 
-def test_a_list_in_itself_is_kept_aside() -> None:
+def test_a_list_in_itself_is_rejected() -> None:
     ring: list[Any] = []
     ring.append(ring)
     (made,) = making(give={"v": ring})()
     assert rejected_record(made)["value"] == "[[...]]"
 
 
-def test_what_a_step_puts_there_is_made_plain_or_kept_aside() -> None:
+def test_what_a_step_puts_there_is_made_plain_or_rejected() -> None:
     (good,) = making(lambda item, page: item.update(at=Moment(2026, 1, 2), tags={"a"}), give={"sku": "1"})()
     assert good.fields == {"sku": "1", "at": "2026-01-02T00:00:00", "tags": ["a"]}
     for change, field, told in (({"v": Mute()}, "v", "<Mute>"), ({5: 7}, None, None)):

@@ -119,7 +119,7 @@ async def test_a_page_gives_so_many_links_and_each_once(tmp_path: Path, web: tup
     assert summary.skipped == {"scope": 5000, "trap": 5000}
 
 
-async def test_an_item_that_cannot_be_written_is_kept_aside(tmp_path: Path, web: tuple[str, str]) -> None:
+async def test_an_item_that_cannot_be_written_is_rejected(tmp_path: Path, web: tuple[str, str]) -> None:
     Asked.answers = {"/": "<h1>T</h1>"}
     rest = (
         "class Bad(Item):\n    what: object\n@site.page()\ndef f(page):\n    yield Bad(what=page.css('h1'))\n"

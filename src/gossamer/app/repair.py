@@ -114,7 +114,7 @@ async def repair(settings: Settings, crawl: str | None, say: Say, *, dry: bool =
     except GossamerError as error:
         if dry:
             say(
-                f"the store does not start: {error}; it would be set aside, and all crawls "
+                f"the store does not start: {error}; it would be renamed, and all crawls "
                 "rebuilt from their outputs"
             )
             return
@@ -223,7 +223,7 @@ async def _rebuild(
 
 def _begins_again(known: CrawlFile) -> str:
     return (
-        "its outputs do not say which pages are done: files are kept aside, databases stay (rows "
+        "its outputs do not say which pages are done: files are renamed and stay, databases stay (rows "
         "are upserted), "
         "and the same command visits all pages again"
     )
@@ -312,7 +312,7 @@ def _upserts(spec: str) -> bool:
 
 
 def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry: bool) -> dict[str, DonePage]:
-    """The pages that have a row in every output. Rows that another output lacks are removed and kept aside:
+    """The pages that have a row in every output. Rows that another output lacks are moved to another file:
     their pages are visited again."""
     canonical = canonical_url_function(known.spec)
     rows = {path: [(canonical(page.url), page, end) for page, end in _rows(path)] for path in tables}

@@ -1,5 +1,5 @@
 """Adds seeds to the frontier: reads targets, matches them with sites, adds them in batches. Lines that are
-not requests are kept aside."""
+not requests are rejected."""
 
 from __future__ import annotations
 

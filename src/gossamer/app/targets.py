@@ -1,5 +1,5 @@
 """Reads the targets of `gossamer crawl` into seeds: URLs, sitemaps, feeds, site files, lists, standard input.
-A bad line of a list is kept aside with its number and reason; reading continues."""
+A bad line of a list is rejected with its number and reason; reading continues."""
 
 from __future__ import annotations
 

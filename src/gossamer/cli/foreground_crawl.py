@@ -44,7 +44,7 @@ def report_bad_seeds(job: Job, crawl: str, since: float, quiet: bool) -> None:
     for raw in lines[:MAX_SHOWN_BAD_SEEDS]:
         line = json.loads(raw)
         remark(f"{line['source']} line {line['line']}: {line['reason']}", quiet)
-    remark(f"{len(lines)} bad lines are kept aside in {path}; the rest was taken", quiet)
+    remark(f"{len(lines)} bad lines are rejected: they are in {path}; the rest was taken", quiet)
 
 
 def report_no_seeds(job: Job, crawl: str) -> int:
@@ -160,7 +160,7 @@ class ForegroundCrawl:
                 self.quiet,
             )
         remark(
-            f"{summary.rejected} item{'s are' if summary.rejected > 1 else ' is'} kept aside in {path}",
+            f"{summary.rejected} item{'s are' if summary.rejected > 1 else ' is'} rejected: see {path}",
             self.quiet,
         )
 

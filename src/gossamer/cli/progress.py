@@ -162,7 +162,7 @@ def why_no_page(live: Live) -> str:
 
 def _aside(s: Summary) -> str:
     """Formats the number of rejected items and the quality of the worst site."""
-    words = f", {s.rejected} kept aside" if s.rejected else ""
+    words = f", {s.rejected} rejected" if s.rejected else ""
     worst = min((one.quality for one in s.sites.values()), default=1.0)
     return words + (f", quality {format_share(worst)}" if worst < 1 else "")
 

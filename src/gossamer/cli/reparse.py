@@ -326,7 +326,7 @@ def print_results(told: ReparseResult) -> None:
         ("pages", told.pages),
         ("passed over", told.passed),
         ("items", told.items),
-        ("kept aside", told.rejected),
+        ("rejected", told.rejected),
         ("failed", told.failed),
         *((f"  {why}", n) for why, n in list(told.reasons.items())[:5]),
         *([("  kept in", told.kept)] if told.kept else ()),

@@ -43,7 +43,7 @@ def summary_rows(summary: Summary) -> list[tuple[str, str]]:
     s = summary
     state = s.state + (f": {s.reason}" if s.reason else "")
     items = (
-        [("kept aside", f"{s.rejected} items (rejected-items.jsonl in the crawl's folder)")]
+        [("rejected", f"{s.rejected} items (rejected-items.jsonl in the crawl's folder)")]
         if s.rejected
         else []
     )

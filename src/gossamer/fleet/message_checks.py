@@ -69,7 +69,7 @@ class RefusedMessages:
             line = reason
         else:
             line = (
-                f"a malformed message on queue {one.queue} was kept aside: {one.reason}; "
+                f"a malformed message on queue {one.queue} was rejected: {one.reason}; "
                 f"{len(raw)} bytes: {shown[:80]!a}"
             )
         last, more = self._logged.get(one.reason, (0.0, 0))

@@ -94,7 +94,7 @@ def why_incomplete(
         (sum(n for name, n in of.errors.items() if name != "http-4xx"), "pages ended in errors"),
         (shut, "pages were refused (http-4xx other than 404 and 410)"),
         (one.unread, "pages could not be read"),
-        (one.rejected, "items were kept aside"),
+        (one.rejected, "items were rejected"),
         (one.held, "items lost usual values, and were not stored"),
     ):
         if count:

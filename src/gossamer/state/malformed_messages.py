@@ -55,4 +55,4 @@ def malformed_text(count: int, newest: Sequence[Mapping[str, Any]]) -> str:
     """Returns one line with the number of messages and the reason of the latest."""
     last = newest[0] if newest else {}
     why = f"; the last one, on queue {last.get('queue')}: {last.get('reason')}" if last else ""
-    return f"{count} malformed message{'s' * (count != 1)} kept aside{why}"
+    return f"{count} malformed message{'s' * (count != 1)} rejected{why}"

@@ -41,7 +41,7 @@ async def test_a_last_line_that_is_being_written_is_read_again_when_it_is_whole(
     assert [(one["line"], one["text"]) for one in bad] == [(31, "bad 1"), (34, "bad 2")]
 
 
-async def test_bad_lines_that_come_again_are_kept_aside_once(tmp_path: Path) -> None:
+async def test_bad_lines_that_come_again_are_rejected_once(tmp_path: Path) -> None:
     path = listed(
         tmp_path / "list.txt", [f"https://h.example/{n}" if n % 3 else f"bad {n}" for n in range(60)]
     )

@@ -200,7 +200,7 @@ async def test_a_blob_and_a_number_as_id(tmp_path: Path) -> None:
     assert not (tmp_path / "data" / "c" / "rejected.jsonl").exists()
 
 
-async def test_rows_that_are_no_requests_are_kept_aside(tmp_path: Path, shop: str) -> None:
+async def test_rows_that_are_no_requests_are_rejected(tmp_path: Path, shop: str) -> None:
     text = f"sql:{shop} SELECT CASE WHEN id = 5 THEN 'no url' ELSE url END AS url FROM page WHERE id < 9"
     assert (await fed(job([text], tmp_path)))["added"] == 7
     (bad,) = rows(tmp_path / "data" / "c" / "rejected.jsonl")

@@ -1,4 +1,4 @@
-"""Stored pages that end the process which reads them: kept aside, and the rest is read."""
+"""Stored pages that end the process which reads them: left out, and the rest is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gossamer.sinks.object_files import Objects
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_page_that_ends_its_process_is_kept_aside_and_the_rest_is_read(
+def test_a_page_that_ends_its_process_is_left_out_and_the_rest_is_read(
     place: Path,  # noqa: F811
     processes: str,
     capsys: pytest.CaptureFixture[str],

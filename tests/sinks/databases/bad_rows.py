@@ -54,7 +54,7 @@ ASIDE = {
     "mongodb": {("206", "invalid key"), ("207", "invalid key"), ("211", "malformed JSON")},
     "cassandra": {("", "Key may not be empty"), ("k", "longer than maximum")},
 }
-"""Of those, by place, the beginning of the key and what is said of it: they are kept aside, all others are
+"""Of those, by place, the beginning of the key and what is said of it: they are refused, all others are
 held."""
 
 

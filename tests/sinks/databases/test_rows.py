@@ -126,7 +126,7 @@ def test_every_row_once_whatever_is_in_it(
     )
 
 
-def test_what_is_hard_to_hold_is_held_or_kept_aside_and_leaves_the_others_alone(
+def test_what_is_hard_to_hold_is_held_or_refused_and_leaves_the_others_alone(
     place: Place, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     name, rows = request.node.callspec.params["place"], hard()

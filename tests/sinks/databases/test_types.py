@@ -126,7 +126,7 @@ def row(item: Any = MADE) -> Row:
 
 
 def written(spec: str, folder: Path, rows: list[Row], columns: Any = COLUMNS) -> list[dict[str, Any]]:
-    """Write rows to an output; what was kept aside."""
+    """Write rows to an output; what was refused."""
     folder.mkdir(exist_ok=True)
     output: Any = open_output(spec, columns, folder=str(folder), owner="c@1")
     if hasattr(output, "upsert"):
@@ -371,7 +371,7 @@ def test_decimals_of_any_length_are_kept_whole_where_the_store_has_them(name: st
 
 
 @pytest.mark.parametrize("output", ["Parquet", "SQLite", "postgresql", "mongodb", "cassandra"])
-def test_what_a_store_cannot_hold_is_kept_aside_and_told(
+def test_what_a_store_cannot_hold_is_refused_and_told(
     output: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     wide, price = 2**70, Decimal("1." + "3" * 20)

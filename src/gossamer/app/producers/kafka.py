@@ -1,7 +1,7 @@
 """Reads a Kafka topic: URLs or JSON lines as values, with any key. Needs the extra `kafka`.
 
 Offsets are committed after the URLs were added. The seen-set recognizes a message that arrives again after a
-kill or a rebalance. Malformed messages are kept aside with their offset. A topic has no end: the crawl runs
+kill or a rebalance. Malformed messages are rejected with their offset. A topic has no end: the crawl runs
 until it is stopped.
 """
 

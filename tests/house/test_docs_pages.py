@@ -1,0 +1,183 @@
+"""The documentation's pages: links and anchors lead somewhere, commands are accepted by the real parser, the site is
+built."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import click
+import pytest
+
+from gossamer.cli.commands import app
+from house.tree import ROOT
+
+PAGES = sorted(
+    file
+    for pattern in ("*.md", "docs/**/*.md", "examples/*.md", "benchmarks/*.md")
+    for file in ROOT.glob(pattern)
+)
+DECISIONS = ROOT / "docs" / "decisions"
+CHANGELOG = ROOT / "CHANGELOG.md"
+FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+SHELL_BLOCKS = ("", "sh", "bash", "console")
+
+
+def prose(text: str) -> str:
+    """The text without its code."""
+    return re.sub(r"`[^`\n]+`", "code", FENCE.sub("", text))
+
+
+def github_slug(heading: str) -> str:
+    """The anchor that GitHub gives a heading.
+
+    "What a `Site` takes: all" gives "what-a-site-takes-all".
+    """
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").strip().lower()
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page: of its headings (`-1`, `-2` for repeated ones), and those it sets itself."""
+    text = FENCE.sub("", page.read_text())
+    found: set[str] = set(re.findall(r"<a (?:id|name)=\"([^\"]+)\"", text))
+    for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
+        slug = first = github_slug(heading)
+        number = 0
+        while slug in found:
+            number += 1
+            slug = f"{first}-{number}"
+        found.add(slug)
+    return found
+
+
+def links(page: Path) -> Iterator[tuple[str, str]]:
+    """(target, anchor) of the page's links within the checkout."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page.read_text())):
+        if not re.match(r"\w+:", target):
+            path, _, anchor = target.partition("#")
+            yield path, anchor
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_and_anchors_lead_somewhere(page: Path) -> None:
+    broken = []
+    for path, anchor in links(page):
+        target = page.parent / path if path else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            broken.append(f"{path}#{anchor}")
+    assert broken == []
+
+
+def command_lines(page: Path) -> Iterator[tuple[str, bool]]:
+    """(command line, is whole) of every `gossamer ...` that a page shows: in blocks, where it may be run as it
+    is, and in the text, where parts may be missing."""
+    text = page.read_text()
+    for _, language, block in FENCE.findall(text):
+        lines = re.sub(r"\\\n\s*", "", block).splitlines() if language in SHELL_BLOCKS else []
+        for line in lines:
+            if found := re.match(r"\s*(?:\$ )?(?:\S*/)?gossamer (?!--with)(.*)", line):
+                yield found[1], True
+    for span in re.findall(r"`([^`\n]+)`", FENCE.sub("", text)):
+        if found := re.match(r"(?:\./)?gossamer (?!--with|-h\b)(.*)", span.replace("\\|", "|")):
+            yield found[1], False
+
+
+def refusal(line: str, is_whole: bool) -> str:
+    """Why the real parser refuses a command line; "" if it accepts it."""
+    words = shlex.split(line, comments=True)
+    words = list(iter_until_shell_word(words))
+    context = click.Context(app, info_name="gossamer", help_option_names=["-h", "--help"])
+    command: click.Command | None = app
+    while isinstance(command, click.Group) and words:
+        command = command.get_command(context, words[0])
+        if command is None:
+            return f"no command {words[0]}"
+        context = click.Context(command, parent=context, info_name=words.pop(0))
+    if isinstance(command, click.Group) or command is None:
+        return ""
+    numbers = {"N": "1", "SECONDS": "1", "...": "x"}
+    words = [numbers.get(word, word) for word in words if word != "..." or is_whole]
+    try:
+        if is_whole:
+            command.make_context(command.name, words, parent=context.parent)
+        else:
+            command.make_parser(context).parse_args(words)
+    except (click.exceptions.Exit, click.exceptions.NoArgsIsHelpError):
+        return ""
+    except click.BadParameter as error:
+        return "" if not is_whole and isinstance(error, click.MissingParameter) else error.format_message()
+    except click.UsageError as error:
+        return error.format_message()
+    return ""
+
+
+def iter_until_shell_word(words: list[str]) -> Iterator[str]:
+    """The words of the first command: up to a pipe, a redirection or the next command."""
+    for word in words:
+        if word in ("|", ">", ">>", "2>", "&", "&&", ";"):
+            return
+        if word.endswith(";"):
+            yield word[:-1]
+            return
+        yield word
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if DECISIONS not in page.parents and page != CHANGELOG],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_commands_of_the_docs_are_accepted(page: Path) -> None:
+    """Decisions and the changelog are history, and may name what was renamed since."""
+    refused = {line: why for line, whole in command_lines(page) if (why := refusal(line, whole))}
+    assert refused == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "is_good"),
+    [
+        ("crawl https://example.com --limit 3 -o a.jsonl | head", True),
+        ("crawl https://example.com --limt 3", False),
+        ("crawl https://example.com --limit", False),
+        ("dead lst", False),
+        ("dead list --host a.example", True),
+        ("explain", False),
+    ],
+)
+def test_a_wrong_command_is_found(line: str, is_good: bool) -> None:
+    assert bool(refusal(line, True)) is not is_good
+
+
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    """`--strict` makes a broken link, a missing anchor and a page outside the navigation an error."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    index = (tmp_path / "site" / "search" / "search_index.json").read_text()
+    assert all(f'"location":"{page}/' in index for page in ("tutorial", "commands", "project/CONTRIBUTING"))
+    assert not list((tmp_path / "site").rglob("*.py"))
+
+
+def test_what_a_check_refuses_is_called_rejected() -> None:
+    """One word for items, rows and lines that a check refused; decisions and the changelog are history."""
+    pages = [page for page in PAGES if DECISIONS not in page.parents and page != CHANGELOG]
+    files = [*pages, *(ROOT / "src" / "gossamer").rglob("*.py")]
+    assert [str(file) for file in files if re.search(r"\bkept[ _-]aside\b", file.read_text())] == []
+
+
+def test_a_row_of_the_threats_names_each_file_once() -> None:
+    twice = []
+    for row in (ROOT / "docs" / "security.md").read_text().splitlines():
+        for cell in row.split(" | ") if row.startswith("|") else []:
+            files = re.findall(r"`([\w./:]+)`", cell)
+            twice += [file for file in files if "/" in file and files.count(file) > 1]
+    assert twice == []
