@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gossamer.frontier.crawls import Crawls, Record
 
 END_TIMEOUT_S = 15.0
-"""Seconds that stop and cancel wait for the crawl's process to end the crawl."""
+"""Seconds for which `stop` and `cancel` wait until the crawl's process has ended the crawl."""
 QUEUE = {"cancelled": "its queue is dropped", "finished": "nothing was left in its queue"}
 
 

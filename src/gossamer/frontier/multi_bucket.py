@@ -196,7 +196,7 @@ class HostBudgetSums:
         return pages, strangers, singles
 
     def took(self, bucket: int, strangers: int, singles: int) -> None:
-        """Counts the pages that an add of this client took in `bucket`."""
+        """Counts the pages that a call of `add` by this client added to `bucket`."""
         if self._known:
             for j, n in ((1, strangers), (2, singles)):
                 self._known[bucket][j] += n

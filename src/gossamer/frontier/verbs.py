@@ -288,7 +288,7 @@ class Frontier:
         return p.seen, max(1, p.sets // self.store.buckets), p.host_pages, self._depths, *elsewhere
 
     async def admit(self, bucket: int, host: str) -> int:
-        """Adds the links to `host` that were out of scope before, because a seed was redirected to it.
+        """Adds the links to `host` that were out of scope until a seed was redirected to `host`.
         Returns their number."""
         return int(await self.store.run("admit", bucket, self.crawl, *await self.adding(bucket, {}), host))
 

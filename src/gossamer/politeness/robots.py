@@ -179,7 +179,7 @@ def _encoded(text: str) -> str:
 MAX_BYTES: Final = 500 * 1024
 """The number of bytes of a robots.txt that are read. RFC 9309 section 2.5 requires at least this many."""
 MAX_DELAY_S: Final = 1e9
-"""The maximum Crawl-delay in seconds. A larger one counts as this one."""
+"""The maximum Crawl-delay in seconds. A larger delay is reduced to this one."""
 
 _AGENT, _ALLOW, _DISALLOW, _SITEMAP, _DELAY, _RATE = range(6)
 _KEYS: Final = {
@@ -231,7 +231,8 @@ class Robots:
         return rule is None or rule.allow
 
     def rule(self, agent: str, url: str) -> str | None:
-        """Returns the deciding line with its number, `line 3: Disallow: /x`. None if no rule matches the URL."""
+        """Returns the deciding line with its number, `line 3: Disallow: /x`. None if no rule matches the
+        URL."""
         found = self.deciding_line(agent, url)
         return None if found is None else f"line {found[0]}: {found[1]}"
 

@@ -43,8 +43,8 @@ class ClaimPoller:
         self.waiting = True
         """Whether any host is waiting until it is due, as far as this worker knows."""
         self.dry = True
-        """Whether the last round returned no claim. Then every host waits until it is due, or for the slots
-        of unsettled visits."""
+        """Whether the last round returned no claim. Then every host waits until it is due, or until its
+        unsettled visits free their slots."""
 
     def touch(self, bucket: int) -> None:
         """Marks a bucket as changed, because its hosts may now be due at another time."""

@@ -408,7 +408,7 @@ class LoginRunner:
 
 
 def _asked(url: str) -> Generator[Any, Any, None]:
-    """Yields the single request of a log-in that a browser types into the form."""
+    """Yields the single request of a log-in whose form the browser fills in."""
     yield Request(url)
 
 

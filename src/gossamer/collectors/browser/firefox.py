@@ -404,7 +404,7 @@ class GeckoRendering(Rendering):
         raise BidiError(self.late)
 
     async def _hears(self) -> None:
-        """Waits until the page's request events have arrived, because they come after those of loads."""
+        """Waits until the page's request events have arrived. They arrive after the load events."""
         self._marked.clear()
         with contextlib.suppress(BidiError, TimeoutError):
             async with asyncio.timeout(SOON):

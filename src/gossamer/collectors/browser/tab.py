@@ -639,7 +639,7 @@ class Tab:
             await self.page.close()
 
     def listen(self, hears: dict[str, Callable[[Any], None]]) -> None:
-        """Adds the event handlers of the page that has the tab."""
+        """Adds the event handlers to the page that uses the tab."""
         for name in hears:
             if name not in self._heard:
                 self._heard.add(name)
