@@ -112,7 +112,12 @@ async def _listed(settings: Settings, as_json: bool) -> int:
             )
             for w in found
         ]
-        put_table(heads, rows, right=("processes", "memory", "up", "last sign", "malformed"))
+        put_table(
+            heads,
+            rows,
+            right=("processes", "memory", "up", "last sign", "malformed"),
+            least=("version", "malformed", "up", "region", "score"),
+        )
         for (name, crawl, site), why in sorted(refused.items()):
             print(f"{name} does no work for {f'site {site} of ' if site else ''}{crawl}: {why}")
     else:

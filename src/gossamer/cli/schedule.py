@@ -195,7 +195,12 @@ def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, a
         "missed",
     )
     if rows:
-        put_table(heads, [[row.get(head) for head in heads] for row in rows], right=heads[7:])
+        put_table(
+            heads,
+            [[row.get(head) for head in heads] for row in rows],
+            right=heads[7:],
+            least=("zone", "missed", "skipped", "failed", "runs"),
+        )
     if not rows:
         remark("no schedules yet: gossamer schedule add")
     else:
