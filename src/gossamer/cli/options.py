@@ -85,7 +85,12 @@ def make_command(name: str, call: Callable[..., int]) -> click.Command:
     parameters = inspect.signature(call, eval_str=True).parameters.values()
     made = [_parameter(parameter) for parameter in parameters]
     if hushed := all(one.name != "quiet" for one in made):
-        made.append(click.Option(["--quiet"], is_flag=True, help="No remarks."))
+        made.append(click.Option(["-q", "--quiet"], is_flag=True, help="No remarks."))
+    made.append(
+        click.Option(
+            ["--no-color"], is_flag=True, expose_value=False, callback=_no_colour, help="No colours."
+        )
+    )
     repeated = [one.name or "" for one in made if one.multiple or one.nargs == -1]
 
     def run(**words: Any) -> int:
@@ -94,6 +99,11 @@ def make_command(name: str, call: Callable[..., int]) -> click.Command:
         return call(**{**words, **{word: list(words[word]) or None for word in repeated}})
 
     return click.Command(name, callback=run, params=made, help=inspect.getdoc(call))
+
+
+def _no_colour(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+    if given:
+        os.environ["NO_COLOR"] = "1"
 
 
 def _parameter(parameter: inspect.Parameter) -> click.Parameter:
@@ -124,7 +134,7 @@ StoreUrl = Annotated[
 ]
 Setting = Annotated[list[str] | None, Option("-s", "--setting", metavar="NAME=VALUE", help="Any setting.")]
 Json = Annotated[bool, Option("--json", help="JSON on stdout.")]
-Quiet = Annotated[bool, Option("--quiet", help="No progress, no remarks.")]
+Quiet = Annotated[bool, Option("-q", "--quiet", help="No progress, no remarks: only errors.")]
 Crawl = Annotated[str, Argument(metavar="CRAWL", help="Its name; `gossamer status` lists them.")]
 MaybeCrawl = Annotated[
     str | None, Argument(metavar="[CRAWL]", help="Its name; without: all, or the only one.")

@@ -126,7 +126,9 @@ def signature() -> inspect.Signature:
         for word, (flag, metavar, text) in CLOCK.items()
     ]
     rest = [
-        one for one in of_crawl[1:] if one.name not in ("name", "fresh", "resume", "refresh", "known", "json")
+        one
+        for one in of_crawl[1:]
+        if one.name not in ("name", "fresh", "resume", "refresh", "known", "json", "verbose")
     ]
     rest.append(_word("json", Json, False))
     return inspect.Signature([*found, of_crawl[0], *clock, *rest])

@@ -14,7 +14,7 @@ from typing import TextIO
 
 SGR = {"bold": 1, "dim": 2, "red": 31, "green": 32, "magenta": 35, "cyan": 36}
 """The styles, with their numbers in the escape sequence."""
-DEFAULT_WIDTH = 80
+DEFAULT_WIDTH, DEFAULT_ROWS = 80, 24
 
 
 def is_dumb(stream: TextIO) -> bool:
@@ -63,6 +63,13 @@ def columns_now(stream: TextIO) -> int:
     with contextlib.suppress(OSError, ValueError):
         return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
     return DEFAULT_WIDTH
+
+
+def rows_now(stream: TextIO) -> int:
+    """Returns the current rows of a terminal, 24 if it does not say."""
+    with contextlib.suppress(OSError, ValueError):
+        return os.get_terminal_size(stream.fileno()).lines or DEFAULT_ROWS
+    return DEFAULT_ROWS
 
 
 def shows(stream: TextIO, characters: str) -> bool:
