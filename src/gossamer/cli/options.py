@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 import click
 
 from gossamer.cli import printing
+from gossamer.cli.help import GroupedCommand
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def make_command(name: str, call: Callable[..., int]) -> click.Command:
             printing.hush_remarks(words.pop("quiet"))
         return call(**{**words, **{word: list(words[word]) or None for word in repeated}})
 
-    return click.Command(name, callback=run, params=made, help=inspect.getdoc(call))
+    return GroupedCommand(name, callback=run, params=made, help=inspect.getdoc(call))
 
 
 def _no_colour(context: click.Context, parameter: click.Parameter, given: bool) -> None:
