@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.cli.tables import Table
+from gossamer.cli.tables import FittedTable
 from gossamer.cli.terminal import painter, text_width
 
 HEADS = ("ts", "url", "attempt", "status", "outcome", "seconds", "proxy", "error")
@@ -15,11 +15,11 @@ ROWS = [
 ]
 
 
-def table(**more: tuple[str, ...]) -> Table:
-    return Table(HEADS, ROWS, right=("attempt", "seconds"), **more)
+def table(**more: tuple[str, ...]) -> FittedTable:
+    return FittedTable(HEADS, ROWS, right=("attempt", "seconds"), **more)
 
 
-def plain(one: Table) -> list[str]:
+def plain(one: FittedTable) -> list[str]:
     return one.lines(painter(False))
 
 
@@ -49,7 +49,7 @@ def test_without_a_width_nothing_is_shortened() -> None:
 
 
 def test_a_long_value_continues_below_itself() -> None:
-    one = Table((), [("found", "word " * 30), ("url", LONG)])
+    one = FittedTable((), [("found", "word " * 30), ("url", LONG)])
     one.fit(60)
     lines = plain(one)
     assert max(map(len, lines)) <= 60
@@ -58,7 +58,7 @@ def test_a_long_value_continues_below_itself() -> None:
 
 
 def test_wide_characters_are_counted_as_two_columns() -> None:
-    one = Table(("title", "n"), [("日本語" * 20, "1"), ("abc", "2")])
+    one = FittedTable(("title", "n"), [("日本語" * 20, "1"), ("abc", "2")])
     one.fit(40)
     lines = plain(one)
     assert max(map(text_width, lines)) <= 40

@@ -195,7 +195,12 @@ class CrawlWorker:
         self._write(setup, tables, ours, stop)
         self._visits = self._visitor(settings)
         self.silence = silence or StallHint()
-        self._visit_lines = [VisitLines(say)] if setup.verbose else []
+        self._on_put = [
+            *([VisitLines(say)] if setup.verbose else []),
+            attempts_as_rows(setup.job.attempts),
+            self.judge.saw,
+            self.silence,
+        ]
         self._fleet(lanes)
         self._stop, self._room, self._opened = stop, room, False
         self._ledger = HeldClaims(self.folder, setup.segment)
@@ -416,12 +421,7 @@ class CrawlWorker:
             company=gather_limits(
                 slots, settings.concurrency, counted=max(policy.size_limit, policy.host_bytes) >= 0
             ),
-            on_put=[
-                *self._visit_lines,
-                attempts_as_rows(self.setup.job.attempts),
-                self.judge.saw,
-                self.silence,
-            ],
+            on_put=self._on_put,
         )
         worker = Worker(
             self.frontier,

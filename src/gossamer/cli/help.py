@@ -12,6 +12,7 @@ OUTPUT, STORAGE = "Output of the command", "Storage and settings"
 CRAWL_GROUPS: dict[str, tuple[str, ...]] = {
     "What to crawl": (
         *(
+            "targets",
             "scope",
             "include",
             "exclude",
@@ -74,6 +75,12 @@ class HelpContext(click.Context):
     formatter_class = HelpFormatter
 
 
+class DescribedArgument(click.Argument):
+    """A positional argument with a help text."""
+
+    about = ""
+
+
 class GroupedCommand(click.Command):
     """A command whose help has examples at the top and groups of options."""
 
@@ -96,7 +103,9 @@ class GroupedCommand(click.Command):
         groups = {"Options": (), **(CRAWL_GROUPS if crawls else {}), **SHARED_GROUPS}
         rows: dict[str, list[tuple[int, tuple[str, str]]]] = {title: [] for title in groups}
         for parameter in self.get_params(ctx):
-            if (record := parameter.get_help_record(ctx)) is not None:
+            about = isinstance(parameter, DescribedArgument) and parameter.about
+            record = (parameter.make_metavar(ctx), about) if about else parameter.get_help_record(ctx)
+            if record is not None:
                 name = "help" if "--help" in parameter.opts else parameter.name or ""
                 title = next((title for title, names in groups.items() if name in names), "Options")
                 place = groups[title].index(name) if name in groups[title] else -1

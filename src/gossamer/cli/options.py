@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 import click
 
 from gossamer.cli import printing
-from gossamer.cli.help import GroupedCommand
+from gossamer.cli.help import DescribedArgument, GroupedCommand
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -120,7 +120,9 @@ def _parameter(parameter: inspect.Parameter) -> click.Parameter:
         settings["default"] = parameter.default
     if isinstance(word, Argument):
         needed = parameter.default is parameter.empty
-        return click.Argument([parameter.name], nargs=-1 if several else 1, required=needed, **settings)
+        made = DescribedArgument([parameter.name], nargs=-1 if several else 1, required=needed, **settings)
+        made.about = word.help
+        return made
     names = [*word.flags, parameter.name]
     if word.least is not None:
         settings["type"] = click.IntRange(min=word.least)

@@ -139,8 +139,8 @@ def put_table(
     file: TextIO | None = None,
 ) -> None:
     """Prints a table on stdout, or on `file`. On a terminal it fits the width. The other options are those of
-    `tables.Table`."""
-    from gossamer.cli.tables import Table
+    `tables.FittedTable`."""
+    from gossamer.cli.tables import FittedTable
     from gossamer.cli.terminal import has_colours, painter, shows, table_width
 
     file = file or sys.stdout
@@ -152,7 +152,7 @@ def put_table(
         ]
         for row in rows
     ]
-    table = Table(heads, cells, right=right, long=long, least=least)
+    table = FittedTable(heads, cells, right=right, long=long, least=least)
     columns = table_width(file)
     left_out = table.fit(columns) if columns is not None else []
     mark = "…" if shows(file, "…") else "..."

@@ -23,7 +23,7 @@ STATES = ("state", "outcome", "verdict", "")
 """Heads of the columns that name a state. A column without a head does so if it is the first one."""
 
 
-class Table:
+class FittedTable:
     """A table: heads (none for a table of labels and values), and cells without control characters.
 
     `right`: heads of the columns aligned right. `long`: heads of the columns whose cells may have several lines;

@@ -245,7 +245,7 @@ class TopSnapshots:
     async def lines(self, width: int, paint: Callable[[str, str], str]) -> list[str]:
         """Returns a snapshot as the lines of three tables, at most `width` columns wide."""
         from gossamer.cli.printing import clean_line
-        from gossamer.cli.tables import Table
+        from gossamer.cli.tables import FittedTable
 
         crawls, workers, hosts = await self._see()
         tables = (
@@ -257,7 +257,7 @@ class TopSnapshots:
         for heads, rows, least in tables:
             if rows:
                 cells = [[clean_line(cell) for cell in row] for row in rows]
-                table = Table(heads, cells, right=NUMBERS, least=least)
+                table = FittedTable(heads, cells, right=NUMBERS, least=least)
                 table.fit(width)
                 found += [*([""] if found else []), *table.lines(paint)]
         return found or ["there is no crawl yet"]
