@@ -85,6 +85,8 @@ class Setup(msgspec.Struct, kw_only=True):
     host (or domain) is."""
     deadline: float | None = None
     """When `--time-limit` is reached, on the monotonic clock that all processes of a machine share."""
+    verbose: bool = False
+    """Whether each visit is reported by a line on stderr."""
 
     @property
     def keeps_rows(self) -> bool:

@@ -163,6 +163,16 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
     return code
 
 
+async def toggle_pause(crawls: Crawls, name: str, settings: Settings) -> str:
+    """Pauses a crawl, or continues it if it is paused. Returns what was done."""
+    from gossamer.frontier.crawl_lock import is_running
+
+    record = await crawls.need(name)
+    act = _resume if record.state == "paused" else _pause
+    said, _ = await act(crawls, record, is_running(record, settings.data))
+    return f"{name}: {said}"
+
+
 async def _served(crawls: Crawls, record: Record) -> bool:
     """Returns whether some worker would end the crawl. A worker that drains or stops starts nothing new but
     finishes its claims, so this function waits for these claims, at most 15 s."""

@@ -5,14 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from gossamer.cli.printing import (
-    clean_line,
-    console,
-    format_bytes,
-    format_counts,
-    format_duration,
-    is_plain_stderr,
-)
+from gossamer.cli.printing import format_bytes, format_counts, format_duration, is_plain_stderr, put_table
 
 if TYPE_CHECKING:
     from gossamer.model.quality import Quality
@@ -122,12 +115,4 @@ def put_summary(summary: Summary, quiet: bool) -> None:
 
         print(msgspec.json.encode(summary).decode(), file=sys.stderr)
         return
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table(box=None, pad_edge=False, show_header=False)
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    for head, text in summary_rows(summary):
-        grid.add_row(Text(head, style="bold"), Text(clean_line(text)))
-    console(stderr=True).print(grid)
+    put_table((), summary_rows(summary), file=sys.stderr)

@@ -160,7 +160,11 @@ def print_trial(trial: Trial) -> None:
 
     plain = trial_values(trial)
     heads = ("url", "status", "outcome", "seconds", "bytes_wire", "error", "block")
-    put_table(("request", *heads[1:]), [[line.get(head) for head in heads] for line in plain["attempts"]])
+    put_table(
+        ("request", *heads[1:]),
+        [[line.get(head) for head in heads] for line in plain["attempts"]],
+        least=("block", "bytes_wire"),
+    )
     page = dict(plain["page"] or {})
     text = page.pop("text", None)
     page.pop("out_links", None)
