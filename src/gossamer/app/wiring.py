@@ -195,7 +195,7 @@ class CrawlWorker:
         self._write(setup, tables, ours, stop)
         self._visits = self._visitor(settings)
         self.silence = silence or StallHint()
-        self._on_put = [
+        self._on_put: list[Callable[[Visit], None]] = [
             *([VisitLines(say)] if setup.verbose else []),
             attempts_as_rows(setup.job.attempts),
             self.judge.saw,
