@@ -41,7 +41,7 @@ def test_every_command_is_in_one_group(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.parametrize("words", [(), ("dead",), ("host",), ("schedule",), ("crawl",)])
 def test_no_line_is_cut(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
-    lines = help_of(capsys, *words).splitlines()
+    lines = [line for line in help_of(capsys, *words).splitlines() if not line.startswith("Usage:")]
     cut = [line for line in lines if line.endswith("...") and line.split()[-1] != "TARGET..."]
     assert cut == []
 

@@ -195,12 +195,8 @@ class CrawlWorker:
         self._write(setup, tables, ours, stop)
         self._visits = self._visitor(settings)
         self.silence = silence or StallHint()
-        self._on_put: list[Callable[[Visit], None]] = [
-            *([VisitLines(say)] if setup.verbose else []),
-            attempts_as_rows(setup.job.attempts),
-            self.judge.saw,
-            self.silence,
-        ]
+        self._on_put: list[Callable[[Visit], None]] = [attempts_as_rows(setup.job.attempts), self.judge.saw]
+        self._on_put += [self.silence, *([VisitLines(say)] if setup.verbose else [])]
         self._fleet(lanes)
         self._stop, self._room, self._opened = stop, room, False
         self._ledger = HeldClaims(self.folder, setup.segment)
