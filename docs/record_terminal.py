@@ -144,7 +144,7 @@ def _reached(state: str) -> Callable[[str], bool]:
     if state == "runs":
         return lambda text: "404: " in text and "5xx: " in text
     if state == "waits":
-        return lambda text: "waits" in text and "0 queued" in text
+        return lambda text: " 1 queued" in text and "1 retried" in text and "next in" in text
     return lambda text: False  # until the command ends
 
 
@@ -192,7 +192,9 @@ def _line(cells: list[Cell], y: int, theme: Theme) -> str:
 
 
 def _style(style: tuple[int, ...], theme: Theme) -> str:
-    fill = next((theme.colours[one] for one in style if one in theme.colours), theme.dim if 2 in style else "")
+    fill = next(
+        (theme.colours[one] for one in style if one in theme.colours), theme.dim if 2 in style else ""
+    )
     rules = [f"fill:{fill}"] if fill else []
     rules += ["font-weight:bold"] if 1 in style else []
     return f' style="{";".join(rules)}"' if rules else ""
@@ -216,7 +218,9 @@ def main() -> None:
             for columns in (60, 80, 160):
                 frames = record(state, url, columns)
                 for name, theme in THEMES.items():
-                    (folder / f"{state}-{columns}-{name}.svg").write_text(picture(frames[-1:], theme, columns))
+                    (folder / f"{state}-{columns}-{name}.svg").write_text(
+                        picture(frames[-1:], theme, columns)
+                    )
 
 
 if __name__ == "__main__":

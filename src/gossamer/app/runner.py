@@ -151,9 +151,9 @@ async def crawl(
             error = _in_data(place, raised)
             if error is None:
                 raise
-            if record is None:  # the crawl belongs to another process, or must stay as it is
+            if record is None:  # the crawl belongs to another process, or must stay unchanged
                 raise
-            if isinstance(error, StoreChanged):  # nothing of this crawl belongs into another store
+            if isinstance(error, StoreChanged):  # nothing of this crawl may go into another store
                 raise
             with contextlib.suppress(StoreError):  # the error being raised is the outage itself
                 await Crawls(store).set(setup.crawl, "stopped", str(error))

@@ -159,10 +159,10 @@ class CrawlWorker:
         silence: StallHint | None = None,
         say: Callable[[str], None] = write_stderr,
     ) -> None:
-        """`lanes`, `region`: of a worker of a fleet. Without them the worker serves all lanes. `ours`: see
-        `Outputs`. `limiter`: the limiter of the process, if several crawls share it. `tap`: called with each
-        page before it is read. `silence`: notes why no page came yet. `say`: called with a line for each
-        visit, if the crawl is verbose."""
+        """`lanes`, `region`: what a worker of a fleet serves. Without them the worker serves all lanes.
+        `ours`: see `Outputs`. `limiter`: the limiter of the process, if several crawls share it. `tap`:
+        called with each page before it is read. `silence`: records the reason why no page has arrived.
+        `say`: called with a line for each visit if the crawl is verbose."""
         self.setup, self.store, self.name, self.surprises = setup, store, name, 0
         settings = setup.job.settings
         self.limiter = limiter or limiter_of(settings.concurrency)
@@ -216,7 +216,7 @@ class CrawlWorker:
         )
 
     def _page_order(self) -> ProcessSettings:
-        """Returns what a process that reads costly pages must know."""
+        """Returns the settings of a process that reads costly pages."""
         reader, job = self.reader, self.setup.job
         graph = (
             None if reader.graph is None else (self.setup.crawl, graph_kind(parse(job.graph or "").format))

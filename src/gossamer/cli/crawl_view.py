@@ -95,8 +95,9 @@ def _bar(live: Live, width: int, paint: Paint, signs: Signs) -> str:
 
 
 def progress_of(live: Live) -> tuple[int, int, str]:
-    """Returns how much is done, of how much, and a text that says so. What is known grows while the crawl finds
-    URLs. With `--limit`, pages are counted once enough URLs are known."""
+    """Returns the number of finished URLs, the number of known URLs, and a text with both. The number of
+    known URLs grows while the crawl finds URLs. With `--limit`, pages are counted as soon as enough URLs
+    are known."""
     s = live.summary
     done = s.pages + s.redirected + s.failed + s.dead
     known = done + s.pending

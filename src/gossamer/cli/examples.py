@@ -103,4 +103,4 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "config schema": ("gossamer config schema", "gossamer config schema > gossamer.schema.json"),
     "version": ("gossamer version", "gossamer version --json"),
 }
-"""By command: two or three commands that work as they stand, for example with other names."""
+"""Maps each command to two or three examples. They work as written, apart from the names in them."""

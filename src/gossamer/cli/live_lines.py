@@ -32,7 +32,8 @@ class LiveLines:
 
     @property
     def width(self) -> int:
-        """The columns that a line may have. The last column stays free: behind it, terminals would wrap."""
+        """Returns the number of columns that a line may have. The last column stays empty, because terminals
+        would wrap the line there."""
         return columns_now(self._file) - 1
 
     def show(self, lines: Sequence[str]) -> None:

@@ -199,6 +199,15 @@ def format_bytes(size: float) -> str:
     return f"{size:.1f} TiB"
 
 
+def format_number(n: int, what: str) -> str:
+    """Formats a number of things.
+
+    >>> format_number(1, "host"), format_number(2, "host")
+    ('1 host', '2 hosts')
+    """
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
 def format_counts(counts: dict[str, int]) -> str:
     """Formats counts as `robots 3, depth 1`, largest first."""
     return ", ".join(f"{name} {n}" for name, n in sorted(counts.items(), key=lambda pair: -pair[1])) or "-"

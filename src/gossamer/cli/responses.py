@@ -1,5 +1,5 @@
-"""What the attempts log of a running crawl says, for its progress display: how servers responded, the last URL,
-and why URLs wait for a retry. All processes of the crawl write to this log, so it is read instead of them."""
+"""Reads the attempts log of a running crawl for the progress display: the servers' responses, the last URL,
+and why URLs wait for a retry. All processes of the crawl write to this log, so it covers all of them."""
 
 from __future__ import annotations
 

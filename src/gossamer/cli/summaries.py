@@ -5,7 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from gossamer.cli.printing import format_bytes, format_counts, format_duration, is_plain_stderr, put_table
+from gossamer.cli.printing import (
+    format_bytes,
+    format_counts,
+    format_duration,
+    format_number,
+    is_plain_stderr,
+    put_table,
+)
 
 if TYPE_CHECKING:
     from gossamer.model.quality import Quality
@@ -55,7 +62,7 @@ def summary_rows(summary: Summary) -> list[tuple[str, str]]:
     items += [(f"site {name}", site_line(one)) for name, one in list(s.sites.items())[:MAX_SITES]]
     return [
         ("crawl", f"{s.crawl} ({state})"),
-        ("found", f"{s.found} URLs on {s.hosts} hosts"),
+        ("found", f"{format_number(s.found, 'URL')} on {format_number(s.hosts, 'host')}"),
         ("= pages", f"{s.pages}, of which {s.succeeded} succeeded; {s.items} items, {format_bytes(s.bytes)}"),
         ("+ redirected", str(s.redirected)),
         ("+ failed", str(s.failed)),

@@ -12,6 +12,8 @@ from gossamer.cli.terminal import cut_end, cut_middle, text_width
 GAP = "  "
 MIN_URL, MIN_TEXT, MIN_PROSE = 24, 16, 24
 """Columns below which a cell with a URL, another text, or a text of several lines is not shortened."""
+MAX_NAME = 40
+"""Names in the first column are not shortened up to this width, because they are copied into other commands."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT|-$|\d\d:\d\d")
 STYLES = {
     **dict.fromkeys(("ok", "running", "finished", "done", "pass", "updated"), "green"),
@@ -119,6 +121,9 @@ class FittedTable:
     def _least_width(self, place: int) -> int:
         if place in self.right or (place not in self.long and self._times(place)):
             return self._full[place]
+        names = place == 0 and self.heads and place not in self._urls
+        if names and self._full[0] <= MAX_NAME:
+            return self._full[0]
         least = MIN_PROSE if place in self.long else MIN_URL if place in self._urls else MIN_TEXT
         head = text_width(self.heads[place]) if self.heads else 0
         return min(self._full[place], max(least, head))
@@ -130,8 +135,8 @@ class FittedTable:
         return sum(map(width, self.kept)) + len(GAP) * (len(self.kept) - 1)
 
     def _next_to_drop(self) -> int | None:
-        """Returns the least important column: an empty one, then those of `least`, then the last one. The first
-        column stays."""
+        """Returns the column to leave out next: an empty one, then the columns in `least`, then the last one.
+        The first column always stays."""
         if not self.heads or len(self.kept) < 2:
             return None
         empty = [place for place in self.kept[1:] if all(row[place] in ("", "-") for row in self.rows)]

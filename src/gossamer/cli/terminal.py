@@ -59,14 +59,14 @@ def table_width(stream: TextIO) -> int | None:
 
 
 def columns_now(stream: TextIO) -> int:
-    """Returns the current columns of a terminal, 80 if it does not say."""
+    """Returns the current number of columns of a terminal, or 80 if it is unknown."""
     with contextlib.suppress(OSError, ValueError):
         return os.get_terminal_size(stream.fileno()).columns or DEFAULT_WIDTH
     return DEFAULT_WIDTH
 
 
 def rows_now(stream: TextIO) -> int:
-    """Returns the current rows of a terminal, 24 if it does not say."""
+    """Returns the current number of rows of a terminal, or 24 if it is unknown."""
     with contextlib.suppress(OSError, ValueError):
         return os.get_terminal_size(stream.fileno()).lines or DEFAULT_ROWS
     return DEFAULT_ROWS

@@ -216,7 +216,7 @@ def show_preview(trial: Trial, preview: PagePreview) -> None:
             )
             for one in preview.requests[:MAX_LINES]
         ]
-        put_table(heads, rows)
+        put_table(heads, rows, long=("rule",))
         _rest(len(preview.requests))
     yielded = {one.url for one in preview.requests}
     rest = [one for one in preview.links if one.url not in yielded]
@@ -235,12 +235,13 @@ def show_preview(trial: Trial, preview: PagePreview) -> None:
                     (one.url, *((one.reason, one.rule) if not one.followed else ()))
                     for one in links[:MAX_LINES]
                 ],
+                long=("rule",),
             )
             _rest(len(links))
 
 
 def reading_lines(trial: Trial, preview: PagePreview) -> Iterable[str]:
-    """Yields the lines that say which function reads the page and what it yields."""
+    """Yields the lines about the function that reads the page and about what it yields."""
     if preview.too_costly:
         yield "the page is so large that only a crawl reads it, in a separate process: no links are shown"
     elif preview.site == "" and trial.sites:

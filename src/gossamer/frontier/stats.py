@@ -42,8 +42,8 @@ class HostLine(NamedTuple):
 
     host: str
     state: str
-    """The state of the host: paused; open (its circuit breaker is open); closed (robots.txt could not be
-    read); robots (robots.txt is being fetched); busy; waiting (for its next start); ready; or idle."""
+    """The state of the host: paused; open (its circuit breaker is open); closed (its robots.txt could not be
+    read); robots (its robots.txt is being fetched); busy; waiting (for its next start); ready; or idle."""
     waiting: int
     in_flight: int
     delay: float | None

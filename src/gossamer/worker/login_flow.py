@@ -1,5 +1,5 @@
-"""Logs in: detects from a page whether an account is logged in (pure functions), and makes the steps of a
-log-in one after another, within the claim of a page and with the same politeness as page requests."""
+"""Logs in. Pure functions detect from a page whether an account is logged in. The steps of a log-in run one
+after another, within the claim of a page and with the same politeness as page requests."""
 
 from __future__ import annotations
 
