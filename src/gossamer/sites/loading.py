@@ -120,7 +120,8 @@ def load(path: Path | str) -> list[LoadedSite]:
         found = _file(path)
         if not found:
             raise ConfigError(
-                f"{path}: it has no module-level Site: write `site = Site('name', hosts=[...], seeds=[...])`"
+                f"{path}: it has no module-level Site: write `site = Site('name', hosts=[...], seeds=[...])`, "
+                "or a table `selectors = {'shop.example': {'name': 'h1'}}`"
             )
         return found
     sites = [site for file in _files(path) for site in _file(file)]
@@ -186,6 +187,11 @@ def _file(path: Path, source: bytes | None = None) -> list[LoadedSite]:
 def _loaded(path: Path, source: bytes, version: str) -> list[LoadedSite]:
     module = _import(path, source, version)
     named = [(name, value) for name, value in vars(module).items() if isinstance(value, Site)]
+    if not named and "selectors" in vars(module):
+        from gossamer.sites.selector_tables import table_sites
+
+        made = table_sites(path, module.selectors, vars(module).get("seeds"))
+        named = [(site.name, site) for site in made]
     sites = {id(value): value for _, value in named}
     for site in sites.values():
         _selectors(path, site)
