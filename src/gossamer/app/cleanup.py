@@ -58,7 +58,7 @@ class Cleaned(msgspec.Struct, frozen=True):
 
 
 def _locks(scene: CleanupScene, known: set[str]) -> Iterator[Path]:
-    """Yields locks of crawls that the store does not know."""
+    """Yields the locks of crawls that are not in the store."""
     data = Path(scene.settings.data)
     for path in [path for name in ("lock", "output*.lock", "held-*") for path in data.glob(f"*/{name}")]:
         if path.parent.name not in known and path.parent.name != "store":
@@ -150,8 +150,8 @@ async def clean(
     dry: bool = False,
     more: Mapping[str, CleanupKind] = {},
 ) -> list[Cleaned]:
-    """Cleans up. `older` replaces the age of each part. `crawl` limits it to one crawl, whose dead letters
-    are removed in any state. `more`: further parts, which run first."""
+    """Cleans up. `older` replaces the age of each part. `crawl` limits the cleanup to one crawl; its dead
+    letters are removed whatever its state. `more`: further parts, which run first."""
     parts = {**more, **PARTS}
     for name in what or ():
         if name not in parts:
@@ -220,7 +220,7 @@ def _is_held(path: Path) -> bool:
 
 
 def _remove(paths: list[Path], scene: CleanupScene, age: float) -> Removed:
-    """Removes files of that age, and folders that become empty."""
+    """Removes files that have reached that age, and folders that become empty."""
     count, size = 0, 0
     for path in paths:
         with contextlib.suppress(OSError):

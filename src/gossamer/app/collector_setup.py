@@ -146,12 +146,12 @@ class CollectorSetup:
         return rungs_for_small_requests(self.ladder(request))
 
     def robots(self, request: Request) -> Rung:
-        """Returns the rung of a robots.txt, of which only the first 500 KiB are read."""
+        """Returns the rung that fetches a robots.txt. Only the first 500 KiB of the file are read."""
         return self._rung(self.free(request)[0], True)
 
     @property
     def spent(self) -> bool:
-        """Whether the credits of a crawl that only uses an unlocker are used up."""
+        """Whether the crawl uses only an unlocker and the credits for it are used up."""
         return self._alone and any(one.spent for one in self._unlocked)
 
     @property
@@ -261,7 +261,7 @@ def order_rungs(ladder: Iterable[str]) -> tuple[str, ...]:
 
 
 def rungs_for_small_requests(ladder: Iterable[str]) -> tuple[str, ...]:
-    """Returns the rungs for requests that are not pages: neither browser nor unlocker."""
+    """Returns the rungs for requests other than pages. The browser and the unlocker are not among them."""
     return tuple(rung for rung in ladder if rung not in (BROWSER, UNLOCKER)) or (PLAIN,)
 
 

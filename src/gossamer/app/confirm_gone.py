@@ -1,5 +1,5 @@
-"""`gossamer items CRAWL --confirm-gone`: marks items as gone that the crawl's last run did not see, if the
-run itself withheld the mark."""
+"""`gossamer items CRAWL --confirm-gone`: marks the items that the crawl's last run did not see as gone. This
+is for runs that did not mark such items themselves."""
 
 from __future__ import annotations
 

@@ -43,9 +43,9 @@ class Trial(msgspec.Struct):
     rows: list[Row]
     attempts: list[dict[str, Any]]
     dead: list[str]
-    """Why it failed for good, one line each."""
+    """The reasons why the fetch failed for good, each in one line."""
     unread: list[str] = []
-    """Why a site could not read it: file, line, error."""
+    """The reasons why a site could not read the page, each with file, line and error."""
     preview: PagePreview | None = None
     """What a crawl would do with the page. None if no page was received."""
     disallowed: RobotsLine | None = None
@@ -62,7 +62,7 @@ class RowsInMemory:
         self.rows: list[Row] = []
 
     def target(self) -> str:
-        """Its name."""
+        """Returns the name of this sink."""
         return "memory"
 
     def prepare(self) -> int:
@@ -79,8 +79,8 @@ class RowsInMemory:
 
 
 class RobotsReader:
-    """Reads the robots.txt rules of a trial from its store, before the store is removed. `url`: the end of the
-    redirects so far. `rules`: those of its origin."""
+    """Reads the robots.txt rules of a trial from its store, before the store is removed. `url`: the URL at
+    the end of the redirects so far. `rules`: the rules of that URL's origin."""
 
     def __init__(self, settings: Settings, sites: list[LoadedSite]) -> None:
         self._settings, self._sites, self.url = settings, sites, ""
@@ -116,10 +116,10 @@ def agent_of(settings: Settings) -> str:
 
 
 async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None) -> Trial:
-    """Visits one URL and its redirects, with robots.txt, limits and guards as in a crawl, without retries.
-    The site files among the job's targets read the page; their seeds are not visited. `use`: the page function
-    that reads the page. `carry`: the value that its request carries. Raises UsageError if no site has the
-    function."""
+    """Visits one URL and its redirects. robots.txt, limits and guards apply as in a crawl, but there are no
+    retries. The site files among the job's targets read the page; their seeds are not visited. `use`: the
+    page function that reads the page. `carry`: the value that the request carries. Raises UsageError if no
+    site has the function."""
     kept, pages, sites = RowsInMemory(), [], load_all(job.targets, job.args)
     _check_function(sites, use)
     robots = RobotsReader(job.settings, sites)

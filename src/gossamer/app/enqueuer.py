@@ -87,7 +87,7 @@ class Enqueuer:
         return self.intake.request(request, taken, flags=flags, beside=beside, edition=edition)
 
     async def add(self, taken: TakenLinks, *, counted: bool = True) -> None:
-        """Adds what was taken to the frontier. `counted`: the refusals change the crawl's counts."""
+        """Adds the taken links to the frontier. `counted`: whether refused links change the crawl's counts."""
         await self.frontier.add(taken.adds)
         if counted and taken.skips:
             skips = {f"skip:{reason}": n for reason, n in taken.skips.items()}

@@ -85,7 +85,8 @@ class RunJudge:
                 self._news.set()
 
     async def keep(self) -> None:
-        """Reads the pages of all processes each time that this process has read more, until cancelled."""
+        """Reads the page counts of all processes whenever this process has read more pages. Runs until it is
+        canceled."""
         while self._window:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(REPORT_INTERVAL_S):
@@ -119,7 +120,7 @@ class RunJudge:
         await self._act()
 
     async def _act(self) -> None:
-        """Carries out a gate's action. Only the first process does, and reports it."""
+        """Carries out a gate's action. Only the first process does so, and reports the action."""
         crawl, trip = self._setup.crawl, self._pending
         if trip is None:
             return
@@ -135,8 +136,8 @@ class RunJudge:
                 await self._lately.share(SitePart(self._me, 0, {}))
 
     async def state(self, state: str) -> str:
-        """Returns the crawl's state after the gates' actions. `mended`: the crawl continues with another
-        version of a site file."""
+        """Returns the crawl's state after the gates' actions. `mended`: whether the crawl continues with
+        another version of a site file."""
         if self._tripped:
             self._tripped = False
             await self._act()
@@ -155,8 +156,7 @@ class RunJudge:
 
 
 def gates(texts: Sequence[str], sites: Sequence[LoadedSite]) -> dict[str, list[QualityGate]]:
-    """Returns the gates of a crawl: those of the command under "", those of sites by name. Raises
-    UsageError."""
+    """Returns the gates of a crawl by site name. The gates of the command are under "". Raises UsageError."""
     found = {"": [parse(text) for text in texts]}
     found |= {site.name: [parse(text) for text in site.site.gates] for site in sites}
     return {name: some for name, some in found.items() if some}
@@ -212,8 +212,8 @@ Each = Callable[[Callable[[HistorySink], None]], Awaitable[None]]
 async def conclude_run(
     setup: Setup, store: Store, sites: Sequence[LoadedSite], each: Each, *, whole: bool
 ) -> None:
-    """Concludes a run for the stores that keep items (docs/absence.md): judges held rows, marks items as gone
-    that a `whole` run did not see if that is certain, and counts the results."""
+    """Concludes a run for the stores that keep items (docs/absence.md). Judges the held rows. Marks items
+    that a `whole` run did not see as gone, if that is certain. Counts the results."""
     if not sites:
         return
     record = await Crawls(store).need(setup.crawl)
@@ -304,9 +304,9 @@ def _say(crawl: str, line: str) -> None:
 
 
 async def seen_whole(setup: Setup, store: Store, sites: Sequence[LoadedSite]) -> list[CompleteSite]:
-    """Returns the sites with `complete=True` of a crawl that has nothing left to do, each with the reason why
-    not all of it was seen, if there is one. Returns none for a crawl of a part: with filters or a depth,
-    or one that skipped unchanged pages."""
+    """Returns the sites with `complete=True` of a crawl that has nothing left to do. Each has the reason why
+    the run did not see all of the site, if there is one. Returns no sites if the crawl covers only a part:
+    if it has filters or a depth, or skipped unchanged pages."""
     spec = setup.spec
     sites = [site for site in sites if site.site.complete]
     if not sites or setup.job.refresh or spec.include or spec.exclude or spec.depth < Spec([]).depth:

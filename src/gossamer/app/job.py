@@ -1,4 +1,5 @@
-"""A crawl's input (`Job`), and the same prepared for all of its workers (`Setup`). Both travel as JSON."""
+"""A crawl's input (`Job`), and the input prepared for all workers of the crawl (`Setup`). Both travel as
+JSON."""
 
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ class Job(msgspec.Struct, kw_only=True):
     refresh: bool = False
     """Revisit known URLs and write only what changed."""
     known: str | None = None
-    """The folder for what is known of pages, if it is not the crawl's own. All workers of a fleet must reach
-    it."""
+    """The folder for the records of known pages, if it is not the crawl's own folder. All workers of a fleet
+    must be able to reach it."""
     text: bool = False
     links: bool = False
     headers: dict[str, str] = {}
@@ -72,7 +73,7 @@ class Setup(msgspec.Struct, kw_only=True):
     allowed: list[str]
     """Private hosts that the user gave as seeds."""
     credentials: dict[str, tuple[str, str]] = {}
-    """By origin."""
+    """The user name and password for each origin."""
     sites: dict[str, str] = {}
     """Names and versions of the site files."""
     lacks: dict[str, SiteReach] | None = None
@@ -81,8 +82,8 @@ class Setup(msgspec.Struct, kw_only=True):
     segment: str = ""
     """For a fleet's worker: the part of the outputs that this process alone writes."""
     open: bool = False
-    """Whether producers give seeds that are not known beforehand. Then a page's links are in scope if its own
-    host (or domain) is."""
+    """Whether producers give seeds that are not known beforehand. If so, the scope of a page's links is the
+    page's own host (or domain)."""
     deadline: float | None = None
     """When `--time-limit` is reached, on the monotonic clock that all processes of a machine share."""
     verbose: bool = False

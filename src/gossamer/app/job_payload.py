@@ -119,7 +119,8 @@ def _opened(stored: Stored, seal: Callable[[], Encryption]) -> Setup:
 
 
 def _read(raw: bytes) -> Stored:
-    """Raises ConfigError for another format, and for settings that this version does not know."""
+    """Decodes a stored job. Raises ConfigError for another format, and for settings that this version does
+    not know."""
     stored = json.loads(raw)
     if (version := stored.get("version")) != VERSION:
         raise ConfigError(

@@ -24,7 +24,7 @@ from gossamer.worker.output_filler import PASS
 
 
 def note_kept(setup: Setup) -> None:
-    """Records in the folder of a crawl that is resumed whether a run of it did not keep its rows."""
+    """Records in the folder of a resumed crawl if a run of the crawl did not keep its rows."""
     folder = Path(setup.job.settings.data) / setup.crawl
     if setup.keeps_rows and not (folder / NAME).exists() and not (folder / INCOMPLETE).exists():
         mark_incomplete(folder, "the rows of its first runs were not kept")
@@ -33,8 +33,8 @@ def note_kept(setup: Setup) -> None:
 
 
 async def reached_rows(frontier: Frontier) -> dict[str, int]:
-    """Returns the offset in the kept rows that each output of a crawl reached before a pass begins, and under
-    PASS the offset at which the pass begins. Returns {} if no rows are kept."""
+    """Returns for each output of a crawl the offset in the kept rows that the output reached before a pass
+    begins. Under PASS is the offset at which the pass begins. Returns {} if no rows are kept."""
     lengths = await frontier.all_lengths()
     if (end := lengths.pop(TARGET, None)) is None:
         return {}
@@ -42,7 +42,7 @@ async def reached_rows(frontier: Frontier) -> dict[str, int]:
 
 
 async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[[str], None]) -> None:
-    """Fills outputs that a finished crawl gets for the first time. They get the rows that the crawl kept."""
+    """Fills the outputs that are new to a finished crawl with the rows that the crawl kept."""
     if not {*output_values(setup.job)} - {*record.outputs, "-"}:
         return
     folder = Path(setup.job.settings.data) / setup.crawl

@@ -56,9 +56,9 @@ class Holding(msgspec.Struct):
 
 
 class SiteAccounts:
-    """The accounts of one site. `rungs`: the rungs of its pages; the first one logs in. `made`: returns the
-    identity for an account and a version, before the log-in. `lent`: returns a rung with the account's
-    identity."""
+    """The accounts of one site. `rungs`: the rungs of its pages; the log-in happens on the first one. `made`:
+    returns the identity for an account and a version, before the log-in. `lent`: returns a rung with the
+    account's identity."""
 
     def __init__(
         self,
@@ -94,8 +94,8 @@ class SiteAccounts:
                 self._seal.open(kept, f"{self.site}/{name}")
 
     async def turn(self, host: str, rung: Rung, only: str = "") -> Seat | Failure:
-        """Returns the account whose turn it is. If all are busy, returns a failure that postpones the
-        request. Raises ConfigError if all accounts were refused, NoProxyLeft."""
+        """Returns the account whose turn it is. If all accounts are busy, returns a failure that postpones
+        the request. Raises ConfigError if all accounts were refused, and NoProxyLeft."""
         while True:
             me = secrets.token_hex(8)
             turn = await self._logins.turn(
@@ -159,8 +159,7 @@ class SiteAccounts:
             print(f"gossamer: site {self.site}: the log-in as {name} was refused: {why}", file=sys.stderr)
 
     async def keep(self, seat: Seat) -> None:
-        """Writes cookies that responses set to the store, one write after another. A write that fails is
-        repeated later."""
+        """Stores the cookies that responses set, one write after another. A failed write is repeated later."""
         name, member = seat.account.name, _member(seat)
         if (holding := self._holdings.get(name)) is None or holding.member is not member:
             return
@@ -179,7 +178,7 @@ class SiteAccounts:
                 member.load(self._seal.open(kept, f"{self.site}/{name}"))
 
     async def changed(self, seat: Seat, request: Request, sent: str) -> bool:
-        """Returns whether another response changed the cookies since they were sent. Waits a little where
+        """Returns whether another response changed the cookies since they were sent. Waits a little if
         responses have done so before."""
         for wait in COOKIE_CHECK_PAUSES_S:
             await asyncio.sleep(wait)
@@ -202,8 +201,8 @@ class SiteAccounts:
         await self._logins.helped(self.site, seat.account.name)
 
     async def alone(self, host: str) -> None:
-        """Limits the host to one request at a time, because each response changes the cookies, and of two
-        concurrent requests one would be logged out."""
+        """Limits the host to one request at a time. Each response changes the cookies, so one of two
+        concurrent requests would be logged out."""
         if await self._logins.alone(host):
             told = f"{self.site}: each answer changes its cookies: {host} is asked one at a time"
             print(f"gossamer: site {told}", file=sys.stderr)
@@ -242,7 +241,7 @@ class SiteAccounts:
 
 
 class LoginSetup:
-    """The accounts of all sites of a crawl. None is logged in before `open`."""
+    """The accounts of all sites of a crawl. No account is logged in before `open`."""
 
     def __init__(
         self, setup: Setup, sites: Sequence[Any], store: Store, ways: CrawlRungs, proxies: Proxies | None

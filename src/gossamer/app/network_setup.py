@@ -17,7 +17,7 @@ from gossamer.store.store import Store
 
 class Network:
     """How one process reaches the web for a crawl. `others`: other workers have the browser, so it may be
-    missing here. Raises ConfigError and NoProxyLeft for what cannot be built."""
+    missing here. Raises ConfigError or NoProxyLeft if a part cannot be built."""
 
     def __init__(
         self, setup: Setup, sites: Sequence[LoadedSite], store: Store, *, others: bool = False

@@ -163,7 +163,8 @@ def preview(
 def _requests(
     yielded: list[Request], sites: Sequence[LoadedSite], decide: Callable[[Request], FoundLink]
 ) -> list[YieldedRequest]:
-    """Returns the requests of a page function, each once, with the crawl's decision and their function."""
+    """Returns the requests that a page function yielded, each once. Each has the crawl's decision and the
+    function that will read its page."""
     found = []
     for number, one in enumerate({(one.method, one.url, one.body): one for one in yielded}.values()):
         decided = decide(one)
@@ -183,7 +184,8 @@ def _requests(
 
 
 def _reader_of(sites: Sequence[LoadedSite], request: Request) -> tuple[str, str]:
-    """Returns the name of the function that will read a request's page, and a problem with it."""
+    """Returns the name of the function that will read a request's page, and the problem with that function.
+    Each is '' if there is none."""
     site = match(sites, request.url)
     if site is None:
         return "", ""

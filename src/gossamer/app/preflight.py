@@ -78,7 +78,7 @@ async def refuse_shared_outputs(setup: Setup, store: Store) -> None:
 
 def _whole(job: Job) -> dict[str, str]:
     """Returns the outputs that no other crawl may write, by absolute path. Several crawls may write one
-    SQLite file, but it may not be emptied under another one."""
+    SQLite file, but none may empty the file while another writes it."""
     emptied = {parse(output.spec).path for output in job.outputs if output.overwrite}
     found = [path for path, form in map(parse, output_values(job)) if form != "sqlite" or path in emptied]
     return {os.path.realpath(path): path for path in found}

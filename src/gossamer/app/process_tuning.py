@@ -51,8 +51,8 @@ def end_at_next(*signals: int) -> None:
     then.
 
     A C function that holds the interpreter (`re` does) also keeps Python's handlers from running. Therefore
-    the installed handler is one that the kernel replaces by the default action when it calls it. A Python
-    handler that runs calls this function again. Only glibc supports this.
+    this function installs a handler that the kernel replaces with the default action as soon as it is called.
+    A Python handler that runs calls this function again. Only glibc supports this.
     """
     install = getattr(ctypes.CDLL(None), "sysv_signal", None)
     if install is None:

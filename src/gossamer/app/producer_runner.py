@@ -57,7 +57,8 @@ MAX_OUTAGE_S = 60.0
 ADDED_TO = ("running", "paused")
 """States of a crawl to which URLs may be added."""
 ENDS_WITH = {"limited": 0, "ending": 0, "finished": 0, "failed": 9}
-"""Exit codes of a `submit` whose crawl reached such a state while it was adding. 11 for all others."""
+"""The exit code of `submit` by the state that its crawl reached while `submit` was adding URLs. The exit code
+is 11 for all other states."""
 CHECK_INTERVAL_S, CROWDED_INTERVAL_S, PROGRESS_INTERVAL_S = 1.0, 0.5, 10.0
 """Seconds between checks of the pending URLs, between checks while there are too many, and between progress
 messages."""
@@ -137,7 +138,7 @@ class Feeder:
         await self._do(self._store.client.hset(positions_key(self._crawl), self.source.name, value))
 
     async def _patiently(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Retries a step while the store is away: it is restarted, or a replica takes over."""
+        """Retries a step while the store is away because it restarts or a replica takes over."""
         deadline = time.monotonic() + MAX_OUTAGE_S
         while True:
             try:

@@ -110,8 +110,8 @@ def check_proxies_suit(name: str, wish: Wanted, found: Sequence[Proxy]) -> None:
 
 
 class ProxyCheck:
-    """The health check: fetches the URL of `proxy_check` and looks for its text. Without one, checks whether
-    the proxy accepts connections."""
+    """The health check: fetches the URL of `proxy_check` and looks for its text. Without a URL, checks
+    whether the proxy accepts connections."""
 
     def __init__(self, settings: Settings, guard: Resolver | SingleAddressResolver, pool: ProxyPool) -> None:
         self._guard, self._pool = guard, pool

@@ -239,7 +239,9 @@ async def _enter(
     """Puts the finished pages into the seen set, and into the queue so that their links are read again."""
     bucket = partial(bucket_of, buckets=store.buckets)
     pages = list(done.values())
-    hosts = {f"{origin(page.url)}/" for page in pages}  # they were asked for: their ports are open
+    hosts = {
+        f"{origin(page.url)}/" for page in pages
+    }  # these hosts were already requested, so their ports are open
     taker = LinkIntake(
         Scope.of(hosts, "any"),
         seed=store.seed,
@@ -364,8 +366,8 @@ def _done_of_kept(kept: Path, known: CrawlFile) -> dict[str, DonePage]:
 
 
 def _rewrite_kept(kept: Path, known: CrawlFile, tables: list[str]) -> bool:
-    """Writes the rows of a repaired output of page records as the rows that the crawl keeps. Returns False,
-    and removes these, if no output has all values of a record."""
+    """Writes the rows of a repaired output of page records as the rows that the crawl keeps. If no output has
+    all values of a record, removes the kept rows and returns False."""
     path = next((one for one in tables if one.endswith(".jsonl")), None)
     if path is None:
         remove_kept(kept.parent, "a repair rebuilt the crawl from a CSV")
@@ -430,7 +432,7 @@ def _head_end(path: str) -> int:
 
 
 def _whole_tail(path: str, keep: int) -> bool:
-    """Whether what follows the last page's row is lines of another kind, which stay."""
+    """Returns whether the lines after the last page's row are of another kind. Such lines stay."""
     with open(path, "rb") as file:
         file.seek(keep)
         tail = file.read()

@@ -63,9 +63,9 @@ from gossamer.worker.stall_hint import StallHint
 class Live(msgspec.Struct):
     """The state of a running crawl for a progress display.
 
-    `rate`, `bytes_rate`, `items_rate`: pages, bytes and items per second in the last 10 s. `left`: seconds,
-    None while it cannot be known, because the crawl still finds URLs or all URLs wait for a retry. `silent`: a
-    host and its error while there is no page yet.
+    `rate`, `bytes_rate`, `items_rate`: pages, bytes and items per second in the last 10 s. `left`: the
+    seconds that are left. It is None while they cannot be known, because the crawl still finds URLs or all
+    URLs wait for a retry. `silent`: a host and its error while there is no page yet.
     """
 
     summary: Summary
@@ -96,7 +96,7 @@ class ExtraReceivers(msgspec.Struct):
     page: Callable[[Claim, Page], None] | None = None
     """Called with each page before it is read."""
     only: str | None = None
-    """Visits this URL alone. The targets only decide how its page is read."""
+    """The only URL to visit. The targets only decide how its page is read."""
     use: str | None = None
     carry: Any = None
     """With `only`: the page function that reads the page, and the value that its request carries."""
@@ -239,7 +239,7 @@ async def begin(
         and not more
     ):
         summary = await CrawlStatistics(store).summary(setup.crawl)
-        # requeued dead letters reopen it
+        # requeued dead letters reopen the crawl
         if not summary.pending and not await unread_producers(store, setup.crawl):
             return known, summary
     outputs = [output.spec for output in setup.job.outputs]
@@ -423,7 +423,7 @@ class CrawlRun:
 
 
 def _last_to_end(host: HostLine) -> tuple[float, int]:
-    """The sort key of hosts: the host that needs the longest at its pace comes first."""
+    """Returns the sort key of a host: the host that needs the longest time at its pace comes first."""
     return -host.waiting * (host.delay or 0.0), -host.waiting
 
 

@@ -123,8 +123,8 @@ async def wait_for_end(
 
 
 class Looking:
-    """A store that is watched for a long time. Outages are waited for, however long, as workers do. Each is
-    reported once."""
+    """A store that is watched for a long time. Like a worker, it waits until an outage ends, however long
+    that takes. Each outage is reported once."""
 
     def __init__(self, settings: Settings, say: Say) -> None:
         self._settings, self._say = settings, say

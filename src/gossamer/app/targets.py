@@ -172,7 +172,7 @@ def parse_line(raw: bytes, source: str, number: int) -> Request | Rejected | Non
         if line.startswith(b"{"):
             return seed(_decode(line))
         text = line.decode("utf-8")
-        # a URL parser would drop them and join two columns or lines into one URL
+        # a URL parser would drop these characters and join two columns or lines into one URL
         if "\t" in text or "\r" in text:
             raise UsageError(
                 f"{shorten(text)!r} has a tab or a carriage return in it: write one URL a line, "

@@ -123,7 +123,7 @@ async def start_store(embedded: Embedded) -> str:
 
 
 async def open_url(url: str, *, embedded: bool, patience: float = 0.0) -> Store:
-    """Opens and checks a store by URL. `patience`: seconds for which its outages are waited for."""
+    """Opens and checks a store by URL. `patience`: the number of seconds to wait while the store is away."""
     store = connect(url, patience=patience, embedded=embedded)
     try:
         await wait_until_ready(store, 5.0)
@@ -492,8 +492,8 @@ def attempts_as_rows(spec: str | None) -> Callable[[Visit], None]:
 
 
 def host_treatment(needs: host_rules.HostNeeds, settings: Settings) -> HostTreatment:
-    """Returns how a host is treated, first by its sites' settings. `--retries none` and `--ignore-robots`
-    apply to all of them."""
+    """Returns how a host is treated. The settings of its sites take precedence, but `--retries none` and
+    `--ignore-robots` apply to all sites."""
     delay = needs.pace.delay
     usual = None if settings.delay is None else Delay(*settings.delay)
     return HostTreatment(

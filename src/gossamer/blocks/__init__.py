@@ -55,7 +55,7 @@ MAX_NOTICE_CHARS = 400
 """A page with more visible characters is a notice only if its title or address says so, not by its words
 alone. The limit is twice as high for a page that asks for a password."""
 MAX_NOTICE_BYTES = 24 << 10
-"""A larger page with a usual title is not a notice."""
+"""The size in bytes above which a page with a usual title is not a notice."""
 _TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))
 """Headers that only refusals have."""
 _PLACES = (
@@ -99,7 +99,7 @@ _BRIEF = re.compile(
     rb"access|availab|restrict|limit|queue|demand|detected|anfrage|zugriff|warte|solicitud|demasiad|disponib|acesso|accesso|coda|fila"
     rb"|wacht|toegang|zablok|engel|akses|browser|required|members|country"
 )
-"""More of them, for small pages."""
+"""More words in the titles of notices, for small pages."""
 _SCRIPT = re.compile(rb"<script[\s>]")
 _ROOT = re.compile(
     rb"<div[^<>]{0,80}id=[\"']?(?:root|app|__next|__nuxt|app-root|main|application|react-root|mount|svelte"
@@ -137,7 +137,7 @@ def block(
             return found
     from gossamer.blocks.challenges import (
         WALLS,
-    )  # 25 ms of patterns, imported only for pages of no known vendor
+    )  # these patterns take 25 ms to import, so they are imported only for pages of no known vendor
 
     for wall in WALLS:
         if found := wall(page):
@@ -199,8 +199,8 @@ def _odd(status: int, known: dict[str, str], body: bytes, url: str, shows: Calla
 
 
 def _word(page: bytes) -> bool:
-    """Returns whether a page has a word of challenges. Names of scripts are only searched if there is a
-    script, because a brace is found faster than a word."""
+    """Returns whether a page has a word of challenges. Names of scripts are searched only if the page has a
+    brace, and so may have a script. A brace is found faster than a word."""
     return (
         b"aptcha" in page
         or b"hallenge" in page
@@ -214,8 +214,8 @@ def _word(page: bytes) -> bool:
 
 
 def _plain(page: Answer, shows: Callable[[], int] | None) -> bool:
-    """Returns whether a page has too much text for a notice, while its title, address and code have no sign
-    of one."""
+    """Returns whether a page has too much text for a notice, and no sign of a notice in its title, address
+    and code."""
     from gossamer.blocks.notice_words import TITLES
 
     low, title, url = page.low, page.title, page.url.lower()

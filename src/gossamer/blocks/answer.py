@@ -20,7 +20,7 @@ HEAD_BYTES, TAIL_BYTES = 96 << 10, 16 << 10
 SAMPLE_BYTES = 32 << 10
 """The bytes of a body that are searched to decide whether it is full of words."""
 MAX_THIN_CHARS, MAX_THIN_LINKS = 2000, 40
-"""The maximum number of visible characters, and of links, of a notice. A page with more is a page."""
+"""The maximum number of visible characters, and of links, of a notice. A response with more is a page."""
 REFUSING = frozenset(
     (401, 402, 403, 405, 406, 407, 412, 418, 420, 428, 429, 430, 451, 468, 498, 503, 521, 566, 567, 999)
 )
@@ -115,12 +115,12 @@ class Answer:
 
     @cached_property
     def fields(self) -> bool:
-        """Whether a person is asked to type something. Then it is a form, not a check."""
+        """Whether a person is asked to type something. If so, the page is a form, not a check."""
         return _FIELD.search(self.low) is not None
 
     @property
     def password(self) -> bool:
-        """Whether it asks for a password."""
+        """Whether the page asks for a password."""
         return _PASSWORD.search(self.low) is not None
 
     @cached_property
@@ -130,7 +130,7 @@ class Answer:
 
     @cached_property
     def may_have_marks(self) -> bool:
-        """Whether it may contain any mark."""
+        """Whether the page may contain any mark."""
         return self.refuses or CODE.search(self.low) is not None
 
     def marks(self, *marks: bytes) -> tuple[str, ...]:
@@ -177,8 +177,8 @@ def flatten_headers(headers: Headers) -> dict[str, str]:
 
 
 def has_many_words(body: bytes, most: int = MAX_THIN_CHARS) -> bool:
-    """Returns whether the start of a page shows more characters than `most` for certain. Cheap, because most
-    pages do.
+    """Returns whether the start of a page certainly shows more characters than `most`. The check is cheap,
+    and most pages pass it.
 
     >>> has_many_words(b"<p>" + b"word " * 500), has_many_words(b"<script>" + b"word<word>" * 500 + b"</script>")
     (True, False)

@@ -108,8 +108,8 @@ def notice(page: Answer) -> Block | None:
 
 
 def _reloads(page: Answer) -> bool:
-    """Returns whether the page is only a script that sets a cookie and reloads the page. A shell has styles,
-    root elements, more scripts."""
+    """Returns whether the page is only a script that sets a cookie and reloads the page. An empty shell of a
+    page has styles, root elements and more scripts."""
     low = page.low
     if (
         len(low) > 8192
@@ -248,8 +248,8 @@ def _said(text: str) -> tuple[re.Match[str] | None, re.Match[str] | None]:
 
 
 def _names(page: Answer) -> bool:
-    """Returns whether the title of a notice is a name here, for example of a film or a game: the page repeats
-    it and does not address the visitor."""
+    """Returns whether the title, which looks like the title of a notice, is a name here, for example of a
+    film or a game: the page repeats the title and does not address the visitor."""
     name = NAME_ENDS.split(page.title)[0].strip()
     rest = page.text.removeprefix(name).lstrip(" .!?…")
     if (

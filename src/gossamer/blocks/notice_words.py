@@ -29,7 +29,7 @@ ABOUT = re.compile(rf"\b(?:{alternatives('notice_words', 'about')})\b")
 """Words in the titles of pages about notices."""
 NAME_ENDS = re.compile(r" [|\-–:] |[!?.…]+(?: |$)")
 ORDERS = re.compile(rf"\b(?:{alternatives('notice_words', 'orders')})\b")
-"""Words of which a notice has some after its title."""
+"""Words some of which follow the title of a notice."""
 TYPED = re.compile(alternatives("notice_words", "typed"))
 """Sentences that ask for the characters of an image."""
 
@@ -39,7 +39,8 @@ PLAIN = re.compile(alternatives("notice_words", "plain"))
 DENIED = re.compile(alternatives("notice_words", "denied"))
 """Words of a plain refusal."""
 PERSONAL = re.compile(alternatives("notice_words", "personal"))
-"""How a verdict about this visitor begins. Others are about verdicts in general."""
+"""The beginnings of verdicts about this visitor. Sentences that begin otherwise are about verdicts in
+general."""
 
 LOGIN = re.compile(alternatives("notice_words", "login"))
 """Sentences that demand a log-in before anything is shown."""

@@ -20,7 +20,7 @@ REFUSED = re.compile(alternatives("notice_phrases", "refused"))
 FAMILIES = (("challenge", PROOF), ("rate-limit", LIMIT), ("denied", REFUSED))
 
 TOLD = re.compile(alternatives("notice_phrases", "told"))
-"""Words just before such a sentence that show that the page is about notices."""
+"""Words just before a sentence that refuses this visitor. They show that the page is about notices."""
 WEB = re.compile(alternatives("notice_phrases", "web"))
 """Words which show that a refusal without an addressee is about the web. Other such refusals are about roads
 and parks."""
@@ -49,8 +49,8 @@ ENDS = re.compile(r"[.!?](?: |$)|[。！？؟]")
 
 
 def compose_kind(text: str) -> tuple[str, str] | None:
-    """Returns a kind, and a sentence about this visitor: something of the visitor's with a refusal, or a
-    request for a proof.
+    """Returns the kind of a block, and the sentence about this visitor that shows it. The sentence combines
+    something of the visitor's with a refusal, or requests a proof.
 
     >>> compose_kind("ihre ip-adresse 203.0.113.7 ist für 24 stunden gesperrt.")
     ('denied', 'ihre ip-adresse 203.0.113.7 ist für 24 stunden gesperrt')

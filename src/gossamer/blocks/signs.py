@@ -1,5 +1,5 @@
-"""Marks in the code and the addresses of captchas, of notices of smaller vendors, and of missing pages. Bytes
-in lower case."""
+"""Marks in the code and the addresses of captchas, of notices of smaller vendors, and of missing pages. Each
+mark is bytes in lower case."""
 
 from __future__ import annotations
 

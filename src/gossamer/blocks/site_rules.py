@@ -14,8 +14,9 @@ MAX_SEARCHED_BYTES = 256 << 10
 """The number of bytes of a page in which a site's own signs are searched."""
 
 Blocks = bool | Sequence[Searcher]
-"""True: our rules. False: nothing is a block. Or patterns of page text that are blocks in addition. A pattern
-that begins with `!` names what is not a block: a vendor, a kind, or both (`!login`, `!generic login`)."""
+"""True: our rules. False: nothing is a block. Or patterns: a page whose text matches one is a block in
+addition to our rules. A pattern that begins with `!` names what is not a block: a vendor, a kind, or both
+(`!login`, `!generic login`)."""
 
 
 def seen_by(

@@ -1,5 +1,5 @@
-"""The lines that a terminal shows of a running crawl. Pure functions of what is known of the crawl, and of the
-width."""
+"""The lines that a terminal shows about a running crawl. They are pure functions of the crawl's known state
+and of the width."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LABEL_WIDTH = 11
 WIDE = 100
-"""From this number of columns, three hosts are shown instead of one."""
+"""The number of columns from which three hosts are shown instead of one."""
 MIN_BAR = 10
 STATUS_STYLES = {
     "200": "green",
@@ -31,7 +31,7 @@ STATUS_STYLES = {
 }
 STATE_STYLES = {"running": "green", "paused": "magenta", "stopping": "magenta", "cancelling": "magenta"}
 LONG_WAIT_S = 2.0
-"""Shorter waits for a host are no reason why nothing moves."""
+"""A number of seconds. A shorter wait for a host is not a reason why nothing moves."""
 Paint = Callable[[str, str], str]
 Part = tuple[str, str]
 """A text and its style."""
@@ -187,7 +187,7 @@ def host_text(host: HostLine, width: int, signs: Signs) -> str:
 
 
 def waits(live: Live, responses: Responses) -> list[Part]:
-    """Returns the reasons why nothing moves, or why URLs wait for long, each behind its style."""
+    """Returns the reasons why nothing moves, or why URLs wait for long, each with its style."""
     s = live.summary
     found: list[Part] = []
     if s.state == "paused":

@@ -62,7 +62,7 @@ _PAGE_LINE = re.compile(r" *(\d{3}|-) ")
 
 
 def write_log_line(line: str) -> None:
-    """Writes a log line of the crawl to stderr. A line of `-v` has the colour of its status."""
+    """Writes a log line of the crawl to stderr. A line of `-v` has the color of its status."""
     from gossamer.cli.printing import clean_line
     from gossamer.cli.terminal import has_colours, painter
 

@@ -228,7 +228,7 @@ def format_breaker(view: HostView) -> str:
 
 def to_plain_values(view: HostView) -> dict[str, Any]:
     """Converts a host's state to plain values for JSON. The breaker's state replaces its stored form. Times
-    are in seconds: `since` is time ago, `until` is time from now."""
+    are in seconds: `since` is the time that has passed, `until` is the time that is left."""
     import msgspec
 
     from gossamer.politeness.breaker import Breaker

@@ -12,7 +12,8 @@ from typing import Any, TextIO, cast
 from gossamer.cli.terminal import columns_now, rows_now, text_width
 
 BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
-"""Around what a terminal shows at once. Terminals that do not know them ignore them."""
+"""Escape sequences around output that a terminal shows at once. Terminals that do not know the sequences
+ignore them."""
 CLEAR_LINE, CLEAR_BELOW = "\x1b[K", "\x1b[J"
 _STYLE = re.compile(r"\x1b\[[\d;]*m")
 
@@ -75,7 +76,8 @@ class LiveLines:
         self._lines, self._widths = lines, [text_width(_STYLE.sub("", line)) for line in lines]
 
     def _up(self) -> str:
-        """Returns what moves the cursor to the first line. A terminal that became narrower wrapped the lines."""
+        """Returns the escape sequence that moves the cursor to the first line. A terminal that became
+        narrower has wrapped the lines."""
         columns = columns_now(self._file)
         rows = sum(max(1, -(-width // columns)) for width in self._widths)
         return f"\x1b[{min(rows, rows_now(self._file))}A\r" if rows else "\r"

@@ -138,8 +138,8 @@ def put_table(
     least: Sequence[str] = (),
     file: TextIO | None = None,
 ) -> None:
-    """Prints a table on stdout, or on `file`. On a terminal it fits the width. The other options are those of
-    `tables.FittedTable`."""
+    """Prints a table on stdout, or on `file`. On a terminal, the table fits the width. The other options are
+    described at `tables.FittedTable`."""
     from gossamer.cli.tables import FittedTable
     from gossamer.cli.terminal import has_colours, painter, shows, table_width
 

@@ -223,9 +223,10 @@ def sources(folder: Path) -> list[str]:
 
 
 def stored_rows(folder: Path, what: str, natural: bool = False) -> Iterator[dict[str, Any]]:
-    """Yields the stored rows of a crawl. Of several outputs, the first readable one is used, because all
-    contain the same rows, otherwise the rows that the crawl keeps in its folder. With `natural`, values have
-    the types of the output instead of JSON types. Raises UsageError or ConfigError if nothing can be read."""
+    """Yields the stored rows of a crawl. They come from the first output that can be read, because all
+    outputs contain the same rows. If no output can be read, the rows are those that the crawl keeps in its
+    folder. With `natural`, values have the types of the output instead of JSON types. Raises UsageError or
+    ConfigError if nothing can be read."""
     from gossamer.app.query.sources import kept_rows, natural_rows_of, rows_of, to_json_values
     from gossamer.cli.printing import remark
     from gossamer.errors import ConfigError

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 MANUAL_RUN_S = 30.0
-"""Seconds for which a scheduler leaves a run alone that a person started."""
+"""Seconds for which a scheduler leaves alone a run that a person started."""
 
 
 @asynccontextmanager

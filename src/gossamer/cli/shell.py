@@ -119,7 +119,7 @@ class ShellSession:
     ) -> PageView | None:
         """Fetches another page, which is `page` from then on. Returns it, or None if no page came.
 
-        `url` may be relative to the current page. `settings` are those of `-s`, as in `timeout="60s"`.
+        `url` may be relative to the current page. `settings` are the same as for `-s`, as in `timeout="60s"`.
         """
         site, header, argument, setting, usual = self._options
         more = [f"{name}: {value}" for name, value in (headers or {}).items()]
@@ -286,7 +286,7 @@ def in_ipython(session: ShellSession) -> bool:
 
 
 def in_python(session: ShellSession) -> None:
-    """Opens a prompt of Python's own, with line editing and completion by the tab key if Python has them."""
+    """Opens Python's own prompt, with line editing and completion by the tab key if Python has them."""
     import code as prompt
 
     try:

@@ -1,5 +1,5 @@
-"""Tables that fit the width of a terminal: columns shrink, URLs in the middle, and where that is not enough, the
-least important columns are left out. Without a width, nothing is shortened."""
+"""Tables that fit the width of a terminal. Columns shrink, and URLs are shortened in the middle. If that is
+not enough, the least important columns are left out. Without a width, nothing is shortened."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from gossamer.cli.terminal import cut_end, cut_middle, text_width
 
 GAP = "  "
 MIN_URL, MIN_TEXT, MIN_PROSE = 24, 16, 24
-"""Columns below which a cell with a URL, another text, or a text of several lines is not shortened."""
+"""The number of columns below which a cell with a URL, another text, or a text of several lines is not
+shortened."""
 MAX_NAME = 40
 """Names in the first column are not shortened up to this width, because they are copied into other commands."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT|-$|\d\d:\d\d")
@@ -20,9 +21,9 @@ STYLES = {
     **dict.fromkeys(("warn", "paused", "limited", "retry", "wait", "open", "stopped"), "magenta"),
     **dict.fromkeys(("bad", "failed", "dead", "cancelled", "blocked", "refused"), "red"),
 }
-"""Words that are coloured where they are a whole cell of a column that names a state."""
+"""Words that are colored if they fill a whole cell of a column that names a state."""
 STATES = ("state", "outcome", "verdict", "")
-"""Heads of the columns that name a state. A column without a head does so if it is the first one."""
+"""Heads of the columns that name a state. A column without a head names a state if it is the first one."""
 
 
 class FittedTable:

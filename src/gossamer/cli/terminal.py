@@ -1,7 +1,7 @@
-"""A terminal: its width, whether it shows colours, and texts that are cut to fit it.
+"""A terminal: its width, whether it shows colors, and texts that are cut to fit it.
 
-Only the 16 standard ANSI colours are used, without white, black, yellow and the bright ones, so that every text
-can be read on a dark and on a light background.
+Only the 16 standard ANSI colors are used, except white, black, yellow and the bright ones. So every text can
+be read on a dark and on a light background.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def is_dumb(stream: TextIO) -> bool:
 
 
 def has_colours(stream: TextIO) -> bool:
-    """Returns whether texts for this stream are coloured. NO_COLOR (also set by `--no-color`) comes before
-    FORCE_COLOR, and both before the kind of stream."""
+    """Returns whether texts for this stream are colored. NO_COLOR (also set by `--no-color`) takes precedence
+    over FORCE_COLOR, and both take precedence over the kind of stream."""
     if os.environ.get("NO_COLOR"):
         return False
     if (forced := os.environ.get("FORCE_COLOR")) is not None:
@@ -33,7 +33,7 @@ def has_colours(stream: TextIO) -> bool:
 
 
 def painter(colours: bool) -> Callable[[str, str], str]:
-    """Returns a function that puts a text in a style, or in several (`bold red`). Without colours, it returns
+    """Returns a function that puts a text in a style, or in several (`bold red`). Without colors, it returns
     the text unchanged.
 
     >>> painter(True)("ok", "bold green")
@@ -49,7 +49,8 @@ def painter(colours: bool) -> Callable[[str, str], str]:
 
 
 def table_width(stream: TextIO) -> int | None:
-    """Returns the columns of the terminal, or None if the stream is not one. COLUMNS overrides them."""
+    """Returns the number of columns of the terminal, or None if the stream is not a terminal. COLUMNS
+    overrides the number."""
     if not stream.isatty():
         return None
     with contextlib.suppress(ValueError):

@@ -75,7 +75,8 @@ async def _top(settings: Settings, name: str | None, once: bool, as_json: bool) 
 
 
 async def _print_lines(snapshots: TopSnapshots, once: bool) -> None:
-    """Prints a JSON line every 10 s, or one line. An outage of the store is reported and waited for."""
+    """Prints a JSON line every 10 s, or a single line. Reports an outage of the store and waits until it
+    ends."""
     from gossamer.cli.printing import put_json, remark
     from gossamer.errors import Away
 
@@ -158,7 +159,7 @@ class TopView:
 
 @contextlib.contextmanager
 def _whole_screen() -> Iterator[None]:
-    """Switches to the terminal's other screen. At the end, the user's own one is as it was."""
+    """Switches to the terminal's other screen. At the end, restores the user's own screen."""
     sys.stderr.write("\x1b[?1049h\x1b[?25l")
     sys.stderr.flush()
     try:

@@ -81,8 +81,8 @@ class CacheCollector:
     async def collect(
         self, request: Request, headers: dict[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Returns the stored response (`fetched_at` is when it was fetched), otherwise a fetched one, which
-        is stored if it is final."""
+        """Returns the stored response, whose `fetched_at` is the time of its fetch. If there is none, fetches
+        the response, and stores it if it is final."""
         if guise is not None and guise.member:
             return await self._inner.collect(request, headers, guise)
         began = time.perf_counter()

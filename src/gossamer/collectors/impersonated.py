@@ -1,9 +1,9 @@
 """The impersonated rung: HTTP with the TLS and HTTP/2 fingerprint of a browser, with the same egress guard
 and limits as the plain rung.
 
-Each browser and session has a connection pool of its own, so that no connection, TLS ticket or cached name
-links two visitors. The headers come with the request, complete and in the browser's order
-(`identity.browsers`). None is added here.
+Each browser and session has its own connection pool, so that no connection, TLS ticket or cached name links
+two visitors. The headers come with the request, complete and in the browser's order (`identity.browsers`). No
+header is added here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gossamer.model.page import Failure, Page
 from gossamer.model.request import Request
 
 MAX_IDLE_POOLS = 64
-"""The number of idle pools that are kept. After that, a browser that returns connects again."""
+"""The number of idle pools that are kept. A browser whose pool was dropped connects again when it returns."""
 
 
 class ImpersonatedCollector:

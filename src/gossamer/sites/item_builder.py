@@ -48,8 +48,8 @@ class BuiltItem(msgspec.Struct):
 
 
 class ItemBuilder:
-    """Builds the items of one site in one crawl. The site's steps may keep state between items. `canonical`
-    returns the canonical form of a file's URL."""
+    """Builds the items of one site in one crawl. The site's steps may keep state from one item to the next.
+    `canonical` returns the canonical form of a file's URL."""
 
     def __init__(self, site: LoadedSite, canonical: Callable[[str], str] = urls.key) -> None:
         self.site, self._steps, self._canonical = site, prepare_steps(site.site.steps), canonical
@@ -103,8 +103,8 @@ class ItemBuilder:
         return made
 
     def _named(self, cls: type, fields: dict[str, Any], view: PageView) -> tuple[list[Named], int]:
-        """Returns the references of an item, as marked by its class, and the number of references beyond the
-        limits. Replaces URLs of files in `fields` by their absolute canonical forms."""
+        """Returns the references of an item, in the fields that its class marks, and the number of references
+        beyond the limits. Replaces URLs of files in `fields` by their absolute canonical forms."""
         found, beyond = list[Named](), 0
         for field, mark in marked_fields(cls):
             value = fields.get(field)
@@ -129,7 +129,7 @@ class ItemBuilder:
         )
 
     def _moments(self, cls: type) -> item_times.Places:
-        """Returns the places of datetimes in items of a class."""
+        """Returns the places in items of a class where datetimes occur."""
         found = self._timed.get(cls)
         if found is None:
             found = self._timed[cls] = item_times.time_fields(cls)
@@ -149,7 +149,8 @@ def reject(made: BuiltItem, reason: str) -> None:
 
 
 def _unwritten(made: BuiltItem, item: Any, error: BaseException) -> BuiltItem:
-    """Returns a rejected item for values that cannot be serialized. It contains the fields that can."""
+    """Returns a rejected item for values that cannot be serialized. The item contains the fields that can be
+    serialized."""
     if items.is_ctrl_c(error):
         raise error
     try:

@@ -215,8 +215,8 @@ def _loaded(path: Path, source: bytes, version: str) -> list[LoadedSite]:
 
 
 def _parts(cls: type) -> set[type]:
-    """Returns the item classes that occur in the fields of an item class. Without a key of their own, they
-    are parts of its rows and not a kind of item."""
+    """Returns the item classes that occur in the fields of an item class. A class without a key of its own is
+    then a part of those rows, not a separate kind of item."""
     try:
         waiting = list(typing.get_type_hints(cls).values())
     except Exception:  # noqa: BLE001 - annotations are a user's code: what cannot be read names nothing
@@ -350,5 +350,7 @@ def _arguments(sites: Sequence[LoadedSite], args: Mapping[str, str]) -> None:
         if name not in known:
             hint = value_parsers.nearest(name, known) or f"; there are: {', '.join(sorted(known)) or 'none'}"
             raise UsageError(f"-a {name}: no site takes it{hint}")
-    for site in sites:  # a module is imported once a process: an earlier run's arguments are not this one's
+    for (
+        site
+    ) in sites:  # a module is imported once per process, so it may still have the arguments of an earlier run
         site.site.freeze(args)

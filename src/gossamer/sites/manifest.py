@@ -19,8 +19,8 @@ NAME = "kept.json"
 
 
 class Manifest(msgspec.Struct):
-    """Site files and outputs of a crawl, as absolute paths and URLs. Each field has the values of the last
-    run that had any.
+    """Site files and outputs of a crawl, as absolute paths and URLs. Each field comes from the last run that
+    had a value for it.
 
     `pages` are the outputs of whole pages, in the form of the option -o. `items` is the JSON Lines file of
     the items, or None.
@@ -51,7 +51,7 @@ def write_manifest(folder: Path, outputs: Sequence[str], sites: Sequence[Path], 
                 ("objects:" if form == "objects" else "") + (path if "://" in path else os.path.abspath(path))
             )
         elif form in FORMS:
-            # a password is never stored, but a reference to one is
+            # a password itself is never stored, only a reference to it
             rows.append(mask(spec) if bare_secret(spec) else spec)
         elif form != "stdout" and "://" not in path:
             rows.append(f"{os.path.abspath(path)}:{form}" + ("" if is_formula_guarded(spec) else "?guard=no"))

@@ -89,8 +89,8 @@ def skeleton(
     table = found.kind == "table" and PageView(page).tables[found.table]
     fields = [Field(one, "str | None", "") for one in column_names(table.head)] if table else item.fields
     types = "".join(f"    {one.name}: {one.type}\n" for one in fields)
-    # Text of the page and its URL appears in the file only as quoted strings, because its author may have
-    # written code there.
+    # Text and URL of the page appear in the file only as quoted strings, because the page's author may have
+    # written code in them.
     head = HEAD.format(
         name=name,
         host=json.dumps(urls.host(page.url)),
@@ -113,7 +113,8 @@ def skeleton(
 
 
 def item_survey(found: PageSurvey, detail: PageSurvey | None) -> PageSurvey:
-    """Returns the survey that describes the item: that of the page, or for a listing that of its detail page."""
+    """Returns the survey that describes the item: the survey of the page, or for a listing the survey of its
+    detail page."""
     if found.details is None:
         return found
     if detail is None or detail.kind in ("listing", "table"):
@@ -129,8 +130,8 @@ def function_of(found: PageSurvey | None) -> str:
 
 
 def _item_function(item: PageSurvey, pattern: str, rest: str = "") -> str:
-    """Returns the function that yields one item per page. A product or an article is yielded only from pages that
-    have one, if the function reads all pages."""
+    """Returns the function that yields one item per page. If this function reads all pages, it yields a
+    product or an article only from pages that have one."""
     names = {one.name for one in item.fields}
     guard = ""
     if not pattern and rest:
@@ -163,7 +164,7 @@ def _table_function(number: int, head: list[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Returns a text as a Python string: a raw one if it has backslashes."""
+    """Returns a text as a Python string literal, raw if the text has backslashes."""
     if "\\" in text and '"' not in text and text.isascii() and text.isprintable() and not text.endswith("\\"):
         return f'r"{text}"'
     return repr(text) if '"' in text else json.dumps(text)

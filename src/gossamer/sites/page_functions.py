@@ -84,7 +84,7 @@ def missing_selector(loaded: LoadedSite, view: PageView) -> str:
 def gather_follow(
     loaded: LoadedSite, follow: Callable[[PageView], Iterable[Any]], view: PageView
 ) -> tuple[list[Request], str | None]:
-    """Returns the requests that a `follow=` function yields, and the error or None."""
+    """Returns the requests that a `follow=` function yields, and the error or None if there is no error."""
     parsed = PageResult()
     try:
         with redirect_stdout(sys.stderr):
@@ -109,7 +109,7 @@ def _sort(yielded: Iterable[Any], view: PageView, parsed: PageResult) -> None:
         if isinstance(one, Request):
             parsed.requests.append(_own(one, view))
         elif one is None:
-            continue  # `yield` of a value that was not found
+            continue  # the function yielded a value that was not found
         elif isinstance(one, str):
             parsed.requests.append(view.request(one))
         elif is_item(one):
@@ -136,8 +136,8 @@ def _own(request: Request, view: PageView) -> Request:
 
 
 def _detail(path: Path, error: BaseException, function: Callable[..., Any], yielded: Any) -> str:
-    """Returns the file and line in the site's own code with the error message. If the error has no frame
-    there, the line is that of the generator, or the first line of the function."""
+    """Returns the error message with the file and line in the site's own code. If no frame of the error is in
+    that code, the line is that at which the generator stopped, or the first line of the function."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

@@ -29,7 +29,7 @@ MANY_LINKS: Final = 8
 MIN_ARTICLE: Final = 800
 """Minimum number of characters in the main text of an article."""
 MIN_DECLARED_ARTICLE: Final = 300
-"""The same for a page that declares itself an article."""
+"""Minimum number of characters in the main text of a page that declares itself an article."""
 MAX_LINKS: Final = 3000
 """Maximum number of links of a page that are looked at."""
 _ARTICLES: Final = re.compile(r"(?:[A-Z]\w*)?Article|BlogPosting|Report|Review", re.ASCII)
@@ -37,7 +37,7 @@ _BESIDE: Final = re.compile(
     r"nav|menu|side|foot|header|crumb|categor|\btags?\b|pag(?:er|inat)|social|share|lang|login|cart",
     re.IGNORECASE,
 )
-"""Matches tags, classes and ids of parts of a page that do not list its content."""
+"""Matches the tags, classes and ids of page parts that do not list the page's content."""
 _NEXT: Final = re.compile(
     r"(?:next(?: page)?|older(?: posts)?|weiter|nächste(?: seite)?|suivante?|siguiente|próxim[ao]|volgende|"
     r"successiv[ao]|nästa|следующая|далее|下一页|次へ|다음)?\s*[›»→>]{0,2}",
@@ -59,8 +59,8 @@ TITLE: Final = Field("title", "str | None", "page.title")
 
 
 class DetailLinks(msgspec.Struct, frozen=True):
-    """The links of a listing to its detail pages. `pattern`: a regular expression of their paths, '' if it
-    would also match the listing."""
+    """The links of a listing to its detail pages. `pattern`: a regular expression that matches their paths,
+    '' if it would also match the listing."""
 
     selector: str
     urls: list[str]
@@ -98,7 +98,7 @@ def survey(view: PageView) -> PageSurvey:
 
 
 def _kind(view: PageView, details: DetailLinks | None) -> str:
-    """Returns the kind of a page. What the page declares comes before what it looks like."""
+    """Returns the kind of a page. The page's own declaration takes precedence over its appearance."""
     declared = _declared(view)
     front = urlsplit(view.url).path in ("", "/")
     if "Product" in declared and not (details and front):
@@ -145,8 +145,8 @@ def _types(node: dict[str, Any]) -> list[str]:
 
 
 def _all_prices_linked(view: PageView, details: DetailLinks) -> bool:
-    """Returns whether each price that the page shows lies in the same card as a link to a detail page, so that
-    none is the page's own."""
+    """Returns whether the page itself has no price: each price on it lies in the same card as a link to a
+    detail page."""
     cards = {_card(link.node) for link in view.css(details.selector)}
     for element in view.css("p, span, div, b, strong, td, ins, bdi").xpath("self::*[not(*)]")[:2000]:
         text = element.text
@@ -166,7 +166,8 @@ def _all_prices_linked(view: PageView, details: DetailLinks) -> bool:
 
 
 def fields_of(view: PageView, kind: str) -> list[Field]:
-    """Returns the fields that the page has, each once. The first candidate of a name with a value wins."""
+    """Returns the fields that the page has. If several candidates have the same name, the first with a value
+    is used."""
     found: dict[str, Field] = {}
     for field, value in _candidates(view, kind):
         if field.name not in found and value not in (None, "", [], {}):
@@ -175,7 +176,7 @@ def fields_of(view: PageView, kind: str) -> list[Field]:
 
 
 def _candidates(view: PageView, kind: str) -> Iterable[tuple[Field, Any]]:
-    """Yields candidates for fields with their value on this page."""
+    """Yields candidates for fields, each with its value on this page."""
     text = "str | None"
     yield _xpath("title", "//h1", view)
     yield Field("title", text, "page.title"), view.title
@@ -227,7 +228,8 @@ def _meta(name: str, key: str, view: PageView) -> tuple[Field, Any]:
 
 
 def _tables(view: PageView) -> Iterable[tuple[Field, Any]]:
-    """Yields a field for the first table of names and values, and one for the first table of records."""
+    """Yields a field for the first table that lists names and values, and a field for the first table of
+    records."""
     for number, table in enumerate(view.tables[:20]):
         if not table.head and len(table.rows) > 1 and all(len(row) == 2 and row[0] for row in table.rows):
             pairs = f"for table in page.tables[{number}:{number + 1}] for row in table.rows if len(row) == 2"
@@ -311,8 +313,8 @@ def _path(node: Any) -> list[str]:
 
 
 def _element(node: Any) -> str:
-    """Returns an element as a selector: its tag and its first class of letters and hyphens. Classes with digits
-    are left out, because programs make them."""
+    """Returns an element as a selector: its tag and its first class of letters and hyphens. Classes with
+    digits are left out, because programs generate them."""
     tag = str(node.tag) if _WORD.fullmatch(str(node.tag)) or len(str(node.tag)) < 3 else "*"
     for word in attribute_of(node, "class").split():
         if _WORD.fullmatch(word):
@@ -335,7 +337,8 @@ def _card(node: Any) -> Any:
 
 
 def _score(view: PageView, nodes: list[Any]) -> float:
-    """Returns how much a group of links looks like links to detail pages. Below 1 it does not."""
+    """Returns how much a group of links looks like links to detail pages. A score below 1 means that it does
+    not."""
     found = _targets(view, nodes)
     if len(found) < MIN_LINKS:
         return 0.0
@@ -383,7 +386,8 @@ def _above(node: Any, matches: Callable[[Any], bool]) -> bool:
 
 
 def _selector(view: PageView, path: tuple[str, ...], wanted: list[str]) -> str:
-    """Returns the shortest selector that finds the wanted links and at most a tenth more; '' if there is none."""
+    """Returns the shortest selector that finds the wanted links and at most a tenth as many other links; ''
+    if there is none."""
     link, *above = path
     candidates = [link] if "." in link else []
     candidates += [f"{one} {link}" for one in above]
@@ -399,8 +403,8 @@ def _selector(view: PageView, path: tuple[str, ...], wanted: list[str]) -> str:
 
 
 def _pattern(view: PageView, targets: list[str]) -> str:
-    """Returns a regular expression of the paths and queries of the URLs, '' if it would also match the page
-    itself or more than two of its other links."""
+    """Returns a regular expression that matches the paths and queries of the URLs. Returns '' if it would
+    also match the page itself or more than two of the page's other links."""
     paths = [urlsplit(one).path.split("/") for one in targets]
     same = [
         re.escape(column[0]).replace("\\-", "-") if len(set(column)) == 1 else "[^/]+"

@@ -60,7 +60,7 @@ def _item_class(table: Mapping[str, Mapping[str, Any]]) -> type[Item]:
 
 
 def _site(host: str, fields: Mapping[str, Any], cls: type[Item]) -> Site:
-    site = Site(host.removeprefix("*."), hosts=[host])
+    site = Site(host.removeprefix("*.").replace(":", "-"), hosts=[host])
     follow = fields.get(FOLLOW)
     readers = {name: _reader(name, query) for name, query in fields.items() if name not in (FOLLOW, PAGES)}
 

@@ -28,8 +28,8 @@ from gossamer.store.store import Store
 PAUSE_FACTOR = 4
 """The pause after a step, as a multiple of the duration of the step."""
 MAX_MEASURED_KEYS, SAMPLE_INTERVAL = 10_000, 100
-"""Number of keys whose size is measured individually. Beyond it, only one of SAMPLE_INTERVAL keys is measured
-and stands for the others."""
+"""Number of keys whose size is measured individually (MAX_MEASURED_KEYS). Beyond that, one of every
+SAMPLE_INTERVAL keys is measured, and the others are assumed to have the same size."""
 
 
 class Removed(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class Cleaner:
         return found
 
     async def do(self, call: Any) -> Any:
-        """Awaits a call that costs the store almost nothing."""
+        """Awaits a call that costs the store almost nothing, without a pause."""
         return await self.store.guard(cast(Awaitable[Any], call))
 
     async def idle(self, page: list[bytes], age: float) -> list[bytes]:
@@ -172,8 +172,8 @@ async def requeue_leases(broom: Cleaner) -> Removed:
 
 
 async def remove_hosts(broom: Cleaner, age: float) -> Removed:
-    """Removes the state of hosts that no crawl holds and that was not used for `age` seconds. Leaves keys
-    that have a time to live."""
+    """Removes the state of hosts if no crawl holds the host and the state was not used for `age` seconds.
+    Leaves keys that have a time to live."""
     found = Removed()
     async for page in broom.pages("{b:???}h:*"):
         idle = await broom.idle(page, age)
@@ -214,8 +214,8 @@ async def remove_runs(broom: Cleaner, age: float) -> Removed:
 
 
 async def remove_workers(broom: Cleaner, age: float) -> Removed:
-    """Removes workers without a heartbeat for `age` seconds, orders to unknown workers, and refusals by
-    unknown workers or for deleted crawls."""
+    """Removes workers without a heartbeat for `age` seconds, orders to unknown workers, and refusals that
+    belong to unknown workers or deleted crawls."""
     client, found = broom.store.client, Removed()
     crew = await broom.do(client.hgetall(WORKERS))
     known = {name: WorkerRecord.of(name, raw) for name, raw in crew.items()}
@@ -304,8 +304,8 @@ async def _remove(broom: Cleaner, name: str) -> Removed:
 
 
 async def _give_back(broom: Cleaner, bucket: int, name: str) -> None:
-    """Requeues the claims of dead workers. They hold slots of hosts that other crawls share, so this must
-    come before the removal."""
+    """Requeues the claims of dead workers. These claims hold slots of hosts that other crawls share, so they
+    must be requeued before the crawl is removed."""
     while (await broom.step(broom.store.run("sweep", bucket, name, 1000, 1000, 1)))[0]:
         pass
 

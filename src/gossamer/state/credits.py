@@ -68,13 +68,13 @@ class Credits:
         return Reserved(token, why.decode(), int(wait) / 1000)
 
     async def repay(self, token: str, cost: int | None, health: str, why: str = "") -> Shut:
-        """Settles a call. `cost` is the number of credits it cost, or None if unknown. `health` says what the
-        call showed about the unlocker."""
+        """Settles a call. `cost` is the number of credits that the call cost, or None if unknown. `health` is
+        what the call showed about the unlocker."""
         wait, openings = await self._do("repay", token, -1 if cost is None else cost, health, why)
         return Shut(int(wait) / 1000, int(openings))
 
     async def spent(self) -> Spent:
-        """Returns what is spent today and by the crawl."""
+        """Returns the credits spent today and by the crawl."""
         now, _ = await self._store.guard(cast(Any, self._store.client.time()))
         at, who = f"{keys.tag(0)}@", self._unlocker
         pipe = self._store.client.pipeline(transaction=False)

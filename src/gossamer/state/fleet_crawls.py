@@ -75,7 +75,8 @@ class FleetCrawl(NamedTuple):
     sites: dict[str, str]
     ends_as: str
     began: str
-    """When the crawl began. If it began again, everything known about it before is invalid."""
+    """When the crawl began. A new value means that the crawl began again, and that everything known about it
+    before is invalid."""
     revision: int
     """How many times the crawl was submitted since it began."""
     apart: tuple[str, ...]
@@ -148,7 +149,7 @@ class FleetCrawls:
         return tasks
 
     async def turn(self, name: str, was: str, state: str, reason: str = "", **fields: str) -> bool:
-        """Changes the state if it is still `was`. Returns whether it was."""
+        """Changes the state if it is still `was`. Returns whether it changed the state."""
         pairs = {"state": state, "reason": reason, **fields}
         if state in ENDED:
             pairs["ended_at"] = repr(await store_time(self._store))

@@ -1,8 +1,8 @@
 """Groups of hosts that share one politeness budget: hosts at one IP address, or hosts of one registered
 domain. A worker takes a turn of the group before each request.
 
-The hosts of an address are in many buckets, so a claim cannot see all of them. Therefore the turn has its own
-key, and a worker takes it after it has the claim and knows the address. Domains work in the same way.
+The hosts of an address are in many buckets, so a claim cannot see all of them. The turn therefore has its own
+key. A worker takes it after the claim, when the address is known. Domains work in the same way.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from gossamer.store.store import Store
 
 
 class HostGroups:
-    """The turns of one worker. `at_once` is how many turns a group gives out at once. `hold` is the number of
-    seconds after which the turn of a dead worker expires."""
+    """The turns of one worker. `at_once` is the number of turns of a group that may be held at the same time.
+    `hold` is the number of seconds after which the turn of a dead worker expires."""
 
     def __init__(self, store: Store, at_once: int, hold: float) -> None:
         self._store, self._at_once, self._hold = store, at_once, round(hold * 1000)
@@ -27,8 +27,8 @@ class HostGroups:
         self._count = 0
 
     async def enter(self, name: str, delay: float) -> tuple[str, float]:
-        """Takes a turn. Returns its token and 0, or the token and the seconds after which to try again.
-        `delay` is the minimum number of seconds until the next turn."""
+        """Asks for a turn. Returns the token of the turn, and 0 if the turn was granted, otherwise the
+        seconds after which to try again. `delay` is the minimum number of seconds until the next turn."""
         self._count += 1
         token = f"{self._mine}{self._count}"
         wait = await self._do(self._enter, name, token, self._at_once, round(delay * 1000), self._hold)

@@ -97,8 +97,8 @@ async def heaps_of_crawl(store: Store, name: str) -> list[HeapLine]:
 
 
 async def heap_of_host(store: Store, name: str, host: str) -> HeapLine | None:
-    """Returns the heap that a host of the crawl waits in. None if it waits in none, because it has nothing to
-    fetch or is being visited."""
+    """Returns the heap in which a host of the crawl waits. Returns None if the host has nothing to fetch or
+    is being visited."""
     tag = keys.tag(keys.bucket_of(host, store.buckets))
     at, own = await store.guard(store.client.hmget(f"{tag}{name}:h:{host}", ["Y", "y"]))
     lane, region, hard = split_heap((at or own or b"http").decode().rstrip("?"))

@@ -1,5 +1,5 @@
-"""What the fleet learned about each host: which rung (collector) gets its pages. It is stored as one text per
-host and cached."""
+"""What the fleet learned about each host: which rung (collector) succeeds in fetching its pages. It is stored
+as one text per host and cached."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class LearnedRungs:
         return text
 
     async def learn(self, host: str, change: Callable[[str], str]) -> str:
-        """Applies `change` to the current text and stores the result, which it returns. `change` may be
-        called several times."""
+        """Applies `change` to the current text, stores the result and returns it. `change` may be called
+        several times."""
         was = await self.known(host)
         while (wanted := change(was)) != was:
             done, was = await self._run(host, was, wanted)

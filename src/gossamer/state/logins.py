@@ -79,9 +79,8 @@ class Logins:
         await self._guarded(self._store.client.hset(keys.LOGINS, site, json.dumps(list(hosts))))
 
     async def turn(self, site: str, me: str, every: float, accounts: Sequence[KnownAccount]) -> LoginTurn:
-        """Returns the next step: the account to use, or to log in to. `me` is a token that identifies the
-        caller if it has to log in. `every` is the minimum number of seconds between two uses of an account.
-        """
+        """Returns the next step: use an account, or log in to one. `me` is a token that identifies the caller
+        if it has to log in. `every` is the minimum number of seconds between two uses of an account."""
         flat = [part for one in accounts for part in one]
         what, *found = await self._run(
             "member", site, me, LOGIN_TIMEOUT_MS, round(every * 1000), TTL_MS, *flat
@@ -96,17 +95,17 @@ class Logins:
         return LoginTurn("refused", found[0].decode(), why=found[1].decode(), ms=int(found[2]))
 
     async def renew(self, site: str, name: str, me: str) -> bool:
-        """Extends the caller's right to log in. Returns False if another worker has it now."""
+        """Extends the caller's right to log in. Returns False if another worker has that right now."""
         return bool(await self._run("joined", site, name, me, "renew", LOGIN_TIMEOUT_MS))
 
     async def entered(self, site: str, name: str, me: str, state: bytes, told: str) -> int:
-        """Stores the cookies of a successful log-in. Returns its version, or 0 if another worker has the
-        right to log in now."""
+        """Stores the cookies of a successful log-in. Returns the version of the log-in, or 0 if another
+        worker has the right to log in now."""
         return int(await self._run("joined", site, name, me, "in", state, told, TTL_MS))
 
     async def failed(self, site: str, name: str, me: str, *, waits: bool = True) -> None:
-        """Records a log-in that failed for another reason than its credentials. The account waits. If `waits`
-        is false because nothing was sent, another log-in may follow at once."""
+        """Records that a log-in failed for a reason other than its credentials. The account must then wait.
+        If `waits` is false because nothing was sent, another log-in may follow at once."""
         await self._run("joined", site, name, me, "again", FIRST_WAIT_MS if waits else 0, MAX_WAIT_MS)
 
     async def refused(self, site: str, name: str, me: str, told: str, why: str) -> None:
@@ -114,8 +113,8 @@ class Logins:
         await self._run("joined", site, name, me, "out", REFUSED_TTL_MS, told, " ".join(why.split()))
 
     async def keep(self, site: str, one: KnownAccount, state: bytes) -> tuple[bool, int, int, bytes]:
-        """Stores cookies unless another worker changed them. Returns whether they were stored, the version,
-        the revision, and the cookies that are stored instead."""
+        """Stores cookies, unless another worker changed the stored ones. Returns whether they were stored,
+        the version, the revision, and the cookies that are stored instead."""
         done, *found = await self._run("jar", site, one.name, one.version, one.revision, state, TTL_MS)
         return (
             (True, one.version, int(found[0]), b"")

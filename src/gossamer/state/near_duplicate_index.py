@@ -1,13 +1,13 @@
-"""The index of exact and near duplicates in one crawl. All processes of the crawl look texts up in it and add
+"""The index of exact and near duplicates in one crawl. All processes of the crawl look up texts in it and add
 new ones.
 
 Duplicates form a group, and only the first text of a group is stored: a hash of the text (14 bytes), eight
 bands of its sketch (10 bytes each), and the sketch itself (70 bytes), spread over the buckets.
 
-A batch takes one round trip to look up, one more if texts may be similar, and two more if a text is new,
+The lookup of a batch takes one round trip, and one more if texts may be similar. A new text takes two more,
 because its sketch is first stored as provisional and then as final. A process that finds a provisional sketch
-similar to its own text waits until it is final. Therefore, if several processes begin a group at once,
-exactly one text becomes the first.
+similar to its own text waits until that sketch is final. Therefore, if several processes begin a group at
+once, exactly one text becomes the first.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ DEFAULT_MAX_GROUPS = 1_000_000
 CHUNK_OPERATIONS = 400
 """Maximum number of operations in one script call, so that it takes only a few milliseconds."""
 MAX_LOOKS, MAX_PAUSE_S = 50, 0.02
-"""How often to look again at a sketch that is still provisional, and the maximum seconds between two looks.
-After that, the process that wrote the sketch counts as dead."""
+"""Maximum number of looks at a sketch that is still provisional, and maximum seconds between two looks. After
+the last look, the process that wrote the sketch counts as dead."""
 Key = tuple[str, int, bytes]
 """A map of `alike.lua`, a bucket, and a key of the map."""
 Word = tuple[str, Key, bytes]
@@ -50,7 +50,7 @@ class _One:
         self.keys = [self.same, *self.bands]
 
     def left(self, near: bytes) -> list[Key]:
-        """Returns the band keys of an older sketch of this text that the current sketch no longer has."""
+        """Returns the band keys that an older sketch of this text has and the current sketch does not."""
         return [key for key in self._found(near) if key not in self.bands]
 
     def _found(self, near: bytes) -> list[Key]:
@@ -58,8 +58,8 @@ class _One:
 
 
 class NearDuplicateIndex:
-    """The index of one crawl. It keeps about `most` groups. Later texts are still compared with those, but
-    begin no stored group."""
+    """The index of one crawl. It keeps about `most` groups. After that, new texts are still compared with the
+    stored groups, but no new group is stored."""
 
     def __init__(self, store: Store, crawl: str, most: int = DEFAULT_MAX_GROUPS) -> None:
         self._store, self._crawl = store, crawl
@@ -88,8 +88,7 @@ class NearDuplicateIndex:
     async def _look(
         self, ones: Sequence[_One]
     ) -> tuple[dict[Key, bytes], dict[bytes, bytes], dict[int, int]]:
-        """Returns the holder of each key, the sketches of the holders, and the number of groups that each
-        bucket keeps.
+        """Returns the holder of each key, the sketches of the holders, and how many groups each bucket keeps.
 
         Briefly waits for sketches that are still provisional.
         """
@@ -147,8 +146,7 @@ class NearDuplicateIndex:
         return yielded
 
     async def _say(self, words: Sequence[Word]) -> tuple[list[bytes], dict[int, int]]:
-        """Runs operations and returns their answers in order, with the number of groups that each bucket
-        keeps."""
+        """Runs operations. Returns their answers in order, and how many groups each bucket keeps."""
         places: dict[int, list[int]] = {}
         for j, (_, (_, bucket, _), _) in enumerate(words):
             places.setdefault(bucket, []).append(j)
@@ -187,8 +185,8 @@ def _own(id_: bytes, buckets: int) -> Key:
 
 
 def _place(one: _One, holders: dict[Key, bytes], sketches: dict[bytes, bytes]) -> Placed:
-    """Returns the group of a text, given the stored keys and sketches. A text whose id holds one of its own
-    keys belongs to its own group."""
+    """Returns the group of a text, given the stored keys and sketches. A text belongs to its own group if one
+    of its keys is held by its own id."""
     if one.id in (found := [holders[key] for key in one.keys]):
         return Placed(one.id.hex())
     if found[0]:
@@ -205,11 +203,11 @@ def _place(one: _One, holders: dict[Key, bytes], sketches: dict[bytes, bytes]) -
 def _yields(
     one: _One, lost: dict[Key, bytes], expected: dict[Key, bytes], theirs: dict[bytes, bytes]
 ) -> bool:
-    """Returns whether to give up a group in favor of another process that began a similar one at the same
-    time.
+    """Returns whether this process gives up its group, because another process began a similar one at the
+    same time.
 
-    If one text won none of the bands that both have, the other process cannot see it, so the first one gives
-    up. If both can see each other, the smaller id stays first.
+    If this text won none of the bands that both texts share, the other process cannot see it, and this
+    process gives up. If each process can see the other's text, the text with the smaller id stays first.
     """
     if one.same in lost:
         return True

@@ -18,8 +18,8 @@ CHECKER_LEASE_MS = 5_000
 
 
 class ProxyStatistics:
-    """One worker's access to the proxy statistics. Each observation is counted once: after an outage it is
-    sent again only if it cannot have arrived."""
+    """One worker's access to the proxy statistics. Each observation is counted once: after an outage, an
+    observation is sent again only if it cannot have arrived."""
 
     def __init__(self, store: Store, crawl: str) -> None:
         self._store, self._crawl = store, crawl
@@ -28,8 +28,8 @@ class ProxyStatistics:
         self._last = b"0"
 
     async def exchange(self, seen: Mapping[str, Sequence[object]]) -> tuple[int, dict[str, str]]:
-        """Sends observations and returns the changes since the last call, as (the store's time in ms,
-        statistics by key).
+        """Sends observations. Returns the store's time in ms, and the statistics that changed since the last
+        call, by key.
 
         The values of `seen` are good, bad, seconds, tail, most, first, longest.
         """

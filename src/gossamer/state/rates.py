@@ -1,8 +1,8 @@
-"""Caps on the request rate of all crawls together: for the whole fleet, and for the workers of a lane. They
-are stored in the store and can change at any time.
+"""Caps on the total request rate of all crawls: for the whole fleet, and for the workers of a lane. They are
+stored in the store and can change at any time.
 
-A worker checks every CHECK_INTERVAL_S seconds whether a cap exists. If so, it takes permits before it claims
-and gives unused permits back. Any number of workers together therefore keeps the cap.
+A worker checks every CHECK_INTERVAL_S seconds whether a cap exists. If so, it takes permits before it claims,
+and gives unused permits back. The total rate therefore stays within the cap, however many workers there are.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Rates:
 
 
 class Caps:
-    """The caps that apply to one worker because of its lanes. No permits are granted during an outage, and
-    the claim that follows reports it."""
+    """The caps that apply to one worker because of its lanes. No permits are granted during an outage. The
+    claim that follows reports the outage."""
 
     def __init__(self, store: Store, lanes: Sequence[str]) -> None:
         self._store, self._rates, self._mine = store, Rates(store), (FLEET, *lanes)

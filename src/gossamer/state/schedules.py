@@ -68,7 +68,7 @@ class ScheduledRun(msgspec.Struct, frozen=True, kw_only=True):
     ended: float | None = None
     reason: str = ""
     times: int = 1
-    """How many due times this record stands for."""
+    """How many due times this record covers."""
     by_hand: bool = False
     task: ScheduledTask | None = None
 
@@ -94,7 +94,7 @@ class StoredSchedule(NamedTuple):
     schedule: Schedule
     revision: str
     mark: float
-    """All due times up to this time are decided."""
+    """The time up to which all due times are decided."""
     counts: dict[str, int]
 
 

@@ -124,8 +124,8 @@ class WorkerRecords:
         return [worker for worker in await self.all() if worker.state != "gone"]
 
     async def at_work(self) -> list[WorkerRecord]:
-        """Returns the living workers that start new work, which means that they are not draining or stopping
-        and have no order to do so."""
+        """Returns the living workers that start new work. They are not draining or stopping, and have no
+        order to do so."""
         # orders count at once, but a worker's own record changes up to two seconds later
         told = await self._do(self._store.client.hgetall(ORDERS))
         idle = ("draining", "stopping")
@@ -175,8 +175,8 @@ class Refusals:
         }
 
     async def of(self, crawl: str) -> dict[str, str]:
-        """Returns the reasons why workers do no work for a crawl, by worker. The key is `WORKER (site SITE)`
-        for a single site."""
+        """Returns the reasons why workers do no work for a crawl. The keys are the names of the workers, or
+        `WORKER (site SITE)` for a single site."""
         found = sorted((await self.refused()).items())
         return {
             worker + (f" (site {site})" if site else ""): why
@@ -185,7 +185,7 @@ class Refusals:
         }
 
     async def others(self, crawl: str) -> bool:
-        """Returns whether at least one running worker refuses nothing of a crawl."""
+        """Returns whether at least one running worker refuses neither the crawl nor any of its sites."""
         some = {worker for worker, name, _ in await self.refused() if name == crawl}
         return any(
             one.name not in some
@@ -206,7 +206,7 @@ def _order(found: bytes | None) -> str:
 async def take_name(crew: WorkerRecords, wanted: str, *, fixed: bool) -> tuple[str, str]:
     """Takes a name that no other living worker has. Returns the name and the token that renews it.
 
-    `wanted` is `NAME@HOST`. If it is taken, `NAME-2@HOST` is tried, and so on. With `fixed`, raises
+    `wanted` is `NAME@HOST`. If that name is taken, tries `NAME-2@HOST`, and so on. With `fixed`, raises
     ConfigError instead.
     """
     token = secrets.token_hex(8)

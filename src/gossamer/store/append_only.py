@@ -1,9 +1,9 @@
 """The append-only files of an embedded store: their check before a server reads them, the removal of a torn
 end, and their repair by `gossamer doctor --repair` (docs/decisions/0036).
 
-Valkey keeps a base file (RDB) and incremental files (commands as they were sent), which a manifest lists.
-Without the check, a server would start empty if the manifest is missing, and would drop everything after a
-damaged length field as if the rest were torn.
+Valkey keeps a base file (RDB) and incremental files (commands as they were sent), and lists them in a
+manifest. The check prevents silent loss. Without it, a server would start empty if the manifest is missing.
+It would also treat everything after a damaged length field as torn, and drop it.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ _COMMAND = re.compile(rb"\*[1-9]\d{0,6}\r\n\$\d{1,9}\r\n")
 
 
 def check_files(store: Path, *, served: bool) -> None:
-    """Raises StoreDamaged if a server would silently start with fewer keys. `served` says whether a server
-    ran here before."""
+    """Raises StoreDamaged if a server would silently start with fewer keys. `served`: whether a server ran
+    here before."""
     folder = store / FOLDER
     try:
         sizes = {path.name: path.stat().st_size for path in folder.iterdir() if path.suffix != ".manifest"}

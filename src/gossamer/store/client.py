@@ -26,8 +26,8 @@ MAX_REDIRECTIONS = 5
 REPLICA_TIMEOUT_MS = 1000
 """Milliseconds within which a replica must confirm a write."""
 SYNCING_TIMEOUT_MS = 250
-"""The same limit while no replica is online but one is loading its first copy of the data. Such a replica
-could become master before it receives the latest writes."""
+"""Milliseconds within which a replica must confirm a write if no replica is online and one is loading its
+first copy of the data. Such a replica could become master before it receives the latest writes."""
 Command = tuple[tuple[Any, ...], dict[str, Any]]
 
 
@@ -98,8 +98,8 @@ class Client(redis.Redis):
         """Sends commands to their servers in parallel, once, and returns the replies. An error is returned in
         place of its reply.
 
-        With `confirm`, a reply is wrapped in `UnconfirmedReply` unless a replica has what was written. That
-        applies only where there are replicas.
+        With `confirm`, a reply is wrapped in `UnconfirmedReply` unless a replica has what was written.
+        Servers without replicas need no confirmation.
         """
         if len(commands) == 1 and not transaction and not (confirm and self.servers.may_follow):
             try:
@@ -133,7 +133,7 @@ class Client(redis.Redis):
         return replies
 
     def _doubt(self, reply: Any) -> None:
-        """After an outage error, makes the next call look for the current master. A client that waits for
+        """Makes the next call after an outage error look for the current master. A client that waits for
         outages has a background probe for that."""
         if isinstance(reply, BaseException) and not self.patience.patient and is_passing(reply):
             self.servers.stale(forget=True)
@@ -184,14 +184,14 @@ def _wait(scripts: list[Command], most: int) -> list[Command]:
 
 
 def _has(said: Any) -> bool:
-    """Returns whether the reply of WAIT counts a replica."""
+    """Returns whether the reply of WAIT counts at least one replica."""
     return isinstance(said, int) and said > 0
 
 
 async def _kept(server: Server, scripts: list[Command], who: Any) -> bool:
     """Returns whether a replica has what was written, or whether no replica exists that could take over.
 
-    `who` is a reply to INFO, because a replica may have connected since the last check.
+    `who` is a reply to INFO. It is read because a replica may have connected since the last check.
     """
     server.told(who)
     if not server.replicas and not server.filling:
@@ -213,8 +213,8 @@ async def _all(server: Server, commands: list[Command], transaction: bool) -> li
 
 
 class Pipe(Pipeline):
-    """A pipeline. `execute` sends its commands as `Client.send` does, and repeats those that failed because
-    of an outage while the client waits."""
+    """A pipeline. `execute` sends its commands as `Client.send` does. It repeats commands that failed because
+    of an outage, as long as the client waits for outages."""
 
     def __init__(self, client: Client, transaction: bool) -> None:
         super().__init__(client.connection_pool, client.response_callbacks, transaction, None)

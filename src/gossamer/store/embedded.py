@@ -88,7 +88,7 @@ class Embedded:
         self.alone = False
         self.restarts = 0
         self.cancelled = threading.Event()
-        """When it is set, `start` and `again` stop waiting and raise StoreError."""
+        """An event that makes `start` and `again` stop waiting and raise StoreError."""
         self._dir = self._doors = -1
         self._lock_id: tuple[int, int] | None = None
         self._adopted: list[float] = []
@@ -110,14 +110,14 @@ class Embedded:
             raise of_data(self.data, error) from error
 
     def url(self) -> str | None:
-        """Returns the URL of the server that was started last, whether it is still alive or not. None if
-        there is none."""
+        """Returns the URL of the server that was started last, even if that server is dead. Returns None if
+        no server was started."""
         run = self._running()
         return f"unix://{run[1]}" if run is not None else None
 
     def again(self) -> str:
-        """Recovers from a lost server. Uses it again if it answers, else starts another one, at most three
-        times. Returns its URL."""
+        """Recovers from a lost server. Uses the same server again if it answers, else starts another one, at
+        most three times. Returns the URL."""
         if (lost := self.lost()) is not None:
             raise lost
         try:
@@ -167,8 +167,8 @@ class Embedded:
         return ""
 
     def leave(self) -> None:
-        """Stops using the folder. The last process to leave stops the server. If the folder is gone, its
-        server is stopped, too."""
+        """Stops using the folder. The last process to leave stops the server. The server is also stopped if
+        its folder is gone."""
         if self._doors < 0:
             return
         try:
@@ -277,7 +277,8 @@ class Embedded:
             os.close(lock)  # the server inherited its own descriptor
 
     def _count_adoption(self) -> None:
-        """Counts how often a running server was used again. Raises StoreError if it is lost too often."""
+        """Counts how often a running server was used again. Raises StoreError if the server is lost too
+        often."""
         now = time.monotonic()
         self._adopted = [*(at for at in self._adopted if now - at < UNANSWERED_S), now]
         if len(self._adopted) > MAX_RESTARTS:
@@ -287,8 +288,8 @@ class Embedded:
             )
 
     def _adopt(self, lock: int) -> str | None:
-        """Returns the URL of the running server that holds the lock. Returns None if the server is gone, and
-        then this process has the lock."""
+        """Returns the URL of the running server that holds the lock. Returns None if the server is gone. In
+        that case this process now has the lock."""
         run, began, told, loading = self._running(), time.monotonic(), False, False
         while True:
             answer = _ping(run[1], 0.5 if not told else 2.0) if run is not None else "none"
@@ -550,7 +551,7 @@ def _ping(socket: str, seconds: float) -> str:
         client.ping()
     except redis.BusyLoadingError:
         return "loading"
-    except redis.ResponseError:  # it is alive, but its disk is full, so that it rejects even PING
+    except redis.ResponseError:  # the server is alive, but its disk is full, so it rejects even PING
         return "yes"
     except redis.TimeoutError:
         return "silent"
@@ -571,8 +572,8 @@ def _drop_connections(url: str) -> None:
 
 
 def _is_private(socket: Path) -> bool:
-    """Returns whether a socket lies in a private folder as gossamer creates it, because anybody may have
-    written `run.json`."""
+    """Returns whether a socket lies in a private folder of the form that gossamer creates. The path is not
+    trusted, because anybody may have written `run.json`."""
     try:
         about = socket.parent.lstat()
     except OSError:

@@ -147,8 +147,8 @@ def checks(pool: str) -> str:
 
 
 NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
-"""The pattern of a crawl's name. It excludes `h` and `o`, with which a crawl's keys would look like those of
-hosts."""
+"""The pattern of a crawl's name. It excludes the names `h` and `o`, because the keys of such a crawl would
+look like those of hosts."""
 
 _CRAWL_KEYS = r"(?:r:[^:]+|[aeh]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|w|y|y:[ebs]:\d+|turn|k:.+|o|rf|turn:[a-z]+|pl|po)"
 _CLOCK_KEYS = r"@(?:schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|credits|(?:calls|unlocker):[a-z]+)"
@@ -163,8 +163,8 @@ def tag(bucket: int) -> str:
 
 
 def bucket_of(host: str, buckets: int) -> int:
-    """Returns the bucket of a host. It depends on the registered domain only, so all hosts of a domain share
-    one bucket, which applies the limits and the politeness of the domain."""
+    """Returns the bucket of a host. The bucket depends only on the registered domain. All hosts of a domain
+    therefore share one bucket, which applies the limits and the politeness of the domain."""
     if buckets == 1:
         return 0
     from gossamer import url

@@ -39,7 +39,7 @@ class OutageWaiter:
 
     @property
     def patient(self) -> bool:
-        """Whether the client waits until an outage ends, and does not fail at once."""
+        """Whether the client waits until an outage ends instead of failing at once."""
         return self.seconds > 0
 
     @property
@@ -106,5 +106,6 @@ class OutageWaiter:
                 _log.warning("the store at %s does not answer: waiting for it (%s)", self._where, why)
 
     def _short(self, error: BaseException) -> str:
-        """Returns the message of an error without the store's address, with which our own errors begin."""
+        """Returns an error's message without the store's address. The messages of gossamer's own errors begin
+        with that address."""
         return str(error).removeprefix(f"the store at {self._where}").lstrip(": ")

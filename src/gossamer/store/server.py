@@ -1,7 +1,7 @@
 """One Valkey server: its connections, and what INFO reports about it.
 
-A connection stores the run id of the server process at its other end. A claim sends the id that it expects.
-If the id has changed, the script delays the hosts of the bucket (`failover.lua`).
+A connection stores the run id of the server process to which it is connected. A claim sends the run id that
+it expects. If the id has changed, the script delays the hosts of the bucket (`failover.lua`).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Server:
 
     @property
     def role(self) -> str:
-        """master or slave. Also master if the user may not call INFO."""
+        """master or slave. The value is also master if the user may not call INFO."""
         return str(self.info.get("role", "master"))
 
     async def look(self) -> None:
@@ -106,7 +106,7 @@ class Server:
         self.told(self.info)
 
     def told(self, info: Any) -> None:
-        """Updates the number of replicas from a reply of INFO. It is 0 if the user may not call INFO."""
+        """Updates the number of replicas from a reply of INFO. The number is 0 if the user may not call INFO."""
         told = info if isinstance(info, dict) else {}
         followers = [v for k, v in told.items() if re.fullmatch(r"slave\d+", k) and isinstance(v, dict)]
         online = [one for one in followers if one.get("state") == "online"]

@@ -31,7 +31,7 @@ def cluster_slot(key: str | bytes) -> int:
 
 
 class Servers:
-    """The servers of an address. `embedded` means the server of a data folder, for which no discovery is
+    """The servers of an address. `embedded`: the store is the server of a data folder, so no discovery is
     needed."""
 
     def __init__(self, address: Address, timeout: float, *, embedded: bool) -> None:
@@ -133,7 +133,7 @@ class Servers:
             self._looked = time.monotonic()
 
     async def drop_idle(self) -> None:
-        """Closes idle connections, because those from before an outage no longer work."""
+        """Closes idle connections. Connections from before an outage no longer work."""
         for server in self._by_place.values():
             await server.client.connection_pool.disconnect(inuse_connections=False)
 

@@ -113,7 +113,7 @@ class Store:
             )
 
     async def check_same(self) -> None:
-        """Reads the store's seed and calls `same`."""
+        """Reads the store's current seed and passes it to `same`."""
         self.same(await self.guard(cast(Awaitable[Any], self.client.hget(keys.META, "seed"))))
 
     async def run(self, verb: str, bucket: int, *args: Any) -> Any:
@@ -130,8 +130,8 @@ class Store:
     ) -> list[Any]:
         """Calls a script on many buckets at once, each call once. `calls` has (bucket, arguments).
 
-        Returns one element per call: the reply, a gossamer error, or with `confirm` an `UnconfirmedReply`
-        reply.
+        Returns one element per call: the reply or a gossamer error. With `confirm`, an unconfirmed reply is
+        returned as `UnconfirmedReply`.
         """
         digest = self.digest(verb)
         self.used += len(calls)

@@ -32,8 +32,8 @@ class CheckedStore(Protocol):
 
 
 OLDEST = {"server": (6, 2), "cluster": (7, 0)}
-"""The oldest versions that have all the commands we use. On a Cluster, scripts also read all buckets of a
-node."""
+"""The oldest server versions that have all the commands we use. A Cluster must be newer, because scripts also
+read all buckets of a node."""
 NOEVICTION = "CONFIG SET maxmemory-policy noeviction"
 
 
@@ -93,8 +93,8 @@ def server_findings(info: Mapping[str, Any], kind: str) -> Iterator[Remark]:
 
 
 async def fullest_share(store: CheckedStore) -> float:
-    """Returns which share of its `maxmemory` the fullest server uses, 0 to 1. It is 0 without a limit, or if
-    the user may not call INFO."""
+    """Returns the share of its `maxmemory` that the fullest server uses, 0 to 1. Returns 0 without a limit,
+    or if the user may not call INFO."""
     shares = [0.0]
     for server in await store.client.servers.all():
         with contextlib.suppress(NoPermissionError):

@@ -117,7 +117,7 @@ def _whose(address: Address) -> str:
 
 
 def _speech(text: str, address: Address) -> str:
-    """Returns a hint to append to the message, for example that only one side may use TLS."""
+    """Returns a hint for the message, for example that only one side may use TLS."""
     if address.kind == "unix":
         return "; run the same command again"
     if address.tls and "within" in text:

@@ -210,8 +210,8 @@ def _scalar(text: str) -> str:
 
 
 def _cut(href: str) -> str:
-    """Returns an href without its fragment. After white space only the fragment's text is cut and `#` stays,
-    because without it the parser would strip the white space."""
+    """Returns an href without its fragment. If white space precedes the fragment, only the fragment's text is
+    cut and `#` stays. Without the `#`, the parser would strip the white space."""
     at = href.index("#")
     return href[:at] if at == 0 or href[at - 1] > " " else href[: at + 1]
 

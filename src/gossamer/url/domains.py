@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 SNAPSHOT = Path(__file__).parents[1] / "data" / "public_suffix_list.dat"
-MAX_LABELS = 8  # maximum number of labels of a rule; labels to the left of them cannot matter
+MAX_LABELS = 8  # maximum number of labels of a rule; labels further left cannot matter
 
 
 @lru_cache(maxsize=65_536)

@@ -27,7 +27,7 @@ TIMEOUT_S: Final = 0.05
 _LEAST_TIMEOUT_S: Final = 0.0005
 """Minimum time limit in seconds for a pattern that has timed out repeatedly."""
 _RECOVERY_SHARE: Final = 0.05
-"""Share of the elapsed time by which a pattern's time limit recovers after timeouts."""
+"""Recovery of a pattern's time limit after timeouts, as a share of the elapsed time."""
 _ALL_MATCHES_S: Final = 0.1
 """Maximum processor time in seconds in which RE2 finds all matches in a text."""
 _MAX_STEPS: Final = 20_000
@@ -239,7 +239,7 @@ def matches(pattern: str | re.Pattern[str], text: str) -> Iterator[list[str]]:
 
 
 def found(pattern: Searcher, text: str, on_timeout: bool) -> bool:
-    """Whether the pattern is found in the text. Returns `on_timeout` if the pattern takes too long."""
+    """Returns whether the pattern is found in the text, or `on_timeout` if the pattern takes too long."""
     try:
         return bool(pattern.search(text))
     except PatternTimeout:

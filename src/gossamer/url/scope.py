@@ -28,12 +28,13 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """The seeds. No pattern refuses a seed, so a crawl with `--include /blog/` can start at the front page.
     """
     places: frozenset[str]
-    """The hosts or registered domains that the mode compares."""
+    """The hosts or registered domains that a URL is compared with, depending on the mode."""
     prefixes: tuple[str, ...]
     """The authority and directory of each seed, in mode prefix."""
     include: tuple[patterns.Searcher, ...]
     exclude: tuple[patterns.Searcher, ...]
-    """URLs that match one of these patterns are refused. So are URLs on which one of them takes too long."""
+    """Patterns of URLs that are refused. A URL on which one of these patterns takes too long is also refused.
+    """
     depth: int
     ports: frozenset[int]
     longest: int
@@ -41,8 +42,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     domains: frozenset[str] = frozenset()
     """The registered domains of the seeds, in mode host."""
     open: bool = False
-    """Whether seeds may be added while the crawl runs. If so, links to the host of their own page are inside
-    the scope, and so is every URL that is added as a seed."""
+    """Whether seeds may be added while the crawl runs. If so, the scope contains every URL that is added as a
+    seed, and every link whose target is on the host of the linking page."""
 
     @classmethod
     def of(
@@ -119,8 +120,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return "trap" if len(url) > self.longest else None
 
     def near(self, url: str, host: str, depth: int) -> bool:
-        """Whether a URL outside of the scope would be accepted if a seed redirected to the URL's host. Such a
-        redirect is likely, because both hosts have the same registered domain.
+        """Whether a URL outside the scope would be accepted if a seed redirected to the URL's host. Such a
+        redirect is likely if both hosts have the same registered domain, which this function requires.
 
         >>> scope = Scope.of(["https://example.com/"])
         >>> scope.near("https://www.example.com/", "www.example.com", 1), scope.near("https://example.org/", "example.org", 1)

@@ -85,8 +85,8 @@ def trap(url: str, today: date | None = None) -> str | None:
 def growing(base: str, hrefs: Iterable[str]) -> frozenset[str]:
     """Returns the relative hrefs of a page that lead into an endlessly growing path.
 
-    A site that answers every path and uses links without a leading slash nests its own links below each
-    other: `/a/b/` links `a/` and `b/` again. If a page has two different links to segments of its own path,
+    Some sites answer every path and use links without a leading slash. Their links then nest without end: the
+    page `/a/b/` links to `a/` and `b/` again. If a page has two different links to segments of its own path,
     none of its links to subfolders leads to a new page. A single such link is not enough, because
     `/apache/src/main/org/` may well have a folder `apache/`.
 
@@ -149,8 +149,8 @@ def _parameters(query: str) -> bool:
 
 
 def _dated(head: str, query: str, today: date | None) -> bool:
-    """Whether a URL that contains a year is a calendar view far from today, or has a date more than two years
-    ahead."""
+    """Whether a URL that contains a year is a calendar view far from today, or contains a date more than two
+    years ahead."""
     path = head[head.find("/", 8) :]
     when = None
     if at_end := _PATH_DATE.search(path):
@@ -195,9 +195,9 @@ def _in_query(query: str) -> tuple[int, int, int] | None:
 
 
 def _far(when: tuple[int, int, int], today: date, archive: bool) -> bool:
-    """Whether a calendar view is far from today. Views of days are near from yesterday to two weeks ahead,
-    views of months from last month to three months ahead, views of years this year and the next. With
-    these limits an endless calendar costs about twenty requests.
+    """Whether a calendar view is far from today. Views of days are near from yesterday to two weeks ahead.
+    Views of months are near from last month to three months ahead. Views of years are near for this year
+    and the next. With these limits an endless calendar costs about twenty requests.
 
     In an `archive` of events, views of years from 1970 to two years ahead are near, because there are few of
     them.

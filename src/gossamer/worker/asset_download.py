@@ -1,8 +1,9 @@
 """Downloads the files that items refer to, stores each by its content hash, and emits one row per file and
 one per reference.
 
-A file is a URL like any other until its response arrives. Then no page function reads it: it is checked
-against its file rule and stored. File rows are upserted like items, so stores know their previous state.
+Until its response arrives, a file is a URL like any other. The response is not read by a page function. It is
+checked against the file rule and stored. File rows are upserted like items, so stores know their previous
+state.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from gossamer.worker.outputs import SinkRetry
 from gossamer.worker.records import format_time
 
 MAX_FILES_PER_PAGE = 5000
-"""Maximum number of different files that the items of one page may refer to. Further ones are counted as
+"""Maximum number of different files that the items of one page may refer to. Further files are counted as
 `trap`."""
 MAX_TEXT_FILE_BYTES = 64 << 20
 """Maximum size in bytes of a file whose text is extracted."""
@@ -48,8 +49,8 @@ class FileStore(Protocol):
 
 
 class AssetRows:
-    """Makes the rows of files and references. `runs`: site -> the run that saw its files (`Row.run`), for
-    sites that each run sees completely. `versions`: site -> version of its site file."""
+    """Makes the rows of files and references. `runs`: site -> the run that saw its files (`Row.run`), only
+    for sites whose files each run sees completely. `versions`: site -> version of its site file."""
 
     def __init__(
         self, key: Callable[[str], str], runs: Callable[[str], str], versions: Callable[[str], str]
@@ -113,12 +114,11 @@ def request_named_files(
     stay: Iterable[Row],
     taken: TakenLinks,
 ) -> list[Row]:
-    """Requests the files that a page's items refer to, for the items in `stay`. Returns the rows of all
-    references.
+    """Requests the files that the items in `stay` refer to. Returns the rows of all references.
 
     `seen`: the page's URL and the time at which it was fetched, in seconds since the epoch. `items`: item
-    rows, each with its references and the number of references over the limit. `fetch`: whether files are
-    downloaded at all.
+    rows of the page, each with its references and the number of references over the limit. `fetch`: whether
+    files are downloaded at all.
     """
     page, at = seen
     staying = {id(row) for row in stay}
@@ -147,8 +147,8 @@ def request_named_files(
 
 
 def add_references(name: Callable[[list[Row], TakenLinks], list[Row]], visit: Visit) -> None:
-    """Adds the references, and requests the files, of those items that are still among the visit's rows.
-    Called after duplicates were dropped."""
+    """Handles the items that are still among the visit's rows after duplicates were dropped. Adds their
+    references and requests their files."""
     taken = TakenLinks()
     visit.rows = [*visit.rows, *name(visit.rows, taken)]
     for group, flat in taken.adds.items():
@@ -253,7 +253,9 @@ class AssetDownloads:
             own["width"], own["height"] = found
             if found[0] < rule.width or found[1] < rule.height:
                 return "filter", f"it has {found[0]}x{found[1]} pixels"
-        elif (rule.width or rule.height) and own["media_type"] != "image/svg+xml":  # an SVG has any size
+        elif (rule.width or rule.height) and own[
+            "media_type"
+        ] != "image/svg+xml":  # an SVG is large enough at any size
             return "filter", "its size in pixels is unknown"
         return "", ""
 

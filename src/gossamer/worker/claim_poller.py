@@ -16,8 +16,8 @@ from gossamer.model.visit import Claimed
 from gossamer.worker.capacity import FleetCaps
 
 POLL_ALL_INTERVAL_S, QUIET_S = 0.5, 1.0
-"""POLL_ALL_INTERVAL_S: seconds between two polls of all buckets. QUIET_S: seconds after a poll that found no
-host due before the next one."""
+"""POLL_ALL_INTERVAL_S: seconds between two polls of all buckets. QUIET_S: seconds until the next poll if a
+poll found no host that is due."""
 TICK_S = 0.2
 """Maximum seconds between two polls of a store that has only one bucket."""
 CAPPED_RETRY_S = 0.02

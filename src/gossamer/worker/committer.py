@@ -1,13 +1,14 @@
-"""Group commit: rows durable, then claims settled. A crash before the settle changes nothing but time lost.
+"""Group commit: makes the rows of visits durable, then settles their claims. A crash before the settle costs
+only time.
 
 One commit is in flight at a time. Its fixed cost, mainly the sync to the disk, is shared by all of its
-visits. A busy worker therefore gathers many visits; an idle one gathers few, because hosts may wait for the
-slots of its visits.
+visits. A busy worker therefore gathers many visits. An idle worker gathers few, because hosts may wait for
+the slots of its visits.
 
-Plain files are appended under the crawl's output lock. Their new length is committed by the script that
-settles the claims of their rows. If that script finds that a claim is no longer held by this worker, the rows
-are cut and written again without it. After an unexpected error nothing is retried here: the worker stops, and
-the next one cuts the uncommitted tail.
+Plain files are appended under the crawl's output lock. The script that settles the claims also commits the
+new length of the files. If this script finds that the worker no longer holds a claim, the rows of the commit
+are cut and written again without the rows of that claim. After an unexpected error nothing is retried here:
+the worker stops, and the next worker cuts the uncommitted tail.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class GatherLimits(NamedTuple):
     """How long a busy worker gathers visits for a commit, and how many."""
 
     seconds: float
-    """Maximum seconds that a visit waits for its commit to start. Shortly after, the lease keeper frees the
-    hosts by a separate call."""
+    """Maximum seconds that a visit waits for its commit to start. Shortly after that time, the lease keeper
+    frees the visit's host by a separate call."""
     enough: int
     """Number of visits at which the commit starts."""
     most: int
@@ -44,13 +45,14 @@ class GatherLimits(NamedTuple):
 
 FEW, MANY = GatherLimits(0.4, 192, 256), GatherLimits(1.0, 448, 512)
 ROOMY = 4
-"""MANY applies if a host allows at least this many times more concurrent requests than the worker makes.
-Otherwise the worker may wait for the slots of unsettled visits."""
+"""Minimum ratio of the concurrent requests that a host allows to those that the worker makes, for MANY to
+apply. Below this ratio, the worker may have to wait for the slots of unsettled visits."""
 
 
 def gather_limits(slots: int, concurrency: int, *, counted: bool = False) -> GatherLimits:
-    """Returns the gathering limits for hosts that allow `slots` concurrent requests. `counted`: the crawl has
-    a byte limit, and bytes are counted only at the commit, so visits do not wait for each other."""
+    """Returns the gathering limits for hosts that allow `slots` concurrent requests. `counted`: whether the
+    crawl has a byte limit. Bytes are counted only at the commit, so visits then do not wait for each
+    other."""
     if counted:
         return FEW._replace(seconds=0.0)
     return MANY if slots >= ROOMY * concurrency else FEW
@@ -108,9 +110,9 @@ class Committer:
         busy: Callable[[], bool] = lambda: False,
         on_settled: Callable[[list[Visit]], None] = lambda _: None,
     ) -> None:
-        """Commits until `close` was called and nothing waits. An unexpected error ends it. `busy`: returns
-        whether the worker has enough work; then no host waits for a commit. `on_settled`: called with the
-        visits of each commit."""
+        """Commits until `close` was called and no visit waits. An unexpected error ends it. `busy`: returns
+        whether the worker has enough work. If so, no host waits for a commit. `on_settled`: called with
+        the visits of each commit."""
         while not self._closing or self.waiting:
             if not self.waiting:
                 self._wake.clear()
@@ -144,8 +146,8 @@ class Committer:
     async def _commit(self, batch: list[Visit]) -> None:
         """Writes the rows, then settles the claims with the files' new lengths.
 
-        If the store has several servers, the rows of a file are written and settled server by server, because
-        one script cannot settle claims on two servers.
+        One script cannot settle claims on two servers. If the store has several servers, the rows of a file
+        are therefore written and settled server by server.
         """
         if self._likening is not None:
             await self._likening.mark(batch)
@@ -161,10 +163,11 @@ class Committer:
     async def _settle(
         self, buckets: dict[int, list[Visit]], append: Append | None, adds: dict[int, Adds]
     ) -> None:
-        """Settles all visits except those whose claim was lost, and cuts the rows of those from the files.
+        """Settles all visits except those whose claim was lost, and cuts the rows of the lost visits from the
+        files.
 
-        The links of visits with a lost claim are added anyway, because the `LinkIntake` has cached them as
-        taken and would not take them again.
+        The links of the lost visits are added anyway, because the `LinkIntake` has cached them as taken and
+        would not take them again.
         """
         lost = False
         while True:
@@ -193,7 +196,9 @@ class Committer:
                 if isinstance(outcome, Moved):
                     if not self._frontier.patience.patient or lost:
                         raise outcome
-                    lost = True  # the store came back without its last second: cut the files to match
+                    lost = (
+                        True  # the store came back without its last second of writes: cut the files to match
+                    )
                     await self._outputs.read_lengths()
                     left = buckets
                     break

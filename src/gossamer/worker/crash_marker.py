@@ -1,9 +1,9 @@
-"""Marks the claim whose page a process is reading, in a memory-mapped file of the crawl's folder that
+"""Marks the claim whose page a process is reading, in a memory-mapped file of the crawl's folder. The file
 survives the process.
 
-A page can kill the process that reads it, through a fault in a C parser or in a site file. This ends a crawl
-that has only one process, and the next run cannot distinguish it from a kill by a person. The next run blames
-only the marked claim.
+A page can kill the process that reads it, through a fault in a C parser or in a site file. If that was the
+crawl's only process, the crawl ends, and the next run cannot tell whether a person killed the process. The
+next run therefore blames only the marked claim.
 """
 
 from __future__ import annotations

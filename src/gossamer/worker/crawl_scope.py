@@ -29,8 +29,8 @@ class ParkedLinks(Protocol):
 
 
 class SeedHosts:
-    """Tells whether a host belongs to the crawl's own seeds. Links to other hosts need vouchers. In every
-    scope except `any` all hosts in scope were asked for, so all belong to the seeds."""
+    """Decides whether a host belongs to the crawl's own seeds. Links to other hosts need vouchers. In every
+    scope except `any`, the user asked for all hosts in scope, so all of them belong to the seeds."""
 
     def __init__(self, seeds: Iterable[str], *, anywhere: bool) -> None:
         self._domain = lru_cache(10_000)(urls.registered_domain)
@@ -49,11 +49,17 @@ class CrawlScope:
     """The scope of one crawl.
 
     - `rules`: the URL filters that the seeds define.
-    - `intake`: takes links by these filters.
+
+    - `intake`: takes the links that these filters accept.
+
     - `seeds`: the hosts of the seeds.
+
     - `bucket`: maps a host to its bucket.
-    - `admits`: whether links to a redirect's host that were refused before are admitted.
-    - `is_open`: whether links are in scope by the host of their own page. Redirects then change nothing.
+
+    - `admits`: whether earlier refused links to a redirect's host are admitted.
+
+    - `is_open`: whether the host of the linking page decides whether a link is in scope. Redirects then
+      change nothing.
     """
 
     def __init__(
@@ -92,7 +98,7 @@ class CrawlScope:
             await self._grow(source, target)
 
     async def release(self) -> None:
-        """Keeps no more links for redirects once all seeds are answered."""
+        """Stops keeping links for later redirects once all seeds are answered."""
         if self.intake.holds and not await self._parked.may_redirect_seeds():
             self.intake.release()
 

@@ -36,8 +36,8 @@ class LendsIdentity(Protocol):
 
 class LendsProxies(Protocol):
     """Supplies proxies (`proxies.proxy_rotation`). `through` makes a request through one proxy after another
-    until one succeeds; `apart` is the minimum seconds between tries that the host sees. `blocked` reports
-    that a page which came through the proxy `name` is a block page."""
+    until one succeeds. `apart` is the minimum number of seconds between tries that reach the host.
+    `blocked` reports that a page that came through the proxy `name` is a block page."""
 
     def blocked(self, name: str, host: str) -> None: ...
 
@@ -61,7 +61,7 @@ class Rung(NamedTuple):
 
     async def collect(self, request: Request, apart: float = 0.0) -> Page | Failure:
         """Fetches one URL, through a proxy if proxies are configured. The identity stores the response's
-        cookies. `apart`: minimum seconds between two tries that the host sees."""
+        cookies. `apart`: minimum number of seconds between two tries that reach the host."""
 
         async def go(proxy: str | None = None, goes_on: Callable[[], bool] = lambda: True) -> Page | Failure:
             headers, guise = self.identity.lend(request)
@@ -171,8 +171,9 @@ class RungMemory(Protocol):
 class Climb:
     """One visit's climb.
 
-    `request` names its current rung. `tried`: how often the URL was put back for a retry before. `left`:
-    whether a retry is left. `patience`: seconds from now in which a higher rung may still start.
+    `request` names its current rung. `tried`: how often the URL was put back for a retry before this visit.
+    `left`: whether a retry is left. `patience`: number of seconds, from now, in which a higher rung may still
+    start.
     """
 
     def __init__(
@@ -238,9 +239,9 @@ class Climb:
 
 
 class Climbing:
-    """Makes the climbs of a crawl that has more than one rung. `patience`: seconds after a visit's start in
-    which a higher rung may start. `lanes`: moves a host back to its usual workers when none of its pages
-    needs a browser any more."""
+    """Makes the climbs of a crawl that has more than one rung. `patience`: number of seconds after a visit's
+    start in which a higher rung may start. `lanes`: moves a host back to its usual workers when none of
+    its pages needs a browser any more."""
 
     def __init__(
         self, memory: RungMemory, allowed: Allowed, patience: float = 30.0, lanes: LaneRouter | None = None

@@ -19,7 +19,7 @@ from gossamer.worker.committer import Committer
 RENEW_INTERVAL_S, SWEEP_INTERVAL_S = 10.0, 5.0
 """Seconds between renewals of all leases, and between sweeps. Both happen at a TICK."""
 LATE, MORE = 0.5, 0.1
-"""A visit that waits for its commit this many seconds gets its host freed by a separate call: at least LATE,
+"""Seconds that a visit waits for its commit before a separate call frees its host. The wait is at least LATE,
 and MORE longer than the committer gathers visits."""
 NO_SWEEP_AFTER_OUTAGE_S = 3.0
 """Seconds after an outage during which this worker does not sweep."""
@@ -83,7 +83,8 @@ class LeaseKeeper:
             self._held.pop(lost, None)
 
     async def _free_hosts(self) -> bool:
-        """Frees the hosts of visits that are over but not yet durable. Returns whether there were any."""
+        """Frees the hosts of visits that have ended but are not yet durable. Returns whether there were any
+        such visits."""
         late = time.monotonic() - max(LATE, self._committer.company.seconds + MORE)
         over: dict[int, list[Visit]] = {}
         for visit in self._committer.unsettled_visits():

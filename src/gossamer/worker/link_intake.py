@@ -1,9 +1,9 @@
 """Turns the links of a page into URLs for the frontier: resolve, filter, fingerprint, group. This is the hot
 path of the crawler.
 
-Never an object, a log record or a round trip per link. Most links of a page were met before and cost one
-lookup in a cache of raw hrefs. A link that the cache marks as taken is in the frontier or in a pending
-commit; if that commit fails, the worker ends.
+No link costs an object, a log record or a round trip of its own. Most links of a page are already known and
+cost one lookup in a cache of raw hrefs. A link that the cache marks as taken is in the frontier or in a
+pending commit. If that commit fails, the worker ends.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ its slot is not added again."""
 
 Hit = tuple[int, str, int]
 """A cache entry for a link: its fingerprint, the reason for its refusal (`duplicate` if it was taken), and
-the depth at which it was taken. Where depths are not tracked the depth is -1. A link found at a smaller
-depth is offered again."""
+the depth at which it was taken. A link found at a smaller depth is offered again. If depths are not
+tracked, the depth is -1."""
 
 
 class Filter(Protocol):
@@ -81,8 +81,8 @@ class ReadResult(msgspec.Struct):
     later: Callable[[Visit], None] | None = None
     """See `Visit.later`."""
     names: Sequence[tuple[Sequence[Named], int]] = ()
-    """For each item of a page that another process read, the files and items that it names, and the number of
-    names over its limit. The items are the first of `rows`, in the same order."""
+    """The names in each item of a page that another process read: the files and items that the item refers
+    to, and the number of names over its limit. The items are the first of `rows`, in the same order."""
 
 
 class HrefCache:
@@ -107,15 +107,24 @@ class LinkIntake:
     """Adds the links of one crawl to the frontier.
 
     - `scope`: the URL filters.
+
     - `seed`: seed of the fingerprint hash.
+
     - `remainder`: splits a fingerprint into the two halves that the seen set stores.
+
     - `bucket`, `lane`: map a host to its bucket and its lane.
+
     - `key`: returns the canonical form of a URL.
+
     - `own`: whether a host belongs to the seeds. Links to other hosts need a voucher.
-    - `cap`: maximum distinct links that are added per page.
-    - `room`: cached links per generation.
+
+    - `cap`: maximum number of distinct links that are added per page.
+
+    - `room`: number of cached links per generation.
+
     - `depths`: whether exact depths are kept (`min_depth`).
-    - `is_open`: whether the scope depends on the page, so that a link refused on one page may be taken on
+
+    - `is_open`: whether the scope depends on the page. If so, a link refused on one page may be taken on
       another.
     """
 
@@ -140,8 +149,8 @@ class LinkIntake:
         self.depths = depths
         self._is_open = is_open
         self.holds = True
-        """Whether a seed may still be redirected. Until then links to hosts other than the seeds' own are
-        kept."""
+        """Whether a seed may still be redirected. As long as this is true, links to hosts other than the
+        seeds' own are kept."""
         self._recent, self._taken = HrefCache(room), _slots()
         self._hosts: dict[str, tuple[int, str, str]] = {}
 
@@ -154,8 +163,8 @@ class LinkIntake:
         taken: TakenLinks | None = None,
         met: set[int] | None = None,
     ) -> TakenLinks:
-        """Takes the plain links of a page. They get the page's depth + 1 and its priority. `taken`, `met`:
-        the result and the fingerprints of the links of this page that were taken before."""
+        """Takes the plain links of a page. The links get the page's priority and its depth + 1. `taken`,
+        `met`: the result and the fingerprints of links that were taken from this page before."""
         taken = TakenLinks() if taken is None else taken
         scheme, host, path = split(page_url)
         folder = base[: base.rfind("/") + 1]
@@ -206,8 +215,8 @@ class LinkIntake:
         taken: TakenLinks,
         met: set[int],
     ) -> Hit | None:
-        """Takes a link that is not cached. Returns its cache entry, in which the reason is '' if the link is
-        taken; None for an href that is not an http(s) URL."""
+        """Takes a link that is not cached. Returns its cache entry, whose reason is '' if the link is taken.
+        Returns None for an href that is not an http(s) URL."""
         if url is None:
             return None  # not a URL that can be crawled: mailto:, javascript:
         mark = urls.fingerprint(self._key(url), self._seed)
@@ -249,7 +258,7 @@ class LinkIntake:
         edition: str = "",
     ) -> str | None:
         """Takes one request that has its own properties: a seed, a redirect target, or a request from a site
-        function. `beside` as in `Scope.refuse`.
+        function. `beside`: see `Scope.refuse`.
 
         Returns None if the request is taken, else the reason why it is refused. Refusals are counted in
         `taken`.
@@ -337,7 +346,7 @@ class LinkIntake:
         self._recent, self._taken = HrefCache(self._recent.room), _slots()
 
     def release(self) -> None:
-        """Keeps no more links for redirects of seeds. Called when all seeds are answered."""
+        """Stops keeping links for later redirects of seeds. Called when all seeds are answered."""
         self.holds = False
 
     def widen(self, scope: Filter) -> None:

@@ -54,7 +54,7 @@ def logged_out_sign(login: Login, page: Page, block: Block | None, parse: Parse 
 
 
 def why_login_failed(login: Login, page: Page) -> str:
-    """Returns why the last page of a log-in shows that the log-in failed, or ''."""
+    """Returns the reason why the last page of a log-in counts as a failed log-in, or ''."""
     view = PageView(page)
     if login.shows:
         return (
@@ -175,8 +175,9 @@ class LoginAttempt(NamedTuple):
 
 
 class LoginResult(NamedTuple):
-    """The result of a log-in. `refused`: why it failed, '' on success. Also the headers for each later
-    request, and `proof`: a page that shows later whether the user is still logged in, '' for none."""
+    """The result of a log-in. `refused`: why it failed, '' on success. The result also has the headers for
+    each later request, and `proof`: a page that shows later whether the user is still logged in, '' for
+    none."""
 
     refused: str
     headers: dict[str, str]
@@ -361,7 +362,7 @@ class LoginRunner:
         return msgspec.structs.replace(out, headers=headers or None)
 
     def _check(self, request: Request, page: Page | None, who: LoginAttempt) -> None:
-        """Checks that form values go to the site only, and not from an https page to an http URL."""
+        """Checks that form values go only to the site, and never from an https page to an http URL."""
         shown = any(secret in f"{request.url} {request.headers}" for secret in who.secrets if len(secret) > 2)
         if request.body is None and not shown:
             return
@@ -422,7 +423,7 @@ def _headers(said: Any, who: LoginAttempt) -> dict[str, str]:
 
 
 def _asks(who: LoginAttempt, call: Callable[..., Any], *args: Any) -> Any:
-    """Calls the user's code. Raises StopIteration, and ConfigError for any other exception."""
+    """Calls the user's code. Lets StopIteration pass, and raises ConfigError for any other exception."""
     try:
         with contextlib.redirect_stdout(sys.stderr):  # stdout is for data
             return call(*args)

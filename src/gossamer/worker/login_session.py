@@ -34,8 +34,8 @@ from gossamer.worker.login_flow import (
 RENEW_INTERVAL_S = 8.0
 """Seconds between two renewals of a running log-in."""
 OFTEN, TURNED = 2, 8
-"""A visit repeats its request if another visit changed the account's cookies meanwhile. After OFTEN repeats
-the host gets one request at a time. TURNED is the maximum number of repeats."""
+"""Numbers of repeats. A visit repeats its request if another visit changed the account's cookies meanwhile.
+After OFTEN repeats the host gets one request at a time. TURNED is the maximum number of repeats."""
 
 
 class Seat(NamedTuple):
@@ -145,8 +145,8 @@ class LoggedInFetcher:
     async def _in(
         self, claim: Claim, club: AccountPool, seat: Seat, walk: PacedRequests, tell: list[Attempt]
     ) -> bool:
-        """Returns whether the account is still logged in, as shown by the log-in's proof page. This avoids a
-        second log-in, because some sites lock an account that logs in twice."""
+        """Returns whether the account is still logged in, as shown by the log-in's proof page. This check
+        avoids a second log-in. Some sites lock an account that logs in twice."""
         if not seat.proof or await self._entering.gate.refuse_url(claim, seat.proof) is not None:
             return False
         request = Request(seat.proof)
@@ -200,7 +200,7 @@ async def _goes_on(club: AccountPool, seat: Seat) -> None:
 
 
 def _apart(failure: Failure, walk: PacedRequests) -> Failure:
-    """Returns the failure. If it is put off, it waits at least for the host's delay."""
+    """Returns the failure. If it has a time for a later try, that time is at least the host's delay away."""
     return (
         failure
         if failure.later is None

@@ -57,7 +57,7 @@ ENDS = {
     "spent": "credits",
     "mended": "mended",
 }
-"""Crawl states in which nothing is claimed any more, with the outcome that each gives to a worker's run."""
+"""Crawl states in which nothing is claimed any more, each with the outcome that a worker's run then has."""
 
 Result = TypeVar("Result")
 
@@ -73,11 +73,18 @@ class Worker:
     """The worker of one crawl.
 
     - `state` returns the state of the crawl.
-    - `surprise` is called with an unexpected exception. The leases of its claims are left to expire.
+
+    - `surprise` is called with an unexpected exception and the claim of the visit. The leases of that visit's
+      claims are left to expire.
+
     - `deadline`: monotonic time at which the run ends.
+
     - `room`: how many claims this crawl may make in its process. `caps`: rate caps of the fleet.
+
     - `merit`: the worker's score. `ledger`: the file that lists the held claims.
-    - `limiter`: how many visits may run, by the process's resources.
+
+    - `limiter`: how many visits the process's resources allow.
+
     - `paused`: set while the crawl is paused. A gate that is not met sets it at once.
     """
 
@@ -139,7 +146,7 @@ class Worker:
                 self.committer.close()
                 if (
                     self.frontier.patience.patient
-                ):  # a settle that does not reach the store in time means that its URL is visited again
+                ):  # if a settle does not reach the store in time, its URL is visited again
                     await unless_stopped(commit, self._stop, ends - time.monotonic())
                 else:
                     await commit
@@ -392,8 +399,8 @@ class Worker:
 
 
 async def unless_stopped(work: asyncio.Task[Result], stop: asyncio.Event, seconds: float) -> Result | None:
-    """Returns the result of `work`. After `stop` is set, waits at most `seconds` for it, then returns None,
-    because the store is away."""
+    """Returns the result of `work`. After `stop` is set, waits at most `seconds` for the result. Returns None
+    if there is none by then, because the store is away."""
     stopped = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)

@@ -3,9 +3,9 @@ after the page was fetched.
 
 Pages are fetched concurrently, so a long path may be followed before a short one is found. The frontier keeps
 the minimum depth of each URL (`frontier/lua/depths.lua`). A waiting URL is visited at its minimum depth. A
-visited URL is queued again and its page is read again: its links are taken at the smaller depth, but it
-yields no second row and does not count as a page again. The most recent pages are cached, so this seldom
-costs a request.
+visited URL is queued again and its page is read again. Its links are then taken at the smaller depth, but the
+page yields no second row and is not counted again. The most recent pages are cached, so reading a page again
+seldom costs a request.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class MinDepthVisits:
 
 
 def read_again(visit: Visit) -> Visit:
-    """Returns the visit. If its page was visited before, everything except its links is removed from rows and
-    counts."""
+    """Returns the visit. If its page was visited before, removes everything except its links from the rows
+    and counts."""
     if visit.claim.again:
         read = visit.settle.end == ClaimEnd.DONE and visit.is_read
         visit.rows, visit.is_page = [], False

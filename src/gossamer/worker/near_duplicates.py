@@ -20,7 +20,7 @@ def mark_row(row: Row, page: Page, document: Document, nearly: bool) -> None:
     page's tree.**
 
     A document without text and without elements (for example non-HTML) is compared byte for byte. `nearly`:
-    whether nearly equal pages count, not only equal ones.
+    whether nearly equal pages also count as duplicates, and not only equal pages.
     """
     record = row.data
     assert isinstance(record, PageRecord)
@@ -47,7 +47,7 @@ _NOTHING = xxhash.xxh3_128_hexdigest(b"")
 
 class DuplicateMarker:
     """Marks the rows of one crawl that have a sketch. A row that was marked but not settled is looked up
-    again under the same name, and so gets the same group."""
+    again under the same name. It therefore gets the same group."""
 
     def __init__(self, index: DuplicateIndex) -> None:
         self._index = index

@@ -1,8 +1,8 @@
-"""Fills outputs that a later run adds to a crawl, or that some of its runs did not have, with the rows that
-the crawl kept (`sinks.kept_rows`).
+"""Fills outputs with the rows that the crawl kept (`sinks.kept_rows`). These are outputs that a later run
+adds to a crawl, or that some of its runs did not have.
 
-The store records for each such output how far it is filled, together with its length, so that a killed run is
-continued. The caller holds the lock of the outputs.
+For each such output, the store records how far it is filled, together with its length, so that a killed run
+can be continued. The caller holds the lock of the outputs.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from gossamer.model.visit import Row
 from gossamer.sinks.kept_rows import TARGET, KeptRows
 
 PASS = ""
-"""The name under which the store keeps the offset in the kept rows at which the present pass began."""
+"""The name under which the store keeps the start of the current pass, as an offset in the kept rows."""
 LOST = -1
-"""Stands for the offset of kept rows if rows that an output lacks were not kept."""
+"""Used in place of an offset in the kept rows if the rows that an output lacks were not kept."""
 Through = Callable[..., Awaitable[Any]]
-"""Makes a call in the thread of the outputs, again and again while its sink is away."""
+"""A function that makes a call in the thread of the outputs, and repeats it while the sink is away."""
 Add = Callable[[FileSink, str, int], Awaitable[None]]
-"""Prepares a file that is new to the crawl: sink, path, offset of the first kept row that it lacks."""
+"""A function that prepares a file that is new to the crawl. Arguments: sink, path, and offset of the first
+kept row that the file lacks."""
 
 
 class OutputFiller:
     """Fills the outputs of one process.
 
-    `kept`: the kept rows, None if rows of the crawl were not kept. `only_pass`: new outputs get the rows of
-    the present pass (`--refresh`) alone.
+    `kept`: the kept rows, None if rows of the crawl were not kept. `only_pass`: new outputs get only the rows
+    of the current pass (`--refresh`).
     """
 
     def __init__(
@@ -41,9 +42,9 @@ class OutputFiller:
         self.added: list[str] = []
         """Outputs that were filled with rows of earlier runs."""
         self.unfilled: list[str] = []
-        """Outputs that lack rows of earlier runs, because these were not kept."""
+        """Outputs that lack rows of earlier runs, because those rows were not kept."""
         self.changes: list[str] = []
-        """New outputs that get the changes of the present pass alone."""
+        """New outputs that get only the changes of the current pass."""
 
     @staticmethod
     def may_fill(files: Sequence[FileOutput], tables: Sequence[TableSink]) -> dict[str, bool]:
@@ -55,8 +56,8 @@ class OutputFiller:
         return {path: fills for path, fills in found.items() if fills is not None}
 
     async def starts(self, fills: Mapping[str, bool]) -> dict[str, int]:
-        """Returns for each output the offset of the first kept row that it lacks if it is new. Outputs of
-        which the store knows that are left out."""
+        """Returns, for each output, the offset of the first kept row that the output lacks if it is new.
+        Leaves out outputs that the store knows."""
         if self._kept is None or not any(await self._frontier.lengths([TARGET])):
             return {}
         marked = await self._frontier.filling()
@@ -64,7 +65,8 @@ class OutputFiller:
         return {path: start for path, kept in fills.items() if kept and path not in marked}
 
     def note(self, new: Sequence[str], fills: Mapping[str, bool], starts: Mapping[str, int]) -> None:
-        """Notes which new outputs lack rows of earlier runs. `fills`, `starts`: see above."""
+        """Notes which new outputs lack rows of earlier runs. `fills`: the result of `may_fill`. `starts`: the
+        result of the method `starts`."""
         self.changes += [path for path in new if starts.get(path)]
         self.unfilled += [
             path for path in new if fills.get(path) is False or (fills.get(path) and not self._kept)
@@ -99,8 +101,8 @@ class OutputFiller:
     async def _fill_files(
         self, output: FileOutput, filled: dict[str, int], lengths: dict[str, int], add: Add
     ) -> None:
-        """Appends the kept rows to the files of an output. `filled`: the offset up to which each is filled.
-        The groups of rows begin at the same offsets in every run."""
+        """Appends the kept rows to the files of an output. `filled`: for each file, the offset up to which it
+        is filled. The groups of rows begin at the same offsets in every run."""
         assert self._kept is not None
         at = min(filled.values())
         groups = self._kept.read(at, lengths[TARGET])

@@ -43,7 +43,7 @@ REPORT_OUTAGE_AFTER_S = 1.0
 """Seconds of an outage before it is reported."""
 
 Say = Callable[[str, bool], Awaitable[None]]
-"""Called with a message, and with whether the outage continues."""
+"""A function that is called with a message and with whether the outage continues."""
 Result = TypeVar("Result")
 
 
@@ -117,14 +117,21 @@ class Outputs:
     """Writes the rows of one process.
 
     - `lock`: path of the lock file of the crawl's outputs.
+
     - `files`, `tables`: the outputs. `log`, `known`: the logs of attempts and of known pages.
-    - `alone`: no other process writes these files, so the lock is kept between commits.
+
+    - `alone`: whether no other process writes these files. The lock is then kept between commits.
+
     - `ours`: raises an error if another process closed the files because this one sent no heartbeat.
+
     - `say`: called when a sink goes away or comes back. Without `say`, and after `stop` or the `deadline`, an
       outage is an error.
-    - `hold`: holds back rows that lack usual values. None writes them.
-    - `kept`: the rows that the crawl kept so far. An output that this run adds is filled with them. None if
-      they are not all kept. `only_pass`: with the rows of the present pass (`--refresh`) alone.
+
+    - `hold`: holds back rows that lack usual values. If it is None, these rows are written.
+
+    - `kept`: the rows that the crawl kept so far, None if some were not kept. An output that this run adds is
+      filled with these rows. `only_pass`: the output is filled only with the rows of the current pass
+      (`--refresh`).
     """
 
     def __init__(
@@ -173,7 +180,7 @@ class Outputs:
                     await self._patiently(sink.append, self._lengths[sink.target()], ())
 
     async def aside(self, batch: list[Visit], rows: list[Row]) -> None:
-        """Writes the outputs without committed lengths: logs, and tables that upsert."""
+        """Writes to the outputs that have no committed length: logs, and tables that upsert."""
         notes: list[tuple[Log, list[Any]]] = []
         if self._log is not None:
             notes.append((self._log, [attempt for visit in batch for attempt in visit.attempts]))
@@ -206,8 +213,8 @@ class Outputs:
 
     @asynccontextmanager
     async def exact(self, rows: Sequence[Row]) -> AsyncIterator[Append | None]:
-        """Locks the rows' files for the duration of the context. Yields `append`; a second call with fewer
-        rows cuts what the first call wrote. Yields None if no file takes rows."""
+        """Locks the rows' files for the duration of the context. Yields the function `append`, or None if no
+        file takes rows. A second call of `append` with fewer rows cuts what the first call wrote."""
         if not rows or not self._files:
             yield None
             return
@@ -256,8 +263,8 @@ class Outputs:
         """Closes all outputs (including the last Parquet part) at the end of a run that was not killed. A
         later run continues from there.
 
-        Raises SinkAway if rows are left for a sink that is away. A later run sends them. `wait`: waits until
-        the sink answers or the run is stopped.
+        Raises SinkAway if rows are left for a sink that is away. Those rows are sent by a later run. `wait`:
+        waits until the sink answers or the run is stopped.
         """
         away: SinkAway | None = None
         async with self._held():
@@ -310,8 +317,8 @@ class Outputs:
         bucket, because one lock orders all of them.
 
         An output without a length was moved or is new. A new output is prepared, and its first length is
-        committed before any row is written. Returns the new outputs. `fill_from`: for outputs that may be
-        filled with kept rows, the offset of the first row that they lack if they are new.
+        committed before any row is written. Returns the new outputs. `fill_from`: for each output that may be
+        filled with kept rows, the offset of the first row that it lacks if it is new.
         """
         sinks: dict[str, FileSink | TableSink] = {
             s.target(): s for output in self._files for s in output.sinks()
@@ -333,7 +340,8 @@ class Outputs:
 
     async def _add(self, sink: FileSink | TableSink, path: str, fill_from: int | None = None) -> None:
         """Prepares an output that the crawl did not have, and commits its first length. `fill_from`: the
-        offset of the first kept row that it lacks. An output that a killed run added is left as it is."""
+        offset of the first kept row that the output lacks. If a killed run already added the output, it is
+        left as it is."""
         (length,) = await self._frontier.lengths([path])
         if length is None:
             if fill_from is not None:

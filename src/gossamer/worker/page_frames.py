@@ -77,8 +77,8 @@ class PageTask(msgspec.Struct, array_like=True):
 
 
 class RecordedTake(msgspec.Struct, array_like=True):
-    """A call of the worker's `LinkIntake`, recorded by the process: one `request` (`vouched`: with a
-    voucher), or the plain links `hrefs` of a page."""
+    """A call of the worker's `LinkIntake`, recorded by the process. It is either one `request` (`vouched`:
+    whether it has a voucher), or the plain links `hrefs` of a page."""
 
     request: Request | None = None
     vouched: bool = False
@@ -100,7 +100,7 @@ class End(msgspec.Struct, array_like=True):
     named: int = -1
     """The number of rows at the start that are items, if any item names files or other items; else -1."""
     why: list[str] = []
-    """The reasons for which the page is stored for replay."""
+    """The reasons why the page is stored for replay."""
     block: str | None = None
     lacks: str = ""
     too_complex: str = ""

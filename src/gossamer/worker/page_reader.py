@@ -1,9 +1,9 @@
 """Reads costly pages in separate processes (`page_process`), which are killed when a page takes too much time
 or memory.
 
-A process starts at the first costly page and reads many pages. It exits together with its worker: its pipe
-closes, and on Linux the kernel also kills it when the thread that started it ends. Meanwhile the event loop
-serves other hosts. A page costs the event loop only the time to take its links, CHUNK of them at a time.
+A process starts at the first costly page and reads many pages. Meanwhile the event loop serves other hosts. A
+page costs the event loop only the time to take its links, CHUNK of them at a time. The process exits together
+with its worker: its pipe closes, and on Linux the kernel also kills it when the thread that started it ends.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class PageReader:
         """Set when the first process was started."""
 
     async def read(self, reader: Reader, claim: Claim, page: Page, error: str | None) -> ReadResult:
-        """Reads a page in another process. A page that takes too much or kills the process does not raise.
-        The result then has the error `too-complex` or `crash`."""
+        """Reads a page in another process. A page that takes too much time or memory, or kills the process,
+        raises no error here. Its result has the error `too-complex` or `crash`."""
         task = _task(claim, page, error)
         try:
             frames = await self._twice(task, page.body)

@@ -34,11 +34,11 @@ from gossamer.worker.near_duplicates import mark_row
 from gossamer.worker.records import failed_record, format_time, page_record, page_row
 
 MAX_LINKS = 5000
-"""Maximum number of different requests from one page. Further ones are counted as `trap`."""
+"""Maximum number of different requests from one page. Further requests are counted as `trap`."""
 MAX_SITEMAP_BYTES = 100_000
 """Maximum bytes of a sitemap that is read in the crawling process."""
 MAX_HREFS = 50_000
-"""Maximum number of different hrefs of a page that are resolved. Further ones are counted as `trap`."""
+"""Maximum number of different hrefs of a page that are resolved. Further hrefs are counted as `trap`."""
 MAX_OUT_LINKS, MAX_OUT_LINK_CHARACTERS = 5000, 2_000_000
 """Maximum number of links in a page record, and of their characters. The record's `links` counts all of them.
 """
@@ -83,13 +83,19 @@ class Reader:
     """Reads the pages of one crawl.
 
     - `taker`: adds links to the frontier.
+
     - `key`: returns the canonical form of a URL.
+
     - `keep(page, request, why)`: stores a page that could not be parsed, with the reason, for replay.
+
     - `tap(claim, page)`: called with each page before it is read.
-    - `graph(page, request, document)`: returns the rows of a page's links. None if links are not stored as
-      rows.
-    - `apart`: reads costly pages in another process. None: reads them here.
-    - `is_apart`: whether this is that other process, which leaves the files of items to the worker.
+
+    - `graph(page, request, document)`: returns the rows of a page's links. It is None if links are not stored
+      as rows.
+
+    - `apart`: reads costly pages in another process. If it is None, they are read in this process.
+
+    - `is_apart`: whether this process is that other process, which leaves the files of items to the worker.
     """
 
     def __init__(
@@ -132,8 +138,8 @@ class Reader:
         """Marks the claim whose page is being read, in case the page ends the process."""
 
     def open(self, crashes: Path | None, usual: Usual) -> None:
-        """Begins a run. `crashes`: the folder in which the claim whose page is being read is marked, None
-        for no mark. `usual`: the fields that nearly all items of the last good runs have."""
+        """Begins a run. `crashes`: the folder for the mark of the claim whose page is being read, None for no
+        mark. `usual`: the fields that nearly all items of the last good runs have."""
         self._reading, self.usual = CrashMarker(crashes), usual
 
     def close(self) -> None:
@@ -198,7 +204,9 @@ class Reader:
     def shows(self, claim: Claim, page: Page) -> int:
         """Returns a lower bound for the number of letters that a page shows (`html.Document.shows`)."""
         if _too_deep(claim, page) or self.is_costly(page):
-            return len(page.body)  # a costly page is not read here, so its size stands for its text
+            return len(
+                page.body
+            )  # a costly page is not read here, so its size is used in place of its amount of text
         self._reading.begins(claim.bucket, claim.token)
         try:
             document = self._document(page)
@@ -276,10 +284,11 @@ class Reader:
         error: str | None = None,
     ) -> ReadResult:
         """Reads a page with its site's functions. After an error of a function the page is stored for replay.
-        `error`: the error of the page itself (http-4xx), whose links are not followed.
+        `error`: the error of the page itself (http-4xx). The links of a page with an error are not
+        followed.
 
-        `marks`: duplicates among the items may be dropped before the rows are written (`near_duplicates`), so
-        the files of such items are requested only after that.
+        `marks`: whether duplicates among the items may be dropped before the rows are written
+        (`near_duplicates`). If so, the files of such items are requested only after that.
         """
         view = PageView(page, document, claim.request)
         parsed = run(site, view)
@@ -322,8 +331,8 @@ class Reader:
         return read
 
     def name(self, read: ReadResult, claim: Claim, page: Page, marks: bool = True) -> None:
-        """Requests the files that the items of a page name, and inserts the rows of all references after the
-        items."""
+        """Requests the files that the items of a page refer to, and inserts the rows of all references after
+        the items."""
         site = match(self.sites, page.url)
         assert site is not None
         count = len(read.names)
@@ -344,7 +353,7 @@ class Reader:
             read.rows[count:count] = name(read.rows[:count], read.taken)
 
     def _take(self, requests: list[Request], claim: Claim, taken: TakenLinks) -> None:
-        """Takes the requests of a page, each once and at most MAX_LINKS. The rest is counted as a trap."""
+        """Takes the distinct requests of a page, at most MAX_LINKS. Further requests are counted as a trap."""
         voucher = self.taker.voucher(claim)
         wanted = {(one.method, one.url, one.body): one for one in requests}
         for request in list(wanted.values())[:MAX_LINKS]:
@@ -514,7 +523,7 @@ def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], int]:
 
 
 def _out_links(base: Base, hrefs: Iterable[str]) -> list[str]:
-    """Returns the URLs of hrefs, each once, as many as a record may list."""
+    """Returns the distinct URLs of hrefs, at most as many as a record may list."""
     found, size = dict[str, None](), 0
     for href in hrefs:
         url = base.resolve(href)

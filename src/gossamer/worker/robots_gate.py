@@ -45,12 +45,17 @@ class HostTreatment(NamedTuple):
 class RobotsGate:
     """Fetches and evaluates robots.txt.
 
-    - `rungs`: maps a request to its rung. These collectors read at most 500 KiB.
+    - `rungs`: maps a request to its rung. The collectors of these rungs read at most 500 KiB.
+
     - `agent`: the product token that is matched with the groups of robots.txt.
+
     - `obey`, `retries`, `fixed`: the default treatment. `treat`: maps a host to its treatment, if sites
       differ.
+
     - `parse`: the URL parser.
+
     - `opens`: whether the crawler may connect to the port of `host[:port]`.
+
     - `ladder`: the rungs on which robots.txt may be fetched, cheapest first.
     """
 
@@ -105,7 +110,8 @@ class RobotsGate:
     async def refuse_url(
         self, claim: Claim, url: str, note: Callable[[Page | Failure, str], None] = lambda _result, _url: None
     ) -> Drop | None:
-        """Returns why a URL that a claim needs besides its own (to log in) may not be requested, or None.
+        """Returns why a claim may not request a URL that it needs besides its own (to log in), or None if it
+        may.
 
         For a URL of another origin, that origin's robots.txt is fetched here and cached. `note` is called
         with the result of that request and with its URL.
@@ -176,7 +182,8 @@ class RobotsGate:
         return result, began, found
 
     async def give_back(self, claim: Claim, wait: float) -> None:
-        """Requeues a robots claim without trying it. Its host receives no request for `wait` seconds."""
+        """Requeues a robots claim without fetching robots.txt. Its host receives no request for `wait`
+        seconds."""
         settle = Settle(claim.token, ClaimEnd.DONE, delay=0, host_wait=round(wait * 1000))
         await self._frontier.robots(claim, version=0, holds=0, crawl_delay=0, settle=settle)
 
@@ -184,8 +191,8 @@ class RobotsGate:
         """Fetches a robots.txt and follows at least five redirects, also across hosts (RFC 9309 section
         2.3.1.2). Each target passes the egress guard.
 
-        The redirects belong to one robots claim, which holds the host's slot, and keep the host's delay.
-        Returns the last result and the monotonic time at which its request was sent.
+        All redirects belong to one robots claim, which holds the host's slot. Their requests keep the host's
+        delay. Returns the last result and the monotonic time at which its request was sent.
         """
         result, began = await self._got(claim, claim.request, time.monotonic())
         for _ in range(MAX_REDIRECTS):

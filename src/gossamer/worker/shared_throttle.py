@@ -13,8 +13,8 @@ from gossamer.politeness.robots_access import Access
 
 
 class ThrottleGroups(Protocol):
-    """The shared budgets (`state.host_groups`). `enter` takes a turn and returns its token and 0, or the
-    seconds to wait. `leave` gives a turn back."""
+    """The shared budgets (`state.host_groups`). `enter` asks for a turn and returns the turn's token, with 0
+    or the seconds to wait. `leave` gives a turn back."""
 
     async def enter(self, name: str, delay: float) -> tuple[str, float]: ...
     async def leave(self, name: str, token: str, since: float, delay: float) -> None: ...
@@ -81,7 +81,7 @@ class SharedThrottle:
 
     async def _leave(self, claim: Claim, began: float, delay: float) -> None:
         """Gives the turn of a claim back. `began`: monotonic time at which the request began, 0 if no request
-        was made. `delay`: seconds from its start to the next request."""
+        was made. `delay`: seconds from the start of that request to the next request."""
         turn = self._turns.pop((claim.bucket, claim.token), None)
         if turn is not None:
             since = time.monotonic() - began if began else -1.0

@@ -1,5 +1,5 @@
-"""Reports why a crawl has no pages yet. A host that does not answer is retried through all of `--retries`,
-and the user should see what the crawl is waiting for."""
+"""Reports why a crawl has no pages yet. A host that does not answer is retried through all of `--retries`.
+Meanwhile the user should see what the crawl is waiting for."""
 
 from __future__ import annotations
 

@@ -42,9 +42,9 @@ from gossamer.worker.shared_throttle import SharedThrottle
 SLOW_DOWN = (429, 503)
 ENDS_ITS_READER = "it ended two processes that read it"
 MAX_SITEMAPS = 5000
-"""Maximum number of sitemaps taken from one robots.txt. Further ones are counted as `trap`."""
+"""Maximum number of sitemaps taken from one robots.txt. Further sitemaps are counted as `trap`."""
 MAX_FIXED_HOSTS = 100_000
-"""Maximum number of hosts with a fixed delay of which a process remembers that it stored the delay."""
+"""Maximum number of hosts for which a process remembers that it stored their fixed delay."""
 
 
 class ReadsPages(Protocol):
@@ -110,8 +110,8 @@ class Visitor:
         self._fixed: set[str] = set()
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
-        """Visits one claim, or of several gate claims the first one that is allowed. Calls `put` exactly once
-        for each claim of the batch."""
+        """Visits one claim. Of several gate claims, visits the first that is allowed. Calls `put` exactly
+        once for each claim of the batch."""
         if self.apart is not None and await self.apart.took(batch, put):
             return None
         if batch[0].kind == "robots":

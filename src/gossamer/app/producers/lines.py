@@ -25,9 +25,9 @@ STDIN_WAIT_S = 2.0
 
 
 class ListFile:
-    """A file. Its position: bytes (decompressed) and lines read, and the size of the file at that time. A
-    last line without a line end is read, but not counted as read, because another program may still be
-    writing it."""
+    """A file of lines. Its position: the numbers of bytes (decompressed) and lines read, and the size of the
+    file at that time. A last line without a line end is read but not counted as read, because another
+    program may still be writing it."""
 
     beside = "*"
 
@@ -105,7 +105,8 @@ class ListFile:
 
 
 def requests_of_lines(lines: list[bytes], source: str, number: int) -> tuple[list[Request], list[Rejected]]:
-    """Returns the requests of lines, and the rejected lines. `number`: lines before these."""
+    """Returns the requests of lines, and the rejected lines. `number`: the number of lines that come before
+    these lines."""
     requests, rejected = [], []
     for number, raw in enumerate(lines, number + 1):  # noqa: B020 - it goes on from there
         found = parse_line(raw, source, number)
@@ -132,8 +133,8 @@ class StdinUrls:
         threading.Thread(target=self._read, name="stdin", daemon=True).start()
 
     def short(self) -> list[bytes] | None:
-        """Returns all lines if they are few and the input ends soon. Otherwise None, and the lines come in
-        `batches`."""
+        """Returns all lines if they are few and the input ends soon. Otherwise returns None, and `batches`
+        yields the lines."""
         deadline = time.monotonic() + STDIN_WAIT_S
         while not self._ended and sum(map(len, self._head)) < SHORT_LIST_BYTES:
             try:
@@ -191,8 +192,8 @@ class StdinUrls:
 
 
 def _parts(file: Any) -> Iterator[bytes]:
-    """Yields input as it arrives, without the file's buffer, whose lock would be held if the program ends
-    while no input arrives."""
+    """Yields input as it arrives, without the file's buffer. The lock of the buffer would be held if the
+    program ended while no input arrives."""
     read = getattr(file, "raw", file).read
     while part := read(CHUNK_BYTES):
         yield part

@@ -16,15 +16,16 @@ SHORT_LIST_BYTES = 4 << 20
 
 
 class UrlBatch(NamedTuple):
-    """URLs, rejected lines, and the position behind them, which is stored after they were added. `share`: the
-    share read so far, 0 to 1."""
+    """A batch of URLs and rejected lines, and the position behind them, which is stored after they are added.
+    `share`: the share of the input read so far, 0 to 1."""
 
     requests: list[Request]
     rejected: list[Rejected]
     position: Any
     share: float | None = None
     editions: tuple[str, ...] = ()
-    """For each request, what distinguishes it in the seen-set from the same URL before ('': nothing)."""
+    """For each request, a text that distinguishes it in the seen-set from an earlier request of the same URL.
+    '' if nothing does."""
     trouble: str = ""
     """What could not be read just now, as text."""
 
@@ -35,7 +36,8 @@ class UrlProducer(Protocol):
     name: str
     """The name under which its position is stored."""
     beside: str
-    """`*`: its URLs are seeds. A host: they are seeds if they are in scope of a page of it."""
+    """`*`: the producer's URLs are seeds. A host: the URLs are seeds if they are in scope of a page of that
+    host."""
 
     async def open(self, collector: Collector) -> None:
         """Checks that it can be read. Raises UsageError, ConfigError, StoreError."""

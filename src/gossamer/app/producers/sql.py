@@ -1,8 +1,9 @@
 """Reads the rows of a query: from SQLite, or from PostgreSQL with the extra `postgres`. Rows are streamed,
 never all in memory.
 
-The query returns a column `url`, and any other field of a seed as a JSON line (docs/records.md). If the query
-contains `:after` and returns a column `after`, it continues after the value that was added last (0 at first).
+The query returns a column `url`. Its other columns may be any fields that a seed as a JSON line may have
+(docs/records.md). If the query contains `:after` and returns a column `after`, it continues after the value
+that was added last (0 at first).
 """
 
 from __future__ import annotations
@@ -174,7 +175,7 @@ class SqlUrls:
 
 
 def _kept(after: Any) -> Any:
-    """Returns a value of the column `after` for JSON."""
+    """Returns a value of the column `after` in a form that JSON can hold."""
     if isinstance(after, bytes):
         return {"bytes": base64.b64encode(after).decode()}
     return after if after is None or isinstance(after, int | float | str) else str(after)

@@ -27,7 +27,8 @@ REQUEST_INTERVAL_S = 1.0
 MAX_INDEX_DEPTH, MAX_REDIRECTS = 3, 5
 """The maximum depth of sitemap indexes, and the maximum number of redirects."""
 MAX_REMEMBERED_ENTRIES = 50_000
-"""The number of removed entries of a sitemap that are remembered, if the sitemap has fewer entries."""
+"""The number of entries that are remembered for a sitemap, including removed entries. A sitemap with more
+entries than this keeps all of them, and one removed entry."""
 
 
 class WatchedSitemap(msgspec.Struct, omit_defaults=True):
@@ -38,8 +39,8 @@ class WatchedSitemap(msgspec.Struct, omit_defaults=True):
     entries: str = ""
     """Maps fingerprints to lastmod (seconds, 0 if missing), as compressed msgpack."""
     inner: dict[str, float] = {}
-    """The sitemaps of an index with their lastmod (0 if missing, negative while they have not been read
-    since)."""
+    """The sitemaps of an index, each with its lastmod. The lastmod is 0 if missing, and negative while the
+    sitemap has not been read since then."""
 
 
 class WatchedFeed:
@@ -51,7 +52,7 @@ class WatchedFeed:
         self.collector: Collector | None = None
         self._known: dict[str, WatchedSitemap] = {}
         self._unread: set[str] = set()
-        """What could not be read in this round, or not completely."""
+        """The URLs that could not be read, or not completely, in this round."""
         self._trouble = ""
 
     async def open(self, collector: Collector) -> None:
@@ -59,7 +60,7 @@ class WatchedFeed:
         self.collector = collector
 
     async def batches(self, position: Any) -> AsyncIterator[UrlBatch]:
-        """Yields what is new, without end."""
+        """Yields new entries, without end."""
         self._known = msgspec.convert(position or {}, dict[str, WatchedSitemap])
         while True:
             self._trouble = ""
@@ -143,7 +144,8 @@ def _moment(entry: SitemapEntry) -> float:
 
 
 def _joined(seen: dict[int, float], pages: list[SitemapEntry]) -> dict[int, float]:
-    """Returns what is known about a sitemap after a response: its entries after those that were removed."""
+    """Returns the entries that are known for a sitemap after a response: first the removed entries, then the
+    current ones."""
     now = {_mark(one): _moment(one) for one in pages}
     gone = [(mark, at) for mark, at in seen.items() if mark not in now]
     return dict(gone[-max(1, MAX_REMEMBERED_ENTRIES - len(now)) :]) | now

@@ -1,2 +1,2 @@
-"""Stored rows for looking through: `filters` selects them, `sources` reads outputs and logs, `reports`
-summarizes the attempts log."""
+"""Queries stored rows: `filters` selects them, `sources` reads outputs and logs, `reports` summarizes the
+attempts log."""

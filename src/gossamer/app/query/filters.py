@@ -58,9 +58,9 @@ def parse_where(text: str) -> Test:
 
 
 def why_senseless(text: str, rows: Iterable[Row]) -> str:
-    """Returns why a comparison makes no sense for a field, for example a text for a field of numbers. "" if
-    it may match. A text that looks like a number may equal any text. Reads rows up to the first that can
-    be compared."""
+    """Returns why a comparison makes no sense for a field, for example if it compares a field of numbers with
+    a text. Returns "" if the comparison may match. A text that looks like a number may equal any text.
+    Reads rows up to the first one that can be compared."""
     field, mark, wanted, given = _parts(text)
     if given or mark == "~" or wanted in ("", "null"):
         return ""

@@ -181,7 +181,8 @@ def _named(pattern: str, called: str) -> bool:
 
 
 def _whole(row: Row) -> Row:
-    """Returns a row of a table. A row of an untyped dict has its own fields in one column."""
+    """Returns a row of a table with the item's own fields. The own fields of an untyped dict are stored in
+    one column."""
     if row.keys() - _BESIDE == {"data"}:
         own = _parsed(row["data"])
         if isinstance(own, dict):

@@ -35,8 +35,8 @@ from gossamer.worker.reader import Reader
 
 BATCH_PAGES = 100
 MAX_DEATHS_PER_PAGE, MAX_LOST_PROCESSES = 2, 3
-"""The number of processes that a page may end before it is not read any more, and the number that may be
-killed while reading no page."""
+"""The number of processes that a page may end before it is no longer read, and the number of processes that
+may be killed while they read no page."""
 _SIZE, _NUMBER = struct.Struct("<I"), struct.Struct("<q")
 
 
@@ -44,12 +44,12 @@ class ParsedBatch(msgspec.Struct, array_like=True):
     """The result of a batch of pages. `items`: JSON lines."""
 
     pages: int = 0
-    """Pages that a site function read."""
+    """The number of pages that a site function read."""
     passed: int = 0
-    """Stored responses that are not pages: redirects, errors, blocks, robots.txt, sitemaps, and pages that no
-    site reads."""
+    """The number of stored responses that are not pages: redirects, errors, blocks, robots.txt, sitemaps, and
+    pages that no site reads."""
     unread: int = 0
-    """Responses that an index or a line names, and that no longer exist."""
+    """The number of responses that an index or a line names but that no longer exist."""
     items: int = 0
     rejected: int = 0
     lines: bytes = b""
@@ -89,15 +89,15 @@ class BatchPosition:
 
     @property
     def at(self) -> int:
-        """The page that was being read, or -1."""
+        """The number of the page that was being read, or -1."""
         return int(_NUMBER.unpack_from(self._map)[0])
 
 
 def read(
     reader: Reader, why: list[str], archive: ArchiveCollector, note: BatchPosition, keys: Sequence[str]
 ) -> ParsedBatch:
-    """Returns the items of a batch of stored pages. `why`: where the reader leaves the reason of a
-    failure."""
+    """Returns the items of a batch of stored pages. `why`: the list in which the reader leaves the reason of
+    a failure."""
     out, rows = ParsedBatch(failed=[]), list[Row]()
     for number, key in enumerate(keys):
         note.begins(number)
@@ -171,7 +171,7 @@ def _request(url: str, asked: RequestContext) -> Request:
 
 
 def _ends(page: Page, deaths: int, slow: bool) -> str:
-    """Returns why a page that ended so many processes is not read again. '' if it may be."""
+    """Returns why a page that ended so many processes is not read again, or '' if it may be read again."""
     if slow:
         return f"too-complex: it took more than {limit_seconds(page.body):.0f} s of CPU time"
     if deaths >= MAX_DEATHS_PER_PAGE:
@@ -191,14 +191,14 @@ def _infrastructure(url: str, asked: RequestContext) -> bool:
 
 
 Make = Callable[[BatchPosition], Callable[[Sequence[str]], ParsedBatch]]
-"""Called in each process: returns the function that reads a batch there."""
+"""A function that is called in each process. It returns the function that reads a batch there."""
 
 
 def read_in_processes(
     batches: Sequence[Sequence[str]], processes: int, make: Make
 ) -> Generator[ParsedBatch, None, None]:
-    """Yields the results of the batches in their order, read by so many processes. Ends the processes when it
-    is closed. Raises GossamerError if they keep dying."""
+    """Yields the results of the batches in their order. `processes`: the number of processes that read them.
+    Ends the processes when the generator is closed. Raises GossamerError if the processes keep dying."""
     count = min(processes, len(batches))
     workers = [ReparseProcess(batches[at::count], make) for at in range(count)]
     try:

@@ -44,8 +44,8 @@ SAVE_INTERVAL_S = 1.0
 
 
 class ReparseState(msgspec.Struct):
-    """The progress of a run. `given`: what must be unchanged for it to be resumed. `owner`: by which its
-    outputs recognize it when it is resumed."""
+    """The progress of a run. `given`: what must be unchanged for the run to be resumed. `owner`: identifies
+    the run to its outputs when the run is resumed."""
 
     given: str
     owner: str = ""
@@ -59,7 +59,7 @@ class ReparseState(msgspec.Struct):
     unread: int = 0
     reasons: dict[str, int] = {}
     written: int = 0
-    """Bytes of `items.jsonl` that the outputs have."""
+    """The number of bytes of `items.jsonl` that are in the outputs."""
     lengths: dict[str, int] = {}
     done: bool = False
 
@@ -89,7 +89,7 @@ class ReparseResult(msgspec.Struct):
     unread: int = 0
     broken: list[str] = []
     kept: str | None = None
-    """Where pages are that could not be read, each with its reason."""
+    """The place of the pages that could not be read, each with its reason."""
 
 
 class ReparseRun:
@@ -283,8 +283,8 @@ def make_reading(
 
 
 def _bytes(stored: Sequence[str]) -> int:
-    """Returns the size of the stored pages, because pages that were added since may be newer responses for
-    the same URLs."""
+    """Returns the size of the stored pages in bytes. A change of the size matters, because pages that were
+    added since may be newer responses for the same URLs."""
     files = (one for path in map(Path, stored) for one in (path.rglob("*") if path.is_dir() else (path,)))
     return sum(one.stat().st_size for one in files if one.suffix in (".gz", ".warc", ".jsonl"))
 

@@ -21,7 +21,7 @@ class StoredAnswer(msgspec.Struct):
     headers: Headers = []
     body: bytes = b""
     at: float = 0.0
-    """When it was fetched, in seconds since the epoch. 0: now."""
+    """The time of the fetch, in seconds since the epoch. 0: now."""
     size: int = 0
     version: str = "1.1"
     asked: RequestContext = RequestContext()

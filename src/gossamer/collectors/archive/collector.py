@@ -1,7 +1,8 @@
-"""Replays pages without a network: from a dict, a folder, a file or a WARC. Also the test double.
+"""Replays pages without a network: from a dict, a folder, a file or a WARC. Also used as the test double.
 
-A URL without a stored response is a page with status 404, so a crawl of an archive ends like one of the web.
-No name is resolved and no address dialled, so no host counts as private. Sizes are limited as in a crawl.
+A URL without a stored response is a page with status 404, so a crawl of an archive ends like a crawl of the
+web. No name is resolved and no address is dialed, so no host counts as private. Sizes are limited as in a
+crawl.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ class ArchiveCollector:
         self.shut()
 
     def shut(self) -> None:
-        """Does the same synchronously."""
+        """Closes the files synchronously."""
         if self._close is not None:
             self._close()
 

@@ -111,8 +111,8 @@ def stays_in_folder(name: bytes) -> bool:
 
 
 def file_names(name: bytes, url: str) -> Iterator[bytes]:
-    """Yields the names under which a page may have been stored: `wget` appends the query to the name, and
-    `.html`."""
+    """Yields the names under which a page may have been stored: `wget` appends the query and `.html` to the
+    name."""
     query = url.partition("?")[2].encode()
     stem = name or _INDEX
     if query:

@@ -81,7 +81,8 @@ class Stream:
         return passed
 
     def blank(self) -> None:
-        """Skips any number of line ends. Two end a record. `record` is set to where the next one begins."""
+        """Skips any number of line ends. Two of them end a record. Sets `record` to the offset at which the
+        next record begins."""
         while True:
             found = _ENDS.match(self._have)
             passed = found.end() if found else 0

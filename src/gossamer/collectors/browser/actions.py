@@ -62,8 +62,8 @@ class StepRunner:
         await self._settle()
 
     async def _point(self, step: Step) -> None:
-        """Moves the mouse there on a curve, faster in the middle, to a point that is not exactly the
-        center."""
+        """Moves the mouse to the element of a step on a curve, faster in the middle, to a point that is not
+        exactly the center."""
         element = self._page.locator(step.what).first
         await element.scroll_into_view_if_needed(timeout=self._left())
         box = await element.bounding_box(timeout=self._left())

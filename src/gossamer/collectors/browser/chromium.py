@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BARE = ("chromium-headless-shell", "chrome-headless-shell")
-"""Chromium without windows needs half the CPU time, but a site that checks recognizes it as unusual."""
+"""The names of Chromium without windows. It needs half the CPU time, but a site that checks recognizes it as
+unusual."""
 MAX_IDLE_CONTEXTS, MAX_IDLE_TABS = 32, 8
 """The number of unused contexts that are kept, and how many of them keep an open tab."""
 START_TIMEOUT_S, CLOSE_TIMEOUT_S = 30.0, 5.0
@@ -178,7 +179,8 @@ class Chromium:
     """The parts of a document (see `document.Parts`). None: the usual ones."""
 
     def __init__(self, resolver: AddressResolver, agent: str | None, ca_file: str | None = None) -> None:
-        """`agent`: the user agent, None for that of the browser with a window. `ca_file`: see `tunnel`."""
+        """`agent`: the user agent, None for the user agent of the browser with a window. `ca_file`: see
+        `tunnel`."""
         self._resolver, self._agent, self._ca_file = resolver, agent, ca_file
         self._nowhere = Tunnel(resolver)
         self._driver: Any = None

@@ -31,7 +31,7 @@ from gossamer.model.request import Request, split
 PAGES_PER_BROWSER = 500
 """The number of pages after which a browser is replaced."""
 MAX_START_ATTEMPTS = 3
-"""The number of attempts to start it."""
+"""The number of attempts to start a browser."""
 MAX_LOADED_BODIES = 4
 """The maximum number of bytes that a page and its resources may load, as a multiple of the largest body."""
 
@@ -103,7 +103,7 @@ class BrowserCollector:
             result = await self._visit(browser, place, request, headers, guise)
             if guise.browser:
                 result = msgspec.structs.replace(result, session=f"{guise.browser}/{guise.session}")
-            # waiting for a free page is not the host's time, but it comes before the request
+            # the wait for a free page does not count as the host's time, but it comes before the request
             return msgspec.structs.replace(
                 result, lag=result.lag + time.perf_counter() - came - result.elapsed
             )
@@ -198,8 +198,8 @@ class BrowserCollector:
         return worn._replace(session=f"{guise.browser}/{guise.session}", zone=place)
 
     async def _give(self, browser: Chromium, kept: ContextInUse | None, sound: bool) -> None:
-        """Gives a context back to the browser. The browser is ended if it does not answer, or if this was its
-        last context after its replacement."""
+        """Gives a context back to the browser. Ends the browser if it does not answer, or if it was already
+        replaced and this was its last context."""
         try:
             await asyncio.shield(browser.give(kept, sound))
         except Exception:  # noqa: BLE001 - whatever it is, this browser lets nothing go any more

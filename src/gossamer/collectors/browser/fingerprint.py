@@ -55,7 +55,7 @@ _MOST_LIVE = {
     "mn": "Asia/Ulaanbaatar",
     "uz": "Asia/Tashkent",
 }
-"""The most populous time zone of countries that have several."""
+"""For each country with several time zones, the most populous of them."""
 
 
 class BrowserFingerprint(NamedTuple):

@@ -162,7 +162,7 @@ KINDS = {"images": ("image",), "fonts": ("font",), "media": ("audio", "video", "
 WORLD = "gossamer"
 """The sandbox in which our scripts run. The page's scripts do not see it."""
 MAX_BODY_BYTES, MAX_BODIES_BYTES = 1 << 25, 1 << 26
-"""Bytes of bodies that Firefox keeps: of one, and of all."""
+"""The maximum number of bytes that Firefox keeps of one body, and of all bodies together."""
 MARK, SOON = "https://mark.invalid/", 1.0
 """A URL that the page is made to request. When its event arrives, all earlier events have arrived. If the
 page may not make requests, we wait for this number of seconds."""
@@ -438,7 +438,7 @@ class GeckoRendering(Rendering):
 
 
 def _bytes(value: dict[str, str]) -> bytes:
-    """Returns a BiDi value of bytes."""
+    """Returns the bytes of a BiDi value."""
     import base64
 
     return base64.b64decode(value["value"]) if value["type"] == "base64" else value["value"].encode()

@@ -3,12 +3,10 @@
 The tab serves one page after another. Between pages it is idle, then blank, so that nothing of a finished
 page runs. While a page loads, its main document is watched: a redirect or a script's navigation to another
 page is returned, not followed, and content that is not HTML is read as received. Images, fonts and media are
-loaded only on request.
-
-The document is read with the contents of its frames: a frame of the same origin with the page, a frame of
-another origin in its own process, inserted at its place. Frames that hang, fail, are too large, are blocked
-or would break the document are left out. On request, responses to scripts, console lines and a screenshot are
-captured, all within limits.
+loaded only on request. The document is read with the contents of its frames, each inserted at its place. A
+frame of the same origin is read with the page, and a frame of another origin is read in its own process.
+Frames that hang, fail, are too large, are blocked or would break the document are left out. On request,
+responses to scripts, console lines and a screenshot are captured, all within limits.
 """
 
 from __future__ import annotations
@@ -49,12 +47,13 @@ _CAPTCHAS = re.compile(
 """Frames of captchas. They have no text to read, and a page with one is judged by its own text."""
 
 _MERGED, MERGES = re.compile(r"<(?:body|html)[\s/]", re.IGNORECASE), 16
-"""Start tags that the parser merges into those of the page, which costs time, and the maximum number of them.
-"""
+"""Start tags that the parser merges into the page's own tags, and the maximum number of such tags. Merging
+costs time."""
 
 
 class FrameContent(NamedTuple):
-    """The HTML of a frame with marks where its inner frames are, and the contents of those by number."""
+    """The HTML of a frame with marks at the places of its inner frames, and the contents of the inner frames
+    by number."""
 
     text: str
     frames: dict[int, FrameContent]
@@ -71,9 +70,9 @@ class Frames:
         self._sessions: dict[str, Any] = {}
 
     async def read(self, script: str, most: int, seconds: float) -> tuple[str | int, str]:
-        """Returns the document, or its length if it has more than `most` characters, and its protocol, using
-        the reading script. Frames are read within `seconds`. Raises Playwright's Error if there is no
-        document."""
+        """Returns the document and its protocol, read with the reading script. If the document has more than
+        `most` characters, returns its length instead of the document. Frames are read within `seconds`.
+        Raises Playwright's Error if there is no document."""
         self._script = script
         text, protocol, count, world = await self._document(self._tab.cdp, self._tab.frame, most)
         if isinstance(text, int) or not count:
@@ -137,8 +136,8 @@ class Frames:
         return FrameContent(text, await self._within(cdp, world, count) if count else {})
 
     def _whole(self, held: FrameContent, room: int) -> str:
-        """Inserts as many frames into a text as there is room for, the first ones first. Returns '' if the
-        text itself is too long."""
+        """Inserts into a text as many of its frames as there is room for, beginning with the first. Returns
+        '' if the text itself is too long."""
         parts = self._places.split(held.text)
         room -= sum(map(len, parts[::2]))
         if room < 0:

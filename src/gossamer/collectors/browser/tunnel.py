@@ -1,8 +1,8 @@
-"""The browser's only way to the network: our SOCKS5 proxy (RFC 1928) on loopback. It resolves each name by
+"""The browser's only way to the network: our SOCKS5 proxy (RFC 1928) on loopback. It resolves each name with
 the egress guard, dials only the checked address or a proxy of the crawl, and counts the bytes. The browser
 can reach nothing that the guard refuses, and cannot bypass the proxy.
 
-A proxy of the crawl (http, https, socks5(h) or socks4(a)) is dialled at its checked address. Plain HTTP is
+A proxy of the crawl (http, https, socks5(h) or socks4(a)) is dialed at its checked address. Plain HTTP is
 sent to an HTTP proxy with the full URL in each request line. Everything else goes through CONNECT or SOCKS.
 """
 
@@ -203,8 +203,8 @@ _NO, _FAILED, _REFUSED, _COMMAND = 1, 4, 2, 7
 
 class Tunnel:
     """The SOCKS proxy of one context, for one page at a time: call `begin(room)` before the page. Afterwards
-    `got` is the number of received bytes. Nothing is dialled when `room` is used up. `proxy`: everything
-    goes through it. `ca_file`: the trusted certificates for a proxy behind TLS."""
+    `got` is the number of received bytes. Nothing is dialed when `room` is used up. `proxy`: the proxy
+    through which everything goes. `ca_file`: the trusted certificates for a proxy behind TLS."""
 
     def __init__(
         self, resolver: AddressResolver, proxy: Upstream | None = None, ca_file: str | None = None
@@ -218,9 +218,9 @@ class Tunnel:
         self.refused: dict[str, FailureCause] = {}
         """For each authority the reason why it was not reached, since `begin`."""
         self.blame: dict[str, str] = {}
-        """For each of them what failed: the proxy or the path."""
+        """For each such authority, what failed: the proxy or the path."""
         self.addresses: dict[str, str] = {}
-        """The address that was dialled for each authority."""
+        """The address that was dialed for each authority."""
 
     @property
     def url(self) -> str:
@@ -250,7 +250,7 @@ class Tunnel:
         self.blame.clear()
 
     def end(self) -> None:
-        """Ends the page. Open connections may finish, and no new ones are dialled."""
+        """Ends the page. Open connections may finish, and no new ones are dialed."""
         self._room = 0
 
     async def close(self) -> None:

@@ -188,7 +188,7 @@ def explain_curl_error(code: int, text: str, problem: str, *, wire: int, kind: s
 MAX_ADDRESSES = 3
 """The maximum number of addresses of a host that are tried in one visit."""
 SHORTAGE_PAUSE_S = 1.0
-"""Seconds for which a host is left alone after a request failed for a shortage in this process."""
+"""Seconds for which a host is left alone after a request failed because of a shortage in this process."""
 _WEB = ("http://", "https://")
 _CONNECT = (pycurl.E_COULDNT_CONNECT, pycurl.E_OPERATION_TIMEDOUT)
 
@@ -365,8 +365,8 @@ class HttpCollector:
     async def _by_turns(
         self, transfer: Transfer, authority: str, addresses: tuple[str, ...]
     ) -> tuple[int, str] | None:
-        """Dials one address after the other until one connects. Nothing was sent to those before. The
-        successful address is remembered."""
+        """Dials one address after the other until one connects. Nothing is sent to the addresses that do not
+        connect. The successful address is remembered."""
         better = self._better.get(authority)
         if better in addresses:
             addresses = (better, *(one for one in addresses if one != better))

@@ -20,9 +20,9 @@ CLOSED: tuple[int, str] = (pycurl.E_ABORTED_BY_CALLBACK, "the collector was clos
 
 
 class Multi:
-    """Runs transfers on the event loop of the first one. `connections`: the maximum number that is kept open.
-    `epoll`: False uses the loop's readers. `made`: creates curl's multi handle, pycurl's or one with the same
-    interface."""
+    """Runs transfers on the event loop of the first transfer. `connections`: the maximum number of
+    connections that are kept open. `epoll`: if False, the loop's readers are used. `made`: creates curl's
+    multi handle, pycurl's or one with the same interface."""
 
     def __init__(
         self, connections: int, *, epoll: bool = True, made: Callable[[], Any] = pycurl.CurlMulti
@@ -40,8 +40,8 @@ class Multi:
         self._armed = 0.0
 
     async def perform(self, curl: Any) -> tuple[int, str] | None:
-        """Runs a transfer. Returns None, or curl's error. When cancelled, the handle is free again at
-        once."""
+        """Runs a transfer. Returns None, or curl's error. If this call is canceled, the handle is free again
+        at once."""
         if self.closed:
             return CLOSED
         if self._loop is None:

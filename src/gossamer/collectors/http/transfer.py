@@ -112,7 +112,7 @@ TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BAD_VALUE = re.compile(r"[\r\n\0]")
 _FRAMING = ("content-length", "transfer-encoding")
 """Headers that delimit a request. A wrong one would make the next request on a kept connection part of this
-one."""
+request."""
 
 
 def is_sendable(name: str, value: str) -> bool:
@@ -197,7 +197,7 @@ def sent_bytes(request: Request, lines: Sequence[bytes], version: str, through: 
 @lru_cache(maxsize=256)
 def _told(lines: tuple[bytes, ...]) -> tuple[list[bytes], frozenset[bytes]]:
     """Returns the lines as curl writes them with secrets masked, and their names. Cached, because most
-    requests of a crawl have the same."""
+    requests of a crawl have the same lines."""
     said = [_said(one) for one in lines if one.rstrip()[-1:] != b":"]
     names = frozenset(one.partition(b":")[0].lower() for one in said)
     return [mask_head(one) for one in said], names
@@ -216,7 +216,7 @@ MAX_MEMORY_BYTES = 256 << 10
 MIN_FILE_RATE_BYTES = 256 << 10
 """The minimum number of bytes per second for a file that takes longer than a page may."""
 MAX_PIECES = 200_000
-"""The maximum number of pieces of a body, and one more per KiB."""
+"""The maximum number of pieces of a body. Each KiB allows one more piece."""
 
 
 class Spool:
@@ -280,9 +280,9 @@ class Spool:
 def decoded_body(
     spool: Spool | None, body: bytes, coding: str, most: int, *, cut: bool
 ) -> tuple[bytes, Spooled | None]:
-    """Returns a body without its content coding: itself, or the first bytes of a spooled body and where it is
-    stored. A spooled body with a content coding is decoded in memory, and therefore limited. Raises
-    TooLarge, BadCoding."""
+    """Returns a body without its content coding: the body itself, or for a spooled body its first bytes and
+    the place where it is stored. A spooled body with a content coding is decoded in memory, so its size is
+    limited. Raises TooLarge, BadCoding."""
     if spool is None:
         return decode(body, coding, most, cut=cut), None
     if coding:
@@ -297,7 +297,8 @@ MAX_DRAINED_BYTES, MAX_ERROR_BODY_BYTES = 64 << 10, 1 << 20
 """The number of bytes that are read of a redirect's body (so that the connection can be reused) and of an
 error's body (for the block detectors)."""
 SUPPRESS_CONNECT_HEADERS = 265
-"""curl's option for which pycurl has no name. The proxy's own response is not the site's."""
+"""curl's option that leaves out the proxy's own response, which is not the site's. pycurl has no name for the
+option."""
 _OK: int = pycurl.PREREQFUNC_OK
 _ABORT: int = pycurl.PREREQFUNC_ABORT
 _REPEATABLE = ("GET", "HEAD", "OPTIONS")
@@ -380,7 +381,7 @@ class Transfer:
         """Header lines that are sent."""
         self.lines: list[bytes] = []
         self.spool: Spool | None = None
-        """Receives the body of a successful response instead, if a file is fetched."""
+        """Receives the body of a successful response if a file is fetched."""
         self.begin()
         curl = self.curl
         curl.setopt(pycurl.WRITEFUNCTION, self.body)
@@ -468,7 +469,7 @@ class Transfer:
 
     def open(self, _purpose: int, address: tuple[int, int, int, tuple[str, int]]) -> PinnedSocket | int:
         """Opens a socket for curl. This is the second check of the egress guard: only a checked address is
-        dialled."""
+        dialed."""
         family, kind, protocol, place = address
         if place[0] not in self.allowed:
             self.problem = "private"
