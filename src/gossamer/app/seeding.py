@@ -62,6 +62,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
     # sitemaps become seeds when they are read
     entries = any(target.kind in ("sitemap", "feed") for target in read)
     watched = [target.text for target in read if job.watch is not None and target.kind in ("sitemap", "feed")]
+    apis = [target.text.partition(" ")[0] for target in read if target.kind == "api"]
     if rejected:
         keep_aside(Path(job.settings.data) / name, rejected)
     if not given and not sources:
@@ -90,7 +91,7 @@ def prepare(job: Job, only: str | None = None) -> tuple[Setup, Targets]:
         seeds=[*scope_anchors(given, s.scope), *watched, *site_hosts(sites, s.scope)],
         credentials=credentials,
         sites={site.name: site.version for site in sites},
-        allowed=sorted({urls.host(url) for url in (*(request.url for request in given), *watched)}),
+        allowed=sorted({urls.host(url) for url in (*(request.url for request in given), *watched, *apis)}),
         alone=s.processes == 1,
         open=bool(sources) or (s.scope == "page" and (job.sitemaps or entries)),
     ), Targets(given, sources)
@@ -109,6 +110,10 @@ def strip_credentials(
     return given, credentials
 
 
+WATCHED = ("sitemap", "feed", "api")
+"""Kinds of targets that `--watch` reads again."""
+
+
 def divide_targets(
     read: list[targets.Target], watch: float | None
 ) -> tuple[list[targets.Target], list[UrlProducer]]:
@@ -120,16 +125,12 @@ def divide_targets(
             lines = given.short()
             sources += [given] if lines is None else []
             short += [] if lines is None else [target._replace(lines=lines)]
-        elif target.kind in ("sitemap", "feed") and watch is not None:
-            from gossamer.app.producers.watched_feeds import WatchedFeed
-
-            sources.append(WatchedFeed(target.text, watch))
-        elif is_producer_target(target):
-            sources.append(producer_of(target))
+        elif is_producer_target(target) or (watch is not None and target.kind in WATCHED):
+            sources.append(producer_of(target, watch))
         elif target.kind != "site":
             short.append(target)
-    if watch is not None and not any(target.kind in ("sitemap", "feed") for target in read):
-        raise UsageError("--watch is for sitemap:URL and feed:URL: name one")
+    if watch is not None and not any(target.kind in WATCHED for target in read):
+        raise UsageError("--watch is for sitemap:URL, feed:URL and api:URL: name one")
     return short, sources
 
 

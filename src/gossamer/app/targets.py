@@ -31,7 +31,7 @@ MAX_SHOWN_CHARS = 200
 class Target(NamedTuple):
     """One target: its kind and its place."""
 
-    kind: Literal["url", "sitemap", "feed", "site", "list", "stdin", "sql", "kafka"]
+    kind: Literal["url", "sitemap", "feed", "site", "list", "stdin", "sql", "kafka", "api"]
     text: str
     lines: list[bytes] | None = None
     """The lines of standard input, if they were already read."""
@@ -87,6 +87,9 @@ def target_kind(text: str) -> Target:
                 "or postgresql://..."
             )
         return Target("sql", text[4:])
+    if text.startswith("api:"):
+        url, _, options = text[4:].strip().partition(" ")
+        return Target("api", f"{_url(url, text)} {options.strip()}".strip())
     if text.startswith("kafka://"):
         if not re.fullmatch(r"kafka://[^/?\s]+/[\w.-]+(?:\?group=[\w.-]+)?", text):
             raise UsageError(f"{shorten(text)!r}: write it as kafka://HOST:PORT/TOPIC?group=GROUP")

@@ -110,10 +110,19 @@ def _escaped(text: str) -> str:
     return "".join(one if one.isascii() else f"\\u{ord(one):04x}" for one in plain)
 
 
+def is_secret_header(name: str) -> bool:
+    """Whether a header of this name carries credentials.
+
+    >>> is_secret_header("Authorization"), is_secret_header("X-Api-Key"), is_secret_header("Accept")
+    (True, True, False)
+    """
+    return bool(_SECRET_LINE.match(f"{name}: x".encode("utf-8", "replace"))) or suggests_secret(name)
+
+
 def register_header(name: str, value: str) -> None:
     """Registers the value of a header that carries credentials. Of a cookie header, registers each cookie's
     value."""
-    if not _SECRET_LINE.match(f"{name}: x".encode("utf-8", "replace")) and not suggests_secret(name):
+    if not is_secret_header(name):
         return
     register(value)
     if "cookie" in name.lower():

@@ -223,5 +223,5 @@ async def test_what_cannot_be_read_is_said(status: int | None, said: str) -> Non
 
 
 def test_watch_is_for_sitemaps_and_feeds(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--watch is for sitemap:URL and feed:URL"):
+    with pytest.raises(UsageError, match="--watch is for sitemap:URL, feed:URL and api:URL"):
         seeding.prepare(job(["https://a.example/"], tmp_path, watch=5.0))

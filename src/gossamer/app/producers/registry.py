@@ -13,11 +13,19 @@ def is_producer_target(target: Target) -> bool:
     """Returns whether a target is read by a producer, and not at once."""
     if target.kind == "list":
         return target.text.endswith(".gz") or os.path.getsize(target.text) > SHORT_LIST_BYTES
-    return target.kind in ("sql", "kafka")
+    return target.kind in ("api", "sql", "kafka")
 
 
-def producer_of(target: Target) -> UrlProducer:
-    """Returns the producer of a target."""
+def producer_of(target: Target, watch: float | None = None) -> UrlProducer:
+    """Returns the producer of a target. `watch`: seconds after which a source is read again, if it can be."""
+    if target.kind == "api":
+        from gossamer.app.producers.http_api import ApiUrls
+
+        return ApiUrls(target.text, watch)
+    if target.kind in ("sitemap", "feed") and watch is not None:
+        from gossamer.app.producers.watched_feeds import WatchedFeed
+
+        return WatchedFeed(target.text, watch)
     if target.kind == "sql":
         from gossamer.app.producers.sql import SqlUrls
 
