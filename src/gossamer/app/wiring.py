@@ -51,6 +51,7 @@ from gossamer.sinks.output_spec import has_whole_responses, parse
 from gossamer.sites import host_rules
 from gossamer.sites.captcha_hook import solver
 from gossamer.sites.failed_pages import FailedPages
+from gossamer.sites.site_logs import printed_level
 from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.state.host_groups import HostGroups
 from gossamer.state.learned_rungs import LearnedRungs
@@ -230,6 +231,7 @@ class CrawlWorker:
             reader.settings,
             graph,
             [(*name, dict(fields)) for name, fields in reader.usual.items()],
+            printed_level(),
         )
 
     def _write(

@@ -33,6 +33,7 @@ from gossamer.errors import (
     SinkError,
     StoreError,
 )
+from gossamer.sites.site_logs import print_site_logs
 
 STOP_TIMEOUT_S = 10.0
 """Seconds that a child has to stop."""
@@ -172,6 +173,7 @@ def main() -> int:
         fcntl.flock(living, fcntl.LOCK_SH)
     register_secrets(setup)
     settle_in()
+    print_site_logs(setup.job.settings.log_level)
     end_after_parent()
     sys.stderr = cast(TextIO, MaskedStderr(sys.stderr))
     door, sys.stdout = sys.stdout, sys.stderr  # output of a site's functions is for people

@@ -39,6 +39,7 @@ HELP = {
     "retries": "Wait before each retry (default 1m,5m,30m), or none.",
     "concurrency": "Concurrent visits in a process (default 64).",
     "processes": "Processes, or auto: one per core (default 1).",
+    "log_level": "Print what site files log from this level on: debug, info (default), warning, error.",
     "ladder": (
         "How pages are fetched: plain (default), impersonated (as a browser), browser, unlocker (an API)."
     ),
@@ -73,6 +74,7 @@ METAVARS = {
     "keep": "SIZE",
     "scope": "WHICH",
     "polite_by": "WHAT",
+    "log_level": "LEVEL",
     "lane": "LANE",
     "region": "REGION",
     "ladder": "RUNGS",
@@ -157,9 +159,15 @@ def flag(setting: str) -> str:
 
 def crawl(**words: Any) -> int:
     """Crawl TARGETs: URLs, site files, folders of them, lists, sitemap:URL, feed:URL, - for stdin."""
+    import msgspec
+
     from gossamer.cli.foreground_crawl import ForegroundCrawl
+    from gossamer.sites.site_logs import print_site_logs
 
     job = job_of(words)
+    if words["quiet"] and words["log_level"] is None:
+        job = msgspec.structs.replace(job, settings=msgspec.structs.replace(job.settings, log_level="error"))
+    print_site_logs(job.settings.log_level)
     warn_before_start(job.settings, words["quiet"])
     job = of_sites(job, words)
     more = shown_command("crawl", arguments_to_continue(sys.argv[2:]))

@@ -67,6 +67,7 @@ def reparse(
     """Run site functions over stored pages and compare the items."""
     from gossamer.app.process_tuning import settle_in
     from gossamer.cli.printing import put_json
+    from gossamer.sites.site_logs import print_site_logs
 
     run = make_run(
         crawl,
@@ -83,6 +84,7 @@ def reparse(
     )
     shown = run.shown = ReparseProgress(quiet)
     settle_in()
+    print_site_logs("error" if quiet else "info")
     try:
         told = run.work()
     finally:

@@ -88,7 +88,9 @@ def check(site: Which = ".", pages: Pages = None, update: Update = False, as_jso
     """Run site functions over the saved pages and compare with the expected items."""
     from gossamer.cli.printing import put_json, put_table, remark
     from gossamer.sites.check import check as compare
+    from gossamer.sites.site_logs import print_site_logs
 
+    print_site_logs("info")
     if pages is not None and update:
         raise UsageError("--update is for the site's own saved pages: leave --pages out")
     found = compare(site, pages, update)

@@ -96,6 +96,7 @@ def run(
     from gossamer.app.job import Job
     from gossamer.cli.crawl import arguments_of, headers_of
     from gossamer.config.settings import GivenSetting
+    from gossamer.sites.site_logs import print_site_logs
 
     more = [] if ladder is None else [GivenSetting("--ladder", "ladder", ladder)]
 
@@ -109,6 +110,7 @@ def run(
         headers=headers_of(header or ()),
         args=arguments_of(argument or ()),
     )
+    print_site_logs(job.settings.log_level)
     return asyncio.run(try_one(job, url, use, carry))
 
 

@@ -58,6 +58,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int = 64
     processes: int | str = 1
     """A number, or `auto`."""
+    log_level: str = "info"
     ladder: tuple[str, ...] = value_parsers.RUNGS[:1]
     browser: tuple[str, ...] = ("any",)
     session: float = 3600.0
@@ -181,6 +182,11 @@ ABOUT: dict[str, SettingSpec] = {
         partial(value_parsers.one_of, value_parsers.POLITE_BY),
         "string",
         "what shares one politeness budget: host, domain or ip (address)",
+    ),
+    "log_level": SettingSpec(
+        partial(value_parsers.one_of, value_parsers.LOG_LEVELS),
+        "string",
+        "log records of site files that are printed: from debug, info, warning or error on",
     ),
     "rate": SettingSpec(value_parsers.rate, "number", "most requests a second of the whole crawl"),
     "lane": SettingSpec(

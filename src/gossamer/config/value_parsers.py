@@ -14,6 +14,7 @@ from typing import Any
 
 SCOPES = ("page", "prefix", "host", "domain", "any")
 POLITE_BY = ("host", "domain", "ip")
+LOG_LEVELS = ("debug", "info", "warning", "error")
 SEEN = ("default", "exact", "bloom")
 DUPLICATES = ("off", "exact", "near")
 RUNGS = ("plain", "impersonated", "browser", "unlocker")

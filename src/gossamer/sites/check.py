@@ -20,6 +20,7 @@ from gossamer.parsing.page_view import PageView
 from gossamer.sites.item_builder import ItemBuilder
 from gossamer.sites.loading import LoadedSite, load, match
 from gossamer.sites.page_functions import run
+from gossamer.sites.site_logs import LoggedPage
 
 
 class CheckResult(msgspec.Struct):
@@ -87,7 +88,8 @@ def items_of(site: LoadedSite, page: Page, meta: Meta | None = None) -> tuple[li
     success."""
     meta = meta or Meta(page.url)
     view = PageView(page, request=Request(page.url, meta.depth, use=meta.use, carry=meta.carry))
-    parsed = run(site, view)
+    with LoggedPage(site.name, view.url):
+        parsed = run(site, view)
     if parsed.error:
         return [], parsed.detail
     made = ItemBuilder(site).make(parsed, view)

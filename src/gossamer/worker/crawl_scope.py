@@ -49,15 +49,10 @@ class CrawlScope:
     """The scope of one crawl.
 
     - `rules`: the URL filters that the seeds define.
-
     - `intake`: takes the links that these filters accept.
-
     - `seeds`: the hosts of the seeds.
-
     - `bucket`: maps a host to its bucket.
-
     - `admits`: whether earlier refused links to a redirect's host are admitted.
-
     - `is_open`: whether the host of the linking page decides whether a link is in scope. Redirects then
       change nothing.
     """

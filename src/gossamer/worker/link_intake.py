@@ -107,23 +107,14 @@ class LinkIntake:
     """Adds the links of one crawl to the frontier.
 
     - `scope`: the URL filters.
-
     - `seed`: seed of the fingerprint hash.
-
     - `remainder`: splits a fingerprint into the two halves that the seen set stores.
-
     - `bucket`, `lane`: map a host to its bucket and its lane.
-
     - `key`: returns the canonical form of a URL.
-
     - `own`: whether a host belongs to the seeds. Links to other hosts need a voucher.
-
     - `cap`: maximum number of distinct links that are added per page.
-
     - `room`: number of cached links per generation.
-
     - `depths`: whether exact depths are kept (`min_depth`).
-
     - `is_open`: whether the scope depends on the page. If so, a link refused on one page may be taken on
       another.
     """

@@ -73,18 +73,12 @@ class Worker:
     """The worker of one crawl.
 
     - `state` returns the state of the crawl.
-
     - `surprise` is called with an unexpected exception and the claim of the visit. The leases of that visit's
       claims are left to expire.
-
     - `deadline`: monotonic time at which the run ends.
-
     - `room`: how many claims this crawl may make in its process. `caps`: rate caps of the fleet.
-
     - `merit`: the worker's score. `ledger`: the file that lists the held claims.
-
     - `limiter`: how many visits the process's resources allow.
-
     - `paused`: set while the crawl is paused. A gate that is not met sets it at once.
     """
 

@@ -117,18 +117,12 @@ class Outputs:
     """Writes the rows of one process.
 
     - `lock`: path of the lock file of the crawl's outputs.
-
     - `files`, `tables`: the outputs. `log`, `known`: the logs of attempts and of known pages.
-
     - `alone`: whether no other process writes these files. The lock is then kept between commits.
-
     - `ours`: raises an error if another process closed the files because this one sent no heartbeat.
-
     - `say`: called when a sink goes away or comes back. Without `say`, and after `stop` or the `deadline`, an
       outage is an error.
-
     - `hold`: holds back rows that lack usual values. If it is None, these rows are written.
-
     - `kept`: the rows that the crawl kept so far, None if some were not kept. An output that this run adds is
       filled with these rows. `only_pass`: the output is filled only with the rows of the current pass
       (`--refresh`).

@@ -35,6 +35,8 @@ class ProcessSettings(msgspec.Struct, array_like=True):
     """Name of the crawl, and the kind of its rows of links. None if links are not stored as rows."""
     usual: list[tuple[str, str, dict[str, float]]] = []
     """Site, kind of item, and that kind's usual fields with their coverage (`model.absence`)."""
+    log_level: str = ""
+    """The level from which on log records of site files are printed. '' prints none."""
 
 
 class SentPage(msgspec.Struct, array_like=True):

@@ -31,6 +31,7 @@ from gossamer.model.request import Request
 from gossamer.model.visit import Claim
 from gossamer.parsing.limits import MEMORY_BYTES, Limits, limit_bytes, virtual_size
 from gossamer.sites.loading import load_sources
+from gossamer.sites.site_logs import print_site_logs
 from gossamer.worker.link_intake import ReadResult, TakenLinks
 from gossamer.worker.page_frames import (
     CHUNK_REQUESTS,
@@ -214,7 +215,10 @@ def main() -> None:
     first = _receive(0)
     if first is None:
         return
-    process = PageProcess(msgspec.msgpack.decode(first, type=ProcessSettings))
+    settings = msgspec.msgpack.decode(first, type=ProcessSettings)
+    if settings.log_level:
+        print_site_logs(settings.log_level)
+    process = PageProcess(settings)
     try:
         while (data := _receive(0)) is not None:
             for frame in process.answer(data):

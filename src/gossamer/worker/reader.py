@@ -25,6 +25,7 @@ from gossamer.parsing.page_view import PageView
 from gossamer.sites.item_builder import BuiltItem, builder_of_sites, reject, rejected_record
 from gossamer.sites.loading import LoadedSite, match
 from gossamer.sites.page_functions import PageResult, gather_follow, missing_selector, run
+from gossamer.sites.site_logs import LoggedPage
 from gossamer.url.patterns import PatternTimeout, Searcher
 from gossamer.url.traps import growing
 from gossamer.worker.asset_download import AssetRows, add_references, request_named_files
@@ -83,18 +84,12 @@ class Reader:
     """Reads the pages of one crawl.
 
     - `taker`: adds links to the frontier.
-
     - `key`: returns the canonical form of a URL.
-
     - `keep(page, request, why)`: stores a page that could not be parsed, with the reason, for replay.
-
     - `tap(claim, page)`: called with each page before it is read.
-
     - `graph(page, request, document)`: returns the rows of a page's links. It is None if links are not stored
       as rows.
-
     - `apart`: reads costly pages in another process. If it is None, they are read in this process.
-
     - `is_apart`: whether this process is that other process, which leaves the files of items to the worker.
     """
 
@@ -245,7 +240,8 @@ class Reader:
         found, shut = hrefs(document)
         site = match(self.sites, page.url) if self.sites else None
         if site is not None and page.status != 304 and _reads(site, page.status, error):
-            return self._site(site, claim, page, document, (found, shut), error=error)
+            with LoggedPage(site.name, page.url):
+                return self._site(site, claim, page, document, (found, shut), error=error)
         if error is None and page.status != 304 and (site is None or site.site.follow is not False):
             grown = growing(document.base.url, found)
             wanted, beyond = _bounded(
@@ -271,7 +267,8 @@ class Reader:
         site = match(self.sites, page.url)
         if site is None or not site.site.functions:
             return None
-        return self._site(site, claim, page, self._document(page), ([], 0), marks=False)
+        with LoggedPage(site.name, page.url):
+            return self._site(site, claim, page, self._document(page), ([], 0), marks=False)
 
     def _site(
         self,

@@ -46,16 +46,11 @@ class RobotsGate:
     """Fetches and evaluates robots.txt.
 
     - `rungs`: maps a request to its rung. The collectors of these rungs read at most 500 KiB.
-
     - `agent`: the product token that is matched with the groups of robots.txt.
-
     - `obey`, `retries`, `fixed`: the default treatment. `treat`: maps a host to its treatment, if sites
       differ.
-
     - `parse`: the URL parser.
-
     - `opens`: whether the crawler may connect to the port of `host[:port]`.
-
     - `ladder`: the rungs on which robots.txt may be fetched, cheapest first.
     """
 

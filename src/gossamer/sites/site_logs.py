@@ -1,0 +1,69 @@
+"""Prints what page functions and steps log, with time, level, site and URL."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from typing import Final
+
+SITE_MODULES: Final = "gossamer_site_"
+"""The beginning of the names of site files as modules."""
+
+
+class LoggedPage:
+    """A context in which log records belong to a page."""
+
+    __slots__ = ("_before", "_page")
+    current: tuple[str, str] | None = None
+    """Site and URL of the page that is read now."""
+
+    def __init__(self, site: str, url: str) -> None:
+        self._page, self._before = (site, url), LoggedPage.current
+
+    def __enter__(self) -> None:
+        LoggedPage.current = self._page
+
+    def __exit__(self, *_: object) -> None:
+        LoggedPage.current = self._before
+
+
+class SiteLogs(logging.Handler):
+    """Writes the records of site files to stderr, from a level on. Of all other records, writes the message
+    from warnings on, as Python does without a handler."""
+
+    def __init__(self, level: str) -> None:
+        super().__init__()
+        self.word, self.first = level, logging.getLevelNamesMapping()[level.upper()]
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes one record."""
+        page = LoggedPage.current
+        ours = page is not None or record.name.startswith(SITE_MODULES)
+        if record.levelno < (self.first if ours else logging.WARNING):
+            return
+        try:
+            text = self.format(record)
+            if ours:
+                site, url = page or (record.module, "-")
+                at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(record.created))
+                text = f"{at} {record.levelname.lower()} {site} {url}: {text}"
+            sys.stderr.write(f"{text}\n")
+        except Exception:  # noqa: BLE001 - as handlers of `logging` do
+            self.handleError(record)
+
+
+def print_site_logs(level: str) -> None:
+    """Prints the records of site files from this level on. Does nothing if the program has its own
+    handlers."""
+    root = logging.getLogger()
+    if root.handlers:
+        return
+    handler = SiteLogs(level)
+    root.addHandler(handler)
+    root.setLevel(min(handler.first, logging.WARNING))
+
+
+def printed_level() -> str:
+    """Returns the level of `print_site_logs`, or '' if it was not called."""
+    return next((one.word for one in logging.getLogger().handlers if isinstance(one, SiteLogs)), "")
