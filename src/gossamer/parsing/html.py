@@ -284,8 +284,8 @@ _OTHER_FIELDS: Final = frozenset(
 
 
 def directives(*values: str | None, agent: str = "gossamer") -> frozenset[str]:
-    """Returns which of `noindex` and `nofollow` are in the contents of robots meta elements or in
-    X-Robots-Tag values. `none` means both. Directives after `name:` apply only to the robot of that name.
+    """Returns the directives `noindex` and `nofollow` that robots meta elements or X-Robots-Tag values
+    contain. `none` means both. Directives after `name:` apply only to the robot of that name.
 
     >>> sorted(directives("NOINDEX, follow", "otherbot: noindex, nofollow"))
     ['noindex']
@@ -306,7 +306,7 @@ def directives(*values: str | None, agent: str = "gossamer") -> frozenset[str]:
 
 
 def _said(tree: turbohtml.Document) -> str:
-    """Returns all text except that of scripts and styles, without spaces between blocks. Takes 25 us where a
+    """Returns all text except that of scripts and styles, without spaces between blocks. This takes 25 us; a
     layout takes 62 us."""
     text: str = tree.text
     for tag in ("script", "style"):

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 MAX_DEPTH: Final = 100
 """Maximum nesting depth of objects and lists. Deeper values are dropped."""
 MAX_STRING_CHARS: Final = 4_000_000
-"""Length in characters from which a string is no longer extended by `+`."""
+"""Maximum length in characters of a string that `+` may still extend."""
 _BLANK: Final = re.compile(r"(?>(?:\s++|//[^\r\n]*+|/\*(?>(?:[^*]++|\*(?!/))*)(?:\*/|$)|<!--)*)")
 _STRING: Final = re.compile(
     r""" "((?>(?:[^"\\\r\n]++|\\.)*))" | '((?>(?:[^'\\\r\n]++|\\.)*))' | `((?>(?:[^`\\]++|\\.)*))` """,
@@ -52,7 +52,8 @@ _REGEX: Final = re.compile(r"/(?>(?:[^/\\\[\r\n]|\\.|\[(?>(?:[^\]\\\r\n]|\\.)*)\
 _JSON: Final = re.compile(r"""\[|\{\s*+["}]""")
 """Matches the beginning of JSON."""
 MAX_JSON_TRIES: Final = 8
-"""How many times the characters of a text may be parsed as JSON without success."""
+"""Limit on failed attempts to parse JSON: how many times the characters of a text may be parsed without
+success."""
 _DECODER: Final = json.JSONDecoder(strict=False)
 
 
@@ -84,7 +85,7 @@ class LiteralReader:
                 value = value + other if isinstance(other, str) and len(value) < MAX_STRING_CHARS else None
             else:
                 break
-        # An empty sign, which `in` also finds, is the end of the text.
+        # An empty sign marks the end of the text. `in` finds it, too.
         if sign[:1] in ",;)]}" or (after > at and "\n" in self.text[at:after]):
             return value, after if sign[:1] in ",;)]}" else at
         end = self.skip(at)
@@ -233,8 +234,8 @@ class LiteralReader:
         return key, self.blank(found.end())
 
     def _json(self, at: int) -> tuple[Any, int] | None:
-        """Reads a value that is valid JSON in one step, else returns None. A failure takes time for all text
-        before the error, because the decoder counts the lines up to it."""
+        """Reads a value that is valid JSON in one step. Returns None if it is not valid. A failure costs time
+        for all text before the error, because the decoder counts the lines up to the error."""
         if self._tries < 0 or not _JSON.match(self.text, at):
             return None
         try:

@@ -14,11 +14,11 @@ from gossamer.parsing.text import text_of
 _MAX_CHARS = 3000
 """Maximum number of characters of a text that are examined."""
 _MIN_LETTERS, _ENOUGH_LETTERS = 20, 200
-"""Minimum numbers of letters. With `_MIN_LETTERS` letters the language of a text is detected, with
-`_ENOUGH_LETTERS` letters it may contradict the markup."""
+"""Minimum numbers of letters of a text. With `_MIN_LETTERS` letters its language is detected. With
+`_ENOUGH_LETTERS` letters the detected language may contradict the markup."""
 _MIN_PROBABILITY, _SURE_PROBABILITY = 0.5, 0.95
-"""Minimum probabilities. With `_MIN_PROBABILITY` a detected language is returned if the markup declares none,
-with `_SURE_PROBABILITY` it may contradict the markup."""
+"""Minimum probabilities of a detected language. With `_MIN_PROBABILITY` it is returned if the markup declares
+no language. With `_SURE_PROBABILITY` it may contradict the markup."""
 _OLD = {"iw": "he", "in": "id", "ji": "yi", "no": "nb", "mo": "ro", "tl": "fil"}
 """Outdated language code -> current code."""
 _CLOSE = (
@@ -29,7 +29,8 @@ _CLOSE = (
     {"ar", "arz", "ary"},
     {"gl", "pt"},
 )
-"""Groups of languages that are hard to distinguish by a text. Within a group the markup decides."""
+"""Groups of languages that are hard to distinguish in a text. Within a group, the language that the markup
+declares is returned."""
 
 
 def language(body: Body, url: str | None = None, content_type: str | None = None) -> str | None:

@@ -1,5 +1,5 @@
-"""Reads JSON as pages write it: with comments, stray commas, unescaped quotes, several values in a row, and
-missing ends."""
+"""Reads JSON as it occurs on pages: with comments, stray commas, unescaped quotes, several values in a row,
+and missing ends."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _WORDS: Final[dict[str, Any]] = {
     "NaN": None,
 }
 _TYPESET: Final = {ord(quote): '"' for quote in "“”„‟″"}
-"""Typographic quotation marks, with which some editors replace straight ones."""
+"""Typographic quotation marks, which some editors put in place of straight ones."""
 _NUMBER: Final = re.compile(r"[-+]?(?:[0-9]{1,15}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})")
 _QUOTED: Final = re.compile(
     r"'((?>(?:[^'\\]|\\.|'(?!\s*+[:,}\]]))*))'(?=\s*+[:,}\]])|`((?>(?:[^`\\]|\\.)*))`", re.DOTALL
 )
-"""Matches a JavaScript string in single quotes or backquotes. An apostrophe ends a string only if a character
-follows that may follow a string."""
+"""Matches a JavaScript string in single quotes or backquotes. An apostrophe ends the string only if the next
+character is one that may follow a string."""
 
 
 def json_values(text: str) -> list[Any]:
@@ -74,7 +74,8 @@ def _depth(text: str) -> int:
 
 
 def _paired(found: list[Any]) -> list[Any]:
-    """Returns the values with unpaired surrogates replaced, because no encoding can write them."""
+    """Returns the values with unpaired surrogates replaced, because no encoding can represent unpaired
+    surrogates."""
     text = (
         json.dumps(found, ensure_ascii=False)
         .encode("utf-16-le", "surrogatepass")
@@ -153,8 +154,8 @@ def _marks(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _closing(text: str, at: int) -> int:
-    """Returns the position of the quote that ends a string. A quote ends a string only if a character follows
-    that may follow a string."""
+    """Returns the position of the quote that ends a string. A quote ends the string only if the next
+    character is one that may follow a string."""
     while (at := text.find('"', at)) >= 0:
         slashes = at - len(text[max(0, at - 50) : at].rstrip("\\")) - max(0, at - 50)
         if slashes % 2 == 0 and (_ENDS.match(text, at + 1) or _NEWLINE.match(text, at + 1)):

@@ -25,9 +25,9 @@ MEMORY_BYTES = 64 << 20
 """
 MEMORY_PER_BYTE = 8
 LONG_TEXT_BYTES, LONG_TEXT_PER_BYTE = 2 << 20, 16
-"""If a page has a text of more than LONG_TEXT_BYTES bytes without a tag, LONG_TEXT_PER_BYTE more bytes of
-memory are allowed per byte of that text. The parser doubles its buffer repeatedly and keeps the old
-buffers."""
+"""Extra memory for a page that has a text of more than LONG_TEXT_BYTES bytes without a tag.
+LONG_TEXT_PER_BYTE more bytes of memory are allowed per byte of that text, because the parser doubles its
+buffer repeatedly and keeps the old buffers."""
 CPU_SECONDS, CPU_SECONDS_PER_MB = 10.0, 1.0
 """CPU seconds that reading a page may take: a fixed part, and a part per megabyte of the page."""
 MAX_UNPACKED_BYTES = 50 << 20
@@ -103,8 +103,8 @@ def virtual_size() -> int:
 
 @contextmanager
 def limited_memory(body: bytes) -> Iterator[None]:
-    """Limits how much this process may grow within the context to what the page may take. Raises TooComplex
-    if it would have to grow more."""
+    """Limits the growth of this process within the context to the memory that the page may take. Raises
+    TooComplex if the process would have to grow more."""
     if sys.platform != "linux":
         yield
         return
@@ -248,9 +248,7 @@ def _may_leave_open(body: bytes) -> bool:
     """
     import turbohtml
 
-    if (
-        b"\x1b" in body or b"\0" in body
-    ):  # ISO-2022-JP or UTF-16, in which the bytes of an end tag may be text
+    if b"\x1b" in body or b"\0" in body:  # in ISO-2022-JP or UTF-16, the bytes of an end tag may be text
         return True
     if len(_STARTS.findall(_CLOSED.sub(b"", body))) <= MAX_OPEN:
         return False

@@ -108,8 +108,8 @@ def hrefs(document: Document) -> tuple[list[str], int]:
 def _anchors(
     tree: turbohtml.Document, refused: list[turbohtml.Element]
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Returns the hrefs of `a` elements to follow, and the hrefs with nofollow, which `refused` has. All
-    hrefs are read as plain strings, and the few that do not count are subtracted."""
+    """Returns the hrefs of `a` elements to follow, and the hrefs with nofollow, whose elements are in
+    `refused`. All hrefs are read as plain strings. The few hrefs that do not count are then subtracted."""
     found = Counter([str(element.attrs["href"] or "") for element in tree.select("a[href]")])
     inert = set(tree.select("template:not([shadowrootmode]) a[href]")) if tree.select("template") else set()
     shut = Counter([attribute_of(element, "href") for element in refused if element not in inert])
@@ -163,8 +163,8 @@ def _related(tree: turbohtml.Document) -> list[turbohtml.Element]:
 
 
 def _live(tree: turbohtml.Document, tag: str, attribute: str) -> list[turbohtml.Element]:
-    """Returns the elements that have an attribute, except those in a template, which is not yet part of the
-    page."""
+    """Returns the elements that have an attribute. Elements in a template are left out, because a template is
+    not yet part of the page."""
     found = tree.select(f"{tag}[{attribute}]")
     if found and tree.select("template"):
         inert = set(tree.select(f"template:not([shadowrootmode]) {tag}[{attribute}]"))

@@ -76,12 +76,12 @@ class PageView:
 
     @property
     def block(self) -> str | None:
-        """The block that this response is, as `VENDOR KIND (SIGN; SIGN)`. None for a regular page."""
+        """The kind of block that this response is, as `VENDOR KIND (SIGN; SIGN)`. None for a regular page."""
         return self.page.block
 
     @property
     def headers(self) -> dict[str, str]:
-        """The response headers with names in lower case. Of repeated headers, the last one counts."""
+        """The response headers with names in lower case. If a header is repeated, its last value is used."""
         return dict(self.page.headers)
 
     @property
@@ -180,7 +180,7 @@ class PageView:
 
     @property
     def carry(self) -> Any:
-        """The value that the request for this page carried (`follow(..., carry=...)`)."""
+        """The `carry` value of the request for this page (`follow(..., carry=...)`)."""
         return self.request_.carry
 
     def css(self, query: str) -> Selection:

@@ -140,8 +140,8 @@ def _marked(page: Document) -> Iterator[tuple[str, str]]:
 
 
 def _timed(page: Document) -> Iterator[tuple[str, str]]:
-    """Yields the dates in elements for times. Elements that are marked as published or modified come first,
-    then those in the article."""
+    """Yields the dates in elements that contain times. Elements that are marked as published or modified come
+    first, then elements in the article."""
     elements = [
         one
         for one in page.tree.select("time, abbr.published, abbr.updated")[:MAX_ELEMENTS]

@@ -95,7 +95,7 @@ class PdfProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it is ours, and may be asked."""
+        """Whether this process started the PDF process, and the PDF process can read another document."""
         return self.pid == os.getpid() and self._process.poll() is None and self.turns < DOCUMENTS_PER_PROCESS
 
     def end(self) -> None:
@@ -125,8 +125,8 @@ _CHILDREN: list[PdfProcess] = []
 
 
 def _own() -> PdfProcess:
-    """Returns the process that reads PDFs, and starts it for the first PDF. A forked process starts its
-    own."""
+    """Returns the process that reads PDFs. Starts it for the first PDF. A forked process starts a process of
+    its own."""
     if _CHILDREN and not _CHILDREN[0].alive:
         _close()
     if not _CHILDREN:

@@ -34,7 +34,7 @@ OTHER = re.compile(
     r"|\b(?:buy \d+ get|get|\d+ (?:for|voor|für)) \d+(?![\d.,])|\bbuy \d+",
     re.IGNORECASE,
 )
-"""Matches numbers that are not a price if no currency is written: dates, times, phone numbers, ratings,
+"""Matches numbers that are not a price unless a currency is written: dates, times, phone numbers, ratings,
 versions, measures and counts."""
 POWERS = {"千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
 MYRIAD = re.compile(r"\s?([万萬만億亿억]|[千천](?![克瓦米]))\s?")
@@ -43,7 +43,8 @@ MINOR = re.compile(
 )
 RANGE = re.compile(r"\s*(?:[-−–—~～]|to|bis|till|a|à|al|até|do|до)\s*[-−–]?\s?", re.IGNORECASE)
 NAMED = re.compile(r"[^\W\d_]\.? ?\d+ [-–—] \d[\d.,]*[.,]\d\d")
-"""Matches a number that belongs to a name, then a dash and a price. `Size 42 – 59,95 €` is not a range."""
+"""Matches a number that belongs to a name, followed by a dash and a price. `Size 42 – 59,95 €` is not a range
+of prices."""
 _LARGE = re.compile(
     r"\s?(?:(thousand|тыс\.?|тис\.?|tys\.?|tis\.?|tsd\.?|ribu|rb|nghìn|ngàn|bin|mila|mil(?!\.))|(lakhs?|lacs?)"
     r"|(mill?ion(?:s|en|es|i)?|millones|mio|mln|млн|milh(?:ão|ões)|milyon|juta|jt|triệu)|(crores?|cr)"

@@ -30,10 +30,10 @@ _PLAIN: dict[int, str | None] = {
         map(ord, "\u061c\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff")
     ),
 }
-"""Characters that are read as another one (full-width marks, unusual spaces) or dropped (direction marks,
-zero-width spaces)."""
+"""Characters that are read as another character (full-width marks, unusual spaces) or dropped (direction
+marks, zero-width spaces)."""
 _THREE = {"BHD": ".", "JOD": ".", "KWD": ".", "LYD": ".", "OMR": ".", "TND": ".,"}
-"""Currencies with 1,000 subunits, each with the separators that come before three decimals."""
+"""Currencies with 1,000 subunits, each with the separators that may precede three decimals."""
 _NOTHING = re.compile(r"[-−–][.,]\d\d(?!\d)")
 """A dash in place of a zero: `-.95` means 0.95."""
 _BLANKS = re.compile(r"[ \u00a0\u202f\u2009'’]")
@@ -122,8 +122,8 @@ def _beside(text: str, at: Span, number: Span) -> bool:
 
 
 def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str | None:
-    """Returns the currency as written: the one nearest to the first number, or the one in the hint if the
-    text has none or a bare `$`."""
+    """Returns the currency as written. This is the currency nearest to the first number. If the text has no
+    currency or a bare `$`, it is the currency in the hint."""
     known = spellings()
     near = (
         min(places, key=lambda at: _distance(at, numbers[0]))
@@ -142,8 +142,8 @@ def _named(text: str, places: list[Span], numbers: list[Span], hint: str) -> str
 
 
 def _iso(text: str, places: list[Span], named: str | None) -> str | None:
-    """Returns the ISO 4217 code of a currency. A bare `$` is the dollar whose code or letters occur in the
-    text: `$12.00 CAD`, `AU $12`."""
+    """Returns the ISO 4217 code of a currency. For a bare `$`, a dollar whose code or letters occur in the
+    text is returned: `$12.00 CAD`, `AU $12`."""
     known = spellings()
     if named == "$" and not words.LETTER.search(text):
         return "USD"
@@ -295,8 +295,8 @@ def _parts(text: str, numbers: list[Span], chosen: int, places: list[Span]) -> b
 
 
 def _minor(text: str, end: int, places: list[Span]) -> str | None:
-    """Returns the hundredths that follow a whole amount and its currency with a name of their own, as in `12
-    руб. 50 коп.`."""
+    """Returns the hundredths if they are written after a whole amount and its currency, with a name of their
+    own, as in `12 руб. 50 коп.`."""
     after = next((place[1] for place in places if _AFTER.fullmatch(text, end, max(end, place[0]))), None)
     found = words.MINOR.match(text, after) if after is not None else None
     return found[1] if found else None
@@ -304,7 +304,7 @@ def _minor(text: str, end: int, places: list[Span]) -> str | None:
 
 def _decimal(raw: str, separator: str | None, three: str, after: str) -> Decimal | None:
     """Parses a number and its separators. If it has two kinds of separators, the last one is the decimal
-    separator. A single separator is decided by the number of digits after it."""
+    separator. If it has a single separator, the number of digits after it decides."""
     negative = raw.lstrip()[:1] in "-−–" and not _NOTHING.match(raw)
     digits = _BLANKS.sub("", raw.strip("-−– \u00a0")).replace("٬", ",").replace("٫", ".")
     if digits[0] in ".,":  # .75 is a fraction; .750.30 and ..75 begin with a stray mark
@@ -330,7 +330,7 @@ def _bare(digits: str) -> str:
 
 
 def _separator(digits: str, three: str) -> str | None:
-    """Returns the decimal separator of a number, or None. The separators in `three` can come before three
+    """Returns the decimal separator of a number, or None. The separators in `three` may precede three
     decimals."""
     last = max(digits.rfind("."), digits.rfind(","))
     if last < 0:

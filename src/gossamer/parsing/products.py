@@ -2,7 +2,7 @@
 availability.
 
 The sources are tried in this order: structured data, meta elements, then the visible page and its scripts.
-For the SKU, a number that the page shows beside a label comes first.
+For the SKU, a number beside a label on the page takes precedence over these sources.
 """
 
 from __future__ import annotations
@@ -435,8 +435,8 @@ def _price(main: Node, offers: list[Node]) -> Price | None:
 
 
 def _priced(offer: Node) -> Price | None:
-    """Returns the price of an offer: its own price, its price specification's, or the lowest price of a
-    range."""
+    """Returns the price of an offer: its own price, the price of its price specification, or the lowest price
+    of a range."""
     holders = [
         offer,
         *(
@@ -476,8 +476,8 @@ def _last(text: str) -> str:
 
 
 def _shared(many: list[Node], url: str) -> str | None:
-    """Returns the part of a SKU that offers or variants share: the longest beginning of one of their SKUs, of
-    at least 5 characters with a digit, that the page's URL contains."""
+    """Returns the part of a SKU that offers or variants share. This is the longest beginning of one of their
+    SKUs that the page's URL contains, with at least 5 characters and a digit."""
     address = url.lower()
     for number in list(
         dict.fromkeys(shop_page.bare_number(text) for one in many for text in one.texts("sku", "productid"))
@@ -536,7 +536,7 @@ def _metas(tree: turbohtml.Document) -> dict[str, Any]:
 
 def _shown(here: shop_page.Shop, record: dict[str, Any], spare: list[str]) -> dict[str, Any]:
     """Returns values for the fields that the record lacks, read from the visible page and its scripts.
-    `spare` contains the SKUs of the structured data, for a page that shows none."""
+    `spare` contains the SKUs of the structured data, which are used if the page shows no SKU."""
     page, found = here.page, dict[str, Any]()
     heading = " ".join(here.heading.text[:1000].split()) if here.heading else None
     if record["name"] is None:

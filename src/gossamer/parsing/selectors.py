@@ -153,7 +153,7 @@ class Selector:
 
     @property
     def text(self) -> str:
-        """All text in the node, with each run of white space as one space."""
+        """All text in the node. Each run of white space becomes one space."""
         return " ".join((self.node if isinstance(self.node, str) else self.node.text).split())
 
     def __eq__(self, other: object) -> bool:
@@ -286,7 +286,7 @@ def _found(node: Any, query: str) -> list[Any]:
 
 
 def _select(node: Any, plain: str) -> list[Any]:
-    """Returns the elements that a selector without pseudo-elements finds: the node itself and its
+    """Returns the elements that a selector without pseudo-elements finds among the node itself and its
     descendants."""
     try:
         itself = [node] if isinstance(node, turbohtml.Element) and node.matches(plain) else []

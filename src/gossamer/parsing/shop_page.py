@@ -1,7 +1,8 @@
 """Reads what a product page shows to people, for pages without structured data: the heading, the values
-beside labels, the SKU, and whether the product is available, from words and buttons in many languages.
+beside labels, the SKU and the availability.
 
-Also reads product fields from the page's scripts: data layers, states and settings in JSON or JavaScript.
+The availability is found by words and buttons in many languages. Also reads product fields from the page's
+scripts: data layers, states and settings in JSON or JavaScript.
 """
 
 from __future__ import annotations
@@ -92,8 +93,7 @@ def _read(text: str, at: int, found: dict[str, str]) -> None:
 
 
 def _object(text: str, at: int) -> tuple[str, str]:
-    """Returns the text of the innermost object around a position, without its nested objects and with
-    them."""
+    """Returns the text of the innermost object around a position, twice: without and with its nested objects."""
     start, depth = max(0, at - MAX_OBJECT_DISTANCE), 0
     for brace in reversed([*_BRACES.finditer(text, start, at)]):
         depth += 1 if brace[0] == "}" else -1
@@ -168,8 +168,8 @@ _STANDING: Final = {
         ("InStock", _THERE),
     )
 }
-"""Patterns for the availability values of schema.org. Each value has two: one that matches anywhere in a
-text, one for the beginning of a text."""
+"""Patterns for the availability values of schema.org. Each value has two patterns: one matches anywhere in a
+text, the other at the beginning of a text."""
 _STOCK: Final = re.compile(
     r"(?:^|[\s_-])(?i:availab|stock|instock|outofstock|out-of-stock|sold|dispon|dispo(?![a-z])|verfuegbar|lager)|Availab|Stock|"
     r"SoldOut"
@@ -236,7 +236,7 @@ def shown_availability(shop: Shop) -> str | None:
 
 def _by_buttons(buttons: list[Element], shop: Shop) -> tuple[str | None, bool]:
     """Returns the availability that the product's own buttons show, and whether any button or form on the
-    page sells something. A button that only offers a message on restocking means OutOfStock."""
+    page sells something. A button that only offers to send a message on restocking means OutOfStock."""
     message = form = other = False
     for element in buttons:
         if _buys(element):
@@ -412,7 +412,8 @@ def begins_more(element: Element) -> bool:
 
 
 def _heading(page: Document) -> Element | None:
-    """Returns the `h1` that shares most words with the page's title and URL, the first one on a tie."""
+    """Returns the `h1` that shares the most words with the page's title and URL. On a tie, returns the first
+    one."""
     near = set(_WORDS.findall(f"{page.title or ''} {unquote(page.url[:2000]).replace('_', ' ')}".lower()))
     best: tuple[int, Element] | None = None
     for one in page.tree.select("h1")[:10]:

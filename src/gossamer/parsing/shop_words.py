@@ -63,7 +63,7 @@ LABELS: Final = {
 }
 ANY_LABEL: Final = re.compile("|".join(pattern.pattern for pattern in LABELS.values()), re.IGNORECASE)
 LABEL: Final = re.compile(r"[^\W\d_][\w .-]{1,24}:\s")
-"""A text that begins with a label, such as `Weight: `."""
+"""A label at the beginning of a text, such as `Weight: `."""
 NUMBERED: Final = (
     "[itemprop~=sku], [data-sku], [data-product-sku], [data-item-number], [class~=sku], [id=sku]"
 )

@@ -108,8 +108,8 @@ _LOOSE: Final = re.compile(
     r"(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?:[T ]+(\d\d?):(\d\d)(?::(\d\d))?(?:[.,]\d+)?\s*(?:UTC|GMT|Z)?)?",
     re.ASCII,
 )
-"""A date that does not follow the W3C note on dates, such as `2024/5/1 9:30`. A date with an offset has to
-follow the note."""
+"""Matches a date that does not follow the W3C note on dates, such as `2024/5/1 9:30`. A date with an offset
+must follow the note."""
 _ROOT: Final = re.compile(r"<(?:[\w.\-]{1,64}:)?(?:urlset|sitemapindex|rss|feed|rdf)[\s>]", re.IGNORECASE)
 _XML_BASE: Final = re.compile(r"""[^<>]*?\sxml:base\s*=\s*["']([^"'<>]*)""")
 _ATTRIBUTE: Final = re.compile(r"""(?<![\w:-])(href|rel|isPermaLink)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
@@ -160,8 +160,8 @@ def entries(body: Body, url: str | None) -> tuple[list[SitemapEntry], list[Sitem
     """Returns (pages, sitemaps) of a sitemap or feed found at `url`, in document order. Takes any bytes,
     never raises.
 
-    The URLs are absolute http(s) URLs, WHATWG-serialized, without fragment. At most 50 MiB of decoded data
-    and 50,000 entries are read. A URL that is listed twice is returned twice.
+    The URLs are absolute http(s) URLs, serialized by the WHATWG rules, without fragment. At most 50 MiB of
+    decoded data and 50,000 entries are read. A URL that is listed twice is returned twice.
 
     >>> entries(b"<urlset><url><loc>/a?x=1&amp;y=2</loc><lastmod>2024-05-01</lastmod></url></urlset>", "https://e.com/")
     (['https://e.com/a?x=1&y=2'], [])
@@ -221,8 +221,8 @@ class _SitemapScan:
 
     def hold(self, name: str, prefix: str, attributes: str | None) -> None:
         """Handles a holder's start tag (`attributes` is the text of its attributes) or end tag (`attributes`
-        is None). Some nested elements are ignored: the `url` of an image inside an item, and the elements
-        with links inside an entry, such as its source feed or its markup."""
+        is None). Some nested elements are ignored: the `url` of an image inside an item, and elements
+        inside an entry that contain links, such as its source feed or its markup."""
         over = attributes is None or attributes.endswith("/")
         if name in _INNER:
             if self.holder == "entry" and prefix == self.prefix:
@@ -282,9 +282,9 @@ class _SitemapScan:
 
 
 def _content(text: str, at: int) -> tuple[str, int]:
-    """Reads an element's text that contains CDATA or comments and begins at `at`. Returns the text and the
-    position at which the scan continues. The text is empty if it is too long or the file ends inside the
-    element."""
+    """Reads the text of an element that contains CDATA or comments. The text begins at `at`. Returns the text
+    and the position at which the scan continues. The text is empty if it is too long or the file ends
+    inside the element."""
     parts: list[str] = []
     while len(parts) < 1000 and (stop := text.find("<", at)) >= 0:
         if stop - at <= _MAX_VALUE_CHARS:

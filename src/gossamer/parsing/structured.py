@@ -51,14 +51,14 @@ class Node(NamedTuple):
         return next(self.texts(*names), None)
 
     def nodes(self, *names: str) -> Iterator[Node]:
-        """Yields the values of properties that are nodes, in the order of `names`."""
+        """Yields the values of properties, in the order of `names`, but only values that are nodes."""
         for name in names:
             yield from (value for value in self.properties.get(name, ()) if isinstance(value, Node))
 
 
 def nodes(found: dict[str, Any]) -> dict[str, list[Node]]:
-    """Returns the nodes in the result of `structured`, by syntax: json_ld (including nested nodes),
-    microdata, rdfa.
+    """Returns the nodes in the result of `structured`, by syntax: json_ld, microdata, rdfa. Nested nodes of
+    json_ld are included.
 
     >>> nodes({"json_ld": [{"@type": "Book", "name": "It"}], "microdata": [], "rdfa": []})["json_ld"]
     [Node(types=frozenset({'book'}), properties={'name': ['It']})]
@@ -79,8 +79,8 @@ class _Maker:
         self._left = MAX_NODES
 
     def node(self, one: dict[str, Any], named: dict[str, dict[str, Any]], depth: int) -> Node:
-        """Returns an object of any of the syntaxes as a node. `named` maps an `@id` to the object to which
-        other objects can refer by it."""
+        """Returns an object of any of the syntaxes as a node. `named` maps each `@id` to the object that
+        other objects refer to by it."""
         self._left -= 1
         types = one.get("@type") or one.get("type") or ()
         inner = one.get("properties")
@@ -181,7 +181,7 @@ def json_ld(tree: turbohtml.Document) -> list[dict[str, Any]]:
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:
-    """Returns the objects in a JSON value, from lists up to two levels deep."""
+    """Returns the objects in a JSON value, including objects in lists up to two levels deep."""
     parts: list[Any] = value if isinstance(value, list) else [value]
     parts = [one for part in parts for one in (part if isinstance(part, list) else [part])]
     return [one for one in parts if one and isinstance(one, dict)]

@@ -18,12 +18,13 @@ MAX_CELLS: Final = 200_000
 """Maximum number of cells that are kept per page. A cell that spans several rows or columns counts several
 times. A table that exceeds the limit is cut."""
 MAX_COLUMNS: Final = 1000
-"""Maximum number of columns that a cell spans, and of columns in a row."""
+"""Maximum number of columns that a cell may span, and of columns in a row."""
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A table with its `caption`, the names of its columns (`head`) and its `rows`. The names of several
-    header rows are joined by a space. `head` is empty if the table has no header row."""
+    """A table with its `caption`, the names of its columns (`head`) and its `rows`. If there are several
+    header rows, the names of a column are joined by a space. `head` is empty if the table has no header
+    row."""
 
     caption: str | None
     head: list[str]
@@ -95,8 +96,8 @@ def _table(table: turbohtml.Element) -> Table | None:
 
 
 def _rows(table: turbohtml.Element) -> tuple[list[list[turbohtml.Element]], list[bool]]:
-    """Returns the cells of a table's own rows, with the rows of `tfoot` last, and for each row whether it is
-    a header row."""
+    """Returns the cells of a table's own rows, and for each row whether it is a header row. The rows of
+    `tfoot` come last."""
     parts: dict[str, list[tuple[list[turbohtml.Element], bool]]] = {"thead": [], "": [], "tfoot": []}
     for row in table.select("tr"):
         if _table_of(row) != table:
@@ -154,7 +155,7 @@ def _told(cell: turbohtml.Element) -> str:
 
 def _span(cell: turbohtml.Element, name: str, most: int) -> int:
     """Returns the value of a `rowspan` or `colspan` attribute, parsed as browsers do, from 1 to `most`.
-    `rowspan=0` means all remaining rows, so it returns `most`."""
+    `rowspan=0` means all remaining rows. For it, `most` is returned."""
     text = attribute_of(cell, name).strip()
     digits = text[: next((at for at, char in enumerate(text) if char not in "0123456789"), len(text))][:9]
     if digits and int(digits) == 0 and name == "rowspan":

@@ -15,7 +15,7 @@ from gossamer.parsing.visible_text import may_grow
 _MAX_BYTES: Final = 3_000_000
 """Size in bytes above which trafilatura is not used for a page."""
 _MAX_TAGS: Final = 60_000
-"""Number of tags above which trafilatura is not used for a page. It takes 20 times as long as our own
+"""Number of tags above which trafilatura is not used for a page, because it takes 20 times as long as our own
 extractor."""
 _MIN_COMMON_SHARE: Final = 0.6
 """Minimum share of common words for which the results of two extractors count as the same text."""

@@ -26,21 +26,21 @@ import msgspec
 from gossamer.model.verdict import HostHealth
 
 FAULTS = ("connect", "dns", "timeout", "reset", "tls", "http-5xx", "collector")
-"""Errors that count against the host, not against the URL."""
+"""Errors that are counted as faults of the host, not of the URL."""
 BLOCKING_STATUSES = (401, 403, 407, 429, 451)
-"""Statuses that count against the visitor."""
+"""Statuses that are counted as blocks of the visitor."""
 MAX_FAILED_PROBES = 3
 """The number of failed probes after which a host is given up."""
 HARD_THOUSANDTHS, EASY_THOUSANDTHS = 500, 100
-"""The share of failed visits, in thousandths, at which a host becomes hard, and below which it is easy again.
-"""
+"""Shares of failed visits, in thousandths: at the first a host becomes hard, below the second it becomes easy
+again."""
 
 
 class HostTrouble(msgspec.Struct, frozen=True):
-    """What a claim contains about its host's failures."""
+    """The host's failures, as a claim contains them."""
 
     failing: float = 0.0
-    """Seconds since the first of the present faults in a row."""
+    """Seconds since the first fault of the current series."""
     share: float = 0.0
     """The share of its visits that fail."""
     hard: bool = False
@@ -49,7 +49,7 @@ class HostTrouble(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, text: str) -> HostTrouble:
-        """Decodes the form in a claim.
+        """Decodes the text form that a claim contains.
 
         >>> HostTrouble.of("90000,600,!,connect").failing
         90.0
@@ -81,7 +81,7 @@ def health(reason: str | None, status: int | None, *, final: bool = False, again
 
 
 def is_given_up(trouble: HostTrouble, retries: tuple[float, ...]) -> bool:
-    """Returns whether another fault now means that the host may be given up.
+    """Returns whether the host may be given up after one more fault.
 
     >>> is_given_up(HostTrouble(failing=100), (60.0, 300.0)), is_given_up(HostTrouble(failing=400), (60.0, 300.0))
     (False, True)

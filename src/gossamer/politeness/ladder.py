@@ -1,11 +1,12 @@
-"""The ladder: which rung fetches a page. Learned per host and class of paths, shared by the fleet, decided by
-pure functions.
+"""The ladder, which decides which rung fetches a page. It is learned per host and class of paths, shared by
+the fleet, and computed by pure functions.
 
-A visit begins at the cheapest rung that is known to work (`start`). A block climbs (`climb`), an error does
-not. The result is learned (`after`). A rung that works is kept, but lower rungs are probed from time to time:
-all those together that cost very little in comparison, and more rarely the expensive one directly below. A
-rate limit, or what may be one, is first answered by a rest (`rest`). One URL that needs a higher rung says
-little. Two visits in a row say more, and so does a class of paths that never got a page at the lower rung.
+A visit begins at the cheapest rung that is known to work (`start`). After a block the visit climbs (`climb`),
+after an error it does not. The result is learned (`after`). A rung that works is kept, but lower rungs are
+probed from time to time. Rungs that cost very little in comparison are probed together. The expensive rung
+directly below is probed more rarely. After a rate limit, or a block that may be one, the host first rests
+(`rest`). One URL that needs a higher rung is weak evidence. Two visits in a row are stronger, and so is a
+class of paths that never got a page at the lower rung.
 """
 
 from __future__ import annotations
@@ -16,27 +17,30 @@ RUNGS = ("plain", "impersonated", "browser", "unlocker")
 COSTS = (1.0, 1.3, 20.0, 40.0)
 """The cost of a request on each rung, in plain requests."""
 CHEAP_FACTOR = 8
-"""A rung that costs this many times less than the next one is tried on the way to it without further
+"""Factor by which a rung must be cheaper than the next rung to be tried on the way to it without further
 conditions."""
 PROBE_SHARE, MIN_PROBE_SHARE = 0.05, 0.01
-"""The share of a rung's cost that may be spent on probes of lower rungs: at first, and after many failed
-probes."""
+"""The share of a rung's cost that may be spent on probes of lower rungs: the first number applies at first,
+the second after many failed probes."""
 EXPENSIVE_PROBE_EVERY = 4
-"""Every so many probes, the expensive rung directly below is probed, if there are cheap ones as well."""
+"""Interval, in probes, at which the expensive rung directly below is probed if there are also cheap ones."""
 PROVEN_PAGES = 20
-"""After this many pages in a row, the failed probes of a rung are forgotten."""
+"""Number of pages in a row after which the failed probes of a rung are forgotten."""
 MAX_COUNTED_PAGES = 3
-"""The number of pages that are counted at the lowest rung. More teach nothing and need not be stored."""
+"""Maximum number of pages that are counted at the lowest rung. More pages add no knowledge and need not be
+stored."""
 PATIENCE = {"rate-limit": 2, "denied": 1}
-"""Blocks in a row that only lead to a rest. A refusal shortly after a page may mean a rate limit, too."""
+"""Number of blocks in a row that lead only to a rest. A refusal shortly after a page may also mean a rate
+limit."""
 FIRST_REST_S, REST_FACTOR = 5.0, 3
 """Seconds of the first rest, and the factor for the next."""
 MAX_VAIN_CLIMBS = 3
-"""After this many visits in vain, only every 4th blocked visit climbs, then every 8th, every 16th, up to
+"""Number of visits in vain after which only every 4th blocked visit climbs, then every 8th, every 16th, up to
 every `MAX_CLIMB_INTERVAL`th."""
 MAX_CLIMB_INTERVAL = 32
 MAX_PATH_CLASSES = 16
-"""The maximum number of path classes that are distinguished. Other paths count for the host."""
+"""Maximum number of path classes that are distinguished. Results of other paths are counted only for the
+host."""
 
 
 class Learned(msgspec.Struct, frozen=True, array_like=True):
@@ -47,13 +51,13 @@ class Learned(msgspec.Struct, frozen=True, array_like=True):
     good: int = 0
     """Pages in a row that were fetched at this rung."""
     needed: int = 0
-    """Visits in a row that had to climb from it."""
+    """Visits in a row that had to climb from this rung."""
     misses: int = 0
     """Failed probes of lower rungs since this rung was last proven."""
     slowed: int = 0
     """Rests in a row that have not helped yet."""
     lost: int = 0
-    """Visits that no rung could serve since a climb last helped."""
+    """Visits without success at any rung since a climb last helped."""
 
 
 class Ladder(msgspec.Struct, frozen=True):
@@ -67,8 +71,8 @@ class Ladder(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, text: str) -> Ladder:
-        """Decodes the form that the frontier stores ('' for an unknown host). What another version encoded
-        differently is learned again.
+        """Decodes the text that the frontier stores ('' for an unknown host). If another version encoded the
+        text differently, the host is learned again.
 
         >>> Ladder.of("").host.rung, Ladder.of('{"host": "plain"}').host.rung
         (0, 0)
@@ -79,7 +83,7 @@ class Ladder(msgspec.Struct, frozen=True):
             return cls()
 
     def text(self) -> str:
-        """Encodes it for the frontier."""
+        """Encodes the ladder for the frontier."""
         return msgspec.json.encode(self).decode()
 
     def rungs(self) -> set[str]:
@@ -89,7 +93,7 @@ class Ladder(msgspec.Struct, frozen=True):
         )
 
     def known(self, path: str) -> Learned:
-        """Returns what applies to a path: its class, otherwise the host."""
+        """Returns what is known about a path's class, or about the host if the class is unknown."""
         return self.classes.get(path_class(path), self.host)
 
 
@@ -140,8 +144,8 @@ def _probed(known: Learned, rungs: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def rest_seconds(known: Learned, rung: str, block: str, tried: int) -> float:
-    """Returns the seconds that the host rests before this URL, which was requeued `tried` times, is requested
-    again at the same rung. 0: no rest.
+    """Returns the seconds that the host rests before this URL is requested again at the same rung. 0 means no
+    rest. `tried`: how many times the URL was requeued.
 
     >>> rest_seconds(Learned(), "plain", "rate-limit", 0), rest_seconds(Learned(), "plain", "denied", 0)
     (5.0, 0.0)
@@ -155,8 +159,8 @@ def rest_seconds(known: Learned, rung: str, block: str, tried: int) -> float:
 
 
 def climb(known: Learned, rungs: tuple[str, ...], rung: str, block: str) -> str | None:
-    """Returns the rung for the same visit after a block of this kind at `rung`. None if there is none, or if
-    it is not worth it.
+    """Returns the rung at which the same visit continues after a block of this kind at `rung`. Returns None
+    if there is no higher rung, or if climbing is not worth it.
 
     >>> climb(Learned(), RUNGS, "plain", "challenge"), climb(Learned(rung=3), RUNGS, "impersonated", "denied")
     ('impersonated', 'unlocker')
@@ -224,8 +228,8 @@ def _vain(lost: int) -> bool:
 
 
 def _place(rung: int, rungs: tuple[str, ...]) -> int:
-    """Returns the index in `rungs` of the cheapest that is not lower than `rung`, of the highest if all are
-    lower."""
+    """Returns the index in `rungs` of the cheapest rung that is not lower than `rung`. If all are lower,
+    returns the index of the highest."""
     return next((n for n, name in enumerate(rungs) if RUNGS.index(name) >= rung), len(rungs) - 1)
 
 

@@ -18,7 +18,7 @@ ROUNDING_S = 0.002
 
 
 class HostPace(msgspec.Struct, frozen=True):
-    """What is stored about a host's pace. `mean` in seconds, 0 if it never answered."""
+    """The stored data about a host's pace. `mean` is in seconds, 0 if the host never answered."""
 
     mean: float = 0.0
     doublings: int = 0
@@ -66,7 +66,7 @@ class Delay(msgspec.Struct, frozen=True):
 
 
 def delay(pace: HostPace, fixed: Delay | None) -> float:
-    """Returns the seconds from this start to the next one."""
+    """Returns the seconds from the start of this request to the start of the next one."""
     base = fixed.draw() if fixed is not None else min(max(2 * pace.mean, MIN_DELAY_S), MAX_DELAY_S)
     if pace.doublings:
         base = min(max(base, MIN_DELAY_S) * 2.0**pace.doublings, MAX_RETRY_AFTER_S)
@@ -74,8 +74,8 @@ def delay(pace: HostPace, fixed: Delay | None) -> float:
 
 
 def why_delay(delay: float, pace: str, fixed: float | None, floor: float) -> str:
-    """Returns why the starts of a host's requests are `delay` seconds apart. `pace`: the stored pace. `fixed`:
-    the delay that an operator fixed. `floor`: the delay for which robots.txt asks, 0 if it does not.
+    """Returns why the starts of a host's requests are `delay` seconds apart. `pace`: the stored pace.
+    `fixed`: the delay that an operator fixed. `floor`: the delay that robots.txt asks for, or 0.
 
     >>> why_delay(0.25, "0.100,0,0", None, 0.0), why_delay(0.1, "0.100,0,0", None, 0.0)
     ('learned from its response times', 'set by --delay or site')

@@ -1,10 +1,10 @@
-"""robots.txt (RFC 9309): parses bytes, and answers questions about URLs. A path is matched by sections 2.2.2
-and 2.2.3.
+"""Parses robots.txt (RFC 9309) from bytes, and answers questions about URLs. A path is matched by sections
+2.2.2 and 2.2.3.
 
-Beyond the RFC, as in other parsers: common misspellings (`Disalow`, `useragent`, `Disallowed`), a space
-instead of a missing colon, a path without its leading `/`, `Crawl-delay` and `Request-rate`. RFC 9309 decides
-where parsers differ: records that are not rules never end a group (2.2.4), both sides of a comparison are
-percent-encoded equally (2.2.2), and `index.html` is a file like any other.
+Like other parsers, it also accepts forms beyond the RFC: common misspellings (`Disalow`, `useragent`,
+`Disallowed`), a space instead of a missing colon, a path without its leading `/`, `Crawl-delay` and
+`Request-rate`. RFC 9309 decides where parsers differ: records that are not rules never end a group (2.2.4),
+both sides of a comparison are percent-encoded equally (2.2.2), and `index.html` is a file like any other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ are left as they are."""
 _ODD: Final = re.compile(r"[^a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=#]")
 _ODDS: Final = re.compile("%[0-9A-Fa-f]{2}|" + _ODD.pattern)
 _USUAL: Final = re.compile(r"https?://[^/?#]*+(/[a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=]*+)\Z")
-"""Matches nearly all URLs: those in which nothing must be cut or encoded."""
+"""Matches nearly all URLs: URLs in which nothing must be cut or encoded."""
 _AUTHORITY: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^/?#]*")
 
 
@@ -66,10 +66,10 @@ class RobotsGroup:
         self.closed = False
         """Whether a rule was read. The next User-agent line then begins another group."""
         self.lines: list[tuple[bool, int, str]] = []
-        """Whether it is Allow, line number from 1, pattern as written."""
+        """The rules, each as whether it is Allow, line number from 1, and pattern as written."""
         self.delays: list[tuple[int, float]] = []
-        """Seconds, and the number of agents before the line, because a Crawl-delay may be between two
-        User-agent lines."""
+        """The delays, each as seconds and the number of agents before the line. The number is needed because
+        a Crawl-delay may be between two User-agent lines."""
 
 
 class AgentRules:
@@ -78,7 +78,7 @@ class AgentRules:
     __slots__ = ("_exact", "_lengths", "_prefixes", "_wild", "delay")
 
     def __init__(self, blocks: list[tuple[RobotsGroup, int]]) -> None:
-        """`blocks`: the groups that name the agent, and its position among the agents of each."""
+        """`blocks`: the groups that name the agent, each with the agent's position in it."""
         delays = (seconds for block, place in blocks for agents, seconds in block.delays if place < agents)
         self.delay = max(delays, default=None)
         """Seconds between two requests, or None."""
@@ -221,7 +221,8 @@ class Robots:
         self._named: dict[str, list[tuple[RobotsGroup, int]]] = {}
         self._groups: dict[str, AgentRules | None] = {}
         self.sitemaps: list[str] = []
-        """URLs of the Sitemap lines in order, each once, as written. The caller resolves relative ones."""
+        """URLs of the Sitemap lines in order, each once, as written. Relative URLs must be resolved by the
+        caller."""
         self._read()
 
     def allows(self, agent: str, url: str) -> bool:
@@ -259,9 +260,9 @@ class Robots:
 
     @staticmethod
     def for_agents(body: bytes, agents: Iterable[str]) -> bytes:
-        """Returns the file reduced to the groups of these agents and `*`, and the Sitemap lines, with the
-        same results. Removed lines are replaced by empty ones, so that `rule` returns the original line
-        number."""
+        """Returns a shorter file that gives the same results for these agents. It contains the groups of
+        these agents and `*`, and the Sitemap lines. Removed lines are replaced by empty ones, so that
+        `rule` returns the original line number."""
         keep = {"*"}.union(*map(_tokens, agents))
         lines = _text(body).split("\n")
         kept = [""] * len(lines)
@@ -294,7 +295,7 @@ class Robots:
                 sitemaps[_printable(value)] = None
             elif kind in (_ALLOW, _DISALLOW):
                 block.closed = True
-                if value and value != "$":  # there is no path that ends before it begins
+                if value and value != "$":  # in no path would the end come before the beginning
                     block.lines.append((kind == _ALLOW, number, value))
             elif (seconds := _delay(value) if kind == _DELAY else _interval(value)) is not None:
                 block.delays.append((block.agents, seconds))
@@ -322,8 +323,8 @@ class Robots:
 
 
 def _text(body: bytes) -> str:
-    """Decodes the part that is read, with LF line ends: as UTF-8 (invalid octets survive a round trip) or
-    UTF-16."""
+    """Decodes the part that is read, as UTF-8 (invalid octets survive a round trip) or UTF-16. Line ends
+    become LF."""
     if len(body) > MAX_BYTES:
         # Half a line would be a rule that the host did not write.
         end = max(body.rfind(b"\n", 0, MAX_BYTES), body.rfind(b"\r", 0, MAX_BYTES))
@@ -331,7 +332,7 @@ def _text(body: bytes) -> str:
     if body.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = body.decode("utf-16", "replace")
     else:
-        # A byte order mark may be truncated, as in Google's parser.
+        # A byte order mark may be truncated. Google's parser accepts this, too.
         mark = next((mark for mark in (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef") if body.startswith(mark)), b"")
         text = body[len(mark) :].decode("utf-8", "surrogateescape")
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
@@ -342,7 +343,7 @@ def _printable(text: str) -> str:
 
 
 def _records(lines: list[str]) -> Iterator[tuple[int, int, str]]:
-    """Yields the known lines: number from 1, kind, value."""
+    """Yields the known lines, each as its number from 1, its kind and its value."""
     for number, line in enumerate(lines, 1):
         if not line:
             continue
@@ -360,14 +361,15 @@ def _records(lines: list[str]) -> Iterator[tuple[int, int, str]]:
 
 
 def _token(value: str) -> str:
-    """Returns the product token of a User-agent line: up to the first space, `/`, `,`, `;` or bracket, in
-    lower case."""
+    """Returns the product token of a User-agent line in lower case. The token ends before the first space,
+    `/`, `,`, `;` or bracket."""
     head = re.split(r"[\s/,;()]", value.lower(), maxsplit=1)[0]
     return head.replace("*", "") or head[:1]
 
 
 def _tokens(agent: str) -> list[str]:
-    """Returns the names to look for, best first, of a product token or a complete User-Agent value."""
+    """Returns the names to look for in the groups, best first. `agent` is a product token or a complete
+    User-Agent value."""
     text = agent.strip().lower()
     if "/" not in text:
         return [text.replace("*", "") or "*"] if text else []

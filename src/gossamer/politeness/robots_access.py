@@ -13,10 +13,10 @@ from gossamer.politeness.robots import Robots
 MAX_AGE_S = 86_400.0
 """Seconds for which rules are valid."""
 PARK_DELAY_S = 300.0
-"""A longer Crawl-delay parks the host."""
+"""A Crawl-delay in seconds above which the host is parked."""
 MAX_BYTES = 500 * 1024
 OPEN = 1
-"""The version of "everything is allowed", which needs no rules."""
+"""The version that means "everything is allowed" and needs no rules."""
 UNREACHABLE, NO_NAME, PRIVATE, TOO_SLOW = -1, -2, -3, -4
 CLOSED = {
     UNREACHABLE: Drop(
@@ -29,8 +29,9 @@ CLOSED = {
 
 
 class Access(msgspec.Struct, frozen=True):
-    """`version` of the rules (negative: CLOSED), `holds` in seconds (0: not known yet, retry after
-    `wait`)."""
+    """The result of fetching a robots.txt. `version`: the version of the rules, negative if the host is
+    closed (CLOSED). `holds`: seconds for which the result is valid; 0 means that the result is not known
+    yet and is retried after `wait`."""
 
     version: int = OPEN
     holds: float = MAX_AGE_S

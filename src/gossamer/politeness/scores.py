@@ -37,16 +37,16 @@ NETWORK = ("dns", "connect", "timeout")
 LAST_VISITS = 20
 HOSTS = 3
 PROBE_INTERVAL_S = 30.0
-"""Seconds between the visits of a worker that is out."""
+"""Seconds between the visits of a worker that takes no claims."""
 FRESH_S = 12.0
 """Seconds for which a worker's record is current."""
 MARGIN = 0.9
 PRIOR = 5
-"""For this many visits of hard hosts, visits of easy hosts count as well."""
+"""Maximum weight, in visits, that the results for easy hosts have in the score for hard hosts."""
 FLOOR = 0.05
 POOR, HOPELESS = 0.5, 0.2
 HARD_WAIT_MS, EASY_WAIT_MS = 15_000, 300
-"""Milliseconds for which hosts are left to better workers."""
+"""Milliseconds for which hard and easy hosts are left to better workers."""
 WEIGHT = 0.02
 MAX_HOSTS = 2_000
 
@@ -77,16 +77,16 @@ class WorkerScore(msgspec.Struct):
 
     name: str
     serves: str = ""
-    """The heaps from which it claims. Workers of other lanes and regions do not compete with it."""
+    """The heaps from which the worker claims. Workers of other lanes and regions do not compete with it."""
     at: float = 0.0
     room: bool = True
-    """Whether it could take more claims."""
+    """Whether the worker could take more claims."""
     out: str = ""
-    """Why it takes no claims, or ''."""
+    """Why the worker takes no claims, or ''."""
     easy: MovingMeans = msgspec.field(default_factory=MovingMeans)
     hard: MovingMeans = msgspec.field(default_factory=MovingMeans)
     good_at: float = 0.0
-    """When a visit of it last succeeded."""
+    """When a visit of the worker last succeeded."""
     format: int = FORMAT
 
 
@@ -100,7 +100,7 @@ def read(raws: Iterable[bytes]) -> list[WorkerScore]:
 
 
 def score(record: WorkerScore, hardness: float = 1.0) -> float:
-    """Returns how good a worker is for hard hosts, 1 if nothing is known about it. `hardness`: see
+    """Returns how good a worker is for hard hosts, 1 if nothing is known about it. `hardness`: the result of
     `hardness`.
 
     >>> round(score(WorkerScore("w", easy=MovingMeans(100, 1.0, 0.2), hard=MovingMeans(100, 0.5, 0.2))), 2)
@@ -122,7 +122,7 @@ def easy_score(record: WorkerScore) -> float:
 
 
 def wait_times(mine: WorkerScore, others: Sequence[WorkerScore], now: float) -> tuple[int, int]:
-    """Returns the milliseconds that easy and hard hosts must have waited before this worker claims them."""
+    """Returns the milliseconds for which easy and hard hosts must have waited before this worker claims them."""
     best = max((easy_score(one) for one in _rivals(mine, others, now)), default=0.0)
     easy = EASY_WAIT_MS if easy_score(mine) < POOR * best and mine.easy.success > HOPELESS else 0
     return easy, 0 if among_best(mine, others, now) else HARD_WAIT_MS
@@ -137,8 +137,8 @@ def among_best(mine: WorkerScore, others: Iterable[WorkerScore], now: float) -> 
 
 
 def hardness(records: Iterable[WorkerScore]) -> float:
-    """Returns how much less often visits of hard hosts succeed than those of easy ones, over all workers. 1
-    if nothing is known.
+    """Returns the factor by which visits of hard hosts succeed less often than visits of easy hosts, over all
+    workers. Returns 1 if nothing is known.
 
     >>> hardness([WorkerScore("w", easy=MovingMeans(10, 0.8), hard=MovingMeans(100, 0.4)), WorkerScore("v", easy=MovingMeans(10, 1.0))])
     0.5

@@ -21,7 +21,7 @@ after which a proxy is checked again."""
 
 
 class Shared(Protocol):
-    """What all workers know (`state.proxy_stats`)."""
+    """Access to what all workers know (`state.proxy_stats`)."""
 
     async def exchange(self, seen: Mapping[str, Sequence[object]]) -> tuple[int, dict[str, str]]: ...
     async def bind(self, session: str, wanted: str, old: str, length: float) -> str: ...
@@ -29,14 +29,15 @@ class Shared(Protocol):
 
 
 class ChecksProxies(Protocol):
-    """Checks the health of a proxy by its index. Returns the seconds that it took, None if it failed."""
+    """Checks the health of a proxy by its index. Returns the seconds that the check took, or None if it
+    failed."""
 
     async def seconds(self, place: int) -> float | None: ...
     async def close(self) -> None: ...
 
 
 class ProxyUpkeep:
-    """The background work for one pool. `freed` is set when a proxy may have become free."""
+    """The background work for one pool. `freed` is set when a proxy may have become usable again."""
 
     def __init__(self, pool: ProxyPool, shared: Shared, check: ChecksProxies) -> None:
         self.pool, self.shared, self._check = pool, shared, check
@@ -59,7 +60,7 @@ class ProxyUpkeep:
                     self._task = asyncio.create_task(self._keep())
 
     async def close(self) -> None:
-        """Writes the last observations, and ends."""
+        """Writes the last observations and ends the background work."""
         await self._check.close()
         if self._task is not None:
             self._task.cancel()
@@ -79,7 +80,7 @@ class ProxyUpkeep:
             while True:
                 with contextlib.suppress(
                     GossamerError
-                ):  # the store is away, so the observations are written later
+                ):  # the store cannot be reached, so the observations are written later
                     await self._exchange()
                     if (checking is None or checking.done()) and await self.shared.turn(name, me):
                         checking = asyncio.create_task(self._checks())
@@ -123,7 +124,7 @@ class ProxyUpkeep:
         await asyncio.gather(*(check(place) for place in due))
 
     def _over(self, place: int) -> int:
-        """Returns when a proxy's quarantine is over, 0 if it has none."""
+        """Returns when a proxy's quarantine is over, or 0 if the proxy is not in quarantine."""
         own = self.pool.book.own[place]
         return own.until if own is not None else 0
 

@@ -1,9 +1,9 @@
-"""The proxy pool: chooses the proxy for a request. No side effects. `now` is in milliseconds of the store's
-clock.
+"""The proxy pool, which chooses the proxy for a request. It has no side effects. `now` is in milliseconds of
+the store's clock.
 
-A choice is the best of a few proxies drawn at random, so its cost does not grow with the pool, and no proxy
-gets all the work. A proxy that never succeeded, or that failed just now, has at most as many open requests as
-it takes faults to quarantine it.
+A choice is the best of a few proxies drawn at random. Its cost therefore does not grow with the pool, and no
+proxy gets all the work. A proxy that has never succeeded, or has just failed, may have as many open requests
+as the number of faults that quarantine it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from gossamer.proxies.proxy_table import MAX_DOMAINS, ProxyTable
 
 DRAWS = 6
 SMALL_POOL = 64
-"""If no proxy was found by drawing, all proxies of a pool of this size are checked. In a larger pool, the
-free ones are listed once per second."""
+"""Maximum size of a pool in which all proxies are checked if drawing found no proxy. In a larger pool, the
+free proxies are listed once per second."""
 OLD = 1000
 
 
@@ -51,8 +51,8 @@ class ProxyPool:
         return found
 
     def choose(self, wanted: Wanted, domain: str, now: int, avoid: Collection[int] = ()) -> int | None:
-        """Returns the index of the proxy to use, None if none can be used now. `avoid`: those that were tried
-        already. If there are other providers than theirs, one of those is chosen."""
+        """Returns the index of the proxy to use, or None if no proxy can be used now. `avoid`: the proxies
+        that were already tried. If other providers are left, a proxy of another provider is chosen."""
         if avoid:
             self.suitable(wanted)
             others = self._named[wanted] - {self.proxies[place].provider for place in avoid}

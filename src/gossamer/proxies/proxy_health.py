@@ -20,14 +20,15 @@ from typing import NamedTuple
 import msgspec
 
 HALF_LIFE_S = 600.0
-"""Seconds in which counts decay by half."""
+"""Seconds in which a count decays by half."""
 MIN_LATENCY_S, UNKNOWN_LATENCY_S = 0.05, 0.5
 """Latencies in seconds. Smaller latencies count as the first value. A proxy that was never used counts with
 the second value."""
 
 
 class BreakerRule(NamedTuple):
-    """How many faults in a row open the breaker, and the shortest and longest open time in milliseconds."""
+    """The number of faults in a row that opens the breaker, and the shortest and longest open time in
+    milliseconds."""
 
     most: int
     first: int = 60_000
@@ -86,22 +87,22 @@ class ProxyHealth(msgspec.Struct):
                 self.row = rule.most - 1
 
     def score(self, now: int) -> float:
-        """Returns how good it is: the squared success rate divided by the root of the latency, which drifts
-        to the middle with age."""
+        """Returns how good the proxy is: the squared success rate divided by the root of the latency. The
+        result drifts to the middle with age."""
         fade = 0.5 ** (max(0, now - self.at) / 1000 / HALF_LIFE_S) if self.at else 1.0
         success = (self.good * fade + 1) / ((self.good + self.bad) * fade + 2)
         return float(success * success / max(self.latency or UNKNOWN_LATENCY_S, MIN_LATENCY_S) ** 0.5)
 
     @property
     def text(self) -> str:
-        """Encodes it for the store."""
+        """Encodes the health for the store."""
         return (
             f"{self.good:.3f},{self.bad:.3f},{self.latency:.4f},{self.row},{self.outs},{self.until},{self.at}"
         )
 
     @classmethod
     def of(cls, text: str) -> ProxyHealth:
-        """Decodes its text.
+        """Decodes the text that the store contains.
 
         >>> ProxyHealth.of("2.000,1.000,0.2500,1,0,0,5000").latency
         0.25

@@ -31,7 +31,7 @@ _AGAIN = "write it as scheme://user:password@host:port"
 
 
 class NotAProxy(NamedTuple):
-    """A line that is not a proxy."""
+    """An error for a line that is not a proxy."""
 
     line: int
     reason: str
@@ -56,7 +56,7 @@ def read(lines: Iterable[str]) -> tuple[list[Proxy], list[NotAProxy]]:
 
 
 def line(text: str) -> Proxy:
-    """Parses one line. Raises ValueError without secrets.
+    """Parses one line. Raises ValueError with a message that contains no secrets.
 
     >>> line("1.2.3.4:8080:joe:secret type=mobile country=DE provider=acme")  # doctest: +ELLIPSIS
     <proxy acme/1.2.3.4:8080#...>

@@ -29,8 +29,8 @@ from gossamer.proxies.proxy_checks import ProxyUpkeep
 from gossamer.proxies.proxy_choice import ProxyPool
 
 MAX_TRIES, MORE_TRIES_S, MAX_SUSPICIONS = 10, 30.0, 3
-"""The maximum number of tries of a visit that do not reach the host, the seconds within which more are
-allowed, and the maximum number of tries that may have reached the host."""
+"""Limits on the tries of a visit: the maximum number of tries that do not reach the host, the seconds within
+which more are allowed, and the maximum number of tries that may have reached the host."""
 FREE_PROXY_TIMEOUT_S = 20.0
 """Seconds for which a request waits for a free proxy."""
 BLOCKING_STATUSES = (403, 429, 451)
@@ -42,8 +42,7 @@ the proxy's session continues."""
 
 
 class Lease(NamedTuple):
-    """A proxy for one try: its index, its URL, the session it belongs to ('': none), and what that is bound
-    to."""
+    """A proxy for one try: its index, its URL, its session ('' if none), and what the session is bound to."""
 
     place: int
     url: str
@@ -154,7 +153,7 @@ class Proxies:
         return result
 
     def country(self, url: str) -> str:
-        """Returns the country of a proxy, if it is known."""
+        """Returns the country of the proxy with this URL, if it is known."""
         return self._countries.get(url, "")
 
     def blocked(self, name: str, host: str) -> None:
@@ -242,8 +241,8 @@ class Proxies:
         return Lease(theirs, self._url(theirs, wanted, found.partition(" ")[2]), session, found)
 
     def _gone(self, place: int, wanted: Wanted, domain: str, now: int) -> bool:
-        """Returns whether a session must continue through another proxy: only if its proxy is in quarantine,
-        or no longer wanted."""
+        """Returns whether a session must continue through another proxy. This is the case only if its proxy
+        is in quarantine or no longer wanted."""
         book = self.pool.book
         there = book.standings.get(f"{book.ids[place]}\t{domain}") if domain in book.domains else None
         return (
@@ -278,11 +277,11 @@ class StickyProxy(NamedTuple):
 
     @property
     def bound(self) -> str:
-        """The proxy's id, and the session name of a gateway."""
+        """The proxy's id, and the session name if the proxy is a gateway."""
         return self.lease.bound
 
     async def through(self, request: Request, go: Go, apart: float) -> Page | Failure:
-        """Makes a request through it."""
+        """Makes a request through the account's proxy."""
         return await self.proxies.once(self.lease, request, go, apart)
 
     def blocked(self, name: str, host: str) -> None:
@@ -311,7 +310,7 @@ def judge_result(result: Page | Failure) -> str:
 
 
 def _short(result: Page | Failure, said: str) -> Failure:
-    """Returns an earlier try for the log and for the result of the visit."""
+    """Returns a shortened copy of a try, for the log and for the result of the visit."""
     if isinstance(result, Failure):
         return result
     reason = {"fault": "proxy", "doubt": "http-5xx"}.get(

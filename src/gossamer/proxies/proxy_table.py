@@ -55,13 +55,13 @@ class ProxyTable:
             self._note(key, not blocked, seconds, now, self.rule(key))
 
     def checked(self, place: int, now: int, seconds: float | None) -> None:
-        """Records a health check that took so many seconds. None: it failed, and the proxy is in quarantine
-        at once."""
+        """Records a health check. `seconds`: how long the check took. None means that it failed; the proxy is
+        then in quarantine at once."""
         for _ in range(1 if seconds is not None else self.rules[place].most):
             self._note(self.ids[place], seconds is not None, seconds or 0.0, now, self.rules[place])
 
     def heard(self, standings: Mapping[str, ProxyHealth], now: int) -> None:
-        """Updates the health with that of all workers."""
+        """Updates the health with the values that all workers share."""
         for key, standing in standings.items():
             name, _, domain = key.partition("\t")
             place = self._places.get(name)
@@ -84,8 +84,8 @@ class ProxyTable:
         return GATEWAY if gateway else HOST if domain else PROXY
 
     def due(self, now: int, old: int) -> list[int]:
-        """Returns the indexes of the proxies to check: never used, quarantine over, or without news for `old`
-        milliseconds."""
+        """Returns the indexes of the proxies to check: proxies that were never used, proxies whose quarantine
+        is over, and proxies without news for `old` milliseconds."""
         return [
             place
             for place, own in enumerate(self.own)

@@ -1,4 +1,5 @@
-"""Decides which due times of a cron line are run, run late or missed, and when each run starts."""
+"""Decides for the due times of a cron line whether they are run, run late or missed, and when each run
+starts."""
 
 from __future__ import annotations
 
@@ -53,10 +54,10 @@ def decide(cron: Cron, mark: float, now: float, missed: str = "run", most: int =
 
 
 def start_times(name: str, due: float, parts: int, jitter: float, spread: float) -> list[float]:
-    """Returns the start time of each part of a run. The parts are spread evenly over `spread` seconds, and
-    all of them are delayed by the same random part of `jitter` seconds.
+    """Returns the start time of each part of a run. The parts are spread evenly over `spread` seconds.
 
-    The delay is derived only from the name and the due time, so all schedulers compute the same one.
+    All parts have the same random delay of at most `jitter` seconds. The delay is derived only from the name
+    and the due time, so all schedulers compute the same delay.
 
     >>> start_times("nightly", 0.0, 4, 0, 7200)
     [0.0, 1800.0, 3600.0, 5400.0]

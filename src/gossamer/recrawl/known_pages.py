@@ -1,8 +1,8 @@
-"""The log of known pages: one line per visit, which a later recrawl reads to revisit the pages.
+"""The log of known pages: one line per visit.
 
-Lines are written like those of the attempts log: before the claims are settled, so at least once. The last
-line of a URL counts. On a fleet each process writes its own part into a shared folder, and the parts are
-merged when a recrawl starts.
+A later recrawl reads the log to revisit the pages. Like the lines of the attempts log, the lines are written
+before the claims are settled, so each is written at least once. The last line of a URL counts. On a fleet
+each process writes its own part into a shared folder, and the parts are merged when a recrawl starts.
 """
 
 from __future__ import annotations

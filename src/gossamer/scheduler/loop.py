@@ -26,8 +26,8 @@ from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store
 
 BEAT_INTERVAL_S, LEAD_TIMEOUT_S = 1.0, 7.0
-"""Seconds between two beats, and seconds until a leader that stops renewing loses the lead. Another scheduler
-takes over within the sum of both."""
+"""Seconds between two beats, and seconds after which a leader that no longer renews its lead loses it.
+Another scheduler takes over within the sum of both."""
 STOP_TIMEOUT_S = 9.0
 """Seconds that crawls get to stop gracefully."""
 MAX_QUEUED_RUNS = 100
@@ -123,8 +123,8 @@ class Scheduler:
         self._lead, self._conductor.token = lead, lead.token
 
     async def _read_all(self, lead: Lead) -> None:
-        """Reads all schedules and their open runs. The change number in `lead` was read before them, so a
-        later change is not missed."""
+        """Reads all schedules and their open runs. The change number in `lead` was read before the schedules,
+        so no later change is missed."""
         found = await self._schedules.all()
         unread = {one for one in found if isinstance(one, Unread)}
         plans: dict[str, Plan] = {}
@@ -196,8 +196,8 @@ class Scheduler:
             self._say(run.state, schedule=schedule.name, due=run.due, times=run.times, reason=run.reason)
 
     def _begin(self, now: float) -> None:
-        """Starts runs that are due: of each schedule only the earliest run, and in total at most as many as
-        the crawler allows."""
+        """Starts runs that are due. Only the earliest run of each schedule is started, and in total at most
+        as many runs as the crawler allows."""
         self._tasks = {key: task for key, task in self._tasks.items() if not task.done()}
         first: dict[str, float] = {}
         for (name, _), run in self._conductor.open.items():

@@ -1,8 +1,8 @@
-"""Sees one run of a schedule through: launching, launched, watched, ended. Each step is a compare-and-set in
-the store.
+"""Follows one run of a schedule through its states: launching, launched, watched, ended. Each step is a
+compare-and-set in the store.
 
-A launch that was not confirmed is repeated by the scheduler that leads then. This is safe because the crawl
-of a run has a fixed name, and launching an existing crawl continues it.
+If a launch was not confirmed, the scheduler that leads at that time repeats it. This is safe because the
+crawl of a run has a fixed name, and launching an existing crawl continues it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RunOutcome(NamedTuple):
 
 
 class Crawler(Protocol):
-    """Runs crawls. `most`: how many at once."""
+    """Runs crawls. `most`: the maximum number of crawls at once."""
 
     most: int
 
@@ -89,8 +89,9 @@ class Fleet:
         self._store, self._stop, self._launch = store, stop, launch
 
     async def crawl(self, job: Job, confirm: Callable[[], Awaitable[None]]) -> RunOutcome | None:
-        """Launches the crawl unless it exists with all its seeds, and watches it. If reading its list of
-        seeds was interrupted, the crawl is launched again to continue the list."""
+        """Launches the crawl unless it already exists with all its seeds, and watches it. If an earlier
+        launch was interrupted while it read the list of seeds, the crawl is launched again to continue the
+        list."""
         name = job.name or ""
         record = await Crawls(self._store).get(name)
         if record is None or (not record.seeded and record.state not in ENDED):
@@ -137,10 +138,10 @@ async def pause_before_retry(stop: asyncio.Event, seconds: float) -> None:
 
 
 class RunSupervisor:
-    """Sees the runs of all schedules through.
+    """Follows the runs of all schedules to their ends.
 
-    The loop keeps `token` (the fencing token of the lead) and the store's clock up to date. `open`: the runs
-    that have not ended, as stored, by schedule and field.
+    The loop keeps `token` (the fencing token of the lead) and the store's clock up to date. `open`: the
+    stored runs that have not ended, by schedule and field.
     """
 
     def __init__(
@@ -168,8 +169,7 @@ class RunSupervisor:
         return then + time.monotonic() - at
 
     async def conduct(self, name: str, run: ScheduledRun) -> None:
-        """Sees a run through to its end. The run keeps its state if the lead is lost or the scheduler is
-        stopping."""
+        """Follows a run to its end. The run keeps its state if the lead is lost or the scheduler is stopping."""
         again = run.state != "waiting"
         taken = await self._turn(name, run, state="launching", begun=run.begun or self.now())
         if taken is None:
@@ -197,9 +197,8 @@ class RunSupervisor:
                 )
 
     async def _crawl(self, name: str, field: str, run: ScheduledRun) -> RunOutcome | None:
-        """Runs the crawl of a run and returns its outcome. An error becomes the outcome `failed`, except an
-        outage of the store, after which the crawl is tried again. Returns None if the scheduler is
-        stopping."""
+        """Runs the crawl of a run and returns its outcome. After an outage of the store, the crawl is tried
+        again. Any other error becomes the outcome `failed`. Returns None if the scheduler is stopping."""
 
         async def confirm() -> None:
             was = self.open.get((name, field))
@@ -229,15 +228,15 @@ class RunSupervisor:
         return None
 
     async def _turn(self, name: str, was: ScheduledRun, **facts: object) -> ScheduledRun | None:
-        """Makes one step: replaces the stored run `was` by a copy with these facts. Waits if the store is
-        away. Returns None if another scheduler changed the run, the lead was lost, or the scheduler is
-        stopping."""
+        """Makes one step: replaces the stored run `was` by a copy with these facts. Waits if the store cannot
+        be reached. Returns None if another scheduler changed the run, the lead was lost, or the scheduler
+        is stopping."""
         now = msgspec.structs.replace(was, **facts)
         while True:
             try:
                 done = await self.schedules.turn(self.token, name, was, now)
                 break
-            except GossamerError:  # the store is away or its disk is full, which the loop logs
+            except GossamerError:  # the store cannot be reached or its disk is full; the loop logs this
                 if self.stop.is_set():
                     return None
                 await pause_before_retry(self.stop, CHECK_INTERVAL_S)

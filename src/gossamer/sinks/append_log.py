@@ -22,7 +22,7 @@ from isal import isal_zlib
 from gossamer.errors import ConfigError, SinkError, of_data
 
 PAGE_BYTES = 4096
-"""The page size in bytes. A killed write ends at a multiple of it."""
+"""The page size in bytes. A write that was interrupted by a kill ends at a multiple of this size."""
 MAX_SUMS = 64
 """The maximum number of page checksums of one append. A larger append has one checksum for several pages."""
 MAX_BYTES = 4 << 20
@@ -40,12 +40,12 @@ MAX_LINES = 1000
 
 
 class LogEntry(msgspec.Struct, omit_defaults=True):
-    """One line of the log: an append (has `sums`), a crawl's first use of an output or a process resuming it
-    (has `owner`), or a move (has `was`).
+    """One line of the log.
 
-    `start` and `end` are byte offsets in the file. `step` is the number of bytes per checksum. `at` is the
-    time in seconds since the epoch. `boot` identifies the machine and its boot. `begun` is set for a crawl's
-    first use.
+    It is an append (has `sums`), the first use of an output by a crawl or a process resuming an output (has
+    `owner`), or a move (has `was`). `start` and `end` are byte offsets in the file. `step` is the number of
+    bytes per checksum. `at` is the time in seconds since the epoch. `boot` identifies the machine and its
+    boot. `begun` is set for a crawl's first use.
     """
 
     path: str
@@ -53,11 +53,11 @@ class LogEntry(msgspec.Struct, omit_defaults=True):
     end: int = 0
     step: int = PAGE_BYTES
     sums: list[int] = []
-    """The CRC-32 of each `step` bytes, aligned to multiples of `step` in the file, because a killed write
-    ends at a page boundary."""
+    """The CRC-32 of each `step` bytes. The steps are aligned to multiples of `step` in the file, because an
+    interrupted write ends at a page boundary."""
     rows: list[int] = []
-    """If the append consists of lines: for each line, the CRC-32 of all bytes from the start of the append to
-    the end of that line. A write may also be cut off between two lines."""
+    """One CRC-32 for each line, if the append consists of lines: the CRC-32 of all bytes from the start of
+    the append to the end of that line. It is needed because a write may also be cut off between two lines."""
     at: float = 0.0
     owner: str = ""
     store: str = ""
@@ -129,17 +129,18 @@ class AppendLog:
         return bool(self._of(path))
 
     def has_rebooted(self, path: str) -> bool:
-        """Returns whether this machine was rebooted since a process last resumed an output. The log may then
-        lack its last lines, because it is not synced."""
+        """Returns whether this machine was rebooted since a process last resumed an output. If so, the log
+        may lack its last lines, because it is not synced."""
         boot = self._boot_of(path)
         return bool(boot) and boot != _boot() and boot.partition(" ")[0] == _boot().partition(" ")[0]
 
     def forgotten_by_store(self, path: str, *, rows: bool = True) -> str:
         """Returns the owner under which this crawl wrote an output with another store that is gone or was
-        emptied, or "" if there is none.
+        emptied.
 
-        A store that dropped the crawl on request still has its identity, so the result is "" then. `rows`:
-        returns an owner only if the log contains appends to the output.
+        Returns "" if there is none. The result is also "" if a store dropped the crawl on request, because
+        that store still has its identity. `rows`: returns an owner only if the log contains appends to the
+        output.
         """
         begun = [one for one in self._of(path) if one.owner]
         rows = not rows or any(one.sums for one in self._of(path))
@@ -153,8 +154,8 @@ class AppendLog:
         return last.owner if last is not None and rows and lost else ""
 
     def proven_seconds(self, fd: int, path: str, committed: int, size: int) -> float | None:
-        """Returns None if the log does not prove that this crawl wrote the bytes from `committed` to `size`.
-        Otherwise returns the seconds between the first and the last append of them."""
+        """Returns the seconds between the first and the last append that wrote the bytes from `committed` to
+        `size`. Returns None if the log does not prove that this crawl wrote these bytes."""
         entries = [one for one in self._of(path) if one.sums]
         at, first, last = committed, 0.0, max((one.at for one in entries), default=0.0)
         while at < size:
@@ -176,10 +177,10 @@ class AppendLog:
         return any(_matches(fd, one, committed) for one in found) if found else None
 
     def former_path(self, fd: int, path: str, size: int, lengths: Mapping[str, int]) -> str | None:
-        """Returns the path in `lengths` at which the log knows the file that is now at `path`, or None if it
-        is another file. `lengths` maps paths to committed lengths.
+        """Returns the path in `lengths` that the file now at `path` had before, according to the log. Returns
+        None if it is another file.
 
-        Raises SinkError if the file is an older or a changed copy.
+        `lengths` maps paths to committed lengths. Raises SinkError if the file is an older or a changed copy.
         """
         if path not in lengths and path in self.paths() and self._begins_as(fd, path, size):
             return None  # an output of this crawl that was not moved
@@ -196,7 +197,7 @@ class AppendLog:
         return None
 
     def _begins_as(self, fd: int, path: str, size: int) -> bool:
-        """Returns whether a file begins with the first append that the log has of the output at `path`."""
+        """Returns whether a file begins with the first logged append to the output at `path`."""
         entries = [one for one in self._of(path) if one.sums]
         first = min((one.start for one in entries), default=0)
         return any(
@@ -204,8 +205,8 @@ class AppendLog:
         )
 
     def keep_aside(self, fd: int, path: str, start: int, size: int) -> Path:
-        """Copies bytes to a file in the crawl's folder, and returns its path. Called before bytes are cut
-        that the log does not prove to be this crawl's."""
+        """Copies bytes to a file in the crawl's folder, and returns its path. Called before bytes are cut if
+        the log does not prove that this crawl wrote them."""
         day = time.strftime("%Y%m%dT%H%M%S")
         to = self.path.parent / f"cut-{os.path.basename(path)}-{start}-{day}"
         with open(to, "xb") as file:
@@ -333,8 +334,8 @@ def _page_after(entry: LogEntry) -> int:
 
 
 def _matches(fd: int, entry: LogEntry, size: int) -> bool:
-    """Returns whether a file of `size` bytes contains the append, as far as the file reaches. The last
-    partial page has no checksum of its own and is not compared."""
+    """Returns whether the part of the append that lies within a file of `size` bytes matches the file. The
+    last partial page has no checksum of its own and is not compared."""
     upto = min(entry.end, size)
     if upto <= entry.start:
         return False
@@ -346,8 +347,8 @@ def _matches(fd: int, entry: LogEntry, size: int) -> bool:
         return sums == entry.sums
     if upto % entry.step == 0:
         return sums == entry.sums[: len(sums)]
-    # The write was cut off within a page. A complete row at its end must match too, because another program
-    # may have written it.
+    # The write was cut off within a page. If the data ends with a complete row, that row must also match,
+    # because another program may have written it.
     if sums[:-1] != entry.sums[: len(sums) - 1]:
         return False
     return isal_zlib.crc32(data) in entry.rows if data.endswith(b"\n") else True

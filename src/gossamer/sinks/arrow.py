@@ -42,7 +42,7 @@ _TYPES = {
     "uuid": pa.string(),
 }
 _MADE = ("date", "clock", "bytes")
-"""Column types that the journal contains as text, and that are converted when a part is written."""
+"""Column types whose values are text in the journal and are converted when a part is written."""
 
 
 def encode_batch(columns: Sequence[Column], rows: Sequence[Row]) -> bytes:
@@ -120,8 +120,8 @@ def type_conflict(part: str, columns: Sequence[Column]) -> str:
 
 
 def with_part_types(part: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """Returns the columns with the types of an existing part. A column stays text if an earlier version of
-    gossamer wrote text, and a decimal keeps its precision and scale."""
+    """Returns the columns with the types of an existing part. If an earlier version of gossamer wrote a
+    column as text, it stays text. A decimal keeps its precision and scale."""
     try:
         there = pyarrow.parquet.read_schema(part)
     except (OSError, pa.ArrowInvalid):
@@ -202,8 +202,8 @@ def _array(values: Sequence[Any] | None, kind: Any, optional: bool, rows: int) -
 
 
 def _blocks(source: IO[bytes], length: int) -> Iterator[tuple[bytes, bool]]:
-    """Yields the first `length` bytes of a journal in order, as (data, whether it is an Arrow batch). Lines
-    are joined to blocks of about 256 KiB."""
+    """Yields the first `length` bytes of a journal in order, in pairs of the data and whether it is an Arrow
+    batch. Lines are joined to blocks of about 256 KiB."""
     lines: list[bytes] = []
     size = 0
     for data, packed, took in read_frames(source, length):

@@ -1,5 +1,5 @@
-"""Attempts as rows of an output (`--attempts`): the lines of the attempt log. A table contains each line
-once, by its key."""
+"""Attempts as rows of an output (`--attempts`). Each row is a line of the attempt log. A table contains each
+line once, by its key."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ RECORDS = ("page", TABLE, LINK)
 
 
 def files(form: str) -> bool:
-    """Returns whether rows of one kind are in a file of their own in this format."""
+    """Returns whether this format has a separate file for each kind of rows."""
     return form in ("jsonl", "csv", "parquet", "stdout")
 
 
 def kind(form: str) -> str:
-    """Returns the kind of attempt rows: the name of their table in a database, "" in a file, which contains
-    nothing else."""
+    """Returns the kind of attempt rows. In a database this is the name of their table. In a file it is "",
+    because the file contains nothing else."""
     return "" if files(form) else TABLE
 
 

@@ -2,12 +2,10 @@
 `cassandra`.
 
 Rows are single upserts at LOCAL_QUORUM, many in parallel. There are no transactions: the history is written
-before the row, and writing a batch twice changes nothing. A single node with `commitlog_sync: periodic` loses
-its last seconds when it is killed, and a warning on stderr points that out. `batch`, `group` or several
-replicas prevent the loss.
-
-`?table=NAME` sets the name of the table, in which `{kind}` stands for the kind. Deleted items are not marked
-here, because that needs a search by page, which Cassandra does slowly.
+before the row, and writing a batch twice changes nothing. If a single node with `commitlog_sync: periodic` is
+killed, its last seconds are lost; a warning on stderr points this out. `batch`, `group` or several replicas
+prevent the loss. `?table=NAME` sets the name of the table, in which `{kind}` stands for the kind. Items are
+not marked as deleted here, because that needs a search by page, which is slow in Cassandra.
 """
 
 from __future__ import annotations
@@ -59,8 +57,8 @@ _TYPES = {
     "uuid": "uuid",
 }
 _FITS = FITS | {"decimal": number_within(10_000, 10_000), "time": time_in_milliseconds, "bytes": binary}
-"""How values fit Cassandra's types. A Cassandra decimal could have more digits, but Cassandra's own tools
-cannot show them."""
+"""Converters that fit values to Cassandra's types. A Cassandra decimal could have more digits, but
+Cassandra's own tools cannot show them."""
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 MAX_ROW_BYTES = 15 << 20
 """The maximum size of a row in bytes: a little less than half of a commit log segment of the default size."""
@@ -86,8 +84,8 @@ class Cassandra:
         self._cluster: Any = None
         self._session: Any = None
         self._tables: dict[str, tuple[TableColumns, Any, Any, int]] = {}
-        """By kind: the columns, the prepared INSERT and SELECT, and the number of former columns, which are
-        in the table but not in the item class."""
+        """For each kind: the columns, the prepared INSERT and SELECT, and the number of former columns, that
+        is, columns that are in the table but no longer in the item class."""
         self._there: set[Name] = set()
         """The items of the current batch that have a row."""
         self._past: Any = None
@@ -270,8 +268,8 @@ class Cassandra:
         return self._tables[kind]
 
     def _as_made(self, called: str, columns: Sequence[Column]) -> tuple[Column, ...]:
-        """Returns the columns of a table. A column that an earlier version of gossamer created as text,
-        because it had no other type, stays text."""
+        """Returns the columns of a table. If an earlier version of gossamer created a column as text for lack
+        of a better type, the column stays text."""
         there = self._there_are(called)
         earlier = ("date", "bytes", "uuid")
         return tuple(

@@ -2,8 +2,9 @@
 "offset": ...}`.
 
 While a part grows, its index lines are in the journal `.NAME.index`, in the order of writing. A line `@N`
-means that the records of the following lines begin at byte N or later, so that a reader drops earlier lines
-of bytes that were cut. A line `=M C` means that the C lines before it describe all records up to byte M.
+means that the records of the following lines begin at byte N or later. A reader then drops earlier lines that
+describe bytes from N on, because these bytes were cut. A line `=M C` means that the C lines before it
+describe all records up to byte M.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from gossamer.sinks.exact_file import sink_error, sync, sync_folder
 _encode = msgspec.json.Encoder().encode
 _asked = msgspec.json.Decoder(RequestContext).decode
 _BEGIN, _END = re.compile(rb"@(\d+)\n"), re.compile(rb"=(\d+) (\d+)\n")
-_TORN = cast(type[Exception], isal_zlib.error)  # its stub declares it as an instance
+_TORN = cast(type[Exception], isal_zlib.error)  # the type stub wrongly declares it as an instance
 ENDING = ".warc.gz"
 HEAD_BYTES = 256 << 10
 """The number of decompressed bytes of a record that are searched for its header and the head of its
@@ -102,8 +103,8 @@ def note_lines(path: str, begin: int, end: int, lines: Sequence[IndexLine]) -> N
     """Adds index lines to the journal, for records that are about to be written to a part from byte `begin`
     to `end`.
 
-    Only the creation of the journal and its first lines are synced. `finish` restores other lines that a
-    power failure lost.
+    Only the creation of the journal and its first lines are synced. If a power failure loses other lines,
+    `finish` restores them.
     """
     where = journal_path(path)
     # The data starts with a line feed, because the last line of the file may be torn.
@@ -156,8 +157,8 @@ def finish_index(path: str, end: int) -> None:
 
 
 def check_members(path: str, size: int) -> None:
-    """Checks that the part consists of whole gzip members. Only bytes that no index covers are read. Nothing
-    after a torn record could be read later. Raises SinkError."""
+    """Checks that the part consists of whole gzip members. Reads only bytes that no index covers. The check
+    is needed because nothing after a torn record could be read later. Raises SinkError."""
     end = size if os.path.exists(index_path(path)) else min(size, read_lines(journal_path(path))[1])
     try:
         with open(path, "rb") as file:

@@ -23,8 +23,8 @@ from gossamer.sinks.field_types import FieldType, hints_of, shape_of
 from gossamer.sinks.jsonl import text
 
 EXTRA = "_extra"
-"""The last column of tables. It contains, as one JSON object, fields without a declared column and values
-that do not fit their column."""
+"""The name of the last column of tables. The column contains, as one JSON object, the fields without a
+declared column and the values that do not fit their column."""
 
 
 MAX_COLUMNS = 100
@@ -36,8 +36,8 @@ class Column(NamedTuple):
     """One column. `type` is one of: str int float bool decimal time date clock span bytes uuid strings json;
     columns of untyped dicts have the type any.
 
-    `shape` is the exact type if `type` does not express it: the digits of a decimal, or the element types of
-    a value that is otherwise JSON.
+    `shape` is the exact type if `type` does not express it: the digits of a decimal, or the types of the
+    elements of a value whose `type` is json.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Column(NamedTuple):
 
 
 Columns = Mapping[str, Sequence[Column]]
-"""Columns by kind. A kind that is missing contains untyped dicts, whose columns are found in the rows
+"""Columns by kind. A kind that is missing here contains untyped dicts. Their columns are found in the rows
 (`loose_names`)."""
 
 OURS = (
@@ -169,9 +169,9 @@ def column_type(annotation: Any) -> str:
 
 def cell_value(value: Any) -> Any:
     """Converts a value to the content of one cell. None, text, numbers and bools stay. Other values become
-    text, which is JSON for lists and dicts.
+    text; lists and dicts become JSON text.
 
-    NaN and infinity become None, as they are null in JSON.
+    NaN and infinity become None, because they are null in JSON.
     """
     if type(value) is float and not math.isfinite(value):
         return None

@@ -29,7 +29,7 @@ _FIRST = FORMULA | {"'"}
 _NUMBER = re.compile(
     r"[+-][ \xa0\d().,:/%-]*\d[ \xa0\d().,:/%-]*|[+-](\d+[.]?\d*|[.]\d+)[eE][+-]?\d+", re.ASCII
 )
-"""Matches numbers and telephone numbers: a sign, then digits and separators between digits."""
+"""Matches numbers and telephone numbers, that is, a sign followed by digits and separators between digits."""
 _KEPT = frozenset((int, type(None)))
 _OURS = frozenset(column.name for column in OURS)
 _RECORD = frozenset(PageRecord.__struct_fields__)
@@ -65,9 +65,9 @@ def unguarded_field(value: Any) -> Any:
 class Csv:
     """The FileSink of one kind's `.csv` file.
 
-    The first rows of the file fix the header. A later run writes the fields in that order, and raises
-    SinkError if the file lacks a column. `columns` is None for a kind of untyped dicts. Its first rows
-    determine the columns, and later fields go to `_extra`.
+    The first rows of the file determine the header. A later run writes the fields in the order of this
+    header, and raises SinkError if the file lacks a column. `columns` is None for a kind of untyped dicts.
+    The first rows of such a kind determine the columns, and later fields go to `_extra`.
     """
 
     def __init__(

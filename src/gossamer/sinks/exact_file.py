@@ -1,12 +1,11 @@
-"""A plain file that is exact across any kill: bytes beyond the committed length never count.
+"""A plain file that is exact after any kill: bytes beyond the committed length never count.
 
-The store keeps the committed length, and the file is cut to it before each append. So that no cut removes the
-data of other programs, each append is logged first (`append_log`). Bytes that this crawl did not write,
-according to the log, are kept and cause a SinkError.
-
-The file also carries a mark (an extended attribute, if the file system supports them): which crawl writes the
-file, its length before the crawl, and its length when the crawl ended. A SinkError is raised if another crawl
-wrote to the file since, or if the file grew after the end, shrank, vanished or was replaced.
+The store keeps the committed length, and the file is cut to this length before each append. Each append is
+first logged (`append_log`), so that no cut removes the data of other programs. Bytes that this crawl did not
+write, according to the log, are kept and cause a SinkError. The file also carries a mark (an extended
+attribute, if the file system supports them). The mark contains the crawl that writes the file, the length
+before the crawl, and the length when the crawl ended. A SinkError is raised if another crawl has written to
+the file, or if the file grew after the end, shrank, vanished or was replaced.
 """
 
 from __future__ import annotations
@@ -30,7 +29,8 @@ _MARK = "user.gossamer"
 _CUT = "user.gossamer.cut"
 _STORE = "user.gossamer.store"
 TAIL_BYTES = 64
-"""The number of last bytes that are compared to check that the written data is unchanged."""
+"""The number of bytes at the end of the written data that are compared to check that the data is unchanged.
+"""
 
 
 def sink_error(path: str, error: OSError) -> GossamerError:
@@ -65,7 +65,7 @@ def write_at(fd: int, offset: int, data: bytes) -> None:
 
 
 class Mark(NamedTuple):
-    """The mark that says which crawl an output belongs to.
+    """The mark of an output, which identifies its crawl.
 
     `owner` is the crawl. `base` is the length of the output before the crawl. `end` is its length when the
     last run ended, None while a run writes. `more` is set if that run was stopped before the crawl finished.
@@ -90,7 +90,7 @@ def read_mark(fd: int) -> Mark | None:
         return Mark("")
     except OSError as error:
         return Mark("") if error.errno == errno.ENODATA else None
-    except AttributeError:  # Python on macOS has no such call
+    except AttributeError:  # Python on macOS lacks this call
         return None
 
 
@@ -105,8 +105,8 @@ def write_mark(fd: int, mark: Mark) -> None:
 
 
 def _cut(fd: int) -> bytes:
-    """Returns the random token of the file's last cut, by whichever process of the crawl. A new token shows
-    that the file was cut because the store lost a commit."""
+    """Returns the random token of the last cut of the file, which any process of the crawl may have made. A
+    new token shows that the file was cut because the store lost a commit."""
     try:
         return os.getxattr(fd, _CUT)
     except (OSError, AttributeError):
@@ -115,7 +115,7 @@ def _cut(fd: int) -> bytes:
 
 def check_owner(path: str, fd: int, owner: str, committed: int, size: int) -> None:
     """Checks that this crawl may cut the bytes beyond `committed`, and marks the output as being written by
-    it.
+    this crawl.
 
     Raises SinkError if another crawl wrote to the output, if the output grew after the crawl's end, or if
     bytes from before the crawl would be cut.
@@ -139,11 +139,11 @@ def check_owner(path: str, fd: int, owner: str, committed: int, size: int) -> No
 
 
 def check_appends(path: str, fd: int, log: AppendLog, committed: int, size: int) -> None:
-    """Checks with the log that this crawl wrote the bytes beyond `committed`, so that they may be cut. Raises
-    SinkError if it did not, and changes nothing then.
+    """Checks with the log that this crawl wrote the bytes beyond `committed`, so that they may be cut. If the
+    crawl did not write them, changes nothing and raises SinkError.
 
-    If the machine was rebooted, the log may be incomplete. The bytes are then copied to the crawl's folder
-    instead of an error.
+    If the machine was rebooted, the log may be incomplete. In that case no error is raised, and the bytes are
+    copied to the crawl's folder.
     """
     seconds = log.proven_seconds(fd, path, committed, size)
     if seconds is None and log.has_rebooted(path):
@@ -176,7 +176,7 @@ def changed_error(path: str, committed: int) -> SinkError:
 
 def forgotten_owner(fd: int, owner: str, log: AppendLog) -> str:
     """Returns the owner in a file's mark if it is an unfinished crawl of the same name that another store
-    knew, otherwise ""."""
+    knew. Otherwise returns ""."""
     mark = read_mark(fd)
     if mark is None or not mark.owner or mark.owner == owner or (mark.end is not None and not mark.more):
         return ""
@@ -188,15 +188,15 @@ def forgotten_owner(fd: int, owner: str, log: AppendLog) -> str:
 
 
 def mark_store(fd: int, log: AppendLog | None) -> None:
-    """Records in an attribute of the file which store knows its crawl."""
+    """Records in an attribute of the file which store has the file's crawl."""
     if log is not None and log.store:
         with contextlib.suppress(OSError, AttributeError):
             os.setxattr(fd, _STORE, log.store.encode())
 
 
 def mark_end(fd: int, owner: str, committed: int, log: AppendLog | None) -> None:
-    """Records in the file's mark the length at which the run ended, and whether the crawl finished. Any later
-    growth is by another program."""
+    """Records in the file's mark the length at which the run ended, and whether the crawl finished. Any
+    growth after that is caused by another program."""
     mark = read_mark(fd) if owner else None
     if mark is not None:
         write_mark(
@@ -226,11 +226,11 @@ class ExactFile:
         self._ends = ends
         self._fd, self._inode = -1, (0, 0)
         self._last, self._cut = (0, b""), b""
-        """The length after this process's last append with the bytes before that length, and the token of the
+        """The length after this process's last append, the bytes before that length, and the token of the
         last cut."""
 
     def __del__(self) -> None:
-        if getattr(self, "_fd", -1) >= 0:  # a run that failed did not close it
+        if getattr(self, "_fd", -1) >= 0:  # a run that failed did not close the file
             os.close(self._fd)
 
     def target(self) -> str:
@@ -271,8 +271,8 @@ class ExactFile:
                     self._known(fd, self._log)
 
     def find(self, lengths: Mapping[str, int]) -> str | None:
-        """Returns which output of `lengths` (path, committed length) the file is if it was moved here,
-        otherwise None. Raises SinkError for an older copy."""
+        """Returns the output of `lengths` (path, committed length) that this file was before it was moved
+        here. Returns None if it was none of them. Raises SinkError for an older copy."""
         if self._log is None or self._overwrite or not os.path.isfile(self.path):
             return None
         with self._locked(create=False) as fd:
@@ -350,8 +350,8 @@ class ExactFile:
             os.close(there)
 
     def _check(self, fd: int, committed: int) -> int:
-        """Returns the size of the file after checking that its first `committed` bytes are unchanged. Raises
-        SinkError."""
+        """Checks that the first `committed` bytes of the file are unchanged, and returns the size of the
+        file. Raises SinkError."""
         seen = os.stat(self.path)
         if (seen.st_dev, seen.st_ino) != self._inode:
             raise SinkError(
@@ -374,8 +374,8 @@ class ExactFile:
         return size
 
     def _by_log(self, fd: int, log: AppendLog, committed: int, size: int) -> None:
-        """Checks the file with the log of appends: the committed part once per process, bytes beyond it each
-        time. Raises SinkError."""
+        """Checks the file against the log of appends. The committed part is checked once per process, the
+        bytes beyond it each time. Raises SinkError."""
         if self._looked and size == committed:
             return
         if log.knows(self.path):
@@ -410,7 +410,7 @@ class ExactFile:
             sync(fd)
         except OSError:
             if os.fstat(fd).st_size <= length:
-                # Frees the space. The next append would cut these bytes too.
+                # This frees the space. The next append would also cut these bytes.
                 os.ftruncate(fd, committed)
             raise
         if os.fstat(fd).st_size != length:

@@ -2,7 +2,7 @@
 type.
 
 Rows contain JSON-ready values (a date is ISO 8601 text, bytes are base64 text). A store with richer types
-reads the shape of a column, and converts each value to the Python value that its driver writes.
+uses the shape of a column to convert each value to the Python value that its driver writes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class FieldType(NamedTuple):
     json list map struct.
 
     `parts`: the element of a list ("item"), the value of a map ("value"), or the fields of a struct.
-    `digits`: the precision and scale of a decimal. Precision 0 means that the annotation gives none.
+    `digits`: the precision and scale of a decimal. Precision 0 means that the annotation specifies none.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class FieldType(NamedTuple):
 
 
 JSON = FieldType("json")
-"""The shape of values without a single type: JSON text."""
+"""The shape of values that have no single type. They are written as JSON text."""
 _LEAVES: dict[Any, str] = {
     int: "int",
     float: "float",
@@ -113,7 +113,8 @@ def _of_parts(origin: Any, args: tuple[Any, ...], inside: tuple[Any, ...]) -> Fi
 
 
 def _of_class(cls: type, inside: tuple[Any, ...]) -> FieldType:
-    """Returns a struct. Returns JSON if the class is not encoded as an object with all of its fields."""
+    """Returns the shape of a class as a struct. Returns JSON if the class is not encoded as an object with
+    all of its fields."""
     try:
         hints = typing.get_type_hints(cls, include_extras=True)
     except Exception:  # noqa: BLE001 - annotations are a user's code
@@ -145,8 +146,8 @@ def hints_of(cls: type) -> dict[str, Any]:
 
 
 def _pydantic_digits(cls: type, hints: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the annotations of those fields of a pydantic model that have metadata, such as
-    `Field(max_digits=, decimal_places=)`, with the metadata."""
+    """Returns the annotations of the fields of a pydantic model that have metadata, such as
+    `Field(max_digits=, decimal_places=)`. The metadata are included."""
     if not is_pydantic(cls):
         return {}
     fields: Any = getattr(cls, "model_fields", {})
@@ -175,8 +176,8 @@ def _digits(marks: Sequence[Any]) -> tuple[int, int]:
 
 
 def of_value(value: Any) -> FieldType | None:
-    """Returns the shape of a value that was read from a store, or None for null, which does not show a type.
-    Objects are JSON."""
+    """Returns the shape of a value that was read from a store. Returns None for null, because null does not
+    show a type. Objects are JSON."""
     if value is None:
         return None
     if isinstance(value, list | tuple):
@@ -194,7 +195,7 @@ def of_value(value: Any) -> FieldType | None:
 
 
 def common_shape(one: FieldType, other: FieldType) -> FieldType:
-    """Returns the shape that values of both shapes fit."""
+    """Returns the common shape, which the values of both shapes fit."""
     if one == other:
         return one
     kinds = {one.kind, other.kind}

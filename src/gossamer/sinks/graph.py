@@ -8,8 +8,8 @@ from gossamer.sinks.columns import Columns, struct_columns
 
 
 def kind(form: str) -> str:
-    """Returns the kind of link rows: the name of their table in a database, or LINKS in a file, which
-    contains nothing else."""
+    """Returns the kind of link rows. In a database this is the name of their table. In a file it is LINKS,
+    because the file contains nothing else."""
     return LINKS if files(form) else LINK
 
 

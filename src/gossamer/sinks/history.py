@@ -39,19 +39,19 @@ HISTORY_COLUMNS = (
     Column("_hash"),
     Column("_data", "json"),
 )
-"""The columns of HISTORY: one row per state that ended, with the key (`_kind`, `_key`, `_from`). A row that
+"""The columns of HISTORY. Each row is a state that ended, with the key (`_kind`, `_key`, `_from`). A row that
 already exists is not changed. `_data` is the former row as a JSON object."""
 
 SIGHTINGS = "_sightings"
 SIGHTINGS_COLUMNS = (Column("_kind"), Column("_key"), Column("_run"))
-"""The columns of SIGHTINGS: which run saw an item last, for rows with a `run`. The key is (`_kind`,
-`_key`)."""
+"""The columns of SIGHTINGS, which records the run that last saw an item, for rows with a `run`. The key is
+(`_kind`, `_key`)."""
 
 COLUMNS = "_columns"
 COLUMNS_COLUMNS = (Column("_table"), Column("_column"))
-"""The columns of COLUMNS: which columns of a table gossamer created. When a row is written again, columns
-that its item class has lost become null, and columns of other programs stay. In MongoDB and in hashes, each
-entry is one string: table, space, field."""
+"""The columns of COLUMNS, which records the columns of a table that gossamer created. When a row is written
+again, columns that its item class has lost become null, and columns of other programs stay. In MongoDB and
+in hashes, each entry is one string: table, space, field."""
 
 TAKEN = (HISTORY, SIGHTINGS, COLUMNS)
 """Table names that are not available for kinds."""
@@ -72,8 +72,8 @@ class ItemState(NamedTuple):
 
 
 class PastState(NamedTuple):
-    """A state that ended, at the time `until`. `row` is the row of that state. None means the row that the
-    store holds now, which must be copied before it is overwritten."""
+    """A state that ended at the time `until`. `row` is the row of that state. None stands for the row that
+    the store holds now. That row must be copied before it is overwritten."""
 
     name: Name
     state: ItemState
@@ -82,7 +82,7 @@ class PastState(NamedTuple):
 
 
 class PendingWrites(NamedTuple):
-    """The rows to write with their state, and the past states, which must be written first."""
+    """The rows to write with their states, and the past states. The past states must be written first."""
 
     rows: dict[Name, tuple[Row, ItemState]]
     past: list[PastState]
@@ -112,8 +112,8 @@ def state_after_gone(was: ItemState, at: str) -> ItemState:
 
 
 def fold_writes(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> PendingWrites:
-    """Computes what must be written for items, in their order. `known` contains the states of the items that
-    the store already has."""
+    """Computes what must be written for items, in the order of the items. `known` contains the states of the
+    items that the store already has."""
     write: dict[Name, tuple[Row, ItemState]] = {}
     past: list[PastState] = []
     for row in rows:
@@ -124,7 +124,7 @@ def fold_writes(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> Pending
         if state is was:
             continue
         until = at if was is None else was.deleted_at or at
-        # A state that was replaced at the moment it began gets no history row.
+        # If a state was replaced at the moment it began, it gets no history row.
         if was is not None and until > was.seen_at:
             past.append(PastState(name, was, until, held))
         write[name] = row, state
@@ -132,7 +132,7 @@ def fold_writes(rows: Iterable[Row], known: Mapping[Name, ItemState]) -> Pending
 
 
 def stored_columns(row: Row, state: ItemState) -> dict[str, str | None]:
-    """Returns the columns STORED of a row that is written."""
+    """Returns the values of the columns STORED for a row that is written."""
     return {
         "_first_seen_at": state.first_seen_at,
         "_changed_at": state.changed_at,

@@ -1,8 +1,8 @@
 """The store for the files that items refer to (`--files`), in a folder or an object store. Each file is named
 by the hash of its content, `ab/SHA256`, so equal files are stored once.
 
-A file is durable before the row that names it is written. A file that no row names, because a kill came in
-between, does no harm.
+A file is durable before the row that names it is written. If a kill comes in between, a file is left that no
+row names, which does no harm.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class AssetFolder:
         self._known: set[str] = set()
 
     def prepare(self) -> None:
-        """Checks that files can be stored. Raises SinkError, DiskFull, or SinkAway, after which it is called
-        again."""
+        """Checks that files can be stored. Raises SinkError or DiskFull. Raises SinkAway if it should be
+        called again later."""
         if self._away is not None:
             try:
                 self._away.check()
@@ -59,8 +59,8 @@ class AssetFolder:
 
     def keep(self, file: BinaryIO, size: int, name: str) -> str:
         """Stores a file of `size` bytes unless it is already stored, and returns its path within the place.
-        `name` is the SHA-256 of its content. Raises SinkError, DiskFull, or SinkAway, after which it is
-        called again."""
+        `name` is the SHA-256 of the file's content. Raises SinkError or DiskFull. Raises SinkAway if it
+        should be called again later."""
         path = f"{name[:2]}/{name}"
         if name not in self._known:
             try:

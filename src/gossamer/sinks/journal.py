@@ -4,11 +4,10 @@ Valkey list.
 Rows are settled when they are in the journal and synced, as with any exact file. Committed rows are sent in
 order, in batches `start..end` of journal positions. A Shipper makes sure that a batch that is sent twice
 counts once. Either the target itself stores the position (in Kafka's transaction or a list's script), or it
-receives the same bytes under the same ID (a webhook).
-
-An outage of the store does not stop the crawl at once. Up to MAX_WAITING_BYTES bytes wait on the disk, then
-no more rows are accepted. Positions only grow, even if the frontier was restored without its last second. In
-that case some rows may be sent twice, but none is lost.
+receives the same bytes under the same ID (a webhook). An outage of the store does not stop the crawl at once.
+Up to MAX_WAITING_BYTES bytes wait on the disk. Above this limit, no more rows are accepted. Positions only
+grow, even if the frontier was restored without its last second. In that case some rows may be sent twice, but
+none is lost.
 """
 
 from __future__ import annotations
@@ -38,7 +37,8 @@ MAX_WAITING_BYTES = 64 << 20
 MAX_BATCH_BYTES = 1 << 20
 """The maximum number of bytes in one batch. A longer row is sent alone."""
 MAX_FILE_BYTES = 16 << 20
-"""The size in bytes after which a new journal file is begun, once everything is sent."""
+"""The size in bytes after which a new journal file is begun, as soon as all rows of the current file are
+sent."""
 _FILE = re.compile(r"(\d{15})\.jsonl")
 
 
@@ -136,10 +136,10 @@ class Journal:
             raise
 
     def _read(self, start: int, end: int, *, whole: bool) -> tuple[bytes, int]:
-        """Returns bytes from a position on, and the position at which they begin, which is later if an
-        earlier file was removed.
+        """Returns bytes from a position on, and the position at which they begin.
 
-        `whole`: returns everything up to `end`, otherwise whole lines of at most MAX_BATCH_BYTES bytes.
+        This position is later if an earlier file was removed. `whole`: returns everything up to `end`,
+        otherwise whole lines of at most MAX_BATCH_BYTES bytes.
         """
         first, _ = self._file()
         start = max(start, first)

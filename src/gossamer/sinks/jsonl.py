@@ -102,8 +102,8 @@ def _plain(value: Any, depth: int = 0) -> Any:
 
 
 class JsonLines:
-    """The FileSink of `.jsonl`: all kinds in one file. `most`: the length in bytes from which on rows are
-    dropped."""
+    """The FileSink of `.jsonl`: all kinds in one file. `most`: the length of the file in bytes above which
+    further rows are dropped."""
 
     def __init__(
         self,
@@ -128,11 +128,11 @@ class JsonLines:
 
 class Stdout:
     """Writes rows to the standard output as JSON lines, at least once: after a kill between writing and
-    settling, they are written again.
+    settling, the rows are written again.
 
     If the reader has closed the pipe, BrokenPipeError is raised. The command line then ends the crawl
     gracefully, and the rows stay unsettled. Processes that share one output must call `upsert` under the
-    crawl's output lock, because long lines could mix.
+    crawl's output lock, because otherwise long lines could mix.
     """
 
     def __init__(self, fd: int = 1) -> None:

@@ -58,8 +58,8 @@ class KafkaTopic:
         logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # this module reports the errors itself
 
     def open(self) -> int:
-        """See `shipper.Shipper`. The brokers create a missing topic if they are configured to. Raises
-        SinkError if they do not."""
+        """See `shipper.Shipper`. If the topic is missing, the brokers create it if they are configured to do
+        so. Otherwise raises SinkError."""
         return self._run(self._open())
 
     def send(self, start: int, end: int, lines: Sequence[JournalRow]) -> int:
@@ -136,8 +136,8 @@ class KafkaTopic:
             await admin.close()
 
     async def _asked_for(self) -> bool:
-        """Asks for the topic as a producer does, and returns whether it exists then. Most brokers then create
-        it."""
+        """Asks the brokers for the topic as a producer does, because most brokers then create it. Returns
+        whether the topic exists afterwards."""
         import aiokafka
         from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
 
@@ -150,8 +150,8 @@ class KafkaTopic:
                 return False
 
     async def _why(self) -> Exception | None:
-        """Returns the error of the last broker that refuses a connection, which the admin client does not
-        report."""
+        """Returns the error of the last broker that refuses a connection. The admin client does not report
+        this error."""
         from aiokafka.conn import create_conn
         from aiokafka.errors import KafkaError
 

@@ -26,12 +26,13 @@ from gossamer.sinks.append_log import AppendLog
 from gossamer.sinks.exact_file import ExactFile
 
 NAME, INCOMPLETE = "rows.kept", "rows.incomplete"
-"""The file in a crawl's folder, and the file that says why it lacks rows of the crawl."""
+"""The name of the file in a crawl's folder, and of the file that contains why rows of the crawl are missing
+there."""
 TARGET = "@kept-rows"
 """The name under which the store commits the length of the file. It stays the same if the folder moves."""
 VERSION, LEVEL = 1, 1
 MIN_GROUP_ROWS = 5_000
-"""`read` returns at least this many rows at once, except at the end."""
+"""The minimum number of rows that `read` returns at once, except at the end."""
 
 _head = struct.Struct(">BI")
 _encode = msgspec.msgpack.Encoder().encode
@@ -39,8 +40,8 @@ _decode = msgspec.msgpack.Decoder(list[PackedRow]).decode
 
 
 class KeptRows:
-    """The FileSink of a crawl's kept rows. `overwrite`: a crawl that begins again drops the rows of its
-    earlier runs. `owner`, `log`: as in `ExactFile`."""
+    """The FileSink of a crawl's kept rows. `overwrite`: if the crawl begins again, the rows of its earlier
+    runs are dropped. `owner`, `log`: as in `ExactFile`."""
 
     def __init__(
         self,
@@ -60,8 +61,8 @@ class KeptRows:
         return TARGET
 
     def prepare(self) -> int:
-        """Creates the file, only for its owner because requests may hold secrets, or cuts a torn last frame.
-        Returns its length in bytes. Raises SinkError if the store has forgotten the crawl."""
+        """Creates the file, or cuts a torn last frame. Only the owner can read the file, because requests may
+        hold secrets. Returns its length in bytes. Raises SinkError if the store has forgotten the crawl."""
         self._file.refuse_forgotten()
         if self._overwrite:
             self.path.with_name(INCOMPLETE).unlink(missing_ok=True)
@@ -116,9 +117,10 @@ def remove_kept(folder: str | os.PathLike[str], why: str) -> int:
 def read_kept(
     path: str | os.PathLike[str], start: int = 0, end: int | None = None
 ) -> Iterator[tuple[list[Row], int]]:
-    """Yields the rows of whole frames between two offsets in bytes, in groups, each with the offset after it.
+    """Yields groups of rows from the whole frames between two byte offsets.
 
-    Raises SinkError if a newer gossamer wrote the file, or if a frame is damaged.
+    Each group comes with the offset after it. Raises SinkError if a newer gossamer wrote the file, or if a
+    frame is damaged.
     """
     rows: list[Row] = []
     at = start
@@ -136,7 +138,7 @@ def read_kept(
 
 
 def whole_length(path: str | os.PathLike[str]) -> int:
-    """Returns the length in bytes of a file's whole frames. A torn frame can only be the last."""
+    """Returns the total length in bytes of a file's whole frames. Only the last frame can be torn."""
     with open(path, "rb") as file:
         return max((at for _, at in _frames(file, 0, None, bodies=False)), default=0)
 

@@ -45,8 +45,8 @@ _WIDE = 2**63
 
 
 def extra_projection(whole: Collection[Mapping[str, Any]]) -> dict[str, int]:
-    """Returns the projection for reading the stored documents without the fields that every new document in
-    `whole` overwrites."""
+    """Returns the projection for reading the stored documents. It leaves out the fields that every new
+    document in `whole` overwrites."""
     common = set.intersection(*(set(one) for one in whole)) - {"_id"}
     return {field: 0 for field in common if not _odd(field)}
 
@@ -54,9 +54,9 @@ def extra_projection(whole: Collection[Mapping[str, Any]]) -> dict[str, int]:
 def write_operation(one: Mapping[str, Any], there: Mapping[str, Any] | None, ours: Collection[str]) -> Any:
     """Returns the pymongo operation that writes a document.
 
-    `there` contains the fields of the stored document that `extra` leaves, or is None if there is no stored
-    document. Stored fields in `ours` that the new document lacks are removed. Other stored fields belong to
-    other programs and stay.
+    `there` contains the fields of the stored document that the projection `extra` leaves, or is None if there
+    is no stored document. Stored fields in `ours` that the new document lacks are removed. Other stored
+    fields belong to other programs and stay.
     """
     import pymongo
 
@@ -93,9 +93,10 @@ def to_document(
 ) -> dict[str, Any]:
     """Converts a row to a document.
 
-    `shapes`: the types of the fields, which become BSON types. None: dates are text, as in collections of an
-    earlier version of gossamer. A value that BSON cannot represent becomes null, its JSON text goes below
-    `_extra`, and `unfit` gets a line about it. `careful`: removes NUL and unpaired surrogates from texts.
+    `shapes`: the types of the fields, which become BSON types. With None, dates are text, as in collections
+    of an earlier version of gossamer. If BSON cannot represent a value, the value becomes null, its JSON text
+    goes below `_extra`, and `unfit` gets a line about it. `careful`: removes NUL and unpaired surrogates from
+    texts.
     """
     data = row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
     whole = data if state is None else {**data, **stored_columns(row, state)}
@@ -202,7 +203,7 @@ def _value(value: Any, careful: bool, number: Callable[[Decimal], Any]) -> Any:
 
 
 def to_decimal128(value: Decimal) -> Any:
-    """Converts to a Decimal128. Raises Unholdable if that loses digits."""
+    """Converts a number to a Decimal128. Raises Unholdable if digits would be lost."""
     from bson import Decimal128
 
     try:
@@ -212,14 +213,16 @@ def to_decimal128(value: Decimal) -> Any:
 
 
 def as_float(value: Decimal) -> float:
-    """Converts to the equal float, for a server without decimals. Raises Unholdable if no float is equal."""
+    """Converts a number to the equal float, for a server without decimals. Raises Unholdable if no float is
+    equal."""
     if isinstance(found := without_decimals(value), str):
         raise UnrepresentableValue(f"this server has no decimals, and a float cannot hold {found[:60]}")
     return float(found)
 
 
 def to_number(value: Decimal) -> Any:
-    """Converts to a float if it is equal, otherwise to a Decimal128, or to text for more than 34 digits."""
+    """Converts a number to a float if a float is equal, otherwise to a Decimal128. A number of more than 34
+    digits becomes text."""
     from bson import Decimal128
 
     if Decimal(repr(number := float(value))) == value:
@@ -231,18 +234,19 @@ def to_number(value: Decimal) -> Any:
 
 
 def without_decimals(value: Decimal) -> Any:
-    """Converts to a float if it is equal, otherwise to text, for a server without decimals."""
+    """Converts a number to a float if a float is equal, otherwise to text. Used for a server without
+    decimals."""
     return number if Decimal(repr(number := float(value))) == value else str(value)
 
 
 _STATES = ("_hash", "_first_seen_at", "_seen_at", "_changed_at", "_deleted_at")
 _HOPELESS = (13, 18, 8000)
-"""MongoDB's error codes for Unauthorized and AuthenticationFailed, and the code of Atlas for both."""
+"""MongoDB's error codes for Unauthorized and AuthenticationFailed, and Atlas's code for both."""
 _NAMES = 73
 """MongoDB's error code for InvalidNamespace."""
 _INTERNAL = 1
-"""MongoDB's error code for InternalError: of a server in trouble, or of a row that the server cannot hold
-(FerretDB: a quote in a field name)."""
+"""MongoDB's error code for InternalError. It means that the server is in trouble, or that it cannot hold a
+row (FerretDB: a quote in a field name)."""
 _UNFIT = (2, 9, 14, 52, 56, 57, 17280, 10334, 17419, 121, 11000)
 """MongoDB's error codes for rows that it refuses: BadValue, FailedToParse, TypeMismatch, field names that an
 update cannot have, a key that is too long, a document that is too large, a failed validator, a violation of
@@ -250,8 +254,8 @@ another unique index."""
 _THERE = 11000
 """MongoDB's error code for DuplicateKey."""
 _MAX_NOTED_COLUMNS = 20_000
-"""The maximum number of entries of COLUMNS that are kept in memory, because untyped dicts may have any number
-of fields."""
+"""The maximum number of entries of COLUMNS that are kept in memory. A limit is needed because untyped dicts
+may have any number of fields."""
 
 
 def mongodb(place: SinkUrl, columns: Columns, refuse: Refuse, *, overwrite: bool = False) -> HistoryUpserts:
@@ -272,13 +276,13 @@ class Mongo:
         self._base: Any = None
         self._made: set[str] = set()
         self._noted: dict[str, set[str]] = {}
-        """By collection: the IDs in COLUMNS that this process knows."""
+        """For each collection: the IDs of its entries in COLUMNS, as far as this process knows them."""
         self._numbers: tuple[Callable[[Decimal], Any], Callable[[Decimal], Any]] = to_number, to_decimal128
-        """The functions that convert decimals: for collections of an earlier version of gossamer, and for
-        others."""
+        """The two functions that convert decimals: the first for collections of an earlier version of
+        gossamer, the second for all others."""
         self._shapes: dict[str, Mapping[str, FieldType] | None] = {}
-        """By kind: the types of its fields. None if its collection is of an earlier version of gossamer, in
-        which dates are texts."""
+        """For each kind: the types of its fields, or None if an earlier version of gossamer created its
+        collection. In such a collection, dates are texts."""
         self.misfits: list[Misfit] = []
 
     def prepare(self, kinds: Sequence[str]) -> None:
@@ -437,8 +441,8 @@ class Mongo:
         return total
 
     def _unmet(self, kind: str, site: str, run: str, at: str) -> Iterator[tuple[int, list[Any]]]:
-        """Yields the stored items of a site in chunks of at most 500: the number of items that are not marked
-        as deleted, and the IDs of those that the run did not see."""
+        """Yields the stored items of a site in chunks of at most 500. Each chunk is the number of items that
+        are not marked as deleted, and the IDs of the items that the run did not see."""
         stored = [
             one["_id"]
             for one in self._collection(kind).find(
@@ -468,8 +472,8 @@ class Mongo:
         return to_document(self._numbers[shapes is not None], row, state, careful, shapes=shapes, unfit=unfit)
 
     def _typed(self, kind: str) -> Mapping[str, FieldType] | None:
-        """Returns the types of a kind's fields, or None for a collection of an earlier version of gossamer,
-        in which times are texts. Such a collection keeps its types."""
+        """Returns the types of a kind's fields. Returns None if an earlier version of gossamer created the
+        collection. Such a collection keeps its types, in which times are texts."""
         if kind not in self._shapes:
             columns = (*self._columns.get(kind, OURS), *(STORED if kind not in RECORDS else ()))
             shapes = shapes_of(columns)

@@ -3,9 +3,9 @@ an exact file.
 
 The name of a part contains the number of bytes before it: `pages.warc.gz`, then
 `pages-000001073741830.warc.gz`; in a folder `part-000000000000000.warc.gz` and so on. The names and the
-committed length describe the complete state: parts that begin beyond the committed length are removed, and
-the last part before it is cut. A part that is ready for upload has a marker file `NAME.ready`, and a part
-that was uploaded and removed has `NAME.sent`. Nothing is appended to either.
+committed length describe the complete state. Parts that begin beyond the committed length are removed, and
+the last part before it is cut. A part that is ready for upload has a marker file `NAME.ready`. A part that
+was uploaded and removed has a marker file `NAME.sent`. Nothing is appended to parts with a marker.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class PartFiles:
         return f"{self.place}/{self.name(start)}"
 
     def starts(self) -> dict[int, bool]:
-        """Returns the start of each part, in order, with whether the part may grow. A part that is or was
-        uploaded may not."""
+        """Returns the start of each part, in order, with whether the part may grow. A part may not grow if it
+        is ready for upload or was uploaded."""
         found: dict[int, bool] = {}
         try:
             names = os.listdir(self.place)
@@ -120,8 +120,7 @@ class PartFiles:
         return f"{was.removesuffix(self._ending)}-{start:0{DIGITS}d}{self._ending}"
 
     def settle(self, committed: int) -> int:
-        """Removes the parts of which nothing is committed. Returns the start of the part for the next
-        rows."""
+        """Removes the parts without committed bytes. Returns the start of the part for the next rows."""
         starts = self.starts()
         for start in [start for start, here in starts.items() if here and start >= committed and start]:
             self._drop(start)
@@ -130,8 +129,8 @@ class PartFiles:
         return last if starts.get(last, True) else committed  # everything up to here was uploaded
 
     def ends_so(self, start: int, end: int, tail: bytes) -> bool:
-        """Returns whether `tail` is still before byte `end` of the output, in the part that begins at
-        `start`. A part that was uploaded is unchanged."""
+        """Returns whether the bytes before byte `end` of the output are still `tail`, in the part that begins
+        at `start`. A part that was uploaded counts as unchanged."""
         try:
             with open(self.where(start), "rb") as file:
                 file.seek(end - start - len(tail))
@@ -140,7 +139,7 @@ class PartFiles:
             return not self.starts().get(start, True)
 
     def file(self, start: int) -> ExactFile:
-        """Returns the exact file of a part. Its lengths count from its own beginning."""
+        """Returns the exact file of a part. Lengths in this file are counted from the beginning of the part."""
         if start not in self._files:
             self._files[start] = ExactFile(
                 self.where(start), owner=self._owner, ends=self._ends, log=self._log
@@ -158,8 +157,8 @@ class PartFiles:
             file.drop()
 
     def _drop(self, start: int) -> None:
-        """Removes a part of which nothing is committed. Raises SinkError if another crawl or program wrote
-        it."""
+        """Removes a part without committed bytes. Raises SinkError if another crawl or program wrote the
+        part."""
         path = self.where(start)
         try:
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,9 +1,9 @@
-"""Whole responses as plain files. `objects/ab/SHA256` contains a response body as it was received, and
-`part-N.jsonl` names the URL and the object of each response.
+"""Whole responses as plain files. `objects/ab/SHA256` contains a response body as it was received.
 
-An object is durable before the line that names it is committed. An object that no line names, because a kill
-came in between, does no harm. A line has the fields `url`, `at` (seconds since the epoch), `status`, `head`
-(as received, latin-1), `object`, `size`, `cut`, `address`, `asked`.
+`part-N.jsonl` contains one line per response, which names its URL and its object. An object is durable before
+the line that names it is committed. If a kill comes in between, an object is left that no line names, which
+does no harm. A line has the fields `url`, `at` (seconds since the epoch), `status`, `head` (as received,
+latin-1), `object`, `size`, `cut`, `address`, `asked`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gossamer.sinks.multipart_file import PartFiles
 
 ENDING = ".jsonl"
 MAX_PART_BYTES = 64 << 20
-"""The maximum size of a part in bytes of lines."""
+"""The maximum size of a part, in bytes of its lines."""
 _encode = msgspec.json.Encoder().encode_lines
 
 

@@ -2,7 +2,7 @@
 `hdfs://HOST:PORT/FOLDER` (WebHDFS).
 
 Credentials come from the places that each store's own tools use (`AWS_ACCESS_KEY_ID`, profiles, roles;
-`GOOGLE_APPLICATION_CREDENTIALS`). Parameters of the URL contain the rest: `endpoint`, `region`, `user`,
+`GOOGLE_APPLICATION_CREDENTIALS`). Other settings are parameters of the URL: `endpoint`, `region`, `user`,
 `anonymous=yes`.
 """
 
@@ -117,7 +117,7 @@ class ObjectFolder:
 
     def _meant(self, error: Exception) -> Exception:
         """Returns the error for a failed write: SinkError if it is permanent, OSError if it may be temporary.
-        HDFS reports every failure as forbidden, even that its nodes are starting."""
+        HDFS reports every failure as forbidden, even when its nodes are only starting."""
         refused = isinstance(error, (self._errors.PermissionDenied, self._errors.ConfigInvalid))
         if refused and ("WebHdfsError" not in str(error) or any(name in str(error) for name in _FORBIDDEN)):
             return SinkError(f"cannot write to {self.url}: {error_message(error)}")

@@ -1,5 +1,5 @@
-"""Whole responses in an object store: parts are written to a local staging folder, exact as on a disk, and
-uploaded when they are closed."""
+"""Whole responses in an object store. Parts are first written to a local staging folder, exact as on a disk.
+They are uploaded when they are closed."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from gossamer.sinks.uploader import AWAY_AFTER_S, MAX_WAITING_BYTES, Uploader
 from gossamer.sinks.warc import Warc
 
 MAX_PART_BYTES = 32 << 20
-"""The size of a WARC part in bytes, and the approximate total size of the objects that one part of lines
-names."""
+"""The size of a WARC part in bytes. For plain objects, the approximate total size of the objects that one
+part of lines names."""
 MAX_LINES_BYTES = 1 << 20
 """The size in bytes of a part of lines (plain objects), if `most` is MAX_PART_BYTES."""
 
@@ -67,8 +67,8 @@ class ObjectStoreArchive:
         self.find, self.adopt = self._sink.find, self._sink.adopt
 
     def prepare(self) -> int:
-        """See `interfaces.FileSink`. Also checks that the store can be written to. Raises SinkAway too, after
-        which it is called again."""
+        """See `interfaces.FileSink`. Also checks that the store can be written to. Also raises SinkAway, if
+        it should be called again later."""
         try:
             self._away.check()
         except OSError as error:
@@ -82,15 +82,15 @@ class ObjectStoreArchive:
             self._sink.pack(rows)
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
-        """See `interfaces.FileSink`. Waits if too many bytes wait for the upload. Raises SinkAway too."""
+        """See `interfaces.FileSink`. Waits if too many bytes wait for the upload. Also raises SinkAway."""
         os.makedirs(self.folder, exist_ok=True)
         self._sender.wake()
         self._sender.room()
         return self._sink.append(committed, rows)
 
     def close(self, committed: int) -> None:
-        """Closes the last part and uploads all parts. Raises SinkAway if that is impossible now. It may then
-        be called again, even by a later run."""
+        """Closes the last part and uploads all parts. Raises SinkAway if the upload is impossible now. The
+        method may then be called again, even by a later run."""
         self._sink.close(committed)
         self._sender.finish()
 
@@ -99,8 +99,8 @@ class ObjectStoreArchive:
             self._sender.ready(self._sink.parts.name(start))
 
     def _files(self, name: str) -> list[tuple[str, str]]:
-        """Returns the files of a part as (local path, name in the store). A file comes after the files that
-        it names."""
+        """Returns the files of a part as (local path, name in the store). If a file names other files, it
+        comes after them."""
         path = f"{self.folder}/{name}"
         if isinstance(self._sink, Warc):
             return [(path, name), (cdxj.index_path(path), os.path.basename(cdxj.index_path(path)))]

@@ -53,11 +53,10 @@ def open_all(
     `--graph`, and of single sites (`own`). Nothing is written yet.
 
     With `pages_file`, the page records go to that file and not to the other outputs. `aside`: the file of
-    rejected items, which no other output contains. `keep`: the rows of an earlier run in that file stay.
+    rejected items, which go to no other output. `keep`: the rows of an earlier run in that file stay.
     `folder`: the crawl's own folder. `log`: the log of the crawl's appends. `kept`: the file in which the
-    crawl keeps all items and page records.
-
-    Raises UsageError if two outputs name the same file, and the errors of `open_output`.
+    crawl keeps all items and page records. Raises UsageError if two outputs name the same file, and the
+    errors of `open_output`.
     """
     files: list[FileOutput] = []
     tables: list[TableSink] = []
@@ -102,7 +101,7 @@ def _distinct(places: Sequence[str]) -> None:
 
 
 def _file(path: str) -> object:
-    """Returns an identifier of a file that is the same for all of its names."""
+    """Returns an identifier of a file. It is the same for all names of the file."""
     try:
         there = os.stat(path)
     except (OSError, ValueError):
@@ -111,8 +110,8 @@ def _file(path: str) -> object:
 
 
 def usual_rows(tables: Sequence[TableSink], *, pages: bool) -> list[TableSink]:
-    """Wraps tables that are already open so that they receive only the rows for all outputs (`stored`).
-    `pages`: whether page records are among them."""
+    """Wraps tables that are already open so that they receive only the rows that are meant for all outputs
+    (`stored`). `pages`: whether page records are among these rows."""
     return [FilteredTable(table, is_stored_row if pages else _no_page) for table in tables]
 
 
@@ -159,16 +158,16 @@ def _raw(row: Row) -> bool:
 
 
 def is_stored_row(row: Row) -> bool:
-    """Returns whether a row is for all outputs: not a rejected item, a whole response, an attempt or a
-    link."""
+    """Returns whether a row is meant for all outputs. It is not if it is a rejected item, a whole response,
+    an attempt or a link."""
     return row.kind not in (ASIDE, RAW, "", TABLE, LINK, LINKS)
 
 
 class FilteredFiles:
-    """A file output that takes only the wanted rows.
+    """A file output that accepts only the wanted rows.
 
-    `fills`: if a later run of a crawl adds the output, it is filled with the rows that the crawl kept. False:
-    these rows are not kept. None: it is not an output of the user.
+    `fills` applies if a later run of a crawl adds the output. True: the output is filled with the rows that
+    the crawl kept. False: these rows are not kept. None: it is not an output of the user.
     """
 
     def __init__(self, output: Files, wanted: Wanted, fills: bool | None = None) -> None:

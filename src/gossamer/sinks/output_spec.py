@@ -94,8 +94,8 @@ def parse(spec: str) -> OutputSpec:
 
 
 def is_formula_guarded(spec: str) -> bool:
-    """Returns whether text in a CSV file is guarded against spreadsheet formulas, which `FILE.csv?guard=no`
-    disables.
+    """Returns whether text in a CSV file is guarded against spreadsheet formulas. `FILE.csv?guard=no`
+    disables the guard.
 
     >>> is_formula_guarded("a.csv"), is_formula_guarded("a.csv?guard=no")
     (True, False)
@@ -153,7 +153,7 @@ class OpenedOutput:
         return self._sinks[name]
 
     def sinks(self) -> list[FileSink]:
-        """Returns all files that are open so far, which include those of the declared kinds."""
+        """Returns all files that are open so far. The files of the declared kinds are always among them."""
         return list(self._sinks.values())
 
     def route(self, rows: Sequence[Row]) -> list[tuple[FileSink, Sequence[Row]]]:
@@ -177,7 +177,9 @@ def kind_path(path: str, kind: str) -> str:
     folder, name = os.path.split(path)
     stem, dot, ending = name.rpartition(".")
     safe = re.sub(r"[^a-z0-9_-]", "_", kind.lower())[:60]
-    if safe != kind:  # Two kinds must not share a file because the same characters were replaced.
+    if (
+        safe != kind
+    ):  # Two kinds must not share a file just because the same character replaced different ones.
         safe += "-" + hashlib.blake2b(kind.encode("utf-8", "replace"), digest_size=4).hexdigest()
     return os.path.join(folder, f"{stem}.{safe}.{ending}" if dot and stem else f"{name}.{safe}")
 
@@ -295,7 +297,7 @@ def _whole(path: str, form: str, overwrite: bool, owner: str, folder: str, log: 
 
 
 def _slip(spec: str) -> None:
-    """Raises UsageError if a store or a format is written before a colon, as if the rest were its path."""
+    """Raises UsageError if the spec begins with a store or a format and a colon, as if the rest were a path."""
     word, colon, rest = spec.partition(":")
     named, kind = word.lower(), SCHEMES.get(word.lower())
     if named == "objects" and colon:

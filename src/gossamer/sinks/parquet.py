@@ -1,19 +1,17 @@
 """Parquet: a folder of closed part files, fed by an exact journal.
 
-The committed length counts the journal's bytes from the first row on, over all parts. `part-A-B.parquet`
-contains the rows of the bytes A to B, and `_journal-A.rows` the rows from byte A on. A journal that has grown
-to `part_bytes` is converted to its part, which is written under a temporary name, synced and renamed.
-Therefore the folder and the committed length describe the complete state. Everything beyond the committed
-length is cut, even if the store itself lost its last second. For that case the journal of a closed part is
-kept for a while.
-
-A journal contains JSON lines, and Arrow batches for many records at once (`rows.frames`). Readers (DuckDB,
-Arrow, Spark) ignore names that begin with `_`, so every part that they see is complete.
-
-Column types are Arrow types that follow the annotations of the item class: lists, structs, maps, dates. A
-decimal is decimal128(38, 9) unless `Digits` specifies other digits. Times are UTC with microseconds. Values
-without a single type are JSON text. A folder that already has parts keeps their types. A value that does not
-fit its column becomes null, is kept in `_extra`, and its row is passed to `refuse`.
+The committed length counts the journal's bytes over all parts, starting with the first row.
+`part-A-B.parquet` contains the rows of the bytes A to B, and `_journal-A.rows` the rows from byte A on. When
+a journal has grown to `part_bytes`, it is converted to its part, which is written under a temporary name,
+synced and renamed. Therefore the folder and the committed length describe the complete state. Everything
+beyond the committed length is cut, even if the store itself lost its last second. For that case the journal
+of a closed part is kept for a while. A journal contains JSON lines, and Arrow batches for many records at
+once (`rows.frames`). Readers (DuckDB, Arrow, Spark) ignore names that begin with `_`, so every part that they
+see is complete. Column types are Arrow types that follow the annotations of the item class: lists, structs,
+maps, dates. A decimal is decimal128(38, 9) unless `Digits` specifies other digits. Times are UTC with
+microseconds. Values without a single type are JSON text. A folder that already has parts keeps their types.
+If a value does not fit its column, it becomes null and is kept in `_extra`, and its row is passed to
+`refuse`.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ _PART = re.compile(r"part-(\d{15})-(\d{15})\.parquet")
 _JOURNAL = re.compile(r"_journal-(\d{15})\.rows")
 _UNDONE = "_part.tmp"
 _MIN_BATCH_RECORDS = 128
-"""The minimum number of records that are written as an Arrow batch."""
+"""The minimum number of records for which an Arrow batch is written instead of lines."""
 _LISTING_INTERVAL_S = 10.0
 """The interval in seconds after which the folder is listed again, and journals of closed parts are
 removed."""
@@ -61,9 +59,9 @@ removed."""
 class Parquet:
     """The FileSink of one kind's `.parquet` folder. `columns` is None for a kind of untyped dicts.
 
-    `part_bytes`: the journal bytes per part. A row stays in the journal until its part is closed. `keep`: how
-    many seconds the journal of a closed part is kept. `at`: called with the name of each completed step, at
-    which tests interrupt the sink.
+    `part_bytes`: the number of journal bytes per part. A row stays in the journal until its part is closed.
+    `keep`: how many seconds the journal of a closed part is kept. `at`: called with the name of each
+    completed step, so that tests can interrupt the sink there.
     """
 
     def __init__(
@@ -91,11 +89,11 @@ class Parquet:
         self._at, self._refuse = at, refuse
         self._fit = False
         self._before = 0
-        """The position before which journal bytes may have been written with other columns, by an earlier run
-        with other options or another site file."""
+        """The position before which journal bytes may have been written with other columns. An earlier run
+        may have had other options or another site file."""
         self._left = (-1, 0, 0, 0.0)
-        """The state after the last append: the length, the start of the journal, the folder's modification
-        time in nanoseconds, and the monotonic time in seconds of its last listing."""
+        """The state after the last append: the length, the start of the journal, the modification time of the
+        folder in nanoseconds, and the time of the folder's last listing in monotonic seconds."""
 
     def target(self) -> str:
         """Returns the absolute path of the folder."""
@@ -170,8 +168,8 @@ class Parquet:
         return [os.path.basename(path) for path in paths]
 
     def _was(self, folders: Iterable[str]) -> str | None:
-        """Returns which of the folders this folder was, according to the log's entries about its files, or
-        None."""
+        """Returns the former path of this folder if it is one of the given folders, otherwise None. The log's
+        entries about the folder's files decide."""
         names = self._names() if self._log is not None else ()
         for was in folders:
             for name in names:
@@ -245,7 +243,8 @@ class Parquet:
         return start if end >= committed else None
 
     def _settle(self, folder: int, committed: int) -> int:
-        """Removes everything beyond `committed`. Returns the start of the journal for the next rows."""
+        """Removes everything beyond `committed`. Returns the start of the journal to which the next rows are
+        written."""
         parts, journals = _listing(self.path)
         size = max(
             [end for _, end in parts] + [start + _size(self._journal(start)) for start in journals], default=0
@@ -262,7 +261,7 @@ class Parquet:
         for start in journals:
             if start > committed:
                 os.unlink(self._journal(start))
-        if not self._fit:  # a site file may have changed since
+        if not self._fit:  # the site file may have changed in the meantime
             written = [self._part(*one) for one in parts if one[1] <= committed]
             self._columns = _fitting(self.path, written, self._columns)
             self._fit, self._before = True, committed
@@ -277,7 +276,7 @@ class Parquet:
         return opened
 
     def _close_part(self, start: int, end: int) -> None:
-        """Converts the journal's bytes from `start` to `end` to their part."""
+        """Converts the bytes of the journal from `start` to `end` to a part."""
         from gossamer.sinks.arrow import write_part
 
         foreign = start < self._before
@@ -330,7 +329,7 @@ class Parquet:
 
 
 def _encoded(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit]) -> bytes:
-    """Encodes rows for the journal: many records as a batch, others as lines."""
+    """Encodes rows for the journal. Many records become a batch, other rows become lines."""
     if (
         len(rows) >= _MIN_BATCH_RECORDS
         and len({type(row.data) for row in rows}) == 1
@@ -356,7 +355,7 @@ def _fitting(path: str, parts: Sequence[str], columns: tuple[Column, ...]) -> tu
 
 
 def _write(journal: str, offset: int, data: bytes) -> int:
-    """Cuts a journal to `offset`, appends, and syncs. Returns the former size in bytes."""
+    """Cuts a journal to `offset`, appends `data`, and syncs. Returns the journal's former size in bytes."""
     fd = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         size = os.fstat(fd).st_size

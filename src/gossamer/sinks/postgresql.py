@@ -57,7 +57,7 @@ TYPES = {
     "uuid": "uuid",
 }
 FITS = FITS_OF_ARROW | {"decimal": number_within(131_072, 16_383), "bytes": binary}
-"""How values fit PostgreSQL's types."""
+"""Converters that fit values to PostgreSQL's types."""
 _EARLIER = {
     "str": ("jsonb",),
     "clock": ("jsonb", "text"),
@@ -65,8 +65,8 @@ _EARLIER = {
     "bytes": ("jsonb", "text"),
     "uuid": ("jsonb", "text"),
 }
-"""Types that existing columns may have, because an earlier version of gossamer or another program created
-them. Such columns stay, and contain JSON or text."""
+"""Types that an existing column may have because an earlier version of gossamer or another program created
+it. Such a column keeps its type and contains JSON or text."""
 _WIDER = {
     "text": ("character varying", "character"),
     "bigint": ("integer", "smallint", "numeric", "text"),
@@ -76,7 +76,7 @@ _WIDER = {
     "text[]": (),
     "date": ("text",),
 }
-"""Types of columns of other programs that hold our values without silent loss."""
+"""Types of columns created by other programs that hold our values without silent loss."""
 
 
 def as_made(base: Any, called: str, columns: Sequence[Column]) -> tuple[Column, ...]:
@@ -358,7 +358,7 @@ class Postgres:
         )
 
     def _items(self) -> set[str]:
-        """Returns the kinds of items that have a table, as far as this process can tell."""
+        """Returns the kinds of items that are known to this process to have a table."""
         make_table(self._base, self.where, self._beside(SIGHTINGS), SIGHTINGS_COLUMNS, "_kind, _key")
         told = {
             kind for (kind,) in self._base.execute(f"SELECT DISTINCT _kind FROM {self._beside(SIGHTINGS)}")
@@ -431,7 +431,7 @@ class Postgres:
             f"INSERT INTO {called} ({listed}) SELECT {listed} FROM pg_temp.{incoming} ORDER BY _key "
             f"ON CONFLICT (_key) DO UPDATE SET {changed}"
         )
-        # Checks, before the first row is written, that the table's _key is a unique key.
+        # Checks that the table's _key is a unique key, before the first row is written.
         self._base.execute(f"EXPLAIN {insert}")
         self._tables[kind] = table, called, f"COPY pg_temp.{incoming} ({listed}) FROM STDIN", insert
         return self._tables[kind]

@@ -33,7 +33,7 @@ Misfit = tuple[Row, str]
 
 
 def lines_for(columns: Sequence[Column], rows: Sequence[Row], misfits: list[Misfit] | None = None) -> bytes:
-    """Encodes rows as JSON lines whose values fit `columns`, of which the last is `_extra`. Page records
+    """Encodes rows as JSON lines whose values fit `columns`, the last of which is `_extra`. Page records
     always fit. Rows with values that do not fit are added to `misfits`."""
     if all(type(row.data) is PageRecord for row in rows):
         return encode_lines(rows)
@@ -65,7 +65,7 @@ def misfit(column: Column, value: Any) -> str:
 
 
 def frame_batch(batch: bytes) -> bytes:
-    """Returns an Arrow batch as it is written between journal lines."""
+    """Returns an Arrow batch in the form in which it is written between journal lines."""
     return b"[%d]\n%b" % (len(batch), batch)
 
 
@@ -96,7 +96,7 @@ def refit_line(columns: Sequence[Column], line: bytes) -> bytes:
 
 
 def refit_row(columns: Sequence[Column], data: dict[str, Any]) -> dict[str, Any]:
-    """Fits a row of a journal to the columns again. A field without a value needs no column."""
+    """Fits a row of a journal to the columns again. No column is needed for a field without a value."""
     return fit_row(columns, {name: value for name, value in data.items() if value is not None})
 
 
@@ -108,11 +108,11 @@ def fit_row(
     fits: Mapping[str, Fit] | None = None,
     unfit: list[str] | None = None,
 ) -> dict[str, Any]:
-    """Returns a row with one value for each column. A value that does not fit is null there and kept in
-    `_extra`. NaN and infinity are null.
+    """Returns a row with one value for each column. If a value does not fit its column, the column is null
+    and the value is kept in `_extra`. NaN and infinity become null.
 
-    `strict`: text in a JSON column is encoded as JSON too. `fits`: the converters by column type, for a store
-    with types of its own. Without `fits` the limits are those of Parquet, and the shapes of the columns
+    `strict`: text in a JSON column is also encoded as JSON. `fits`: the converters by column type, for a
+    store with types of its own. Without `fits` the limits are those of Parquet, and the shapes of the columns
     apply. `unfit` gets a message for each value that does not fit.
     """
     row: dict[str, Any] = {}
@@ -160,7 +160,7 @@ def _float(value: Any) -> float | None:
 
 
 def _no_number(value: Any) -> bool:
-    """Returns whether a value is NaN or infinity, which every store writes as null, as in JSON."""
+    """Returns whether a value is NaN or infinity. Every store writes these as null, as in JSON."""
     return (
         not math.isfinite(value)
         if type(value) is float
@@ -177,7 +177,7 @@ def _bool(value: Any) -> bool | None:
 
 
 def _decimal(value: Any) -> str | None:
-    """Converts to text, from which Arrow reads a decimal without a float in between."""
+    """Converts a decimal to text. Arrow reads the decimal from this text without a float in between."""
     if not isinstance(value, int | Decimal | float | str) or isinstance(value, bool):
         return None
     try:
@@ -265,7 +265,7 @@ def _strings(value: Any) -> list[str] | None:
 
 
 def _bytes(value: Any) -> str | None:
-    """Converts to base64 text."""
+    """Converts a value to base64 text."""
     try:
         return b64encode(parse_bytes(value)).decode()
     except (TypeError, ValueError):

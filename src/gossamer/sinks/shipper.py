@@ -18,8 +18,8 @@ class JournalRow(NamedTuple):
 
 
 class Shipper(Protocol):
-    """Sends batches to a store so that each counts once. The methods raise SinkAway (temporary) or
-    SinkError."""
+    """Sends batches to a store so that each batch counts once. The methods raise SinkAway if the failure is
+    temporary, otherwise SinkError."""
 
     where: str
     knows: bool

@@ -44,8 +44,8 @@ _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 
 
 class SinkUrl(NamedTuple):
-    """The parsed URL of a store. `kind`: a key of FORMS. `url`: for the driver, with secrets. `given`:
-    gossamer's own parameters. `where`: the URL without secrets, for messages."""
+    """The parsed URL of a store. `kind`: a key of FORMS. `url`: the URL for the driver, with secrets.
+    `given`: gossamer's own parameters. `where`: the URL without secrets, for messages."""
 
     kind: str
     url: str
@@ -120,7 +120,8 @@ def bare_secret(spec: str) -> bool:
 
 
 def needs_journal(spec: str) -> bool:
-    """Returns whether rows go to a store through a journal, because the store only appends."""
+    """Returns whether rows go through a journal on their way to a store. They do if rows can only be appended
+    to the store."""
     kind = kind_of(spec)
     return kind in ("kafka", "webhook") or (
         kind == "valkey" and "hash" not in dict(parse_qsl(urlsplit(spec).query))
@@ -128,9 +129,9 @@ def needs_journal(spec: str) -> bool:
 
 
 def table_name(pattern: str | None, kind: str, first: str) -> str:
-    """Returns the table name of a kind, which is the kind itself without a pattern. `{kind}` in the pattern
-    stands for the kind. Without `{kind}`, the first kind gets the pattern as its name, and other kinds add
-    their own. The result is never one of TAKEN.
+    """Returns the table name of a kind. Without a pattern, it is the kind itself. `{kind}` in the pattern
+    stands for the kind. If the pattern lacks `{kind}`, the first kind gets the pattern as its name, and
+    other kinds append their own names to it. The result is never one of TAKEN.
 
     >>> table_name(None, "book", "book"), table_name("shop", "page", "book"), table_name("x_{kind}", "page", "book")
     ('book', 'shop_page', 'x_page')

@@ -49,11 +49,12 @@ from gossamer.sinks.row_fitting import Misfit, binary
 from gossamer.store import sqlite_wal
 
 _STATEMENT_ROWS = (64, 16, 4, 1)
-"""The possible numbers of rows per statement. They are few, because compiled statements are cached."""
+"""The possible numbers of rows per statement. There are only a few, so that compiled statements can be
+cached."""
 _KEPT = frozenset((str, int, bool, type(None)))
 _WIDE = 2**63
 _EXACT_DIGITS = 15
-"""The number of characters up to which SQLite holds a decimal exactly."""
+"""The number of characters up to which a decimal is always held exactly by SQLite."""
 _RECORD = frozenset(PageRecord.__struct_fields__)
 _PLAIN = frozenset(
     name
@@ -98,8 +99,8 @@ def untyped_cell(value: Any) -> Any:
 
 
 def insert(base: sqlite3.Connection, around: tuple[str, str], values: list[list[Any]]) -> None:
-    """Inserts rows, many per statement. Each statement releases the interpreter lock, and a busy event loop
-    is slow to give it back."""
+    """Inserts rows, many per statement. Few statements are better because each one releases the interpreter
+    lock, and a busy event loop is slow to give the lock back."""
     width = len(values[0]) if values else 1
     most = base.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width
     row = f"({', '.join('?' * width)})"
@@ -122,8 +123,8 @@ def without_loss(names: tuple[str, ...], decimals: Sequence[int], row: list[Any]
 
 
 def _number_of(told: str) -> float | int | Decimal | None:
-    """Returns the number that a NUMERIC column makes of a decimal's text, or None if the column would lose
-    digits."""
+    """Returns the number to which a NUMERIC column converts a decimal's text. Returns None if digits would be
+    lost."""
     try:
         exact = Decimal(told)
         if exact == exact.to_integral_value() and abs(exact) < _WIDE:
@@ -161,9 +162,9 @@ _KEYS = {COLUMNS: 2, HISTORY: 3, SIGHTINGS: 2}
 
 
 def prepare(base: sqlite3.Connection, table: str, items: str = "") -> str:
-    """Creates the tables that a kind needs besides its own: COLUMNS and, for items (`items` is the kind),
-    HISTORY and SIGHTINGS, with indexes. Returns the name of another program's table that is in the way, or
-    ""."""
+    """Creates the additional tables that a kind needs: COLUMNS and, for items (`items` is the kind), HISTORY
+    and SIGHTINGS, with indexes. If a table of another program already has one of these names, returns that
+    name, otherwise ""."""
     for column in ("_url", "_changed_at") if items else ():
         base.execute(f"CREATE INDEX IF NOT EXISTS {quoted(f'{column} of {items}')} ON {table} ({column})")
     for name, columns in _BESIDE.items() if items else [(COLUMNS, _BESIDE[COLUMNS])]:
@@ -178,8 +179,8 @@ def note_columns(
     base: sqlite3.Connection, table: str, names: Iterable[str], untyped: Iterable[str]
 ) -> set[str]:
     """Records in COLUMNS that gossamer created these columns of a table. Returns the lower-case names of all
-    columns that gossamer created. `untyped`: the columns without a declared type. They are recorded too if
-    the table has no entries yet, because older versions wrote none."""
+    columns that gossamer created. `untyped`: the columns without a declared type. If the table has no
+    entries yet, these columns are recorded too, because older versions of gossamer wrote no entries."""
     known = {name for (name,) in base.execute(f"SELECT _column FROM {COLUMNS} WHERE _table = ?", (table,))}  # noqa: S608
     if new := {name.lower() for name in (*names, *(() if known else untyped))} - known:
         base.executemany(f"INSERT INTO {COLUMNS} VALUES (?, ?)", [(table, name) for name in sorted(new)])  # noqa: S608
@@ -187,8 +188,8 @@ def note_columns(
 
 
 def changed_rows(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> list[Row]:
-    """Returns the rows of one kind that must be written, with the columns STORED. Writes the states that they
-    replace to the history first."""
+    """Returns those rows of one kind that must be written, with the columns STORED. First writes the states
+    that these rows replace to the history."""
     if runs := [(row.kind, encodable_text(row.key), row.run) for row in rows if row.run]:
         base.executemany(
             f"INSERT INTO {SIGHTINGS} VALUES (?, ?, ?) ON CONFLICT (_kind, _key) DO UPDATE SET _run = excluded._run "  # noqa: S608
@@ -245,7 +246,7 @@ def fates(base: sqlite3.Connection, sites: Sequence[str], since: str) -> tuple[i
 
 
 def unseen(base: sqlite3.Connection, site: str, run: str, at: str) -> int:
-    """Marks the items of a site as deleted that a run did not see. Returns their number."""
+    """Marks those items of a site as deleted that a run did not see. Returns the number of these items."""
     total = 0
     for (table,) in base.execute(_ITEMS).fetchall():
         total += base.execute(
@@ -268,8 +269,8 @@ def encodable_text(value: str) -> str:
 
 
 def _known(base: sqlite3.Connection, table: str, rows: Sequence[Row]) -> dict[tuple[str, str], ItemState]:
-    """Returns the states of the rows that the table already has. A row of an older version of gossamer has no
-    hash, so any new content counts as a change."""
+    """Returns the states of the rows that the table already has. A row that an older version of gossamer
+    wrote has no hash, so any new content counts as a change."""
     kind, keys = rows[0].kind, list({encodable_text(row.key): row.key for row in rows}.items())
     known = {}
     for first in range(0, len(keys), CHUNK_ROWS):
@@ -318,8 +319,8 @@ _TYPES = {
 
 
 class Sqlite:
-    """The TableSink of `.sqlite`. Columns that a table lacks are added. Untyped dicts add a column for each
-    new field.
+    """The TableSink of `.sqlite`. Columns that a table lacks are added. For untyped dicts, each new field
+    adds a column.
 
     Decimals are NUMERIC (15 digits).
     """
@@ -346,8 +347,8 @@ class Sqlite:
         self._base: sqlite3.Connection | None = None
         self._inserts: dict[str, tuple[tuple[str, ...], tuple[str, str]]] = {}
         self._types: dict[str, dict[str, str]] = {}
-        """By kind: the types of the columns whose values must be checked one by one, as declared in the
-        table."""
+        """For each kind: the types, as declared in the table, of the columns whose values must be checked one
+        by one."""
         self._misfits: list[Misfit] = []
 
     def target(self) -> str:
@@ -355,8 +356,8 @@ class Sqlite:
         return self.path
 
     def prepare(self) -> int:
-        """Creates the file and the tables of the declared kinds, in a new file with overwrite. Returns 0.
-        Raises UsageError, SinkError, DiskFull."""
+        """Creates the file and the tables of the declared kinds. With overwrite, creates a new file. Returns
+        0. Raises UsageError, SinkError, DiskFull."""
         folder = os.path.dirname(self.path)
         if not os.path.isdir(folder):
             raise UsageError(f"{self.path}: there is no folder {folder}; make it first")
@@ -405,8 +406,8 @@ class Sqlite:
             return unseen(base, site, run, at)
 
     def close(self) -> None:
-        """Closes the connection. The last connection merges the WAL into the file, even a WAL that killed
-        processes left."""
+        """Closes the connection. The last connection merges the WAL into the file, even if killed processes
+        left the WAL."""
         if self._base is None and os.path.exists(f"{self.path}-wal"):
             with self._mapped():
                 # the file is opened only when it is read
@@ -417,11 +418,11 @@ class Sqlite:
         self._inserts.clear()
 
     def _put(self, kinds: Mapping[str, list[Row]], *, singly: bool = False) -> None:
-        """Writes rows by kind. A row with values that do not fit is written, and also recorded as refused
+        """Writes rows by kind. A row with values that do not fit is written, and is also recorded as refused
         (`rejects`).
 
-        `singly`: writes each row in a savepoint, and records rows as refused that violate a constraint which
-        a user gave the table. This is not the default, because a savepoint costs 2 us per row.
+        `singly`: writes each row in a savepoint. If a row violates a constraint that a user gave the table,
+        it is recorded as refused. This is not the default, because a savepoint costs 2 us per row.
         """
         self._misfits.clear()
         with self._transaction() as base:
@@ -449,7 +450,7 @@ class Sqlite:
 
     def _connect(self) -> sqlite3.Connection:
         if self._base is None:
-            # the worker calls from one thread at a time, but not always from the same one
+            # the worker makes one call at a time, but not always from the same thread
             self._base = sqlite_wal.open_sqlite(self.path, self._wait, by_hand=True)
         return self._base
 
@@ -470,10 +471,11 @@ class Sqlite:
     def _table(
         self, base: sqlite3.Connection, kind: str, loose: Sequence[str] = ()
     ) -> tuple[tuple[str, ...], tuple[str, str]]:
-        """Creates the table of a kind inside the transaction, or adds the columns that it lacks. Returns its
-        column names, and the SQL before and after the rows of its upsert.
+        """Creates the table of a kind inside the transaction, or adds the columns that it lacks. Returns the
+        column names of the table, and the SQL before and after the rows of its upsert.
 
-        `loose`: the fields of untyped dicts. The returned names are then all fields that such rows ever had.
+        `loose`: the fields of untyped dicts. For these, the returned names are all fields that such rows have
+        ever had.
         """
         columns = _all_of(kind, self._columns.get(kind))
         table = _name(kind)
@@ -525,7 +527,8 @@ class Sqlite:
 
 
 def _all_of(kind: str, declared: Sequence[Column] | None) -> list[Column]:
-    """Returns the columns of a table: those of its kind, and those that gossamer adds. Raises ConfigError."""
+    """Returns the columns of a table: the columns of its kind, and the columns that gossamer adds. Raises
+    ConfigError."""
     more = STORED if kind not in RECORDS else ()
     own = (*(declared or OURS), *more)
     columns = [Column("_key"), *(column for column in own if column.name != "_key"), Column(EXTRA)]
@@ -587,14 +590,14 @@ def _put(
 
 
 def _changed(names: Sequence[str], there: Sequence[str]) -> str:
-    """Returns the SET clause of an upsert. Columns in `there`, which rows once had, become null."""
+    """Returns the SET clause of an upsert. Columns in `there`, which earlier rows had, become null."""
     ours = {name.lower() for name in names}
     new = [f"{quoted(name)}=excluded.{quoted(name)}" for name in names if name != "_key"]
     return ", ".join(new + [f"{quoted(name)}=NULL" for name in there if name.lower() not in ours])
 
 
 def _keyed(base: sqlite3.Connection, around: tuple[str, str], width: int) -> bool:
-    """Returns whether rows can be upserted, because `_key` is a unique key of the table."""
+    """Returns whether rows can be upserted. They can if `_key` is a unique key of the table."""
     try:
         base.execute(f"EXPLAIN {around[0]} ({', '.join('?' * width)}) {around[1]}", [None] * width)
     except sqlite3.OperationalError as error:
@@ -605,8 +608,9 @@ def _keyed(base: sqlite3.Connection, around: tuple[str, str], width: int) -> boo
 
 
 def _held(there: Mapping[str, str], columns: Sequence[Column]) -> str:
-    """Returns a message about the first column that would change its values, because text goes into a column
-    of numbers (`007` would become `7`), or "". `there`: the declared types by column name in lower case."""
+    """Returns a message about the first column that would change its values because it stores text as numbers
+    (`007` would become `7`), or "" if there is none. `there`: the declared types by column name in lower
+    case."""
     for column in columns:
         kept, wanted = there.get(column.name.lower(), ""), _type(column)
         if kept and column.type != "time" and _holds_text(wanted) and not _holds_text(kept):

@@ -1,9 +1,9 @@
 """Uploads closed parts to an object store, in a thread beside the crawl, and removes the local files
 afterwards.
 
-A part that is ready for upload has a marker file `NAME.ready`. After the upload, the marker `NAME.sent`
-replaces its files. Therefore a killed process leaves no unclear state: the next process uploads every ready
-part, again if its upload was interrupted. Only one process of a crawl uploads at a time.
+A part that is ready for upload has a marker file `NAME.ready`. After the upload, a marker file `NAME.sent`
+replaces the files of the part. Therefore a killed process leaves no unclear state: the next process uploads
+every ready part, and repeats an interrupted upload. Only one process of a crawl uploads at a time.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from gossamer.sinks.multipart_file import READY, SENT
 from gossamer.sinks.object_store import ObjectFolder
 
 MAX_WAITING_BYTES = 512 << 20
-"""The maximum number of bytes in parts that wait for the upload. Above it, new rows wait too."""
+"""The maximum number of bytes in parts that wait for the upload. Above this limit, new rows also have to
+wait."""
 AWAY_AFTER_S = 3.0
-"""The number of seconds without progress after which a store counts as away. The caller then retries
+"""The number of seconds without progress after which a store counts as unreachable. The caller then retries
 (`worker.outputs`)."""
 RETRY_INTERVAL_S = 1.0
 
 Files = Callable[[str], Sequence[tuple[str, str]]]
-"""A function that returns the files of a part, given its name, as (local path, name in the store)."""
+"""A function that maps the name of a part to its files, as (local path, name in the store)."""
 
 
 class Uploader:
-    """Uploads the ready parts of a folder. `most`: the maximum number of waiting bytes. `patience`: seconds
-    without progress after which waiting ends with SinkAway."""
+    """Uploads the ready parts of a folder. `most`: the maximum number of bytes that wait. `patience`: the
+    seconds without progress after which waiting ends with SinkAway."""
 
     def __init__(
         self,

@@ -2,8 +2,8 @@
 
 A store is a Driver, and `Upserts` makes a TableSink of it. If a store refuses a batch, the batch is halved
 until the row that the store cannot hold is found. That row is recorded as refused (`rejects`), and the other
-rows are written. A row with a value that does not fit its column is written without the value, which goes to
-`_extra`, and is also recorded with the reason.
+rows are written. If a value does not fit its column, the row is written without it, and the value goes to
+`_extra`. Such a row is also recorded as refused, with the reason.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 class BatchRefused(Exception):
-    """A store refuses a batch because of its content. Nothing of the batch was written, or the batch may be
-    written again."""
+    """The error if a store refuses a batch because of its content. Either nothing of the batch was written,
+    or it is safe to write the batch again."""
 
 
 Written = tuple[Row, ItemState | None]
@@ -53,7 +53,7 @@ class Driver(Protocol):
         """Begins a batch, in a transaction if the store has them."""
 
     def known(self, kind: str, keys: Sequence[str]) -> Mapping[Name, ItemState]:
-        """Returns the states of those items that the store has."""
+        """Returns the states of the items that the store has among these keys."""
 
     def past(self, kind: str, past: Sequence[PastState]) -> None:
         """Writes past states to the history. A state that is already there is not changed."""
@@ -80,7 +80,7 @@ class HistoryDriver(Driver, Protocol):
         are not deleted."""
 
     def unseen(self, site: str, run: str, at: str) -> int:
-        """Marks the items of a site as deleted that a run did not see. Returns their number."""
+        """Marks those items of a site as deleted that a run did not see. Returns the number of these items."""
 
     def fates(self, sites: Sequence[str], since: str) -> tuple[int, int, int]:
         """Returns how many items of these sites are new, changed and deleted since a time (RFC 3339)."""
@@ -197,10 +197,10 @@ class HistoryUpserts(Upserts):
 
 
 class TableColumns:
-    """The columns of a kind, and the conversion of rows to their values.
+    """The columns of a kind, and the conversion of rows to values for these columns.
 
-    For untyped dicts, or with `whole`, the row's own fields are one JSON column `data`. `strict`: the store
-    parses its JSON columns, so text in them is encoded too. `fits`: the converters by column type
+    For untyped dicts, or with `whole`, the row's own fields become one JSON column `data`. `strict`: the
+    store parses its JSON columns, so text in them is also encoded. `fits`: the converters by column type
     (`rows.fitted`). Rows with values that do not fit are added to `misfits`.
     """
 
@@ -268,8 +268,8 @@ class TableColumns:
 def state_of(
     content: str | None, first: str | None, seen: str | None, changed: str | None, deleted: str | None
 ) -> ItemState:
-    """Returns a state from the columns of a stored row. A row that another program wrote may lack some of
-    them."""
+    """Returns a state from the columns of a stored row. If another program wrote the row, some of these
+    columns may be missing."""
     return ItemState(content or "", first or seen or "", seen or "", changed or seen or "", deleted)
 
 

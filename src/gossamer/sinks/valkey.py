@@ -1,10 +1,10 @@
-"""Valkey or Redis: hashes, which are upserted by key, and lists, which are appended through the journal. The
-client is the frontier's library.
+"""Valkey or Redis: hashes, which are upserted by key, and lists, to which rows are appended through the
+journal. The client is the frontier's library.
 
 `?hash=books` is one hash, with the items' keys as fields and JSON as values. `?hash=book:{key}` is one hash
-per item, as `HGETALL` reads it. `?list=NAME` is a list to whose right end JSON is pushed. `{kind}` in a name
-stands for the kind. In the name of a list, `{host}` and `{FIELD}` stand for the page's host and for the value
-of a field, so `?list=shop:{category}` makes one list per category.
+per item, in the form that `HGETALL` reads. `?list=NAME` is a list. JSON is pushed to its right end. `{kind}`
+in a name stands for the kind. In the name of a list, `{host}` stands for the page's host and `{FIELD}` for
+the value of a field, so `?list=shop:{category}` makes one list per category.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ for i = 4, #ARGV, 2 do redis.call('RPUSH', KEYS[tonumber(ARGV[i])], ARGV[i + 1])
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
 return ARGV[2]
 """
-"""KEYS: the position, then the lists. ARGV: start, end, seconds, then for each row the index of its list in
-KEYS, and the row."""
+"""A script that pushes rows to lists. KEYS: the position, then the lists. ARGV: start, end, seconds, then for
+each row the index of its list in KEYS, and the row."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 POSITION_TTL_S = 90 * 86_400
-"""How many seconds the store remembers the position of a list after the last push."""
+"""The number of seconds for which the store keeps the position of a list after the last push."""
 
 
 class ValkeyConnection:
-    """One connection, which is opened when it is first needed. Converts the client's errors to those of
+    """One connection, which is opened when it is first needed. The client's errors are converted to errors of
     sinks."""
 
     def __init__(self, place: SinkUrl) -> None:
@@ -204,7 +204,7 @@ class Hashes:
         self._pipe.sadd(COLUMNS, *{self._note(kind, field) for _, fields in new for field in fields})
 
     def _gone(self, kind: str, new: Sequence[tuple[bytes, Mapping[bytes, bytes]]]) -> list[list[bytes]]:
-        """Returns for each hash the fields that gossamer created and that the new row lacks."""
+        """Returns, for each hash, those fields created by gossamer that the new row lacks."""
         with self._client.use() as client:
             pipe = client.pipeline(transaction=False)
             for called, _ in new:
@@ -252,7 +252,8 @@ class ValkeyLists:
             return int(client.eval(_PUSH, len(keys), *keys, start, end, POSITION_TTL_S, *rows))
 
     def _list_of(self, line: JournalRow) -> str:
-        """Returns the name of a row's list. A field that the row lacks is replaced by an empty text."""
+        """Returns the name of a row's list. In the name, the value of a field that the row lacks is an empty
+        text."""
         if "{" not in self._list:
             return self._list
         row = decode(bytes(line.row))

@@ -1,10 +1,10 @@
 """Whole responses as WARC 1.1 (ISO 28500): one file `pages.warc.gz` that continues in parts, or a folder of
-parts, each with its CDXJ index beside it.
+parts.
 
-Each record is a gzip member of its own. A compressed body is stored in its member without compressing it
-again, which saves time, and decompressing the member restores it. A body that was written before (same bytes,
-same Content-Encoding) is not written again. A revisit record refers to the first one instead. A 304 response
-is a revisit record too.
+Each part has its CDXJ index beside it. Each record is a gzip member of its own. A compressed body is not
+compressed again for its member. This saves time, and decompressing the member restores the compressed body.
+If the same body (same bytes, same Content-Encoding) was written before, it is not written again. Instead, a
+revisit record refers to the first record. A 304 response also becomes a revisit record.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PROFILE, UNCHANGED = (
     for what in ("identical-payload-digest", "server-not-modified")
 )
 MAX_REMEMBERED_BODIES = 50_000
-"""The number of most recent bodies that are remembered to find repeated ones."""
+"""The number of most recent bodies that are remembered so that repeated bodies can be recognized."""
 _encode = msgspec.json.Encoder().encode
 _TRANSFER = re.compile(rb"\n(?i:transfer-encoding:)")
 _STORED = 65535
@@ -54,10 +54,10 @@ class First(NamedTuple):
 class EncodedResponse(NamedTuple):
     """A response that was encoded in advance.
 
-    `by`: the Records object that made it. Another output encodes the response again, because record IDs are
-    unique. `answer`: the ID of the response record. `body`: the hash and the Content-Encoding of the body,
-    which identify it. `first`: the earlier record of the same body, if one was known at that time. `data`:
-    the response record. `asked`: the request record.
+    `by`: the Records object that encoded it. Another output encodes the response again, because record IDs
+    are unique. `answer`: the ID of the response record. `body`: the hash and the Content-Encoding of the
+    body, which identify the body. `first`: the earlier record of the same body, if one was known at that
+    time. `data`: the response record. `asked`: the request record.
     """
 
     by: object
@@ -78,7 +78,7 @@ class RecordEncoder:
         self._seed, self._made = secrets.randbits(120), count(1)
 
     def info(self, name: str) -> bytes:
-        """Returns the warcinfo record, with which a file begins."""
+        """Returns the warcinfo record that is at the beginning of a file."""
         block = f"software: gossamer/{__version__}\r\nformat: WARC File Format 1.1\r\n".encode()
         now = format_date(datetime.now(UTC).timestamp())
         head = (
@@ -89,8 +89,8 @@ class RecordEncoder:
         return gzip_member(head.encode("utf-8", "replace"), block, b"")
 
     def begin(self, at: int) -> None:
-        """Forgets bodies at byte `at` of the output and later, which were cut. The next record is written at
-        `at`."""
+        """Forgets bodies at byte `at` of the output and later, because these bytes were cut. The next record
+        is written at `at`."""
         while self._bodies and self._bodies[last := next(reversed(self._bodies))].at >= at:
             del self._bodies[last]
 
@@ -106,7 +106,7 @@ class RecordEncoder:
 
     def add(self, raw: Raw, at: int, offset: int, name: str) -> tuple[bytes, IndexLine]:
         """Returns the records of a response and its request, and the index line. `at` is the byte offset in
-        the output, `offset` that in the file `name`."""
+        the output, `offset` the byte offset in the file `name`."""
         packed: EncodedResponse = (
             raw.packed if raw.packed is not None and raw.packed.by is self else self.pack(raw)
         )
@@ -137,13 +137,13 @@ class RecordEncoder:
         return gzip_member(said.encode("utf-8", "replace"), sent, b"")
 
     def _first(self, key: tuple[bytes, bytes], own: First) -> First | None:
-        """Returns the first record of a body if it was written before. Otherwise remembers `own`, and returns
-        None."""
+        """Returns the first record of a body if the body was written before. Otherwise remembers `own` as the
+        first record, and returns None."""
         found = self._bodies.get(key)
         if found is None:
             self._bodies[key] = own
-            # Half of them are removed at once, because removing single entries from the front of a dict is
-            # slow.
+            # Half of the entries are removed at once, because removing single entries from the front of a
+            # dict is slow.
             if len(self._bodies) > MAX_REMEMBERED_BODIES:
                 self._bodies = dict(list(self._bodies.items())[MAX_REMEMBERED_BODIES // 2 :])
         return found
@@ -224,7 +224,7 @@ def gzip_member(said: bytes, head: bytes, body: bytes, packed: bool = False) -> 
 
 
 def format_date(seconds: float) -> str:
-    """Formats a time as a WARC-Date from which the same float can be read.
+    """Formats a time as a WARC-Date. Reading the date gives the same float.
 
     >>> format_date(1.25)
     '1970-01-01T00:00:01.250000000Z'
@@ -242,15 +242,15 @@ MAX_PART_BYTES = 1 << 30
 """The size in bytes after which the next part begins."""
 MAX_INLINE_BYTES = 32 << 10
 """The maximum size in bytes of a body whose record is encoded in the event loop. Encoding there takes 30 us,
-half of the time in a thread. A body of this size takes a fifth of a millisecond."""
+half as long as in a thread. For a body of the maximum size it takes a fifth of a millisecond."""
 MAX_REMEMBERED_APPENDS = 1000
-"""The number of this process's last appends that are remembered: more than a store that lost its last second
-has forgotten."""
+"""The number of this process's last appends that are remembered. It is larger than the number of appends that
+a store forgets when it loses its last second."""
 
 
 class AppendedRange(NamedTuple):
-    """An append of this process: bytes `at` to `end` of the output, with the last bytes of them (`tail`), in
-    the part that begins at `start`."""
+    """An append of this process: the bytes `at` to `end` of the output, in the part that begins at `start`.
+    `tail` is the last of these bytes."""
 
     at: int
     end: int
@@ -295,7 +295,7 @@ class Warc:
         return length
 
     def pack(self, rows: Sequence[Row]) -> None:
-        """See `interfaces.Packs`. Large responses are encoded later, in the thread."""
+        """See `interfaces.Packs`. Large responses are not encoded here but later, in the thread."""
         for row in rows:
             raw = row.data
             if isinstance(raw, Raw) and raw.packed is None and len(raw.exchange.body) <= MAX_INLINE_BYTES:
@@ -328,8 +328,8 @@ class Warc:
             self._end(start, committed)
 
     def _recall(self, committed: int) -> None:
-        """Forgets the bodies of this process's appends that were cut, even if other processes have written
-        since. A store may have lost its last commits."""
+        """Forgets the bodies of those appends of this process that were cut, even if other processes have
+        written since. Appends are cut if a store has lost its last commits."""
         known, cut = bool(self._wrote), committed
         while self._wrote and not self._stands(self._wrote[-1], committed):
             cut = min(cut, self._wrote.pop().at)
@@ -339,7 +339,7 @@ class Warc:
         return wrote.end <= committed and self.parts.ends_so(wrote.start, wrote.end, wrote.tail)
 
     def _made(self, raws: Sequence[Raw], start: int, committed: int) -> tuple[bytes, list[cdxj.IndexLine]]:
-        """Returns the records that follow after `committed` bytes, and their index lines."""
+        """Returns the records that are to be written after `committed` bytes, and their index lines."""
         name, at = self.parts.name(start), committed
         pieces, lines = [] if start < committed else [self._records.info(name)], []
         at += sum(map(len, pieces))

@@ -2,11 +2,9 @@
 
 The body is `{"rows": [{"kind", "key", "row"}, ...]}`. `webhook-id` identifies the batch. A batch is always
 repeated with the same rows and the same ID, so a receiver that remembers IDs gets each row once.
-`webhook-signature` is `v1,` and the base64 of the HMAC-SHA256 of `ID.TIMESTAMP.BODY`.
-
-Any 2xx status means success. After 408, 425, 429, 5xx or no response, the batch is retried. After 400, 413 or
-422, the rows are sent one by one, and those that fail again are recorded as refused. Any other status ends
-the crawl.
+`webhook-signature` is `v1,` followed by the base64 of the HMAC-SHA256 of `ID.TIMESTAMP.BODY`. Any 2xx status
+means success. After 408, 425, 429, 5xx or no response, the batch is retried. After 400, 413 or 422, the rows
+are sent one by one, and rows that fail again are recorded as refused. Any other status ends the crawl.
 """
 
 from __future__ import annotations

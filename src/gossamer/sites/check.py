@@ -1,6 +1,6 @@
-"""Runs sites over saved pages and compares the items with the expected ones, for `gossamer check`.
+"""Runs sites over saved pages and compares the items with the expected items, for `gossamer check`.
 
-The pages of `shop.py` are in `shop/pages/NAME.html`, with `NAME.json` beside each (url, status,
+The pages of `shop.py` are in `shop/pages/NAME.html`, with `NAME.json` beside each page (url, status,
 content_type). The expected items are in `shop/expected/NAME.json`, as a list.
 """
 
@@ -24,14 +24,14 @@ from gossamer.sites.site_logs import LoggedPage
 
 
 class CheckResult(msgspec.Struct):
-    """The result of one saved page. `detail` is the difference from the expected items or the error. For a
-    page without expected items it contains the items."""
+    """The result of one saved page. `detail` is the difference from the expected items, or the error. For a
+    page without expected items, it is the found items."""
 
     page: str
     ok: bool
     detail: str = ""
     updated: bool = False
-    """Whether the items were written as the expected ones."""
+    """Whether the found items were written as the expected items."""
     can_update: bool = False
     """Whether the page was read, and its items differ from the expected ones."""
 
@@ -46,17 +46,16 @@ class Meta(msgspec.Struct):
     carry: Any = None
     depth: int = 0
     why: str = ""
-    """The error, for a page that a crawl kept because its site could not read it."""
+    """The error, if a crawl kept the page because its site could not read it."""
 
 
 def check(path: Path | str, pages: Path | str | None = None, update: bool = False) -> list[CheckResult]:
     """Checks a site file, or a folder of site files, against the saved pages. Raises ConfigError if a site
     cannot be loaded or there are no saved pages.
 
-    `pages` is a folder of other pages, or one such page, such as those that a crawl kept because it could not
-    read them. These have no expected items, so the result contains the items found.
-
-    `update`: writes the items found as the expected ones, except for pages that cannot be read.
+    `pages` is a folder of other pages, or one such page. It may contain pages that a crawl kept because it
+    could not read them. Other pages have no expected items, so the result contains the found items. `update`:
+    writes the found items as the expected items, except for pages that cannot be read.
     """
     loaded = load(path)
     if pages is not None:
@@ -210,7 +209,7 @@ def _difference(wanted: Any, found: list[dict[str, Any]]) -> list[str]:
 
 
 def _lines(wanted: Any, found: Any) -> list[str]:
-    """Returns the changed lines of two values as JSON, with the line before and after each change."""
+    """Returns the lines in which two values differ as JSON, with the line before and after each change."""
     lines = difflib.unified_diff(
         items_text(wanted).splitlines(), items_text(found).splitlines(), lineterm="", n=1
     )

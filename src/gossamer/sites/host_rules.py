@@ -1,5 +1,5 @@
 """Collects the rules that sites set for a host: pace, headers, retries, robots.txt, block detection and
-others. These rules are matched by host alone, before any URL is known."""
+others. These rules are matched only by host, before any URL is known."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gossamer.sites.loading import LoadedSite
 
 
 class HostNeeds(NamedTuple):
-    """The rules that the sites of a host set. A field that no site sets has its default, which means that the
-    crawl's settings apply."""
+    """The rules that the sites of a host set. If no site sets a field, it has its default, which means that
+    the crawl's settings apply."""
 
     pace: Pace = Pace()
     headers: Mapping[str, str] = {}
@@ -38,11 +38,12 @@ class HostNeeds(NamedTuple):
 
 
 def host_needs(sites: Sequence[LoadedSite], host: str) -> HostNeeds:
-    """Returns the rules for a host from its sites, or from the site `default` if the host has none.
+    """Returns the rules for a host from its sites.
 
-    The site with the most specific host comes first. If several sites share the host by paths, each field has
-    the value of the first site that sets it. robots.txt is ignored only if all of these sites ignore it,
-    because a site's choice must not affect the pages of another site.
+    If the host has none, the rules come from the site `default`. The site with the most specific host comes
+    first. If several sites share the host by paths, each field has the value of the first site that sets the
+    field. robots.txt is ignored only if all of these sites ignore it, because a site's choice must not affect
+    the pages of another site.
     """
     near = [one.site for one in sites if not one.default and one.site.claims(host)]
     own = sorted(near, key=lambda site: -site.claims(host)) or [one.site for one in sites if one.default]
@@ -78,8 +79,8 @@ def has_rules(sites: Sequence[LoadedSite]) -> bool:
 
 
 def heap_of(sites: Sequence[LoadedSite], host: str, lane: str, region: str | None) -> str:
-    """Returns the ready heap in which a host waits, `LANE` or `LANE@REGION`. The lane and region are those of
-    the host's sites, or else those of the crawl."""
+    """Returns the ready heap in which a host waits, `LANE` or `LANE@REGION`. The lane and region are set by
+    the host's sites, or else by the crawl."""
     said = host_needs(sites, host)
     where = said.region or region
     return f"{said.lane or lane}@{where}" if where else said.lane or lane
