@@ -1,10 +1,20 @@
 """A web crawler that is polite, fast and never loses a URL.
 
     import gossamer
-    for page in gossamer.crawl("https://example.com", limit=100):
-        print(page.url, page.title)
 
-This package exports the public API. Each name is imported when it is first used.
+    page = gossamer.fetch("https://example.com")            # one page; `await fetch_async(...)` in coroutines
+    print(page.title, page.css("h1::text").get())
+
+    for page in gossamer.crawl("https://example.com", limit=100):      # or `async for`
+        print(page.url, page.status, page.price(".price"))
+
+    gossamer.run("shop.py", output="items.parquet")          # as the command; `await run_async(...)`
+
+    site = gossamer.Site("books", seeds=["https://books.toscrape.com/"])    # then @site.page(...)
+    frame = gossamer.crawl(site, limit=100).to_pandas()
+
+Exceptions are in `gossamer.errors`. The documentation of the Python API is docs/python.md. Each name is imported
+when it is first used.
 """
 
 from __future__ import annotations
@@ -15,14 +25,19 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from gossamer import url
-    from gossamer.api import crawl, run
+    from gossamer import errors, url
+    from gossamer.api import crawl, fetch, fetch_async, run, run_async
+    from gossamer.client.iteration import Crawl
+    from gossamer.client.options import CrawlOptions, PageOptions
+    from gossamer.client.records import Found, Page
+    from gossamer.client.tables import RunResult
     from gossamer.errors import GossamerError
     from gossamer.items.assets import File, Image, Ref
     from gossamer.model.item import Digits, Fresh, Item
     from gossamer.model.login import Login
     from gossamer.model.request import Request
     from gossamer.model.site import Site
+    from gossamer.model.summary import Summary
 
 _HOMES = {
     "File": "gossamer.items.assets",
@@ -36,26 +51,47 @@ _HOMES = {
     "Request": "gossamer.model.request",
     "Response": "gossamer.model.page",
     "GossamerError": "gossamer.errors",
+    "Crawl": "gossamer.client.iteration",
+    "CrawlOptions": "gossamer.client.options",
+    "Found": "gossamer.client.records",
+    "Page": "gossamer.client.records",
+    "PageOptions": "gossamer.client.options",
+    "RunResult": "gossamer.client.tables",
+    "Summary": "gossamer.model.summary",
     "crawl": "gossamer.api",
+    "fetch": "gossamer.api",
+    "fetch_async": "gossamer.api",
     "run": "gossamer.api",
+    "run_async": "gossamer.api",
 }
-_PACKAGES = ("blocks", "identity", "items", "parsing", "pipeline", "politeness", "url")
+_PACKAGES = ("blocks", "errors", "identity", "items", "parsing", "pipeline", "politeness", "url")
 
 __all__ = [
+    "Crawl",
+    "CrawlOptions",
     "Digits",
     "File",
+    "Found",
     "Fresh",
     "GossamerError",
     "Image",
     "Item",
     "Login",
+    "Page",
+    "PageOptions",
     "Ref",
     "Request",
     "Response",
+    "RunResult",
     "Site",
+    "Summary",
     "__version__",
     "crawl",
+    "errors",
+    "fetch",
+    "fetch_async",
     "run",
+    "run_async",
     "url",
 ]
 

@@ -145,7 +145,7 @@ class RunJudge:
             self._window.forget()
             self._pages, self._counts = 0, {}
             await self._lately.begin(anew=True)
-            if any(version(site.path) != site.version for site in self._sites):
+            if any(version(site.path) != site.version for site in self._sites if site.script_site is None):
                 return "mended"
         self._paused = state == "paused"
         return "paused" if self._tripped else state

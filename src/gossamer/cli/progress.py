@@ -6,6 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gossamer.app.outcome import RETRYABLE
 from gossamer.cli.printing import (
     clean_line,
     console,
@@ -15,7 +16,7 @@ from gossamer.cli.printing import (
     is_plain_stderr,
     remark,
 )
-from gossamer.cli.summaries import RETRYABLE, format_share
+from gossamer.cli.summaries import format_share
 
 if TYPE_CHECKING:
     from gossamer.app.runner import Live

@@ -138,6 +138,7 @@ class ItemBuilder:
     def _shape(self, cls: type) -> tuple[str, Schema, str | None, tuple[str, ...]]:
         found = self._shapes.get(cls)
         if found is None:
+            self.site.classes[cls.__name__.lower()] = cls
             own, ignored = getattr(cls, "item_key", None), getattr(cls, "item_ignore", ())
             found = self._shapes[cls] = (cls.__name__.lower(), schema_of(cls), own, tuple(ignored))
         return found

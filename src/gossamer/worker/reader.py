@@ -124,6 +124,8 @@ class Reader:
             key, lambda site: self.run if site in complete else "", lambda site: version.get(site, "")
         )
         self._counting = {site.name: SiteCounts(site.name) for site in sites}
+        self.attaches_pages = False
+        """Whether each row gets its page, for a receiver in this process."""
         self._parsed: tuple[Page, html.Document] | tuple[None, None] = (None, None)
         """The page that `lacks` or `shows` parsed last, with its tree."""
         self._costs: tuple[Page | None, Cost] = (None, Cost(False))
@@ -165,6 +167,13 @@ class Reader:
     async def reads(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
         """Reads a page like `read`. A costly page is read in another process, which is killed if the page
         takes too much."""
+        read = await self._reads(claim, page, error)
+        if self.attaches_pages:
+            for row in read.rows:
+                row.page = page
+        return read
+
+    async def _reads(self, claim: Claim, page: Page, error: str | None) -> ReadResult:
         sitemap = claim.request.use == "@sitemap"
         if self.apart is None or not (
             decoded_size(page.body) > MAX_SITEMAP_BYTES if sitemap else self.is_costly(page)
