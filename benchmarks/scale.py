@@ -211,7 +211,9 @@ async def known(pages: int) -> float:
             links += range(fresh, fresh + len(claims))
             fresh += len(claims)
             counts = {"pages": len(claims)}
-            await frontier.settle(0, [Settle(one.token, ClaimEnd.DONE) for one in claims], counts, adds(links))
+            await frontier.settle(
+                0, [Settle(one.token, ClaimEnd.DONE) for one in claims], counts, adds(links)
+            )
             done += len(claims)
         each = (of_server(server) - used) / done * 1e6
         await store.close()

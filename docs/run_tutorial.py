@@ -1,6 +1,6 @@
 """Runs the tutorial and writes what its commands print into it: `python docs/run_tutorial.py`.
 
-Types every `$` line of the page's `console` blocks in an empty folder, on a terminal of 100 columns, and writes what
+Types every `$` line of the page's `console` blocks in an empty folder, on a terminal of 130 columns, and writes what
 appears below it. A `python` block that begins with `# NAME.py` becomes that file. A line `^C` below a command means that
 Ctrl-C is pressed once the command's output file has a row. `--check` changes nothing and fails if anything but numbers,
 widths and names with hex digits differs; `--port N` serves the bookshop there (0: any free port).
@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "tutorial.md"
 SHOP = ROOT / "examples" / "bookshop" / "serve.py"
-COLUMNS, ROWS = 100, 50
+COLUMNS, ROWS = 130, 50
 COMMAND_TIMEOUT_S = 120
 DOCUMENTED = "127.0.0.1:8000"
 FENCE = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

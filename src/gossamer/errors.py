@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class GossamerError(Exception):
-    """A problem that the user must know about. It has a message of one line and the exit code of the command
+    """A problem that the user must know about. It has a one-line message and the exit code of the command
     (docs/commands.md)."""
 
     exit_code = 1
@@ -131,8 +131,8 @@ class DiskFull(GossamerError):
 
 
 class ResourceError(GossamerError):
-    """This process lacks a resource of its own machine (descriptors, memory, threads, ports), even when it
-    works on only one page at a time. The user must raise the limit and run the same command again."""
+    """This process lacks a resource of its machine (descriptors, memory, threads, ports) even when it works
+    on only one page at a time. The user must raise the limit and run the same command again."""
 
     exit_code = 9
 
@@ -197,7 +197,7 @@ def own_limit(error: BaseException | None) -> str:
 
 
 def short_of(what: str) -> ResourceError:
-    """Returns the error for a process that cannot continue because it lacks a resource of its own machine."""
+    """Returns the error for a process that cannot continue because it lacks a resource of its machine."""
     return ResourceError(
         f"short of {what}, even for one page at a time: raise the limit, then run the same "
         "command again; nothing is lost"

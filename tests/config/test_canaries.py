@@ -41,6 +41,7 @@ WORDS = {
     "targets": f"http://joe:{QUOTED}@127.0.0.1:1/",
     "file": "f.jsonl",
     "worker": "w",
+    "words": f"http://joe:{QUOTED}@127.0.0.1:1/",
 }
 
 

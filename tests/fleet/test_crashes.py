@@ -9,7 +9,7 @@ from web import graph, preset, serve
 
 PAGES = 25
 QUICK = (
-    "import msgspec; from gossamer.app import wiring as assemble; from gossamer.worker import lease_keeper as keeper; of = assemble.policy; "
+    "import msgspec; from gossamer.app import enqueuer as assemble; from gossamer.worker import lease_keeper as keeper; of = assemble.policy; "
     "assemble.policy = lambda *given: msgspec.structs.replace(of(*given), lease=1500); "
     f"keeper.RENEW_INTERVAL_S = keeper.SWEEP_INTERVAL_S = 0.3; {FEWER}; from gossamer.cli import main; main()"
 )

@@ -86,7 +86,7 @@ def command_lines(page: Path) -> Iterator[tuple[str, bool]]:
             if found := re.match(r"\s*(?:\$ )?(?:\S*/)?gossamer (?!--with)(.*)", line):
                 yield found[1], True
     for span in re.findall(r"`([^`\n]+)`", FENCE.sub("", text)):
-        if found := re.match(r"(?:\./)?gossamer (?!--with|-h\b)(.*)", span.replace("\\|", "|")):
+        if found := re.match(r"(?:\./)?gossamer (?!--with|-h\b|--help)(.*)", span.replace("\\|", "|")):
             yield found[1], False
 
 

@@ -15,7 +15,6 @@ FUNCTION, CLASS = 60, 20
 # What may be larger, each with its reason: "path" or "path::name" -> (its own bound, why).
 LARGER: dict[str, tuple[int, str]] = {
     "src/gossamer/cli/doctor.py::doctor": (64, "the options of one command, a line each"),
-    "src/gossamer/cli/fleet.py::_listed": (66, "one table of workers: its columns, a line each"),
     "src/gossamer/collectors/http/collector.py::__init__": (
         68,
         "what a connection needs, a line for each argument",

@@ -17,6 +17,8 @@ TABLES = ("currencies", "encodings")
 KEPT = {
     "cli/commands.py::TREE": "the commands, each with its module",
     "cli/crawl.py::HELP": "help texts",
+    "cli/examples.py::EXAMPLES": "examples of the commands",
+    "cli/help.py::CRAWL_GROUPS": "the options of a command in groups",
     "cli/crawl.py::OWN": "options of the command",
     "config/settings.py::ABOUT": "the settings, each with its type and help",
     "identity/browsers.py::_ALL": "browsers with their fingerprints, which belong together with the code",

@@ -1,5 +1,5 @@
-"""Cleanup: what is removed at which age, in the store and in the data folder, by command or hourly by the
-scheduler. Entry points pass in further parts (for example broker residue)."""
+"""Cleanup: which data is removed at which age, in the store and in the data folder. It runs by command, or
+every hour in the scheduler. Entry points may add parts, for example leftovers in the broker."""
 
 from __future__ import annotations
 

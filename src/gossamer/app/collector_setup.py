@@ -41,7 +41,7 @@ PLAIN, IMPERSONATED, BROWSER, UNLOCKER = RUNGS
 
 
 class Lender(LendsProxies, Protocol):
-    """Lends proxies, and knows their countries (`proxies.proxy_rotation`)."""
+    """Lends proxies and returns their countries (`proxies.proxy_rotation`)."""
 
     def country(self, url: str) -> str: ...
 
@@ -63,14 +63,14 @@ class Identities:
 
 
 class CollectorSetup:
-    """The rungs of a crawl: `pages(request)` and `robots(request)` return the rung of a request.
+    """The rungs of a crawl. `pages(request)` and `robots(request)` return the rung of a request.
 
-    A request is made on the rung that it names, otherwise on the cheapest of its site's ladder, otherwise of
-    the crawl's. `guard`: the resolver. `seed`: a secret of the store. `unlocker`: makes the collector of that
-    rung from the options of a host's site, and whether it is the crawl's only rung. `others`: the browser may
-    be missing here, because other workers have one. `identities`: gets the identity of each rung.
-    Raises ConfigError if a site or the crawl needs what is not installed, or names an unknown
-    browser.
+    This is the rung that the request names, otherwise the cheapest rung of its site's ladder, otherwise the
+    cheapest of the crawl's ladder. `guard`: the resolver. `seed`: a secret of the store. `unlocker`: makes
+    the collector of the unlocker rung from the options of a host's site; its second argument is whether this
+    is the crawl's only rung. `others`: other workers have a browser, so it may be missing here. `identities`:
+    receives the identity of each rung. Raises ConfigError if a site or the crawl needs what is not installed,
+    or names an unknown browser.
     """
 
     name = "rungs"
@@ -117,7 +117,8 @@ class CollectorSetup:
             for one in sites
             if one.site.session is not None
         }
-        """For each site the rungs on which its accounts are logged in. The first one logs in."""
+        """For each site, the rungs on which its accounts are logged in. The log-in happens on the first one.
+        """
         self.climbs = any(len(ladder) > 1 for ladder in ladders)
         """Whether any ladder has more than one rung."""
         self._own = self._archive is None and any(one.site.collector is not None for one in sites)
@@ -155,13 +156,13 @@ class CollectorSetup:
 
     @property
     def longest(self) -> float:
-        """The maximum number of seconds of a request."""
+        """Returns the maximum number of seconds of a request."""
         return max([self._settings.timeout, *(one.timeout for one in self._unlocked)])
 
     async def collect(
         self, request: Request, headers: Mapping[str, str], guise: Guise | None = None
     ) -> Page | Failure:
-        """Fetches a URL that the user named and that is not a page of the crawl, such as a watched list."""
+        """Fetches a URL that is not a page of the crawl but was named by the user, such as a watched list."""
         rung = self.pages(request)
         if rung.name == BROWSER:
             rung = self._rung(self.free(request)[0], False)
@@ -271,8 +272,8 @@ def ladder_of(needs: host_rules.HostNeeds, settings: Settings) -> tuple[str, ...
 
 
 def login_rungs(site: str, ladder: Iterable[str], disguised: bool = False) -> tuple[str, ...]:
-    """Returns the rungs on which a site's accounts are logged in, with at most one HTTP rung, because a
-    log-in belongs to one identity, which the browser shows, too. Raises ConfigError."""
+    """Returns the rungs on which a site's accounts are logged in. At most one of them is an HTTP rung,
+    because a log-in belongs to one identity and the browser shows this identity too. Raises ConfigError."""
     rungs = tuple(rung for rung in (IMPERSONATED, PLAIN) if rung in ladder)[:1] + (BROWSER,) * (
         BROWSER in ladder
     )
@@ -296,9 +297,9 @@ def sessions(
     given: Given | None,
     of_host: Callable[[str], tuple[str, ...]],
 ) -> Sessions:
-    """Returns the sessions of the impersonated rung. If the browser rung may follow, only browsers are used
-    that Chromium can imitate. Raises ConfigError for an unknown browser, or one that Chromium cannot
-    imitate."""
+    """Returns the sessions of the impersonated rung. If the ladder continues with the browser rung, only
+    browsers that Chromium can imitate are used. Raises ConfigError for an unknown browser, or for one that
+    Chromium cannot imitate."""
     check_browsers("browser", settings.browser)
     for one in sites:
         check_browsers(f"site {one.site.name}: browser", one.site.browser)
@@ -329,7 +330,7 @@ def chromium(
     folder: Path | None = None,
     proxies: Lender | None = None,
 ) -> Collector:
-    """Returns the collector of the browser rung: with our own user agent, unless `disguised`."""
+    """Returns the collector of the browser rung. It has gossamer's own user agent unless `disguised` is true."""
     from gossamer.collectors.browser.collector import BrowserCollector
     from gossamer.collectors.browser.fingerprint import BrowserFingerprint
 
@@ -375,8 +376,8 @@ def make_collector(
     keep: bool = False,
     more: Callable[[str], tuple[str, ...]] | None = None,
 ) -> Collector:
-    """The collector of a rung, or an archive: pages, or (robots) robots.txt of which only the first 500 KiB
-    are read."""
+    """Returns the collector of a rung, or of an archive. With `robots`, it fetches robots.txt files and reads
+    only their first 500 KiB. Otherwise it fetches pages."""
     if archive is not None:
         from gossamer.collectors.archive.collector import archive_collector
 
@@ -408,8 +409,8 @@ def make_collector(
 
 
 def cached(made: Collector, settings: Settings, given: Given | None, kind: str = "") -> Collector:
-    """Returns a collector behind the cache of `--cache`, or itself without one. `kind` separates answers of
-    the browser from others."""
+    """Returns the collector, wrapped in the cache of `--cache` if that option is set. `kind` separates
+    responses of the browser from others."""
     if not settings.cache:
         return made
     from gossamer.collectors.http_cache import CacheCollector

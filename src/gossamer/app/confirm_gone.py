@@ -23,8 +23,8 @@ from gossamer.worker.records import format_time
 
 
 class Gone(NamedTuple):
-    """The result for one site: the number of items marked (or to be marked), and the number of stored items
-    that are not gone."""
+    """The result for one site: how many items were marked or would be marked, and how many stored items are
+    not gone."""
 
     gone: int
     stored: int

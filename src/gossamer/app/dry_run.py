@@ -51,7 +51,7 @@ class Trial(msgspec.Struct):
     disallowed: RobotsLine | None = None
     """The robots.txt line that disallows the URL."""
     closed_origin: str = ""
-    """Why nothing of the URL's origin may be fetched, '' if something may."""
+    """The reason why nothing of the URL's origin may be fetched, or '' if pages may be fetched."""
     sites: list[LoadedSite] = []
 
 

@@ -48,7 +48,7 @@ class Enqueuer:
         )
         """The sites whose files are on this machine."""
         self.all_sites: Sequence[site_files.LoadedSite] = [*self.sites, *stand_ins(setup.lacks or {})]
-        """All sites of the crawl, also those whose files only other machines have."""
+        """All sites of the crawl, including sites whose files only other machines have."""
         rules = url_filters(setup.spec, settings, setup.seeds, setup.open)
         watched = [one for site in self.sites for one in site.site.all_patterns]
         patterns.watch((*rules.include, *rules.exclude, *watched), partial(_report, name))
@@ -82,7 +82,8 @@ class Enqueuer:
     def take(
         self, request: Request, taken: TakenLinks, flags: str, beside: str = "", edition: str = ""
     ) -> str | None:
-        """Takes one request into `taken`, as `LinkIntake.request` does. Returns why it is refused, or None."""
+        """Puts one request into `taken`, as `LinkIntake.request` does. Returns the reason if it is refused,
+        otherwise None."""
         return self.intake.request(request, taken, flags=flags, beside=beside, edition=edition)
 
     async def add(self, taken: TakenLinks, *, counted: bool = True) -> None:

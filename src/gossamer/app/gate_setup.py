@@ -63,7 +63,7 @@ class RunJudge:
 
     @property
     def watched(self) -> frozenset[str]:
-        """The fields for whose coverage there is a gate."""
+        """The fields whose coverage a gate tests."""
         return frozenset(
             name.rpartition(".")[2] for some in self._gates.values() for one in some for name in one.fields
         )
@@ -130,7 +130,7 @@ class RunJudge:
                 f"; mend the site file, then: gossamer resume {crawl}" if trip.gate.action == "pause" else ""
             )
             self._say(f"{STATES[trip.gate.action]}: {trip.reason}{go_on}")
-            # also those hear of it that look again only when somebody has resumed it
+            # also for crawls that look again only after somebody resumed them
             if trip.gate.action == "pause":
                 await self._lately.share(SitePart(self._me, 0, {}))
 

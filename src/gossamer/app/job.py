@@ -85,17 +85,19 @@ class Setup(msgspec.Struct, kw_only=True):
     host (or domain) is."""
     deadline: float | None = None
     """When `--time-limit` is reached, on the monotonic clock that all processes of a machine share."""
+    verbose: bool = False
+    """Whether each visit is reported by a line on stderr."""
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether the crawl keeps all rows in its folder (`sinks.kept_rows`): only with the embedded store,
-        because with a shared one several machines may work on the crawl."""
+        """Returns whether the crawl keeps all rows in its folder (`sinks.kept_rows`). It does so only with
+        the embedded store. With a shared store, several machines may work on the crawl."""
         embedded = self.job.settings.store is None and self.store.startswith("unix://")
         return embedded and not self.segment and self.job.settings.keep is not None
 
     @property
     def known_at(self) -> Path | None:
-        """The folder of what the crawl knows of its pages. None on a fleet without a shared one."""
+        """The folder with the crawl's records of its known pages. None on a fleet that has no shared folder."""
         if self.job.known is None and self.segment:
             return None
         return Path(self.job.known or self.job.settings.data) / self.crawl

@@ -24,7 +24,7 @@ from gossamer.sinks.sink_url import AWAY, bare_secret, kind_of, needs_journal, p
 
 VERSION = 1
 SEALED = "sealed"
-"""Listed in `uses` if headers are sealed. A version that does not know it would run the crawl without its
+"""Listed in `uses` if headers are sealed. A version that cannot open them would run the crawl without its
 headers."""
 SEGMENT = re.compile(r"part-([0-9a-f]{12})(?=[./]|\Z)")
 
@@ -35,15 +35,15 @@ class Stored(msgspec.Struct):
     version: int
     setup: Setup
     uses: list[str] = []
-    """What was configured beyond the defaults, for example `settings.limit`. A version that does not know one
-    of these cannot run the crawl."""
+    """What was configured beyond the defaults, for example `settings.limit`. A version for which one of these
+    is unknown cannot run the crawl."""
     sealed: bytes = b""
     """The headers and passwords that the user typed, encrypted if there is a key."""
 
 
 def pack_setup(setup: Setup, seal: Encryption) -> bytes:
-    """Encodes a setup for the store. It contains neither the address and passwords of the store nor the place
-    of a key. It contains what the crawl needs; headers and passwords are sealed if there is a key."""
+    """Encodes a setup for the store. Headers and passwords are sealed if there is a key. The address and
+    passwords of the store, and the place of the key, are left out."""
     lists = tuple(str(Path(path).expanduser().absolute()) for path in setup.job.settings.proxies)
     kept = msgspec.structs.replace(
         setup.job.settings, store=None, broker=(), unlocker_key=None, session_key=None, proxies=lists
@@ -62,8 +62,8 @@ def pack_setup(setup: Setup, seal: Encryption) -> bytes:
 def unpack_setup(
     raw: bytes, mine: Settings, store: str, segment: str, seal: Callable[[], Encryption]
 ) -> Setup:
-    """Decodes the setup for one process of a worker with settings of its own. Raises ConfigError if an
-    incompatible version wrote it or another key sealed it."""
+    """Decodes the setup for one process of a worker, which has its own settings. Raises ConfigError if an
+    incompatible version wrote the setup or it was sealed with another key."""
     setup = _opened(_read(raw), seal)
     register_secrets(setup)
     given = setup.job.settings
@@ -232,12 +232,12 @@ def segment_name(process: str, crawl: str) -> str:
 
 
 def committed_segments(paths: list[str]) -> set[str]:
-    """The processes that wrote parts, out of the paths whose lengths are committed."""
+    """Returns the names of the processes that wrote the parts among these committed paths."""
     return {found[1] for path in paths if (found := SEGMENT.search(path))}
 
 
 def make_output_folders(setup: Setup) -> None:
-    """Make the folders of a job's outputs where they are missing. Raises ConfigError."""
+    """Creates the missing folders of a job's outputs. Raises ConfigError."""
     specs = [
         *(one.spec for one in setup.job.outputs),
         *filter(None, [setup.job.pages, setup.job.attempts, setup.job.graph]),

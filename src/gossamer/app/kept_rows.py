@@ -42,7 +42,7 @@ async def reached_rows(frontier: Frontier) -> dict[str, int]:
 
 
 async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[[str], None]) -> None:
-    """Fills outputs that are given to a finished crawl for the first time with the rows that it kept."""
+    """Fills outputs that a finished crawl gets for the first time. They get the rows that the crawl kept."""
     if not {*output_values(setup.job)} - {*record.outputs, "-"}:
         return
     folder = Path(setup.job.settings.data) / setup.crawl

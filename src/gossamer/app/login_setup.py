@@ -43,8 +43,8 @@ COOKIE_CHECK_PAUSES_S = 0.0, 0.1, 0.3, 0.6
 
 
 class Holding(msgspec.Struct):
-    """An account as this worker knows it. `bound`: its proxy. `stale`: the store does not have its latest
-    state."""
+    """An account in the state that this worker last saw. `bound`: its proxy. `stale`: the store does not have
+    its latest state."""
 
     member: AccountIdentity
     version: int

@@ -37,8 +37,8 @@ NOT_YIELDED, NOT_SELECTED = "not yielded", "not selected"
 
 
 class RobotsRules(NamedTuple):
-    """The robots.txt of one origin. `file`: its URL. `robots`: its rules, None if everything is allowed or
-    nothing is. `closed`: the reason why nothing of the origin may be fetched, or None."""
+    """The robots.txt of one origin. `file`: its URL. `robots`: its rules, None if everything or nothing is
+    allowed. `closed`: the reason why nothing of the origin may be fetched, or None."""
 
     file: str
     agent: str
@@ -67,7 +67,7 @@ class FoundLink(msgspec.Struct, kw_only=True):
     url: str
     followed: bool = True
     reason: str = ""
-    """A word of `verdict.SKIPS`, NOT_YIELDED or NOT_SELECTED; '' if the link is followed."""
+    """A word of `verdict.SKIPS`, NOT_YIELDED or NOT_SELECTED. '' if the link is followed."""
     rule: str = ""
     """The rule that decided."""
 
@@ -219,8 +219,8 @@ def _decider(scope: Scope, claim: Claim, rules: RobotsRules | None) -> Callable[
 def _unfollowed(
     site: LoadedSite | None, parsed: PageResult, document: html.Document, gathered: set[str]
 ) -> Callable[[Link], FoundLink | None]:
-    """Returns the function that decides whether a link that the page function does not yield is followed at
-    all. It returns None for a link that scope and robots.txt decide about."""
+    """Returns a function that decides about links that the page function does not yield. The function returns
+    the reason why a link is not followed. It returns None if scope and robots.txt decide about the link."""
     follow = None if site is None else site.site.follow
     base = document.base
     grown = {base.resolve(href) for href in growing(base.url, hrefs(document)[0])}

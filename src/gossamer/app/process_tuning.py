@@ -78,6 +78,6 @@ def end_after_parent() -> None:
 
 
 def _broken(record: logging.LogRecord) -> bool:
-    """Returns whether a log record is useful. A broken TLS connection is already reported by its caller;
-    uvloop adds a traceback."""
+    """Returns whether a log record is useful. A broken TLS connection is not: its caller already reports it,
+    and uvloop only adds a traceback."""
     return not record.getMessage().startswith("Fatal error on SSL protocol")

@@ -1,9 +1,9 @@
-"""Producers at work: their URLs are added in batches, beside the workers or without any, and the crawl does
-not end before them.
+"""Runs producers.
 
-A producer's position is kept after its batch is in the frontier: after a kill at most one batch is offered
-again, and the seen-set knows it. While more than MAX_PENDING_URLS URLs are pending, or the store's memory is
-nearly used up, producers wait.
+Their URLs are added in batches while workers run, or without workers, and the crawl does not end before its
+producers. A producer's position is stored after its batch is in the frontier. A kill therefore offers at most
+one batch again, and the seen set rejects its URLs. Producers wait while more than MAX_PENDING_URLS URLs are
+pending, or while the store's memory is nearly used up.
 """
 
 from __future__ import annotations

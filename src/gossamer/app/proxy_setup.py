@@ -1,5 +1,5 @@
 """Builds the proxies of a crawl in one worker: reads the lists, checks that they suit the sites, and adds
-health checks behind the egress guard."""
+health checks, which go through the egress guard."""
 
 from __future__ import annotations
 

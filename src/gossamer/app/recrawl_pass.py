@@ -23,9 +23,9 @@ PROGRESS_INTERVAL_S = 10.0
 
 
 async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool:
-    """Returns whether a pass of `--refresh` begins, and prepares its log. A pass under way goes on. A crawl
-    that starts anew without `--refresh` forgets what it knew. Raises UsageError if URLs still wait or
-    nothing is known."""
+    """Returns whether a pass of `--refresh` begins, and prepares its log. A pass that has begun is continued.
+    A crawl that starts over without `--refresh` forgets its known pages. Raises UsageError if URLs still
+    wait or no page is known."""
     job, folder = setup.job, setup.known_at
     assert folder is not None, "only processes of a fleet have none"
     try:
@@ -60,8 +60,8 @@ async def begins_pass(setup: Setup, store: Store, record: Record | None) -> bool
 async def visit_again(
     setup: Setup, store: Store, record: Record, say: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Adds the known URLs. Adding them again after a kill changes nothing. `say` receives progress
-    messages."""
+    """Adds the known URLs to the frontier. Adding them again after a kill changes nothing. `say` receives
+    progress messages."""
     if not record.refreshing or record.seeded:
         return
     adds = Enqueuer(setup, store)

@@ -1,9 +1,8 @@
-"""`gossamer doctor --repair`: mends the store of a data folder, and rebuilds crawls that the store lost from
-their outputs or from the rows that they keep.
+"""`gossamer doctor --repair`: repairs the store of a data folder, and rebuilds crawls that the store lost
+from their outputs or from the rows that they keep.
 
-A page that has a row is done: it is in the seen-set again, and it is requested once more for its links alone
-(no second row), because links that were found and not yet followed are written down nowhere else.
-docs/decisions/0036.
+A page that has a row is done. It is put into the seen set and requested once more without a second row,
+because only the page itself contains the links that were found but not yet followed. See docs/decisions/0036.
 """
 
 from __future__ import annotations
@@ -52,15 +51,15 @@ Say = Callable[[str], None]
 
 
 class CrawlFile(msgspec.Struct):
-    """What a crawl's folder keeps of the crawl, in case its store is lost."""
+    """The description of a crawl that its folder keeps in case the store is lost."""
 
     name: str
     spec: Spec
     outputs: list[str]
-    """Those that are not files are masked: a repair writes to files alone."""
+    """The crawl's outputs. Outputs that are not files are masked, because a repair writes only to files."""
     sites: dict[str, str] = {}
     plain: bool = True
-    """Its outputs hold page records alone: no items, no links, no whole answers."""
+    """Whether the outputs contain only page records: no items, no links, no whole responses."""
 
 
 class DonePage(NamedTuple):
@@ -77,14 +76,14 @@ class DonePage(NamedTuple):
 
 
 def write_crawl_file(setup: Setup) -> None:
-    """Keep in the crawl's folder what a repair must know of it."""
+    """Writes the file with what a repair must know about the crawl into the crawl's folder."""
     job = setup.job
     outputs = [mask(one.spec) if "://" in one.spec else one.spec for one in job.outputs]
     more = [one for one in (job.pages, job.attempts, job.graph) if one is not None]
     plain = not (setup.sites or more or job.refresh)
     folder = Path(job.settings.data) / setup.crawl
     new = folder / f"{NAME}.new"
-    # the crawl itself needs no such file, and says what is wrong with the folder
+    # the crawl itself does not need this file, and it reports problems with the folder
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         new.unlink(missing_ok=True)
@@ -97,8 +96,8 @@ def write_crawl_file(setup: Setup) -> None:
 
 
 async def repair(settings: Settings, crawl: str | None, say: Say, *, dry: bool = False) -> None:
-    """Mend the store, then rebuild a crawl, or all whose outputs the store does not agree with. Raises
-    GossamerError."""
+    """Repairs the store, then rebuilds one crawl, or all crawls whose outputs differ from the store's record.
+    Raises GossamerError."""
     if settings.store is not None:
         raise UsageError("--repair is for the store of a data folder: leave --store away")
     data = Path(settings.data)
@@ -237,7 +236,7 @@ def _frontier(settings: Settings, store: Store, known: CrawlFile) -> Frontier:
 async def _enter(
     store: Store, frontier: Frontier, known: CrawlFile, done: dict[str, DonePage], say: Say
 ) -> None:
-    """Put the pages that are done into the seen-set, and into the queue to be read again for their links."""
+    """Puts the finished pages into the seen set, and into the queue so that their links are read again."""
     bucket = partial(bucket_of, buckets=store.buckets)
     pages = list(done.values())
     hosts = {f"{origin(page.url)}/" for page in pages}  # they were asked for: their ports are open
@@ -266,7 +265,7 @@ async def _enter(
 
 
 def _counts(page: DonePage) -> dict[str, int]:
-    """What a page adds to the crawl's counts."""
+    """Returns what a page adds to the crawl's counts."""
     error = {f"err:{page.error}": 1} if page.error else {}
     if page.status is None:
         return {"found": 1, "failed": 1, **error}
@@ -276,8 +275,8 @@ def _counts(page: DonePage) -> dict[str, int]:
 async def _commit(
     frontier: Frontier, folder: Path, record: Record, store: Store, outputs: dict[str, str]
 ) -> None:
-    """Commit the length that each output has now, and mark it as this crawl's. `outputs`: the name under
-    which the store knows each, and its path."""
+    """Commits the current length of each output and marks the output as written by this crawl. `outputs`:
+    maps the store's name for an output to its path."""
     owner = f"{record.name}@{record.started_at}"
     log = AppendLog(log_path(folder), owner, store.identity)
     for name, path in outputs.items():
@@ -293,12 +292,12 @@ async def _commit(
 
 
 def _sizes(tables: list[str]) -> dict[str, int]:
-    """The length of each output, by its absolute path."""
+    """Returns the length of each output by its absolute path."""
     return {os.path.abspath(path): os.path.getsize(path) for path in tables}
 
 
 def _tables(known: CrawlFile) -> list[str]:
-    """The outputs whose rows say which pages are done."""
+    """Returns the outputs whose rows show which pages are done."""
     found = [parse(spec) for spec in known.outputs if "://" not in spec]
     return [
         kind_path(one.path, "page")
@@ -312,8 +311,8 @@ def _upserts(spec: str) -> bool:
 
 
 def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry: bool) -> dict[str, DonePage]:
-    """The pages that have a row in every output. Rows that another output lacks are moved to another file:
-    their pages are visited again."""
+    """Returns the pages that have a row in every output. Rows that another output lacks are moved to another
+    file, and their pages are visited again."""
     canonical = canonical_url_function(known.spec)
     rows = {path: [(canonical(page.url), page, end) for page, end in _rows(path)] for path in tables}
     common = set.intersection(*({name for name, _, _ in found} for found in rows.values())) if rows else seen
@@ -341,7 +340,7 @@ def _done(known: CrawlFile, tables: list[str], seen: set[str], say: Say, *, dry:
 
 
 def _done_of_kept(kept: Path, known: CrawlFile) -> dict[str, DonePage]:
-    """The pages that have a record among the rows that a crawl keeps."""
+    """Returns the pages that have a record among the rows that a crawl keeps."""
     canonical = canonical_url_function(known.spec)
     records: dict[str, tuple[PageRecord, dict[str, Any] | None]] = {}
     items: dict[str, set[tuple[str, str]]] = {}
@@ -389,8 +388,8 @@ def _rewrite_kept(kept: Path, known: CrawlFile, tables: list[str]) -> bool:
 
 
 def _remove(path: str, ends: set[int], say: Say) -> None:
-    """Rewrite an output without the rows that end at `ends`, which are kept in a file beside it. Nothing is
-    lost by a kill in between."""
+    """Rewrites an output without the rows that end at `ends`. These rows are kept in a file next to it. A
+    kill during the rewrite loses nothing."""
     aside, new = f"{path}.removed-{_now()}", f"{path}.repaired-{_now()}"
     starts = _starts(path, ends)
     at = 0
@@ -409,7 +408,8 @@ def _remove(path: str, ends: set[int], say: Say) -> None:
 
 
 def _starts(path: str, ends: set[int]) -> dict[int, int]:
-    """Where the rows begin that end at `ends`: in JSON lines at the line, in CSV after the row before."""
+    """Returns where the rows that end at `ends` begin. In JSON lines a row begins with its line, in CSV after
+    the previous row."""
     if parse(path).format == "csv":
         starts, before = {}, _head_end(path)
         for _, end in _rows(path):
@@ -424,7 +424,7 @@ def _starts(path: str, ends: set[int]) -> dict[int, int]:
 
 
 def _head_end(path: str) -> int:
-    """The byte after a CSV file's line of names."""
+    """Returns the offset after the line with the column names of a CSV file."""
     with open(path, "rb") as file:
         return len(file.readline())
 
@@ -450,7 +450,7 @@ def _cut(path: str, keep: int, say: Say) -> None:
 
 
 def _rows(path: str) -> Iterator[tuple[DonePage, int]]:
-    """The page rows of an output, each with the byte after it. A broken row at the end is none."""
+    """Yields the page rows of an output, each with the offset after it. A broken row at the end is left out."""
     end = 0
     if parse(path).format == "csv":
         yield from _csv_rows(path)
@@ -504,7 +504,7 @@ def _set_log_aside(folder: Path) -> None:
 
 
 def _move_rows_aside(spec: str, say: Say) -> None:
-    """Keep the files of an output under another name, so that the crawl writes them anew."""
+    """Keeps the files of an output under another name, so that the crawl writes new ones."""
     path, form = parse(spec)
     if form not in ("jsonl", "csv", "parquet", "warc", "objects") or path.partition("://")[0] in AWAY:
         return

@@ -25,6 +25,7 @@ from gossamer.app.recrawl_pass import begins_pass, visit_again
 from gossamer.app.repair import write_crawl_file
 from gossamer.app.seeding import prepare, seed
 from gossamer.app.unlocker_setup import check_unlocker
+from gossamer.app.visit_lines import write_stderr
 from gossamer.app.wiring import (
     CrawlWorker,
     cold_settings,
@@ -62,8 +63,9 @@ from gossamer.worker.stall_hint import StallHint
 class Live(msgspec.Struct):
     """The state of a running crawl for a progress display.
 
-    `rate`: current pages per second. `left`: seconds, None while it cannot be known, because the crawl still
-    finds URLs or all URLs wait for a retry. `silent`: a host and its error while there is no page yet.
+    `rate`, `bytes_rate`, `items_rate`: pages, bytes and items per second in the last 10 s. `left`: seconds,
+    None while it cannot be known, because the crawl still finds URLs or all URLs wait for a retry. `silent`: a
+    host and its error while there is no page yet.
     """
 
     summary: Summary
@@ -71,14 +73,18 @@ class Live(msgspec.Struct):
     in_flight: int
     rate: float
     left: float | None
-    hosts: list[tuple[str, ...]]
+    hosts: list[HostLine]
     silent: tuple[str, str] | None = None
     retries: Retries = Retries()
     """The URLs of `hosts` that wait for a retry."""
+    bytes_rate: float = 0.0
+    items_rate: float = 0.0
+    limit: int | None = None
+    """Maximum number of pages."""
 
 
 Watch = Callable[[Live], None]
-UPDATE_INTERVAL_S, RATE_UPDATES = 0.5, 10
+UPDATE_INTERVAL_S, RATE_UPDATES = 0.5, 21
 """Seconds between two updates of a watcher, and the number of updates over which the rate is measured."""
 
 
@@ -100,6 +106,10 @@ class ExtraReceivers(msgspec.Struct):
     """Whether each row for `tables` has its page (`Row.page`)."""
     warn: Callable[[str], None] = say_nothing
     """Called with what a producer cannot read, once per problem."""
+    verbose: bool = False
+    """Whether `say` is called with a line for each visit (`app.visit_lines`)."""
+    say: Callable[[str], None] = write_stderr
+    """Called with these lines, and with all that worker processes write to stderr."""
 
 
 async def crawl(
@@ -122,7 +132,7 @@ async def crawl(
         place = DataFolder(folder, embedded)
         record: Record | None = None
         try:
-            setup.store = store.url
+            setup.store, setup.verbose = store.url, taps.verbose
             await rehearse(setup, store)
             record, over = await begin(setup, store, job)
             if over is not None:
@@ -143,9 +153,9 @@ async def crawl(
             error = _in_data(place, raised)
             if error is None:
                 raise
-            if record is None:  # the crawl belongs to another process, or must stay as it is
+            if record is None:  # the crawl belongs to another process, or must stay unchanged
                 raise
-            if isinstance(error, StoreChanged):  # nothing of this crawl belongs into another store
+            if isinstance(error, StoreChanged):  # nothing of this crawl may go into another store
                 raise
             with contextlib.suppress(StoreError):  # the error being raised is the outage itself
                 await Crawls(store).set(setup.crawl, "stopped", str(error))
@@ -287,8 +297,8 @@ class CrawlRun:
         self.watch, self.stop, self.taps = watch, stop, taps
         self.processes = (os.cpu_count() or 1) if (n := setup.job.settings.processes) == "auto" else int(n)
         self._census = CrawlStatistics(store)
-        self._looks: deque[tuple[float, int, int]] = deque(maxlen=RATE_UPDATES)
-        """Time, pages and found URLs at the last updates."""
+        self._looks: deque[tuple[float, Summary]] = deque(maxlen=RATE_UPDATES)
+        """The summaries of the last updates, each with its time."""
 
     async def work(self) -> str:
         """Works until the crawl ends and returns the outcome."""
@@ -332,6 +342,7 @@ class CrawlRun:
             self.taps.tables,
             tap=self.taps.page,
             silence=self._silence,
+            say=self.taps.say,
         )
         bench.reader.attaches_pages = self.taps.attach_pages
         report_archive_damage(bench)
@@ -339,7 +350,7 @@ class CrawlRun:
         if self.processes > 1:
             from gossamer.app.worker_processes import WorkerProcesses
 
-            work.append(WorkerProcesses(self.setup, self.processes - 1, self.stop).work())
+            work.append(WorkerProcesses(self.setup, self.processes - 1, self.stop, self.taps.say).work())
         tasks = [asyncio.create_task(one) for one in work]
         try:
             outcomes = await asyncio.gather(*tasks)
@@ -377,16 +388,29 @@ class CrawlRun:
 
     async def _live(self) -> Live:
         summary = await (census := self._census).summary(self.setup.crawl)
-        self._looks.append((time.monotonic(), summary.pages, summary.found))
-        rate = (summary.pages - self._looks[0][1]) / max(self._looks[-1][0] - self._looks[0][0], 1e-9)
+        self._looks.append((time.monotonic(), summary))
+        (then, first), (now, _) = self._looks[0], self._looks[-1]
+        took = max(now - then, 1e-9)
         hosts = sorted(await census.hosts(self.setup.crawl, 10, "waiting"), key=_last_to_end)
-        told, flying = [tuple(map(str, row)) for row in hosts], await census.in_flight(self.setup.crawl)
+        flying = await census.in_flight(self.setup.crawl)
         retries = await census.retries(self.setup.crawl, [row.host for row in hosts])
-        discovers = summary.found - self._looks[0][2] > summary.pages - self._looks[0][1]
+        discovers = summary.found - first.found > summary.pages - first.pages
         limit = self.setup.job.settings.limit
         enough = limit is not None and summary.pending >= limit - summary.pages
         left = self._left(summary, known=retries.urls < summary.pending and (enough or not discovers))
-        return Live(summary, summary.pending, flying, rate, left, told, self._silence.of, retries)
+        return Live(
+            summary=summary,
+            queue=summary.pending,
+            in_flight=flying,
+            rate=(summary.pages - first.pages) / took,
+            left=left,
+            hosts=hosts,
+            silent=self._silence.of,
+            retries=retries,
+            bytes_rate=(summary.bytes - first.bytes) / took,
+            items_rate=(summary.items - first.items) / took,
+            limit=limit,
+        )
 
     def _left(self, summary: Summary, *, known: bool) -> float | None:
         """Returns the seconds until the queue is empty or a limit is reached, at the pace so far. `known`:

@@ -17,6 +17,7 @@ from gossamer.app.producer_runner import keep_aside
 from gossamer.app.producers.lines import StdinUrls
 from gossamer.app.producers.registry import is_producer_target, producer_of
 from gossamer.app.producers.source import UrlProducer
+from gossamer.app.sink_setup import make_outputs
 from gossamer.config.data_files import make_folder
 from gossamer.config.redaction import mask_user_info
 from gossamer.errors import UsageError
@@ -172,6 +173,7 @@ async def seed(setup: Setup, store: Store, given: Targets, record: Record) -> No
     make_folder(folder)
     outputs = [*(one.spec for one in setup.job.outputs), *filter(None, [setup.job.pages])]
     anew = not record.seeded and not record.refreshing
+    make_outputs(setup, adds.sites, store=store.identity)  # outputs that cannot be opened are not noted
     write_manifest(folder, outputs, file_paths(adds.sites), anew=anew)
     await set_hot_limit(
         store, setup.crawl, hot_limit(setup.job.settings.cold, setup.job.settings.store is None)

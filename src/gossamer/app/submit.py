@@ -36,9 +36,9 @@ Say = Callable[[str], None]
 
 
 async def submit(job: Job, say: Say = lambda _: None, begun: Say = lambda _: None) -> str:
-    """Submits a crawl or resumes it. Returns its name. `say` receives progress messages of long lists.
-    `begun` receives the name as soon as workers may take up the crawl; long lists follow. Raises
-    GossamerError."""
+    """Submits a crawl or resumes it. Returns its name. `begun` receives the name as soon as workers may work
+    on the crawl; long lists are read afterwards. `say` receives progress messages while they are read.
+    Raises GossamerError."""
     if job.settings.store is None:
         raise ConfigError("submit needs the fleet's store: set GOSSAMER_STORE, or give --store valkey://HOST")
     if job.refresh and not job.known:
@@ -95,7 +95,7 @@ async def wait_for_end(
     settings: Settings, crawl: str, watch: Callable[[Summary], None] | None = None, say: Say = lambda _: None
 ) -> Summary:
     """Waits for the end of a submitted crawl and returns its summary. `say` receives messages about workers
-    that do not work on it."""
+    that refuse the crawl."""
     told, look = dict[str, str](), 0
     looking = Looking(settings, say)
     try:

@@ -22,6 +22,7 @@ from gossamer.app.job import Setup
 from gossamer.app.login_setup import LoginSetup
 from gossamer.app.network_setup import Network
 from gossamer.app.sink_setup import duplicate_marker, kept_rows, link_rows, make_outputs, open_file_store
+from gossamer.app.visit_lines import VisitLines, write_stderr
 from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.redaction import mask
 from gossamer.config.resources import open_descriptors, room_for_visits
@@ -156,10 +157,12 @@ class CrawlWorker:
         limiter: Limiter | None = None,
         tap: Callable[[Claim, Page], None] | None = None,
         silence: StallHint | None = None,
+        say: Callable[[str], None] = write_stderr,
     ) -> None:
-        """`lanes`, `region`: of a worker of a fleet. Without them the worker serves all lanes. `ours`: see
-        `Outputs`. `limiter`: the limiter of the process, if several crawls share it. `tap`: called with each
-        page before it is read. `silence`: notes why no page came yet."""
+        """`lanes`, `region`: what a worker of a fleet serves. Without them the worker serves all lanes.
+        `ours`: see `Outputs`. `limiter`: the limiter of the process, if several crawls share it. `tap`:
+        called with each page before it is read. `silence`: records the reason why no page has arrived.
+        `say`: called with a line for each visit if the crawl is verbose."""
         self.setup, self.store, self.name, self.surprises = setup, store, name, 0
         settings = setup.job.settings
         self.limiter = limiter or limiter_of(settings.concurrency)
@@ -193,6 +196,8 @@ class CrawlWorker:
         self._write(setup, tables, ours, stop)
         self._visits = self._visitor(settings)
         self.silence = silence or StallHint()
+        self._on_put: list[Callable[[Visit], None]] = [attempts_as_rows(setup.job.attempts), self.judge.saw]
+        self._on_put += [self.silence, *([VisitLines(say)] if setup.verbose else [])]
         self._fleet(lanes)
         self._stop, self._room, self._opened = stop, room, False
         self._ledger = HeldClaims(self.folder, setup.segment)
@@ -212,7 +217,7 @@ class CrawlWorker:
         )
 
     def _page_order(self) -> ProcessSettings:
-        """Returns what a process that reads costly pages must know."""
+        """Returns the settings of a process that reads costly pages."""
         reader, job = self.reader, self.setup.job
         graph = (
             None if reader.graph is None else (self.setup.crawl, graph_kind(parse(job.graph or "").format))
@@ -413,7 +418,7 @@ class CrawlWorker:
             company=gather_limits(
                 slots, settings.concurrency, counted=max(policy.size_limit, policy.host_bytes) >= 0
             ),
-            on_put=[attempts_as_rows(self.setup.job.attempts), self.judge.saw, self.silence],
+            on_put=self._on_put,
         )
         worker = Worker(
             self.frontier,

@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -50,8 +51,10 @@ MAX_REPLACEMENTS = 20
 class WorkerProcesses:
     """The child processes of one run."""
 
-    def __init__(self, setup: Setup, count: int, stop: asyncio.Event) -> None:
+    def __init__(self, setup: Setup, count: int, stop: asyncio.Event, say: Callable[[str], None]) -> None:
+        """`say`: gets each line that a child writes to stderr."""
         self._setup, self._count, self._stop = msgspec.json.encode(setup), count, stop
+        self._say = say
         self._died = 0
 
     async def work(self) -> str:
@@ -90,10 +93,13 @@ class WorkerProcesses:
             "gossamer.app.worker_processes",
             stdin=pipe,
             stdout=pipe,
+            stderr=pipe,
             start_new_session=True,
         )
         assert process.stdin is not None
         assert process.stdout is not None
+        assert process.stderr is not None
+        logged = asyncio.create_task(self._forward(process.stderr))
         said = asyncio.create_task(process.stdout.read())
         stopping = asyncio.create_task(self._stop.wait())
         try:
@@ -112,6 +118,26 @@ class WorkerProcesses:
                     with contextlib.suppress(ProcessLookupError):
                         process.kill()
                     await process.wait()  # reap the child
+            # another process may have inherited the pipe
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(logged, 1)
+
+    async def _forward(self, stderr: asyncio.StreamReader) -> None:
+        """Passes on what a child writes to stderr, line by line, so that it fits what the terminal shows."""
+        while line := await _line(stderr):
+            self._say(line)
+
+
+async def _line(stream: asyncio.StreamReader) -> str:
+    """Returns the next line of a stream, or a part of a very long one. Returns '' at the end."""
+    try:
+        raw = await stream.readuntil(b"\n")
+    except asyncio.IncompleteReadError as end:
+        raw = end.partial
+    except asyncio.LimitOverrunError as long:
+        raw = await stream.readexactly(long.consumed)
+    text = raw.decode("utf-8", "replace")
+    return text if text.endswith("\n") or not text else text + "\n"
 
 
 async def child(setup: Setup) -> str:

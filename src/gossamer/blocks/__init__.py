@@ -1,9 +1,10 @@
-"""Block detection: whether a response blocks us, by which vendor, what it demands, and by which signs that
-shows (docs/blocks.md).
+"""Block detection: whether a response is a block, by which vendor, what it demands, and by which signs it was
+recognized (docs/blocks.md).
 
 There is one small pure function per vendor (`vendors`), and some for block pages without a vendor
-(`challenges`). The first that recognizes a response decides. A response with a good status, enough text and
-no telling header costs a few microseconds, and some tens if its tree is not available, whatever its size.
+(`challenges`). The first function that recognizes a response decides. A response with a good status, enough
+text and no suspicious header costs a few microseconds, whatever its size. Without a parse tree it costs some
+tens of microseconds.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ NAMES = (
 KINDS = ("challenge", "captcha", "denied", "rate-limit", "login", "empty", "decoy")
 
 _HEAD_BYTES, _TAIL_BYTES = 6 << 10, 1 << 10
-"""In a page with a good status, detectors only look closer if a word of blocks is within this many bytes of
-the start or the end."""
+"""Detectors examine a page with a good status only if one of the words of block pages occurs in these first
+or last bytes."""
 MAX_NOTICE_CHARS = 400
-"""A page with more visible characters is not a notice by its words alone, unless its title or address says
-so. Twice as many if it asks for a password."""
+"""A page with more visible characters is a notice only if its title or address says so, not by its words
+alone. The limit is twice as high for a page that asks for a password."""
 MAX_NOTICE_BYTES = 24 << 10
 """A larger page with a usual title is not a notice."""
 _TELLING = frozenset(("cf-mitigated", "x-amzn-waf-action", "x-vercel-mitigated", "sg-captcha"))

@@ -134,9 +134,9 @@ class Answer:
         return self.refuses or CODE.search(self.low) is not None
 
     def marks(self, *marks: bytes) -> tuple[str, ...]:
-        """Returns the marks (in lower case) in the page's code, as signs. In a page with a good status, the
-        visible text does not count, because it may be an article about blocks, except if it is code such
-        as JSON."""
+        """Returns those marks (in lower case) that occur in the page's code. In a page with a good status,
+        visible text does not count, because it may be an article about blocks. JSON and other code always
+        counts."""
         return marks_in_code(self, marks) if self.may_have_marks else ()
 
     def decode(self, raw: bytes) -> str:

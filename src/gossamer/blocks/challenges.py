@@ -47,8 +47,7 @@ from gossamer.blocks.signs import (
 
 
 def captcha(page: Answer) -> Block | None:
-    """Detects a captcha that is the whole page. A captcha in a form that asks for something else belongs to
-    the form."""
+    """Detects a captcha that is the whole page. A captcha in a form for another purpose does not count."""
     if (
         not page.alone
         or page.status in (404, 410)
@@ -124,7 +123,7 @@ def _reloads(page: Answer) -> bool:
 
 
 def _typed(page: Answer) -> bool:
-    """Returns whether the page asks only to type the characters of an image."""
+    """Returns whether the page only asks the visitor to type the characters of an image."""
     return (
         page.has_little_text
         and len(page.text) < 400
@@ -207,8 +206,8 @@ def block_by_words(page: Answer) -> Block | None:
 
 
 def block_by_sentence(page: Answer) -> Block | None:
-    """Detects a short page that tells this visitor about a check, a limit or a refusal, and whose title is
-    about nothing else."""
+    """Detects a short page with a sentence that addresses this visitor about a check, a limit or a refusal,
+    if its title is about the same."""
     if (
         page.refuses
         or page.status in (404, 410)

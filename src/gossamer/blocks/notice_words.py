@@ -1,5 +1,5 @@
-"""What notices say to visitors, in many languages. Searched in the visible text of pages that say hardly
-anything else."""
+"""Words of block notices to visitors, in many languages. They are searched in the visible text of pages that
+have hardly any other text."""
 
 from __future__ import annotations
 

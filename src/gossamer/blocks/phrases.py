@@ -1,6 +1,6 @@
-"""Sentences of notices by families of words, each family in many languages. A sentence counts if it is about
-this visitor (your address, your country, you are in the queue) and on a short page that says little else.
-Everything is in lower case. Gaps end with the sentence and are limited."""
+"""Sentences of block notices, by families of words, each family in many languages. A sentence counts if it
+addresses this visitor (your address, your country, you are in the queue) on a short page with little other
+text. All texts are in lower case. Gaps have a limited length and end with the sentence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PROOF = re.compile(alternatives("notice_phrases", "proof"))
 """Sentences that demand a proof from this visitor."""
 
 LIMIT = re.compile(alternatives("notice_phrases", "limit"))
-"""Sentences that say that this visitor makes too many requests, or waits in a queue."""
+"""Sentences about too many requests by this visitor, or about waiting in a queue."""
 
 REFUSED = re.compile(alternatives("notice_phrases", "refused"))
 """Sentences that refuse this visitor."""
@@ -22,11 +22,12 @@ FAMILIES = (("challenge", PROOF), ("rate-limit", LIMIT), ("denied", REFUSED))
 TOLD = re.compile(alternatives("notice_phrases", "told"))
 """Words just before such a sentence that show that the page is about notices."""
 WEB = re.compile(alternatives("notice_phrases", "web"))
-"""Words that show that a verdict that addresses nobody is about the web. Others are about roads and parks."""
+"""Words which show that a refusal without an addressee is about the web. Other such refusals are about roads
+and parks."""
 ALIKE = re.compile(alternatives("notice_phrases", "alike"))
 """Words in a longer title of a notice."""
 BARE = re.compile(alternatives("notice_phrases", "bare"))
-"""How verdicts begin that address nobody."""
+"""Beginnings of refusals that have no addressee."""
 
 _OWN = rf"(?:{alternatives('notice_phrases', 'own')})(?: [\w-]{{1,12}}){{0,2}}[ -]"
 _NET = f"(?:{alternatives('notice_phrases', 'net')})"

@@ -163,7 +163,7 @@ URL = re.compile(
     r"|passport\.weibo\.c[a-z]{1,2}/visitor|/antispider/|captcha\.perimeterx|/challenge/captcha"
 )
 CONSENT_URL = re.compile(r"https?://(?:consent\.(?:google|youtube|yahoo)|guce\.[a-z]{2,20})\.[a-z.]{2,7}/")
-"""Addresses at which large sites ask for consent before they show anything."""
+"""URLs at which large sites ask for consent before they show any content."""
 LOGIN_URL = re.compile(
     r"linkedin\.com/authwall|instagram\.com/accounts/login|facebook\.com/login"
     r"|(?:twitter|x)\.com/i/flow/login|/checkpoint/challenge"

@@ -1,4 +1,4 @@
-"""A site's own rules about blocks: signs that we do not know, and exceptions from our rules."""
+"""A site's own rules about blocks: additional signs, and exceptions from the built-in rules."""
 
 from __future__ import annotations
 

@@ -48,7 +48,10 @@ def clean(
         return 0
     rows = [(one.part, one.count, format_bytes(one.bytes) if one.bytes else "", one.what) for one in done]
     put_table(
-        ("part", "would go" if dry_run else "gone", "size", ""), rows, right=("would go", "gone", "size")
+        ("part", "would go" if dry_run else "gone", "size", ""),
+        rows,
+        right=("would go", "gone", "size"),
+        long=("",),
     )
     if crawl is not None and not any(one.count for one in done):
         remark(

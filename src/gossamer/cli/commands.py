@@ -10,12 +10,13 @@ import os
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
+from gossamer.cli.help import HelpContext, first_sentence, write_commands
 from gossamer.cli.printing import check_texts
 from gossamer.config.value_parsers import nearest
 from gossamer.errors import FULL, DiskFull, GossamerError, ResourceError, own_limit, short_of
@@ -86,12 +87,42 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
 called command is imported. A group of commands is a pair of its help text and its own tree."""
 
 
+GROUPS = {
+    "Crawl": ("crawl",),
+    "Look": ("status", "top", "explain"),
+    "Steer": ("pause", "resume", "stop", "cancel", "priority", "rate", "host", "dead"),
+    "Sites": ("new", "try", "shell", "check", "reparse", "sessions"),
+    "Data": ("items", "attempts", "export", "clean"),
+    "Fleet": ("submit", "worker", "workers", "weight"),
+    "Schedules": ("schedule", "scheduler"),
+    "Installation": ("doctor", "config", "version"),
+}
+"""The groups of the commands in `gossamer --help`."""
+
+
 class CommandGroup(click.Group):
     """A group of commands. Each command is created only when it is looked up."""
 
-    def __init__(self, name: str, about: str, tree: Mapping[str, str | tuple[str, dict[str, str]]]) -> None:
+    context_class = HelpContext
+
+    def __init__(
+        self,
+        name: str,
+        about: str,
+        tree: Mapping[str, str | tuple[str, dict[str, str]]],
+        groups: Mapping[str, Iterable[str]] | None = None,
+    ) -> None:
         super().__init__(name, help=about, no_args_is_help=True)
         self.tree = tree
+        self.groups = groups or {"Commands": tuple(tree)}
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the commands in their groups."""
+        abouts = {}
+        for name in self.tree:
+            found = self.get_command(ctx, name)
+            abouts[name] = first_sentence(found.help if found else "")
+        write_commands(formatter, self.groups, abouts)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Returns the names of the commands, in the order of the tree."""
@@ -110,9 +141,10 @@ class CommandGroup(click.Group):
         return make_command(cmd_name, getattr(importlib.import_module(f"gossamer.cli.{room}"), name))
 
 
-app = CommandGroup("gossamer", ABOUT, TREE)
+app = CommandGroup("gossamer", ABOUT, TREE, GROUPS)
 
 STOPPED, FORCED = 11, 13
+CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 def run(words: list[str]) -> int:
@@ -120,7 +152,7 @@ def run(words: list[str]) -> int:
     try:
         words = [*words[1:], "--help"] if words[:1] == ["help"] else words
         given = below_zero(check_texts(words))
-        with app.make_context("gossamer", given, help_option_names=["-h", "--help"]) as context:
+        with app.make_context("gossamer", given, **CONTEXT) as context:
             done = app.invoke(context)
         sys.stdout.flush()
         return done if isinstance(done, int) else 0

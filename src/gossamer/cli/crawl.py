@@ -121,7 +121,8 @@ OWN: dict[str, tuple[Any, str, str | None, str]] = {
     "setting": (list[str], "-s --setting", "NAME=VALUE", "Any setting; repeatable."),
     "fail_on": (list[str], "--fail-on", "GATE", "Exit 30 when it holds: success<0.95; repeatable."),
     "json": (bool, "--json", None, "The summary as JSON on stdout at the end."),
-    "quiet": (bool, "--quiet", None, "No progress, no remarks."),
+    "verbose": (bool, "-v --verbose", None, "A line for each page on stderr."),
+    "quiet": (bool, "-q --quiet", None, "No progress, no remarks: only errors."),
 }
 
 
@@ -162,7 +163,11 @@ def crawl(**words: Any) -> int:
     warn_before_start(job.settings, words["quiet"])
     job = of_sites(job, words)
     more = shown_command("crawl", arguments_to_continue(sys.argv[2:]))
-    runner = ForegroundCrawl(job, quiet=words["quiet"], again=more, as_json=words["json"])
+    if words["verbose"] and words["quiet"]:
+        raise UsageError("--verbose and --quiet exclude one another")
+    runner = ForegroundCrawl(
+        job, quiet=words["quiet"], again=more, as_json=words["json"], verbose=words["verbose"]
+    )
     return print_end(*runner.run(), job, words)
 
 

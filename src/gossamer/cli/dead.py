@@ -140,6 +140,7 @@ async def _list(
             heads,
             [(x.id, format_time(x.at), x.reason, x.attempts + 1, x.url, x.detail) for x in rows],
             right=("id", "tries"),
+            least=("detail", "tries", "when"),
         )
     elif not shown:
         remark("no dead letters")

@@ -213,13 +213,13 @@ def explain(
         ],
     )
     print()
-    put_table(("gate", "verdict", "rule"), [tuple(gate.values()) for gate in told["gates"]])
+    put_table(("gate", "verdict", "rule"), [tuple(gate.values()) for gate in told["gates"]], long=("rule",))
     print()
     put_table((), [("now", told["now"]), ("why", told["why"])])
     if told["attempts"]:
         print()
         heads = ("ts", "attempt", "status", "outcome", "seconds", "error", "block")
-        put_table(heads, [[line.get(head) for head in heads] for line in told["attempts"]])
+        put_table(heads, [[line.get(head) for head in heads] for line in told["attempts"]], least=("block",))
     return 0
 
 

@@ -23,6 +23,23 @@ if TYPE_CHECKING:
 Worker = Annotated[str, Argument(metavar="WORKER", help="Its name, or all.")]
 
 
+HEADS = (
+    "worker",
+    "state",
+    "lanes",
+    "region",
+    "score",
+    "processes",
+    "memory",
+    "up",
+    "last sign",
+    "malformed",
+    "version",
+)
+LEAST = ("version", "malformed", "up", "region", "score")
+"""Columns that a narrow terminal leaves out, the least important one first."""
+
+
 def weight(
     crawl: Crawl,
     n: Annotated[int, Argument(metavar="N", help="Its share, relative to other crawls (1 to 1000).")],
@@ -83,19 +100,6 @@ async def _listed(settings: Settings, as_json: bool) -> int:
             ]
         put_json(plain)
     elif found:
-        heads = (
-            "worker",
-            "state",
-            "lanes",
-            "region",
-            "score",
-            "processes",
-            "memory",
-            "up",
-            "last sign",
-            "malformed",
-            "version",
-        )
         rows = [
             (
                 w.name,
@@ -112,7 +116,12 @@ async def _listed(settings: Settings, as_json: bool) -> int:
             )
             for w in found
         ]
-        put_table(heads, rows, right=("processes", "memory", "up", "last sign", "malformed"))
+        put_table(
+            HEADS,
+            rows,
+            right=("processes", "memory", "up", "last sign", "malformed"),
+            least=LEAST,
+        )
         for (name, crawl, site), why in sorted(refused.items()):
             print(f"{name} does no work for {f'site {site} of ' if site else ''}{crawl}: {why}")
     else:

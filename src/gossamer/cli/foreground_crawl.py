@@ -7,7 +7,9 @@ import contextlib
 import itertools
 import json
 import os
+import re
 import signal
+import sys
 import time
 from pathlib import Path
 from types import FrameType
@@ -56,16 +58,40 @@ def report_no_seeds(job: Job, crawl: str) -> int:
     return 0
 
 
+_PAGE_LINE = re.compile(r" *(\d{3}|-) ")
+
+
+def write_log_line(line: str) -> None:
+    """Writes a log line of the crawl to stderr. A line of `-v` has the colour of its status."""
+    from gossamer.cli.printing import clean_line
+    from gossamer.cli.terminal import has_colours, painter
+
+    text = clean_line(line.rstrip("\n"))
+    found = _PAGE_LINE.match(text)
+    if found is not None:
+        from gossamer.cli.crawl_view import STATUS_STYLES
+        from gossamer.cli.responses import status_class
+
+        style = "red" if found[1] == "-" else STATUS_STYLES.get(status_class(int(found[1])), "red")
+        text = painter(has_colours(sys.stderr))(text[: found.end(1)], style) + text[found.end(1) :]
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
 class ForegroundCrawl:
     """Runs one crawl in the foreground. The first SIGINT, SIGTERM or SIGHUP stops it gracefully, and the
     second at once."""
 
-    def __init__(self, job: Job, *, quiet: bool, again: str, as_json: bool = False) -> None:
+    def __init__(
+        self, job: Job, *, quiet: bool, again: str, as_json: bool = False, verbose: bool = False
+    ) -> None:
         self.job, self.quiet, self.again, self.as_json = job, quiet, again, as_json
         self.signals = self._met = 0
         self._began = time.time()
         self._stop: asyncio.Event | None = None
         self._task: asyncio.Task[Summary] | None = None
+        self._shown: Progress | None = None
+        self._verbose = verbose
 
     def run(self) -> tuple[Summary, bool]:
         """Returns the summary, and whether a signal stopped the crawl. Exits the process after a second
@@ -108,9 +134,18 @@ class ForegroundCrawl:
                 # this handler also works while a site's function blocks the event loop
                 signal.signal(name, self._heard)
                 end_at_next(name)
-        shown: Progress | None = None if self.quiet else progress()
+        on_terminal = any(one.spec == "-" for one in self.job.outputs) and sys.stdout.isatty()
+        shown: Progress | None = None
+        if not self.quiet:
+            shown = progress(Path(self.job.settings.data), self._began, rows_on_terminal=on_terminal)
+            loop.add_signal_handler(signal.SIGWINCH, shown.repaint)
+        self._shown = shown
         try:
-            taps = ExtraReceivers(warn=lambda line: remark(line, self.quiet))
+            taps = ExtraReceivers(
+                warn=lambda line: remark(line, self.quiet),
+                verbose=self._verbose,
+                say=write_log_line,
+            )
             self._task = asyncio.ensure_future(
                 crawl(self.job, shown.show if shown else None, self._stop, taps)
             )
@@ -218,5 +253,7 @@ class ForegroundCrawl:
             self._task.cancel()
 
     def _gone(self) -> None:
+        if self._shown is not None:
+            self._shown.close()
         remark(f"stopped at once; nothing is lost. Go on with: {self.again}")
         os._exit(FORCED)

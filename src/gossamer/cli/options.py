@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 import click
 
 from gossamer.cli import printing
+from gossamer.cli.help import DescribedArgument, GroupedCommand
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -85,7 +86,12 @@ def make_command(name: str, call: Callable[..., int]) -> click.Command:
     parameters = inspect.signature(call, eval_str=True).parameters.values()
     made = [_parameter(parameter) for parameter in parameters]
     if hushed := all(one.name != "quiet" for one in made):
-        made.append(click.Option(["--quiet"], is_flag=True, help="No remarks."))
+        made.append(click.Option(["-q", "--quiet"], is_flag=True, help="No remarks."))
+    made.append(
+        click.Option(
+            ["--no-color"], is_flag=True, expose_value=False, callback=_no_colour, help="No colours."
+        )
+    )
     repeated = [one.name or "" for one in made if one.multiple or one.nargs == -1]
 
     def run(**words: Any) -> int:
@@ -93,7 +99,12 @@ def make_command(name: str, call: Callable[..., int]) -> click.Command:
             printing.hush_remarks(words.pop("quiet"))
         return call(**{**words, **{word: list(words[word]) or None for word in repeated}})
 
-    return click.Command(name, callback=run, params=made, help=inspect.getdoc(call))
+    return GroupedCommand(name, callback=run, params=made, help=inspect.getdoc(call))
+
+
+def _no_colour(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+    if given:
+        os.environ["NO_COLOR"] = "1"
 
 
 def _parameter(parameter: inspect.Parameter) -> click.Parameter:
@@ -109,7 +120,9 @@ def _parameter(parameter: inspect.Parameter) -> click.Parameter:
         settings["default"] = parameter.default
     if isinstance(word, Argument):
         needed = parameter.default is parameter.empty
-        return click.Argument([parameter.name], nargs=-1 if several else 1, required=needed, **settings)
+        made = DescribedArgument([parameter.name], nargs=-1 if several else 1, required=needed, **settings)
+        made.about = word.help
+        return made
     names = [*word.flags, parameter.name]
     if word.least is not None:
         settings["type"] = click.IntRange(min=word.least)
@@ -124,7 +137,7 @@ StoreUrl = Annotated[
 ]
 Setting = Annotated[list[str] | None, Option("-s", "--setting", metavar="NAME=VALUE", help="Any setting.")]
 Json = Annotated[bool, Option("--json", help="JSON on stdout.")]
-Quiet = Annotated[bool, Option("--quiet", help="No progress, no remarks.")]
+Quiet = Annotated[bool, Option("-q", "--quiet", help="No progress, no remarks: only errors.")]
 Crawl = Annotated[str, Argument(metavar="CRAWL", help="Its name; `gossamer status` lists them.")]
 MaybeCrawl = Annotated[
     str | None, Argument(metavar="[CRAWL]", help="Its name; without: all, or the only one.")

@@ -135,44 +135,38 @@ def put_table(
     *,
     right: Sequence[str] = (),
     long: Sequence[str] = (),
+    least: Sequence[str] = (),
+    file: TextIO | None = None,
 ) -> None:
-    """Prints a table on stdout. Columns in `right` are aligned right. Cells in the columns in `long` may have
-    several lines."""
-    from rich.table import Table
-    from rich.text import Text
+    """Prints a table on stdout, or on `file`. On a terminal it fits the width. The other options are those of
+    `tables.FittedTable`."""
+    from gossamer.cli.tables import FittedTable
+    from gossamer.cli.terminal import has_colours, painter, shows, table_width
 
-    grid = Table(box=None, pad_edge=False, show_header=bool(heads), header_style="bold")
+    file = file or sys.stdout
     wide = {place for place, head in enumerate(heads) if head in long}
-    lines = [
+    cells = [
         [
             "\n".join(map(clean_line, str(cell).splitlines())) if place in wide else clean_line(cell)
             for place, cell in enumerate(row)
         ]
         for row in rows
     ]
-    for head in heads or [""] * (len(lines[0]) if lines else 0):
-        grid.add_column(head, justify="right" if head in right else "left", no_wrap=True)
-    for line in lines:
-        grid.add_row(*[Text(cell) for cell in line])
-    out = console()
-    with out.capture() as drawn:
-        out.print(grid)
-    sys.stdout.write("".join(line.rstrip() + "\n" for line in drawn.get().splitlines()))
-
-
-def console(stderr: bool = False) -> Any:
-    """Returns a rich console. On stdout it is wide enough for every table."""
-    from rich.console import Console
-
-    file = sys.stderr if stderr else sys.stdout
-    width = None if stderr else 10_000  # a terminal wraps long lines of tables better than rich
-    colours: Any = None if os.environ.get("NO_COLOR") else "auto"
-    return Console(file=file, highlight=False, markup=False, emoji=False, width=width, color_system=colours)
+    table = FittedTable(heads, cells, right=right, long=long, least=least)
+    columns = table_width(file)
+    left_out = table.fit(columns) if columns is not None else []
+    mark = "…" if shows(file, "…") else "..."
+    file.write("".join(f"{line}\n" for line in table.lines(painter(has_colours(file)), mark)))
+    if left_out:
+        file.flush()
+        remark(f"this terminal is too narrow for: {', '.join(filter(None, left_out))}; --json shows them")
 
 
 def is_plain_stderr() -> bool:
     """Returns whether stderr cannot redraw lines, because it is not a terminal, or a dumb one."""
-    return not sys.stderr.isatty() or os.environ.get("TERM") == "dumb"
+    from gossamer.cli.terminal import is_dumb
+
+    return is_dumb(sys.stderr)
 
 
 def format_duration(seconds: float | None) -> str:
@@ -203,6 +197,15 @@ def format_bytes(size: float) -> str:
             return f"{size:.1f} {unit}" if unit != "B" else f"{size:.0f} B"
         size /= 1024
     return f"{size:.1f} TiB"
+
+
+def format_number(n: int, what: str) -> str:
+    """Formats a number of things.
+
+    >>> format_number(1, "host"), format_number(2, "host")
+    ('1 host', '2 hosts')
+    """
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def format_counts(counts: dict[str, int]) -> str:

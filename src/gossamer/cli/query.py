@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -147,7 +147,14 @@ def attempts(
             "proxy",
             "error",
         )
-        print_rows(rows, limit, as_json, heads, only=True)
+        print_rows(
+            rows,
+            limit,
+            as_json,
+            heads,
+            only=True,
+            least=("bytes_wire", "rung", "proxy", "attempt", "ts", "seconds"),
+        )
     else:
         put_report(rows, by, as_json)
     return 0
@@ -283,9 +290,10 @@ def print_rows(
     as_json: bool,
     heads: tuple[str, ...],
     only: bool = False,
+    least: Sequence[str] = (),
 ) -> None:
     """Prints rows, one per line. A table has the columns `heads` and, unless `only` is set, all other fields
-    of the printed rows."""
+    of the printed rows. `least`: columns that a narrow terminal leaves out first."""
     from gossamer.cli.printing import put_json, put_table, remark
 
     if as_json:
@@ -302,7 +310,7 @@ def print_rows(
         found = found[:limit]
     more = [name for row in found for name in row if not name.startswith("_")] if not only else []
     names = list(dict.fromkeys((*heads, *more)))
-    put_table(names, [[short_cell(row.get(name)) for name in names] for row in found])
+    put_table(names, [[cell_text(row.get(name)) for name in names] for row in found], least=least)
 
 
 def put_report(rows: Iterable[dict[str, Any]], by: str, as_json: bool) -> None:
@@ -331,18 +339,16 @@ def put_report(rows: Iterable[dict[str, Any]], by: str, as_json: bool) -> None:
             for line in lines
         ],
         right=heads[1:-1],
+        least=("credits", "median", "bytes"),
     )
 
 
-def short_cell(value: Any) -> str | None:
-    """Formats a value for the cell of a table, with at most 80 characters."""
+def cell_text(value: Any) -> str | None:
+    """Formats a value for the cell of a table."""
     import msgspec
 
     if value is None:
         return None
-    text = (
-        value
-        if isinstance(value, str)
-        else msgspec.json.Encoder(decimal_format="number", enc_hook=str).encode(value).decode()
-    )
-    return text if len(text) <= 80 else text[:79] + "…"
+    if isinstance(value, str):
+        return value
+    return msgspec.json.Encoder(decimal_format="number", enc_hook=str).encode(value).decode()

@@ -126,7 +126,9 @@ def signature() -> inspect.Signature:
         for word, (flag, metavar, text) in CLOCK.items()
     ]
     rest = [
-        one for one in of_crawl[1:] if one.name not in ("name", "fresh", "resume", "refresh", "known", "json")
+        one
+        for one in of_crawl[1:]
+        if one.name not in ("name", "fresh", "resume", "refresh", "known", "json", "verbose")
     ]
     rest.append(_word("json", Json, False))
     return inspect.Signature([*found, of_crawl[0], *clock, *rest])
@@ -195,7 +197,12 @@ def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, a
         "missed",
     )
     if rows:
-        put_table(heads, [[row.get(head) for head in heads] for row in rows], right=heads[7:])
+        put_table(
+            heads,
+            [[row.get(head) for head in heads] for row in rows],
+            right=heads[7:],
+            least=("zone", "missed", "skipped", "failed", "runs"),
+        )
     if not rows:
         remark("no schedules yet: gossamer schedule add")
     else:

@@ -172,8 +172,8 @@ def run_now(settings: Settings, name: str, *, as_json: bool, quiet: bool) -> int
 
 
 async def _open(settings: Settings, name: str) -> tuple[Schedule, ScheduledRun]:
-    """Records a run, so that no other run of the schedule starts beside it. If a run by hand was stopped,
-    returns that run, so that it continues. Raises UsageError if another run is open."""
+    """Records a run, so that no second run of the schedule starts. If a manual run was stopped, returns that
+    run, and it continues. Raises UsageError if another run is open."""
     from gossamer.cli.schedule_store import MANUAL_RUN_S, schedule_store
     from gossamer.frontier.stats import CrawlStatistics
     from gossamer.scheduler.jobs import by_hand

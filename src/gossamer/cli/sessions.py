@@ -39,7 +39,12 @@ def listed(data: Data = None, store: StoreUrl = None, setting: Setting = None, a
         )
         for one in found
     ]
-    put_table(("site", "account", "state", "logged in", "used", "sealed", "why"), rows)
+    put_table(
+        ("site", "account", "state", "logged in", "used", "sealed", "why"),
+        rows,
+        long=("why",),
+        least=("sealed", "used"),
+    )
     return 0
 
 

@@ -150,8 +150,8 @@ class ShellSession:
         return found
 
     def items(self) -> list[dict[str, Any]]:
-        """Returns the items that the site's function yields for `page`. It loads the site file anew, so an
-        edited function is tried at once."""
+        """Returns the items that the site's function yields for `page`. Loads the site file again, so that an
+        edited function is used at once."""
         from gossamer.sites.check import Meta, items_of
         from gossamer.sites.loading import load_all, match
 

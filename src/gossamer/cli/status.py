@@ -28,6 +28,8 @@ HEADS = (
     "hosts",
     "pages/s",
 )
+LEAST = ("redirected", "hosts", "skipped", "failed", "dead")
+"""Columns that a narrow terminal leaves out, the least important one first."""
 
 
 def status(
@@ -55,7 +57,7 @@ async def _status(settings: Settings, name: str | None, as_json: bool) -> int:
     if as_json:
         put_json([{**_plain(one), **more} for one, more in zip(found, cut, strict=True)])
     elif found:
-        put_table(HEADS, [_row(s) for s in found], right=HEADS[2:])
+        put_table(HEADS, [_row(s) for s in found], right=HEADS[2:], least=LEAST)
         for one, more in zip(found, cut, strict=True):
             if more["broken_off"]:
                 remark(f"{one.crawl}: {malformed_text(more)}")
@@ -166,7 +168,7 @@ async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: 
             for h in hosts
         ]
         heads = ("host", "state", "waiting", "in flight", "delay", "next in")
-        put_table(heads, rows, right=heads[2:])
+        put_table(heads, rows, right=heads[2:6], least=("in flight", "next in"))
     if any(line.stranded or line.region or line.lane != "http" for line in lanes):
         print()
         waits = [

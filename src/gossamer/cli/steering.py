@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gossamer.frontier.crawls import Crawls, Record
 
 END_TIMEOUT_S = 15.0
-"""Seconds that stop and cancel wait for the crawl's process to end the crawl."""
+"""Seconds for which `stop` and `cancel` wait until the crawl's process has ended the crawl."""
 QUEUE = {"cancelled": "its queue is dropped", "finished": "nothing was left in its queue"}
 
 
@@ -161,6 +161,16 @@ async def _steer(verb: str, name: str, settings: Settings, as_json: bool, quiet:
         state, _reason = await crawls.state(name)
     print_action(f"{name}: {said}", as_json, quiet, crawl=name, state=state)
     return code
+
+
+async def toggle_pause(crawls: Crawls, name: str, settings: Settings) -> str:
+    """Pauses a crawl, or continues it if it is paused. Returns what was done."""
+    from gossamer.frontier.crawl_lock import is_running
+
+    record = await crawls.need(name)
+    act = _resume if record.state == "paused" else _pause
+    said, _ = await act(crawls, record, is_running(record, settings.data))
+    return f"{name}: {said}"
 
 
 async def _served(crawls: Crawls, record: Record) -> bool:

@@ -39,7 +39,8 @@ def _signature() -> inspect.Signature:
         bool, Option("--wait", help="Wait for its end; print its summary, exit as crawl does.")
     ]
     more = inspect.Parameter("wait", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=waiting)
-    return own.replace(parameters=[*own.parameters.values(), more])
+    of_crawl = [one for one in own.parameters.values() if one.name != "verbose"]
+    return own.replace(parameters=[*of_crawl, more])
 
 
 vars(submit)["__signature__"] = _signature()

@@ -6,12 +6,12 @@ import sys
 from typing import TYPE_CHECKING
 
 from gossamer.cli.printing import (
-    clean_line,
-    console,
     format_bytes,
     format_counts,
     format_duration,
+    format_number,
     is_plain_stderr,
+    put_table,
 )
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def summary_rows(summary: Summary) -> list[tuple[str, str]]:
     items += [(f"site {name}", site_line(one)) for name, one in list(s.sites.items())[:MAX_SITES]]
     return [
         ("crawl", f"{s.crawl} ({state})"),
-        ("found", f"{s.found} URLs on {s.hosts} hosts"),
+        ("found", f"{format_number(s.found, 'URL')} on {format_number(s.hosts, 'host')}"),
         ("= pages", f"{s.pages}, of which {s.succeeded} succeeded; {s.items} items, {format_bytes(s.bytes)}"),
         ("+ redirected", str(s.redirected)),
         ("+ failed", str(s.failed)),
@@ -106,12 +106,4 @@ def put_summary(summary: Summary, quiet: bool) -> None:
 
         print(msgspec.json.encode(summary).decode(), file=sys.stderr)
         return
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table(box=None, pad_edge=False, show_header=False)
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    for head, text in summary_rows(summary):
-        grid.add_row(Text(head, style="bold"), Text(clean_line(text)))
-    console(stderr=True).print(grid)
+    put_table((), summary_rows(summary), file=sys.stderr)

@@ -1,12 +1,14 @@
-"""`gossamer top`: a live view of crawls, workers and the busiest hosts. On a pipe, it prints a JSON line
-every 10 s."""
+"""`gossamer top`: a live view of crawls, workers and the busiest hosts, with keys. On a pipe, it prints a
+JSON line every 10 s."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
+import sys
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import (
@@ -22,10 +24,27 @@ from gossamer.cli.options import (
 
 if TYPE_CHECKING:
     from gossamer.config.settings import Settings
+    from gossamer.frontier.stats import HostLine
     from gossamer.model.summary import Summary
     from gossamer.store.store import Store
 
 UPDATE_INTERVAL_S = 1.0
+KEYS = "q quit   p pause or continue   s sort hosts   space refresh"
+SORTS = ("waiting", "delay", "next", "host", "in_flight")
+NUMBERS = (
+    "pages/s",
+    "pages",
+    "pending",
+    "failed",
+    "dead",
+    "processes",
+    "memory",
+    "waiting",
+    "in flight",
+    "delay",
+    "next in",
+)
+"""Heads of the columns that are aligned right."""
 SHOWN_HOSTS = 8
 RATE_UPDATES = 10
 
@@ -38,30 +57,130 @@ def top(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Watch crawls, workers and hosts; Ctrl-C ends the watching, not the crawls."""
+    """Watch crawls, workers and hosts. Keys: q quit, p pause, s sort, space refresh."""
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_top(read_settings(data, store, setting), crawl, once, as_json))
     return 0
 
 
 async def _top(settings: Settings, name: str | None, once: bool, as_json: bool) -> None:
-    from gossamer.cli.printing import console, is_plain_stderr, put_json
+    from gossamer.cli.printing import is_plain_stderr
 
     async with open_existing_store(settings) as store:
-        looks = TopSnapshots(store, name)
+        snapshots = TopSnapshots(store, name)
         if is_plain_stderr() or once or as_json:
-            while True:
-                if not await looks.wait_and_show(looks.plain, put_json, once):
-                    continue
-                if once:
-                    return
-                await asyncio.sleep(UPDATE_INTERVAL_S * 10)
-        from rich.live import Live
+            await _print_lines(snapshots, once)
+        else:
+            await TopView(snapshots, settings).run()
 
-        with Live(console=console(stderr=True), auto_refresh=False, screen=True) as live:
+
+async def _print_lines(snapshots: TopSnapshots, once: bool) -> None:
+    """Prints a JSON line every 10 s, or one line. An outage of the store is reported and waited for."""
+    from gossamer.cli.printing import put_json, remark
+    from gossamer.errors import Away
+
+    away = False
+    while True:
+        try:
+            found = await snapshots.plain()
+        except Away as error:
+            if once:
+                raise
+            if not away:
+                remark(f"{error}; waiting for it")
+            away = True
+            await asyncio.sleep(UPDATE_INTERVAL_S)
+            continue
+        if away:
+            remark("the store answers again")
+        away = False
+        put_json(found)
+        if once:
+            return
+        await asyncio.sleep(UPDATE_INTERVAL_S * 10)
+
+
+class TopView:
+    """The view on a terminal. It fills the screen and gives it back at the end."""
+
+    def __init__(self, snapshots: TopSnapshots, settings: Settings) -> None:
+        self._snapshots, self._settings = snapshots, settings
+        self._message = ""
+        """What the last key did, or why nothing is shown."""
+
+    async def run(self) -> None:
+        """Shows the view until q is pressed."""
+        from gossamer.cli.keys import pressed_keys
+
+        resized = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGWINCH, resized.set)
+        with _whole_screen(), pressed_keys() as keys:
             while True:
-                await looks.wait_and_show(looks.drawn, lambda found: live.update(found, refresh=True), False)
-                await asyncio.sleep(UPDATE_INTERVAL_S)
+                await self._refresh()
+                resized.clear()
+                key, size = asyncio.ensure_future(keys.get()), asyncio.ensure_future(resized.wait())
+                await asyncio.wait(
+                    (key, size), timeout=UPDATE_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED
+                )
+                pressed = key.result() if key.done() else ""
+                key.cancel()
+                size.cancel()
+                if pressed == "q":
+                    return
+                await self._press(pressed)
+
+    async def _press(self, key: str) -> None:
+        from gossamer.errors import GossamerError
+
+        if key == "s":
+            self._snapshots.sort_by_next()
+            self._message = f"hosts sorted by {self._snapshots.sort.replace('_', ' ')}"
+        elif key == "p":
+            try:
+                self._message = await self._snapshots.toggle_pause(self._settings)
+            except GossamerError as error:
+                self._message = str(error)
+        elif key == " ":
+            self._message = ""
+
+    async def _refresh(self) -> None:
+        from gossamer.cli.terminal import columns_now, has_colours, painter
+        from gossamer.errors import Away
+
+        width = columns_now(sys.stderr) - 1
+        paint = painter(has_colours(sys.stderr))
+        try:
+            lines = await self._snapshots.lines(width, paint)
+        except Away as error:
+            lines, self._message = [], f"{error}; waiting for it"
+        _show_screen(lines, self._message, paint)
+
+
+@contextlib.contextmanager
+def _whole_screen() -> Iterator[None]:
+    """Switches to the terminal's other screen. At the end, the user's own one is as it was."""
+    sys.stderr.write("\x1b[?1049h\x1b[?25l")
+    sys.stderr.flush()
+    try:
+        yield
+    finally:
+        sys.stderr.write("\x1b[?25h\x1b[?1049l")
+        sys.stderr.flush()
+
+
+def _show_screen(lines: list[str], message: str, paint: Callable[[str, str], str]) -> None:
+    """Repaints the screen, with the message and the keys at the bottom."""
+    from gossamer.cli.printing import clean_line
+    from gossamer.cli.terminal import columns_now, cut_end, rows_now
+
+    width, rows = columns_now(sys.stderr) - 1, rows_now(sys.stderr)
+    shown = lines[: max(0, rows - 2)]
+    shown += [""] * (rows - 2 - len(shown))
+    shown.append(paint(cut_end(clean_line(message), width), "magenta"))
+    shown.append(paint(cut_end(KEYS, width), "bold"))
+    painted = "\n".join(f"{line}\x1b[K" for line in shown)
+    sys.stderr.write(f"\x1b[?2026h\x1b[H{painted}\x1b[?2026l")
+    sys.stderr.flush()
 
 
 class TopSnapshots:
@@ -70,31 +189,25 @@ class TopSnapshots:
     def __init__(self, store: Store, name: str | None) -> None:
         self._store, self._name = store, name
         self._pages: dict[str, deque[tuple[float, int]]] = {}
-        self._away = False
+        self.sort = SORTS[0]
 
-    async def wait_and_show(
-        self, look: Callable[[], Awaitable[Any]], show: Callable[[Any], None], once: bool
-    ) -> bool:
-        """Takes a snapshot and shows it. If the store does not answer, reports that once, waits a second and
-        returns False. With `once`, raises the error instead."""
-        from gossamer.cli.printing import remark
-        from gossamer.errors import Away
+    def sort_by_next(self) -> None:
+        """Changes the order of the hosts to the next one."""
+        self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
 
-        try:
-            found = await look()
-        except Away as error:
-            if once:
-                raise
-            if not self._away:
-                remark(f"{error}; waiting for it")
-            self._away = True
-            await asyncio.sleep(UPDATE_INTERVAL_S)
-            return False
-        if self._away:
-            remark("the store answers again")
-        self._away = False
-        show(found)
-        return True
+    async def toggle_pause(self, settings: Settings) -> str:
+        """Pauses the crawl, or continues it if it is paused. Returns what was done."""
+        from gossamer.cli.steering import toggle_pause
+        from gossamer.frontier.crawls import UNDER_WAY, Crawls
+
+        crawls = Crawls(self._store)
+        names = [self._name] if self._name is not None else await crawls.names()
+        going = [name for name in names if (await crawls.need(name)).state in UNDER_WAY]
+        if not going:
+            return "no crawl runs"
+        if len(going) > 1:
+            return "several crawls run: gossamer top CRAWL pauses one"
+        return await toggle_pause(crawls, going[0], settings)
 
     async def _see(self) -> tuple[list[tuple[Summary, float]], list[Any], list[Any]]:
         from gossamer.frontier.crawls import UNDER_WAY
@@ -115,7 +228,7 @@ class TopSnapshots:
         hosts = []
         for summary, _ in found:
             if summary.state in UNDER_WAY:
-                hosts += await census.hosts(summary.crawl, SHOWN_HOSTS)
+                hosts += await census.hosts(summary.crawl, SHOWN_HOSTS, self.sort)
         return found, await WorkerRecords(self._store).all(), hosts
 
     async def plain(self) -> dict[str, Any]:
@@ -129,58 +242,50 @@ class TopSnapshots:
             "hosts": [host._asdict() for host in hosts],
         }
 
-    async def drawn(self) -> Any:
-        """Returns a snapshot as tables."""
-        from rich.console import Group
-        from rich.text import Text
-
-        from gossamer.cli.printing import clean_line, format_bytes, format_counts, format_duration
+    async def lines(self, width: int, paint: Callable[[str, str], str]) -> list[str]:
+        """Returns a snapshot as the lines of three tables, at most `width` columns wide."""
+        from gossamer.cli.printing import clean_line
+        from gossamer.cli.tables import FittedTable
 
         crawls, workers, hosts = await self._see()
-        lines = [
-            _table(
-                ("crawl", "state", "pages/s", "pages", "pending", "failed", "dead", "time", "errors"),
-                [
-                    (
-                        s.crawl,
-                        s.state,
-                        f"{rate:.1f}",
-                        s.pages,
-                        s.pending,
-                        s.failed,
-                        s.dead,
-                        format_duration(s.elapsed),
-                        format_counts(s.errors),
-                    )
-                    for s, rate in crawls
-                ],
-            ),
-            Text(),
-            _table(
-                ("worker", "state", "lanes", "processes", "memory", "version"),
-                [
-                    (w.name, w.state, ",".join(w.lanes), w.processes, format_bytes(w.memory), w.version)
-                    for w in workers
-                ],
-            ),
-            Text(),
-            _table(
-                ("host", "state", "waiting", "in flight", "delay"),
-                [(clean_line(h.host), h.state, h.waiting, h.in_flight, h.delay) for h in hosts],
-            ),
-        ]
-        return Group(*lines)
+        tables = (
+            (CRAWL_HEADS, [_crawl_row(*one) for one in crawls], ("failed", "dead", "time")),
+            (WORKER_HEADS, [_worker_row(one) for one in workers], ("version", "memory", "processes")),
+            (HOST_HEADS, [_host_row(one) for one in hosts], ("why", "next in", "in flight")),
+        )
+        found: list[str] = []
+        for heads, rows, least in tables:
+            if rows:
+                cells = [[clean_line(cell) for cell in row] for row in rows]
+                table = FittedTable(heads, cells, right=NUMBERS, least=least)
+                table.fit(width)
+                found += [*([""] if found else []), *table.lines(paint)]
+        return found or ["there is no crawl yet"]
 
 
-def _table(heads: tuple[str, ...], rows: list[tuple[object, ...]]) -> Any:
-    from rich.table import Table
-    from rich.text import Text
+CRAWL_HEADS = ("crawl", "state", "pages/s", "pages", "pending", "failed", "dead", "time", "errors")
+WORKER_HEADS = ("worker", "state", "lanes", "processes", "memory", "version")
+HOST_HEADS = ("host", "state", "waiting", "in flight", "delay", "next in", "why")
 
-    from gossamer.cli.printing import clean_line
 
-    grid = Table(box=None, pad_edge=False, header_style="bold")
-    for head in heads:
-        grid.add_column(head, no_wrap=True)
-    for row in rows:
-        grid.add_row(*(Text(clean_line(cell)) for cell in row))
-    return grid
+def _crawl_row(s: Summary, rate: float) -> tuple[object, ...]:
+    from gossamer.cli.printing import format_counts, format_duration
+
+    counts = (f"{rate:.1f}", s.pages, s.pending, s.failed, s.dead)
+    return (s.crawl, s.state, *counts, format_duration(int(s.elapsed)), format_counts(s.errors))
+
+
+def _worker_row(worker: Any) -> tuple[object, ...]:
+    from gossamer.cli.printing import format_bytes
+
+    lanes, memory = ",".join(worker.lanes), format_bytes(worker.memory)
+    return worker.name, worker.state, lanes, worker.processes, memory, worker.version
+
+
+def _host_row(host: HostLine) -> tuple[object, ...]:
+    from gossamer.cli.printing import format_duration
+    from gossamer.politeness.pace import why_delay
+
+    why = why_delay(host.delay, host.pace, host.fixed_delay, host.crawl_delay) if host.delay else None
+    every, soon = format_duration(host.delay), format_duration(host.next)
+    return host.host, host.state, host.waiting, host.in_flight, every, soon, why

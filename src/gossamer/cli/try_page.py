@@ -160,7 +160,11 @@ def print_trial(trial: Trial) -> None:
 
     plain = trial_values(trial)
     heads = ("url", "status", "outcome", "seconds", "bytes_wire", "error", "block")
-    put_table(("request", *heads[1:]), [[line.get(head) for head in heads] for line in plain["attempts"]])
+    put_table(
+        ("request", *heads[1:]),
+        [[line.get(head) for head in heads] for line in plain["attempts"]],
+        least=("block", "bytes_wire"),
+    )
     page = dict(plain["page"] or {})
     text = page.pop("text", None)
     page.pop("out_links", None)
@@ -212,7 +216,7 @@ def show_preview(trial: Trial, preview: PagePreview) -> None:
             )
             for one in preview.requests[:MAX_LINES]
         ]
-        put_table(heads, rows)
+        put_table(heads, rows, long=("rule",))
         _rest(len(preview.requests))
     yielded = {one.url for one in preview.requests}
     rest = [one for one in preview.links if one.url not in yielded]
@@ -231,12 +235,13 @@ def show_preview(trial: Trial, preview: PagePreview) -> None:
                     (one.url, *((one.reason, one.rule) if not one.followed else ()))
                     for one in links[:MAX_LINES]
                 ],
+                long=("rule",),
             )
             _rest(len(links))
 
 
 def reading_lines(trial: Trial, preview: PagePreview) -> Iterable[str]:
-    """Yields the lines that say which function reads the page and what it yields."""
+    """Yields the lines about the function that reads the page and about what it yields."""
     if preview.too_costly:
         yield "the page is so large that only a crawl reads it, in a separate process: no links are shown"
     elif preview.site == "" and trial.sites:

@@ -2,12 +2,10 @@
 
 A file's name is a hash of the request. An incomplete file is fetched again. Only permanent responses are
 stored: no failures, no 5xx, 408, 425 or 429, no blocks. Several processes may share the folder, because files
-are written under another name and then renamed.
-
-Responses are separated by the values of credentials that the user configured. Cookies that sites set count by
-name only, because their values change with each response, and a crawl that ran an hour ago would be fetched
-again. Responses for a logged-in account (`session=` of a site) are not stored. A page that redirects to
-itself (to set a cookie) is stored as two responses.
+are written under another name and then renamed. Responses are separated by the values of credentials that the
+user configured. Cookies that sites set are compared only by name: their values change with each response, and
+comparing them would fetch everything again. Responses for a logged-in account (`session=` of a site) are not
+stored. A page that redirects to itself (to set a cookie) is stored as two responses.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from gossamer.model.request import Request
 
 
 class Missing:
-    """Takes the place of a collector that is not installed, if only single requests ask for its rung. It
-    fails such a request with the reason."""
+    """Replaces a collector that is not installed if only single requests need its rung. It fails each such
+    request with the reason."""
 
     name = "none"
 

@@ -21,10 +21,10 @@ from gossamer.model.request import Request
 
 class SiteCollector:
     """Calls the site's own `collect(request)` for its pages. Robots.txt, pace, retries, block detection and
-    parsing stay as for any other page.
+    parsing work as for any other page.
 
-    `collect`: an async function, or a function, which runs in a thread of its own. It returns a `Response`,
-    or a body as bytes or text. `total`: seconds for one call. `most`: the maximum number of bytes of a body.
+    `collect`: an async function, or a function that runs in its own thread. It returns a `Response`, or a
+    body as bytes or text. `total`: seconds for one call. `most`: the maximum number of bytes of a body.
     """
 
     name = "site"

@@ -32,9 +32,9 @@ class WrittenValue(Protocol):
 
 
 def reveal_references(one: WrittenValue, env: Mapping[str, str], in_file: bool) -> object:
-    """Returns the setting's value with its references replaced by the secrets. Within a URL a secret is
-    percent-encoded. Raises ValueError if a reference cannot be read, or if a secret is written where only
-    a reference may be. `in_file` says that the value comes from gossamer.toml."""
+    """Returns the setting's value with its references replaced by the secrets. Within a URL, a secret is
+    percent-encoded. `in_file`: the value comes from gossamer.toml. Raises ValueError if a reference cannot
+    be read, or if a secret is written where only a reference may be."""
     value = one.value
     if one.name in KEPT:
         own = one.where in env and env[one.where] == value and not _REFERENCE.search(str(value))

@@ -102,8 +102,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def page_cap(self) -> int:
-        """The page limit of a discovered host, in the form that the frontier expects. A limit that the user
-        set is negative, which means that it is the same for all hosts."""
+        """Returns the page limit of a discovered host in the frontier's form. A limit that the user set is
+        negative and applies to all hosts equally."""
         return DEFAULT_MAX_PAGES_PER_HOST if self.host_pages is None else -self.host_pages
 
 

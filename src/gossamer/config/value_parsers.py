@@ -68,7 +68,7 @@ def size(value: object) -> int:
 
 
 def kept_size(value: object) -> int | None:
-    """The most bytes of kept rows, or `off`, which is None. Raises ValueError.
+    """Parses the maximum number of bytes of kept rows. Returns None for `off`. Raises ValueError.
 
     >>> kept_size("10G"), kept_size("off")
     (10737418240, None)

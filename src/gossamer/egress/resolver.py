@@ -24,7 +24,7 @@ from gossamer.errors import OWN_LIMITS, own_limit
 
 TTL_S, FAILED_TTL_S = 60.0, 5.0
 """Seconds for which an answer is cached. FAILED_TTL_S applies if no name server answered, so that a retry
-asks again."""
+queries again."""
 LOOKUP_TIMEOUT_S = 20.0
 MAX_THREADS = 32
 MAX_CACHED_HOSTS = 50_000

@@ -162,7 +162,7 @@ class ActiveCrawls:
         return job_payload.unpack_setup(raw, self.me.settings, self._store.url, segment, self._seal)
 
     async def _ended(self, task: FleetCrawl, at: ActiveCrawl) -> None:
-        """Handles a crawl whose work ended by itself during a slice."""
+        """Handles a crawl that finished during a slice."""
         assert at.work is not None
         work, at.work = at.work, None
         try:

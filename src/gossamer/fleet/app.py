@@ -280,7 +280,7 @@ def _shut_down(sender: Any = None, **_: Any) -> None:
 
 
 def _unasked(error: BaseException | None) -> tuple[str, int]:
-    """Returns why a worker ended although nobody asked it to end, and its exit code."""
+    """Returns the reason and the exit code of a worker that ended without an order to end."""
     if error is None:
         return "see its log; start it again", 1
     if isinstance(error, SystemExit):  # its message was already printed
@@ -309,8 +309,8 @@ def _told() -> bool:
 
 def _terminated(*_: object) -> None:
     """Handles SIGTERM in a child. Supervisors such as systemd send SIGTERM to all processes of a worker at
-    once, but a child gets its orders from the main process and ignores the signal. If SIGTERM comes more
-    than a second after the order to stop, the main process was told to end at once, and the child ends."""
+    once, but a child takes its orders from the main process and ignores the signal. A SIGTERM more than a
+    second after the order to stop means that the main process must end at once, so the child ends."""
     if _Now.told and time.monotonic() - _Now.told > CHILD_SIGNAL_DELAY_S:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)

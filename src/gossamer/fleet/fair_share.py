@@ -3,8 +3,8 @@ scheduling).
 
 Each crawl has a pass that grows by 1 / weight for each claim. While several crawls want more claims than they
 get, the crawl with the highest pass waits for the others. A crawl that was offered capacity and claimed
-nothing needs no more, so no crawl waits for it. A crawl that claimed something will ask again at once,
-because not all buckets are asked at the same time.
+nothing needs no more, so no crawl waits for it. A crawl that claimed something is expected to claim again at
+once, because one claim does not reach all buckets.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class FairShares:
     def ask(self, share: CrawlShare) -> int:
         """Returns how many claims a share may make now."""
         most, now = self.most(), self._clock()
-        # a smaller number of claims is not worth a call; a crawl of weight 1 may be ahead by this many claims
+        # a smaller number of claims does not justify a call; a crawl of weight 1 may be ahead by this many
+        # claims
         quantum = max(1, most // 10)
         free = most - sum(one.busy for one in self._shares.values())
         others = [one.passed for one in self._shares.values() if one is not share and one.hungry_until > now]

@@ -41,7 +41,7 @@ SetupOf = Callable[[FleetCrawl, str], Awaitable[Setup]]
 
 
 class CrawlEnding:
-    """Ends crawls of the fleet. Any process may do this, but only one at a time."""
+    """Ends crawls of the fleet. Any process may do this, one at a time."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._tasks, self._census = store, FleetCrawls(store), CrawlStatistics(store)

@@ -1,9 +1,9 @@
 """Checks each message of the broker before Celery reads it. A malformed message is acknowledged, counted and
 kept in the store.
 
-A message only names a slot, and losing one costs seconds, because the keeper sends another. Therefore every
-message that is not exactly a slot message is refused here. Some malformed messages would make Celery end the
-worker.
+A valid message only names a slot. Losing one costs seconds, because the keeper sends another. Therefore
+everything that is not exactly a slot message is refused here. Some malformed messages would make Celery end
+the worker.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class MissingSites:
 
     @property
     def crawls(self) -> set[str]:
-        """The crawls for which this process does no work, or lacks a site."""
+        """Returns the crawls that this process refuses, or for which it lacks a site."""
         return set(self._of)
 
     async def say(self, crawl: str, lacks: dict[str, str]) -> None:

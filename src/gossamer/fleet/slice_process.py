@@ -105,8 +105,8 @@ class SliceProcess:
                 await self._forget()
 
     async def _forget(self) -> None:
-        """Closes the store and everything that uses it, because it is no longer the same store. The next
-        slice opens it again."""
+        """Closes the store and everything that uses it after the store has changed. The next slice opens the
+        new one."""
         works, store, self._works, self._store = self._works, self._store, None, None
         if works is not None:
             await works.close(forget=True)

@@ -509,8 +509,8 @@ class Spiller:
         self._spent.setdefault(tail.bucket, {})[tail.host, tail.level] = last
 
     def _gone(self, tail: ColdTail) -> int:
-        """Returns how many URLs are in neither the outbox nor the cold store, once that has lasted for
-        LOST_AFTER_S seconds; else 0."""
+        """Returns how many URLs are in neither the outbox nor the cold store, if this has lasted for
+        LOST_AFTER_S seconds. Otherwise returns 0."""
         where = tail.bucket, tail.host, tail.level
         count, cursor, since = self._missing.get(where, (-1, -1, 0.0))
         if (count, cursor) != (tail.cold, tail.cursor):

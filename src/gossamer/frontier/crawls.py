@@ -108,7 +108,7 @@ async def _remove(store: Store, crawl: str, which: Callable[[str], bool]) -> Non
 
 ENDED = ("finished", "limited", "stopped", "cancelled", "failed")
 UNDER_WAY = ("running", "paused", "stopping", "cancelling", "ending")
-"""States in which somebody works on a crawl, or will. `ending` means that a fleet is closing the outputs."""
+"""States of a crawl that has work left or in progress. In `ending`, a fleet closes the outputs."""
 SUBMITTING = "it is being submitted; if that ended early, submit it again"
 """Why a fleet's crawl is paused before its first URL."""
 REMOVING = "removing"
@@ -173,7 +173,7 @@ class Record(msgspec.Struct):
     sites: dict[str, str] = {}
     """Names and versions (a hash of the file) of the sites with which it runs."""
     limits: dict[str, Any] = {}
-    """The settings named in LIMITS, as they were in the last run."""
+    """The values of the settings in LIMITS in the last run."""
     idle: float = 0.0
     """Seconds since its start in which no process worked on it."""
     fleet: bool = False
@@ -184,7 +184,7 @@ class Record(msgspec.Struct):
     """Whether the crawl revisits pages that it knew before (`--refresh`)."""
 
     def at_work(self, now: float) -> float:
-        """Returns a clock in seconds that advances only while somebody works on the crawl. `now` is the
+        """Returns a clock in seconds that advances only while a process works on the crawl. `now` is the
         store's time."""
         return (self.ended_at or now) - self.idle
 
@@ -256,8 +256,8 @@ class Crawls:
     ) -> Record:
         """Creates the crawl, or resumes an unfinished one that has the same specification.
 
-        Raises ConfigError if the specification differs, and InUse if the crawl is being removed or cancelled.
-        `refreshing` says whether a new crawl revisits the pages that it knew before.
+        `refreshing`: a new crawl revisits the pages that it knew before. Raises ConfigError if the
+        specification differs, and InUse if the crawl is being removed or cancelled.
         """
         check_name(name)
         record = await self.get(name)
@@ -347,7 +347,7 @@ async def store_time(store: Store) -> float:
 
 
 def _idle(record: Record, now: float) -> float:
-    """Returns the seconds in which nobody worked on a crawl that is being resumed."""
+    """Returns the seconds in which no process worked on a crawl that is being resumed."""
     if record.ended_at is not None:
         return record.idle + now - record.ended_at
     return record.idle if record.fleet else max(record.idle, now - record.started_at - record.spent)

@@ -1,8 +1,8 @@
 """A file that lists the claims of one process, so that they are requeued at once if the process dies.
 
-The process keeps the file locked. The kernel releases the lock when the process ends in any way, but not
-while the process is only stopped. Another process that can lock the file therefore knows that its owner is
-dead. If there is no such file (another machine, an earlier boot, not Linux), the leases expire after 30 s.
+The process keeps the file locked. The kernel releases the lock when the process ends, however it ends, but
+not while the process is only stopped. Another process that gets the lock therefore knows that the owner is
+dead. Without such a file (another machine, an earlier boot, not Linux), the leases expire after 30 s.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class HeldClaims:
         self._path = folder / f"held-{boot}-{segment}" if boot and segment else None
 
     def open(self) -> None:
-        """Creates the file. It is locked before it gets its name, so that nobody takes it for the file of a
-        dead process."""
+        """Creates the file. It is locked before it is renamed to its final name, so that no process mistakes
+        it for the file of a dead one."""
         if self._path is not None and self._fd < 0:
             aside = self._path.with_name(f".{self._path.name}")
             self._fd = open_file(aside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)

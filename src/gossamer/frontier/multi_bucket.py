@@ -95,7 +95,7 @@ class LimitTurns:
     async def claim(self, asks: Sequence[tuple[int, int]]) -> list[Claimed]:
         """Claims from several buckets, one after another, within the limits. `asks` has (bucket, k) pairs.
 
-        Stops early, without the remaining buckets, once the turn has lasted half of TURN_TIMEOUT_MS.
+        Stops without the remaining buckets after half of TURN_TIMEOUT_MS.
         """
         p, found = self._frontier.policy, list[Claimed]()
         async with self._turn() as began:
@@ -196,7 +196,7 @@ class HostBudgetSums:
         return pages, strangers, singles
 
     def took(self, bucket: int, strangers: int, singles: int) -> None:
-        """Counts the pages that an add of this client took in `bucket`."""
+        """Counts the pages that a call of `add` by this client added to `bucket`."""
         if self._known:
             for j, n in ((1, strangers), (2, singles)):
                 self._known[bucket][j] += n
@@ -242,8 +242,8 @@ class AllBucketsFrontier:
         return found
 
     async def sweep(self) -> None:
-        """Requeues expired claims of this crawl. Every LOOK_INTERVAL_S seconds, also requeues those of crawls
-        that nobody runs."""
+        """Requeues expired claims of this crawl. Every LOOK_INTERVAL_S seconds, also requeues expired claims
+        of crawls that no process runs."""
         over = [bucket for bucket, wait in (await self._heads("l", None)).items() if wait <= 0]
         for reply in await self._store.run_all(
             "sweep", [(bucket, self._frontier.sweeping()) for bucket in over]
@@ -255,7 +255,8 @@ class AllBucketsFrontier:
     async def _sweep_others(self) -> None:
         """Requeues expired claims of crawls whose process died.
 
-        Such claims hold slots of hosts for which this crawl also waits, and nobody else would requeue them.
+        Such claims occupy slots of hosts for which this crawl also waits, and no other process would requeue
+        them.
         """
         self._looked, outages = time.monotonic(), self._frontier.patience.outages
         if outages != self._outages:  # after an outage, let living workers renew their leases first

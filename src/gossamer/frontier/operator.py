@@ -149,8 +149,8 @@ class OperatorCommands:
         return moved
 
     async def _turn_over(self, tail: ColdTail, to: int, match: Searcher | None, dry_run: bool) -> int:
-        """Moves each URL of a cold tail to level `to` if it matches, else to the end of its own level.
-        Returns how many match."""
+        """Moves each matching URL of a cold tail to level `to`, and every other URL to the end of its own
+        level. Returns how many match."""
         assert self.spiller is not None
         moved, where = 0, (tail.bucket, tail.host, tail.level)
         end = int(

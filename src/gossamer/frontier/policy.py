@@ -38,13 +38,13 @@ class Policy(msgspec.Struct, frozen=True):
     """Maximum bytes per host (`host_bytes`), and maximum time since its first claim (`host_time`). -1 means
     no limit."""
     idle: int = 0
-    """How long nobody worked on the crawl since it began. The time limit of a host does not count this time.
-    """
+    """Milliseconds in which no process worked on the crawl since it began. The time limit of a host does not
+    count this time."""
     gate: int = 16
     seen: str = "default"
     sets: int = 4096
-    """Sets in the first generation of the seen set, over all buckets. The mode `bloom` ignores this, because
-    its pages split as they fill."""
+    """Number of sets in the first generation of the seen set, over all buckets. The mode `bloom` ignores it,
+    because its pages split as they fill."""
     depths: bool = False
     """Whether to keep the depth of each URL, so that a shorter path that is found later counts. A low depth
     limit needs this."""

@@ -90,8 +90,7 @@ class RecentPages:
         self._at = b"0-0"
 
     async def begin(self, anew: bool = False) -> None:
-        """Starts reading at the current end of the stream. `anew` also forgets which warnings were already
-        given."""
+        """Starts reading at the current end of the stream. `anew` also forgets which warnings were given."""
         if anew:
             await self._store.guard(self._store.client.delete(keys.told(self._crawl)))
         last = await self._store.guard(self._store.client.xrevrange(self._key, count=1))

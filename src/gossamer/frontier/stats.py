@@ -23,6 +23,8 @@ from gossamer.store.store import Store
 
 SORTS = ("waiting", "delay", "next", "host", "in_flight")
 PAGE_KEYS = 500
+HOST_FIELDS = ("i", "M", "m", "n", "p", "d", "D", "rb", "vh", "vs", "cd", "b", "c")
+"""The fields of a host that a `HostLine` is made of."""
 QUICK_SCAN_S = 0.005
 """Seconds. The result of a scan that took no longer is not cached."""
 
@@ -40,12 +42,17 @@ class HostLine(NamedTuple):
 
     host: str
     state: str
-    """The state of the host: paused; open (its circuit breaker is open); closed (robots.txt could not be
-    read); robots (robots.txt is being fetched); busy; waiting (for its next start); ready; or idle."""
+    """The state of the host: paused; open (its circuit breaker is open); closed (its robots.txt could not be
+    read); robots (its robots.txt is being fetched); busy; waiting (for its next start); ready; or idle."""
     waiting: int
     in_flight: int
     delay: float | None
     next: float
+    pace: str = ""
+    """The stored pace (`politeness.pace`)."""
+    fixed_delay: float | None = None
+    """The delay that an operator set (`host rate`)."""
+    crawl_delay: float = 0.0
 
 
 class Queued(msgspec.Struct):
@@ -143,7 +150,7 @@ class CrawlStatistics:
                 tag, host = _parts(key, name)
                 pipe.hmget(key, ["q", "k"])
                 pipe.zcard(f"{tag}{name}:t:{host}")
-                pipe.hmget(f"{tag}h:{host}", ["i", "M", "m", "n", "p", "d", "D", "rb", "vh", "vs", "cd", "b"])
+                pipe.hmget(f"{tag}h:{host}", HOST_FIELDS)
             got = await self.store.guard(pipe.execute())
             for j, key in enumerate(found):
                 waiting = sum(int(n or 0) for n in got[3 * j]) + int(got[3 * j + 1])
@@ -306,7 +313,7 @@ def _parts(key: bytes, name: str) -> tuple[str, str]:
 
 
 def _line(host: str, waiting: int, shared: list[bytes | None], now: float) -> HostLine:
-    i, usual, m, n, p, d, fixed, robots, vh, vs, floor, trouble = shared
+    i, usual, m, n, p, d, fixed, robots, vh, vs, floor, trouble, pace = shared
     free = int(i or 0) < int(m or usual or 1)
     starts = max(_from_now(n, now), _from_now(p, now))
     if _from_now(p, now) > 0:
@@ -332,6 +339,9 @@ def _line(host: str, waiting: int, shared: list[bytes | None], now: float) -> Ho
         int(i or 0),
         max(delay, floor_s) if delay is not None else floor_s or None,
         starts,
+        (pace or b"").decode(),
+        _ms(fixed),
+        floor_s,
     )
 
 

@@ -49,8 +49,8 @@ PAGE_KEYS = 1000
 
 
 async def summary(store: Store, name: str, hosts: int | None = None) -> Summary:
-    """Returns the crawl's current summary. `hosts`: the number of hosts if the caller knows it; otherwise
-    they are counted. Raises UsageError if the crawl does not exist."""
+    """Returns the crawl's current summary. `hosts`: the number of hosts, if the caller has it; otherwise they
+    are counted. Raises UsageError if the crawl does not exist."""
     record = await Crawls(store).need(name)
     elapsed = record.spent
     n = await crawl_counts(store, name)

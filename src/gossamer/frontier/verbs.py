@@ -33,7 +33,7 @@ CHUNK_URLS = 500
 """Number of URLs in one call of a script, which keeps the call under a few milliseconds."""
 UNFOLLOWED = 60
 FILLED = "fill|"
-"""Marks the fields of the hash of lengths that say how far new outputs are filled."""
+"""Prefix of the fields in the hash of lengths that record how far a new output is filled."""
 """How often a call is repeated because no replica confirmed it, if the caller does not wait for outages."""
 Outcome = tuple[int, int, int] | Stale | Moved
 _encode = msgspec.msgpack.Encoder().encode
@@ -100,8 +100,9 @@ class Settler:
         return [outcomes[j] for j in range(len(commits))]
 
     async def _add(self, chunks: Sequence[tuple[int, list[Any]]], adds: Adds) -> tuple[int, int, int]:
-        """Adds the chunks in parallel. Chunks with links to discovered hosts are added one after another if
-        there are several buckets, because their budgets are shares of the whole crawl (`shares`)."""
+        """Adds the chunks in parallel. If there are several buckets, chunks with links to discovered hosts
+        are added one after another, because the budgets of these hosts are shares of the crawl's budget
+        (`shares`)."""
         total = [0, 0, 0]
         discovered = self._store.buckets > 1 and any("o" not in flags for _, _, _, _, flags, _ in adds)
         for part in ([chunk] for chunk in chunks) if discovered else [chunks]:
@@ -264,7 +265,7 @@ class Frontier:
 
     @property
     def patience(self) -> OutageWaiter:
-        """How long the client waits for an outage of the store to end."""
+        """Returns how long the client waits for an outage of the store to end."""
         return self.store.client.patience
 
     async def check_same(self) -> None:
@@ -281,14 +282,14 @@ class Frontier:
         return max(1, DEPTH_HASHES // self.store.buckets) if self.policy.depths else 0
 
     async def adding(self, bucket: int, adds: Adds) -> tuple[str | int, ...]:
-        """Returns the first arguments of `add`, `settle` and `admit`, which say how URLs are added."""
+        """Returns the first arguments of `add`, `settle` and `admit`, which describe how URLs are added."""
         p = self.policy
         discovered = p.host_pages >= 0 and any("o" not in flags for _, _, _, _, flags, _ in adds)
         elsewhere = await self.shares.elsewhere(bucket) if discovered else (0, 0, 0)
         return p.seen, max(1, p.sets // self.store.buckets), p.host_pages, self._depths, *elsewhere
 
     async def admit(self, bucket: int, host: str) -> int:
-        """Adds the links to `host` that were out of scope before, because a seed was redirected to it.
+        """Adds the links to `host` that were out of scope until a seed was redirected to `host`.
         Returns their number."""
         return int(await self.store.run("admit", bucket, self.crawl, *await self.adding(bucket, {}), host))
 
@@ -361,8 +362,8 @@ class Frontier:
         """Settles claims of one bucket with their counts, links and file lengths (path, committed, new),
         completely or not at all.
 
-        Links to other buckets, and those beyond the first chunk, are added before the settle. Returns how
-        many links are new, already known, and parked. Raises Stale or Moved, with nothing settled.
+        Before that, adds links to other buckets and links beyond the first chunk. Returns how many links are
+        new, already known, and parked. Raises Stale or Moved, with nothing settled.
         """
         (outcome,) = await self.settle_all([Commit(bucket, settles, counts, adds, tuple(files))])
         if isinstance(outcome, Exception):
@@ -395,11 +396,11 @@ class Frontier:
     async def sweep(
         self, bucket: int, limit: int = 1000, nobody_lives: bool = False, blamed: Iterable[int] = ()
     ) -> tuple[int, int, int, int]:
-        """Requeues expired claims. Returns the number of claims requeued, of open URLs plus active producers,
-        of URLs ever added, and of open infrastructure requests.
+        """Requeues expired claims. Returns four numbers: claims requeued, open URLs plus active producers,
+        URLs ever added, and open infrastructure requests.
 
-        An infrastructure request is for a sitemap or feed, or reads a page again. `nobody_lives` requeues
-        every claim, expired or not, and counts a crash only for the tokens in `blamed`, whose pages were
+        An infrastructure request fetches a sitemap or feed, or reads a page again. `nobody_lives`: requeues
+        every claim, expired or not. It then counts a crash only for the tokens in `blamed`, whose pages were
         being parsed when their worker died.
         """
         got = await self.store.run("sweep", bucket, *self.sweeping(limit, nobody_lives), *blamed)

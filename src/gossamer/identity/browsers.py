@@ -165,7 +165,7 @@ CURRENT = {
     "chrome_android": "chrome131_android",
     "tor": "tor145",
 }
-"""The newest version of each family, which the family's name stands for."""
+"""The newest version of each family. A family's name without a version means this version."""
 ANY = ("chrome",) * 6 + ("safari",) * 2 + ("edge", "firefox")
 """What `any` draws from, with about the frequencies of desktop browsers. Sites may show other pages to
 phones."""
@@ -173,8 +173,8 @@ NAMES = ("any", *CURRENT, *BROWSERS)
 
 
 def browsers_named(name: str) -> tuple[Browser, ...]:
-    """Returns the browsers that a name stands for, repeated by their frequency. Raises ValueError for an
-    unknown name."""
+    """Returns the browsers that a name covers, repeated by their frequency. Raises ValueError for an unknown
+    name."""
     if name == "any":
         return tuple(BROWSERS[CURRENT[family]] for family in ANY)
     found = BROWSERS.get(CURRENT.get(name, name))

@@ -1,10 +1,10 @@
-"""Cookies as in RFC 6265bis, or as in the test suites of browsers where these differ. Limited in number and
-size.
+"""Cookies as in RFC 6265bis, or as in the test suites of browsers where these differ. Their number and size
+are limited.
 
-A cookie is only sent back to the registered domain that set it, and no cookie can be set for a public suffix.
-`Secure` cookies are never sent over http and cannot be set or replaced from there. `SameSite` is ignored,
-because it protects against foreign pages, which a crawler does not have. `HttpOnly` is kept for the scripts
-of a browser. A cookie without a name is not stored.
+A cookie is sent back only to the registered domain that set it, and no cookie can be set for a public suffix.
+`Secure` cookies are never sent over http and cannot be set or replaced over http. `SameSite` is ignored: it
+protects against foreign pages, which do not exist for a crawler. `HttpOnly` is kept for the scripts of a
+browser. A cookie without a name is not stored.
 """
 
 from __future__ import annotations

@@ -133,11 +133,12 @@ def browser_headers(
     cookies: str = "",
     domain: Callable[[str], str] = lambda host: host,
 ) -> dict[str, str]:
-    """Names and values in the browser's order.
+    """Returns names and values in the browser's order.
 
-    referrer: the page with the link, None where the URL was typed; passed: the URLs that redirected here;
-    domain: host -> registered domain. given: headers of the user's own: an Accept without `text/html` makes
-    it what a script asks for; those that would contradict the browser (`OWN`) are left out.
+    `referrer`: the page with the link, None if the URL was typed. `passed`: the URLs that redirected here.
+    `domain`: maps a host to its registered domain. `given`: the user's own headers. An `Accept` among them
+    without `text/html` makes the request look like a script's. Headers that would contradict the browser
+    (`OWN`) are left out.
     """
     extra = {name.lower(): (name, value) for name, value in (given or {}).items() if name.lower() not in OWN}
     accept = extra.pop("accept", ("", ""))[1]
@@ -183,7 +184,7 @@ def _of_form(
 
 
 def header_order(browser: Browser, script: bool) -> tuple[str, ...]:
-    """Returns the order of a browser's headers. `*` stands for headers that it does not know."""
+    """Returns the order of a browser's headers. `*` marks the place of all other headers."""
     if browser.engine == CHROMIUM:
         return _CHROMIUM_SCRIPT if script else _CHROMIUM
     if browser.engine == FIREFOX:

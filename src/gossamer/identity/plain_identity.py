@@ -19,10 +19,10 @@ MAX_JARS = 2000
 
 
 class PlainIdentity:
-    """Headers for a request. `credentials`: origin -> (user, password); `seeds`: URLs, at whose origins the
-    crawl's secrets may be shown (`www.` or not; https also where the seed said http, never the other way
-    round); `domain`: host -> registered domain; `of_host`: headers that a host's site wants; those of the
-    crawl and of the request go before them."""
+    """Headers for a request. `credentials`: maps an origin to (user, password). `seeds`: URLs to whose
+    origins the crawl's secrets may be sent, with or without `www.`. A seed with http also covers https,
+    but a seed with https does not cover http. `domain`: maps a host to its registered domain. `of_host`:
+    the headers of a host's site. Headers of the crawl and of the request take precedence."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
-"""Browser sessions for sites: one browser per registered domain for the duration of a session, then another
-with cookies of its own. Nothing is stored for it: the browser follows from the crawl, the domain and the
-time, so all workers agree."""
+"""Browser sessions for sites: a registered domain sees one browser for the duration of a session, then
+another browser with its own cookies. Nothing is stored: the browser is computed from the crawl, the domain
+and the time, so all workers agree."""
 
 from __future__ import annotations
 

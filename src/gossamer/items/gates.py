@@ -39,8 +39,8 @@ from gossamer.model.verdict import ERRORS, SKIPS
 WINDOW_PAGES = 100
 """Number of pages in the window. The window is judged once it has half of this number."""
 MAX_LOCAL_PAGES, MAX_UNREPORTED_PAGES = 10, 60
-"""Maximum number of pages that a process counts by itself before it reports them, and maximum number of
-unreported pages over all processes."""
+"""Maximum number of pages that a process counts before it reports them, and maximum number of unreported
+pages over all processes."""
 
 
 class GateFailure(NamedTuple):

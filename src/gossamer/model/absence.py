@@ -1,6 +1,7 @@
-"""What a run may conclude from what it did not find. Pure functions; docs/absence.md describes the rules.
+"""Which conclusions a run may draw from what it did not find. The functions are pure, and docs/absence.md
+describes the rules.
 
-A bad run marks nothing: an item is gone, or has lost a value, only if the pages that would show it were as
+A bad run marks nothing. An item is gone, or has lost a value, only if the pages that would show it were as
 expected.
 """
 

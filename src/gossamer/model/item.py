@@ -19,7 +19,7 @@ import msgspec
 from gossamer.config import value_parsers
 
 MAX_AHEAD_S = 86_400.0
-"""Seconds by which a date may be in the future, because of time zones and clocks."""
+"""Maximum seconds by which a date may be in the future. Time zones and wrong clocks cause such dates."""
 
 
 @dataclass_transform(kw_only_default=True)

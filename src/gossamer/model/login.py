@@ -119,9 +119,10 @@ class Login:
         return [value for field, value in account.fields.items() if has_reference(said[field])]
 
     def typed(self, fields: Mapping[str, str], pause: float) -> tuple[Step, ...]:
-        """Returns the steps of the log-in in a browser, whose page builds the form: fill it in, submit it at
-        least `pause` seconds after the page was requested, and wait for the sign of success (the second to
-        last step): what `shows` says, otherwise the disappearance of the form."""
+        """Returns the steps of a log-in whose form is built by the page's scripts. A browser fills it in,
+        submits it at least `pause` seconds after the page was requested, and waits for the sign of success
+        (the second to last step). The sign is the selector in `shows`, or else the disappearance of the
+        form."""
         form = f":is({self.form or 'form:has(input[type=password i])'})"
         button = ":is(button:not([type=button i], [type=reset i]), input:is([type=submit i], [type=image i]))"
         if self.submit:

@@ -19,7 +19,7 @@ import xxhash
 
 SIZE: Final = 64
 MIN_LIKENESS: Final = 0.7
-"""The likeness from which on two texts count as nearly equal."""
+"""The minimum likeness of two texts that count as nearly equal."""
 FEW_WORDS: Final = 24
 """Texts with fewer words are only compared for equality."""
 MAX_CHARS: Final = 100_000

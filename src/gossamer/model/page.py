@@ -126,7 +126,8 @@ class Response(msgspec.Struct, frozen=True):
     """The content, decoded. Text is encoded in UTF-8."""
     status: int = 200
     headers: Mapping[str, str] | Sequence[tuple[str, str]] = ()
-    """Without a Content-Type, the type is detected from the body; unknown text counts as HTML."""
+    """The response headers. Without a Content-Type, the type is detected from the body, and unknown text
+    counts as HTML."""
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -162,6 +163,7 @@ class Failure(msgspec.Struct, frozen=True):
     noted: bool = False
     """Whether the failed request belongs to a log-in and is already in the attempts log."""
     short: str = ""
-    """The resource of which this process ran short (`errors.OWN_LIMITS`), '' if the cause lies elsewhere."""
+    """The resource of which this process ran short (`errors.OWN_LIMITS`). '' if the request failed for
+    another reason."""
     blame: str = ""
     """Through a proxy: `proxy` if the proxy failed, `path` if the proxy or the host failed."""

@@ -29,7 +29,7 @@ MIN_ITEMS = 20
 
 
 class Quality(msgspec.Struct):
-    """A site in one crawl or in one window of it. Shares lie between 0 and 1."""
+    """The quality of a site in one crawl or in one window of it. Shares are between 0 and 1."""
 
     pages: int = 0
     """Pages read by its functions."""

@@ -73,6 +73,12 @@ class Function(NamedTuple):
     pattern: patterns.Searcher | None
     call: Callable[[Any], Any]
     item: type | None = None
+    statuses: frozenset[int] = frozenset()
+    """The error statuses (4xx) of the pages that it reads. Empty: pages without an error status."""
+
+    def reads(self, status: int) -> bool:
+        """Returns whether it reads pages with this status."""
+        return status in self.statuses if self.statuses else status < 400
 
 
 class Site:
@@ -230,12 +236,17 @@ class Site:
         self.__dict__["_frozen"] = True
 
     def page(
-        self, pattern: str | None = None, name: str | None = None, item: type | None = None
+        self,
+        pattern: str | None = None,
+        name: str | None = None,
+        item: type | None = None,
+        status: int | Iterable[int] = (),
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Registers a page function for pages whose URL (path and query) matches the pattern. The first match
         in the file counts. A function without a pattern gets all other pages. It yields items, requests, or
         URLs as text. `item`: the class of its items. A dict that it yields is checked and written as that
-        class."""
+        class. `status`: the function reads pages with these error statuses (`status=[404, 410]`), which no
+        other function gets."""
         if callable(pattern):
             raise ConfigError(f"site {self.name}: write @site.page() above {pattern.__name__}, with brackets")
         try:
@@ -246,6 +257,12 @@ class Site:
             raise ConfigError(
                 f"site {self.name}: item={item!r} is no class of items: an Item, a dataclass or a "
                 "pydantic model"
+            )
+
+        statuses: frozenset[Any] = frozenset((status,) if isinstance(status, int) else status)
+        if odd := [one for one in statuses if not isinstance(one, int) or not 400 <= one < 500]:
+            raise ConfigError(
+                f"site {self.name}: @site.page(status={odd[0]!r}): name error statuses of pages, 400 to 499"
             )
 
         def register(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -260,7 +277,7 @@ class Site:
                 raise ConfigError(
                     f"site {self.name}: {known} is called with the page alone: write def {known}(page)"
                 )
-            self.functions = [*self.functions, Function(known, compiled, call, item)]
+            self.functions = [*self.functions, Function(known, compiled, call, item, statuses)]
             return call
 
         return register
@@ -280,14 +297,16 @@ class Site:
         follow = self.follow if isinstance(self.follow, tuple) else ()
         return (*pages, *self.paths, *follow, *(self.blocks if isinstance(self.blocks, tuple) else ()))
 
-    def function(self, url: str, use: str | None = None) -> Function | None:
+    def function(self, url: str, use: str | None = None, status: int = 200) -> Function | None:
         """Returns the function that parses a page: the one that the request names, otherwise the first with a
-        matching pattern."""
-        if use is not None:
+        matching pattern. A page with an error status goes to a function for this status."""
+        if use is not None and status < 400:
             return next((function for function in self.functions if function.name == use), None)
         path = _path(url)
         bare = None
         for function in self.functions:
+            if not function.reads(status):
+                continue
             if function.pattern is None:
                 bare = bare or function
             elif function.pattern.search(path):

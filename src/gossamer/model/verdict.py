@@ -32,8 +32,9 @@ class ClaimEnd(StrEnum):
 
 
 REDIRECTED, AGAIN, CLIMBED, LOGIN = "redirected", "again", "climbed", "login"
-"""Outcomes of requests in the attempts log besides those of `ClaimEnd`. `redirected`: the claim is DONE, and
-the redirect target is a URL of its own. `again`, `climbed`, `login`: requests that do not end the claim."""
+"""Outcomes of requests in the attempts log in addition to those of `ClaimEnd`. `redirected`: the claim is
+DONE, and the redirect target is a separate URL. `again`, `climbed`, `login`: requests that do not end the
+claim."""
 
 
 class HostHealth(StrEnum):
@@ -123,7 +124,7 @@ class Drop(msgspec.Struct, frozen=True):
 
     @property
     def end(self) -> ClaimEnd:
-        """DEAD for an error, REFUSED for a URL that is not wanted."""
+        """Returns DEAD for an error, REFUSED for a URL that is not wanted."""
         return ClaimEnd.DEAD if self.error else ClaimEnd.REFUSED
 
 

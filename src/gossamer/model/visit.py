@@ -22,8 +22,8 @@ class Claim(msgspec.Struct):
     host: str
     request: Request
     kind: str = "page"
-    """`page`, `robots` (fetch this origin's robots.txt), or `gate` (evaluate only; at most one claim of the
-    batch is visited)."""
+    """`page`, `robots` (fetch the origin's robots.txt), or `gate` (only check robots.txt; at most one claim
+    of the batch is visited)."""
     attempt: int = 0
     """How often this request was tried before and failed."""
     crashes: int = 0
@@ -208,8 +208,8 @@ Adds = dict[Group, list[Any]]
 
 
 class Claimed(msgspec.Struct):
-    """The result of claiming from a bucket. `next_at`: when the next host is ready (store's time, ms; -1: no
-    host waits). `limit`: the limit that was reached (pages, bytes) or ''."""
+    """The result of claiming from a bucket. `next_at`: when the next host is ready (ms of the store's time;
+    -1: no host waits). `limit`: the limit that was reached (pages, bytes), or ''."""
 
     now: int
     next_at: int

@@ -200,7 +200,7 @@ _ALWAYS, _LESS, _SMALLER, _NEVER = range(4)
 @lru_cache(10_000)
 def _kind(name: str) -> int:
     """Returns when an element with this class or id is dropped: `_ALWAYS`, `_LESS` (if it has less than half
-    of the text), `_SMALLER` (if it is shorter than `SHORT_CHARS`) or `_NEVER`."""
+    of the text), `_SMALLER` (if it is shorter than `SHORT_CHARS`), or `_NEVER`."""
     if _CONSENT.search(name):
         return _ALWAYS
     if called_boilerplate(name):
@@ -439,8 +439,8 @@ def _body(main: Element) -> Element:
 
 
 def _under(heading: Element, main: Element) -> Element | None:
-    """Returns the parent of the page's only h1 if it has several paragraphs of its own and `main` is beside
-    it, as a side column is. Otherwise returns None."""
+    """Returns the parent of the page's only h1 if it has several paragraphs of its own, and `main` is next to
+    it like a side column. Otherwise returns None."""
     box = heading.parent
     if (
         not isinstance(box, Element)

@@ -30,8 +30,8 @@ class Base(HrefResolver):
     __slots__ = ("is_long", "url")
 
     def __init__(self, url: str) -> None:
-        """`url` may be invalid, in which case only absolute links resolve. If `url` is too long, the
-        attribute `url` has only its origin."""
+        """`url` may be invalid; then only absolute links resolve. If `url` is too long, the attribute `url`
+        contains only its origin."""
         super().__init__(url)
         self.url: str = self._base.href if self._base is not None else ""
         self.is_long = len(self.url) > MAX_URL

@@ -31,7 +31,7 @@ SHARED = {
     "元": ("TWD", "HKD", "MOP"),
     "₨": ("PKR", "LKR", "MUR", "SCR", "NPR"),
 }
-"""Signs that several currencies share, with the codes of the less common ones. A sign stands for one of these
+"""Signs that several currencies share, with the codes of the less common currencies. A sign has one of these
 codes if the text also names that currency: `¥99 CNY`."""
 NATIONS = (
     (

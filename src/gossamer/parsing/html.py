@@ -48,7 +48,7 @@ _ENDS: Final = frozenset(
 """Elements whose end tag is often left out. Such an element also ends at the start tag of the next one of its
 kind."""
 _HOLD: Final = frozenset(("ul", "ol", "menu", "dl", "select", "table", "button", "object", "template"))
-"""Elements in which an element of `_ENDS` may be nested in one of its own kind."""
+"""Elements that may contain an element of `_ENDS` which is nested in another one of its kind."""
 MAX_DEPTH: Final = 400
 """Nesting depth above which `deep` reports a page."""
 _HIDDEN: Final = ("title", "noscript", "template", "svg")
@@ -157,8 +157,8 @@ class Document:
 
     @property
     def shows(self) -> int:
-        """A lower bound for the number of letters that the page shows. For a long text it is computed from a
-        quarter of the bytes."""
+        """Returns a lower bound for the number of letters that the page shows. For a long text it is computed
+        from a quarter of the bytes."""
         hidden = sum(len(element.text) for tag in _HIDDEN for element in self.tree.select(tag))
         if len(self.letters) > _MAX_COUNTED_BYTES:
             return len(self.letters) // 4 - hidden
@@ -219,9 +219,9 @@ def parse(
 
 
 def is_deep(body: bytes, content_type: str | None) -> bool:
-    """Whether elements may be nested deeper than `MAX_DEPTH`. turbohtml 1.15 keeps at most 512 elements open,
-    and at exactly that depth a table in an element that is opened twice (`<a>`) crashes the process. This
-    check takes as long as parsing, so use it only for suspicious pages."""
+    """Returns whether elements may be nested deeper than `MAX_DEPTH`. turbohtml 1.15 keeps at most 512
+    elements open. At exactly that depth, a table in an element that is opened twice (`<a>`) crashes the
+    process. This check takes as long as parsing, so use it only for suspicious pages."""
     inside: list[str] = []
     for token in turbohtml.tokenize(decode(body, content_type)):
         if token.type is _START and token.tag not in _VOID:

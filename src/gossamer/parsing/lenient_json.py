@@ -85,7 +85,7 @@ def _paired(found: list[Any]) -> list[Any]:
 
 
 def _built(text: str) -> list[Any]:
-    """Builds values from marks and scalars, in whatever order they come."""
+    """Builds values from marks and scalars in any order."""
     top: list[Any] = []
     open_: list[tuple[Any, list[str]]] = []  # open containers, each with the key that waits for its value
 

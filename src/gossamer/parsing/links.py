@@ -79,12 +79,12 @@ def links_of(document: Document, cap: int | None = None) -> list[Link]:
 
 
 def hrefs(document: Document) -> tuple[list[str], int]:
-    """Returns the raw hrefs to follow, and the number of other hrefs, which have nofollow. This is the
-    crawler's fast form of `links`.
+    """Returns the raw hrefs to follow, and the number of hrefs that have nofollow. This is the crawler's fast
+    form of `links`.
 
-    The hrefs are relative to `document.base`. They are as written in the page, without fragment and
-    surrounding whitespace, each once. On pages with 129 links, 30 of them different, this takes 68 us. 14 us
-    of these build the index of the tree, which later selectors also use.
+    The hrefs are relative to `document.base`. Each is returned once, as written in the page, without fragment
+    and surrounding whitespace. A page with 129 links, 30 of them different, takes 68 us. 14 us of these build
+    the index of the tree, which later selectors also use.
     """
     tree = document.tree
     shut: dict[str, int] = {}

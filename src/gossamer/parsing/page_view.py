@@ -229,9 +229,13 @@ class PageView:
             raise ValueError(f"{url!r} is no http(s) URL")
         return resolved
 
-    def request(self, url: str, **needs: Any) -> Request:
+    def request(self, url: str, *, json: Any = None, **needs: Any) -> Request:
         """Returns a request for a URL, which may be relative to the page's base URL. `needs` are the
-        request's options: use, carry, priority, method, headers, body and the others in NEEDS."""
+        request's options: use, carry, priority, method, headers, body and the others in NEEDS. `json`: a
+        value that is sent as JSON, with POST unless `method` says otherwise. Raises ValueError for a value
+        that JSON cannot express."""
+        if json is not None:
+            needs = _with_json(needs, json)
         return _request(self, self.urljoin(url), needs)
 
     def form(self, selector: str | None = None) -> Form:
@@ -275,6 +279,18 @@ class PageView:
                 self.shut.add(href)
             else:
                 yield _request(self, resolved, dict(needs))
+
+
+def _with_json(needs: dict[str, Any], value: Any) -> dict[str, Any]:
+    """Returns a request's options with a JSON body."""
+    if "body" in needs:
+        raise ValueError("give body= or json=, not both")
+    try:
+        body = _json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except TypeError as error:
+        raise ValueError(f"json={value!r}: {error}") from None
+    headers = {"Content-Type": "application/json", **(needs.get("headers") or {})}
+    return {"method": "POST", **needs, "body": body, "headers": headers}
 
 
 def _sent(view: PageView, url: str, **needs: Any) -> Request:

@@ -16,7 +16,7 @@ from gossamer.parsing.structured import json_ld
 MAX_ELEMENTS: Final = 300
 """Maximum number of elements of each kind that are examined."""
 OLDEST_DATE: Final = "1990"
-"""Years before this one are not credible, because there was no web. Such a date is a default value."""
+"""The earliest credible year. An earlier date is a default value, because there was no web."""
 _ARTICLES: Final = re.compile(
     r"article|posting|report|recipe|review|video|creativework|dataset|product|event|page$", re.IGNORECASE
 )

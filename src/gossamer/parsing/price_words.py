@@ -97,8 +97,8 @@ def is_saved(label: str) -> bool:
 
 
 def is_present(label: str, former: str) -> bool:
-    """Whether the text before a number marks it as the current price. `former`: the text before a former
-    price in front of it. After a former price, no words are needed."""
+    """Whether the text before a number marks it as the current price. `former`: the text before the former
+    price that precedes it. After a former price, no words are needed."""
     if _DE.search(former):
         return _POR.search(label) is not None
     return not is_saved(label) and (not LETTER.search(label) or _PRESENT.search(label) is not None)

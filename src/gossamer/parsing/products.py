@@ -36,9 +36,9 @@ from gossamer.parsing.structured import of as structured_of
 
 
 def shown_brand(shop: Shop, name: str) -> str | None:
-    """Returns the brand that the page shows for the product, or None. Sources, in this order: an element
-    marked as the brand (such as `itemprop=brand`), the text beside a brand label, an element with a brand
-    class whose text is also part of the product's name, and such an element near the heading."""
+    """Returns the brand that the page shows for the product, or None. The first of these sources decides: an
+    element marked as the brand (such as `itemprop=brand`); the text next to a brand label; an element with
+    a brand class whose text is part of the product's name; an element with a brand class near the heading."""
     for one in shop.tree.select("[itemprop~=brand], [data-brand], [data-product-brand], [id*='byline' i]")[
         :50
     ]:
@@ -105,7 +105,7 @@ def brand_in(text: str) -> str | None:
 
 
 CURRENT_PRICE_BONUS: Final = 20
-"""Bonus for elements whose class or id names the current price. They rank as if they were this many elements
+"""Bonus for elements whose class or id names the current price. They rank like elements that are this much
 closer to the heading."""
 _NEVER: Final = frozenset(
     ("script", "style", "del", "s", "strike", "body", "html", "form", "input", "select", "option", "template")
@@ -203,9 +203,8 @@ def _bare_price(shop: Shop, hint: str | None) -> Price | None:
 
 
 def currency_of(found: Price, url: str, language: str | None) -> str | None:
-    """Returns the ISO 4217 code of a price's currency. A sign that several currencies share (`$ kr ¥ Rs`) is
-    resolved by the country code of the host, then by the page's language. Otherwise it stands for its most
-    common currency.
+    """Returns the ISO 4217 code of a price's currency. For a sign that several currencies share (`$ kr ¥
+    Rs`), the country code of the host decides, then the page's language, then the most common currency.
 
     >>> [currency_of(price("$1"), url, "en-AU") for url in ("https://shop.com.ar/a", "https://shop.example/a")]
     ['ARS', 'AUD']
@@ -335,8 +334,8 @@ def of(page: Document, found: dict[str, Any] | None = None) -> dict[str, Any]:
 
 
 def _fill(record: dict[str, Any], more: dict[str, Any]) -> None:
-    """Copies values into the fields of the record that are still None. A price and its currency belong
-    together: a record that has a price but no currency takes no currency from a source with a different
+    """Fills the fields of the record that are still None with values of `more`. A price and its currency
+    belong together: a record that has a price but no currency does not get the currency of a different
     price."""
     if record["price"] is not None and record["currency"] is None and more.get("price") != record["price"]:
         more = {

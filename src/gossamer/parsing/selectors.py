@@ -340,8 +340,8 @@ def _texts(elements: list[Any], node: Any) -> list[str]:
 
 
 def _nested(elements: list[Any]) -> bool:
-    """Whether an element may lie inside another one, so that their texts are interleaved. The elements are in
-    document order, so it suffices to compare each with the one before it."""
+    """Returns whether an element may be inside another one, so that their texts overlap. The elements are in
+    document order, so each is compared only with the previous one."""
     for outer, inner in itertools.pairwise(elements):
         above = inner.parent
         for _ in range(100):

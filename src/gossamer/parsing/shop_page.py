@@ -343,8 +343,8 @@ class Shop:
 
     @once
     def _labels(self) -> list[tuple[Element, str, bool]]:
-        """Small elements whose text begins with a known label, as (element, text, own). `own` is false below
-        a heading for other products, such as "Related products"."""
+        """Returns small elements whose text begins with a known label, as (element, text, own). `own` is
+        false below a heading for other products, such as "Related products"."""
         found, others, under, behind = [], set[Element](), False, self.heading is None
         for one in self._elements:
             behind = behind or one == self.heading
@@ -483,8 +483,7 @@ def _pictured(element: Element) -> str:
 
 
 def _beside(element: Element) -> str:
-    """Returns the text that follows an element, or an empty text if this text begins with a label of its
-    own."""
+    """Returns the text after an element, or '' if that text begins with another label."""
     node = element.next_sibling
     for _ in range(5):
         text = (
@@ -510,8 +509,8 @@ def element_value(element: Element) -> str:
 
 
 def shown_number(shop: Shop) -> str | None:
-    """Returns the product's SKU from an element marked as a SKU. Such an element counts if it contains the
-    heading, or if it is the only one near the heading or on the page."""
+    """Returns the product's SKU from an element marked as a SKU. The element counts if it contains the
+    heading, or if there is no other such element near the heading or on the page."""
     held = [one for one in shop.tree.select(words.NUMBERED)[:MAX_ELEMENTS] if not shop.elsewhere(one)]
     around = [one for one in held if one in shop.above]
     near = [one for one in held if shop.near(one)]

@@ -158,8 +158,8 @@ STATE: Final = {
     "price": (_keyed(r"price|item_price|salePrice", r"\d{1,9}\.\d\d?"),),
     "currency": (_keyed(r"currency|currencyCode|priceCurrency", "[A-Z]{3}"),),
 }
-"""Patterns for the fields of a product object in a script, the most reliable keys first. A price must have
-decimals, because one without may be in cents."""
+"""Patterns for the fields of a product object in a script. The most reliable keys come first. A price must
+have decimals, because a price without decimals may be in cents."""
 LOGO: Final = re.compile(r"^logo (?:of |von |de )?|[ -]+logo$", re.IGNORECASE)
 STORE: Final = re.compile(_words("store"), re.IGNORECASE)
 LABELLED: Final = re.compile(rf"(?<![^\W\d_])(?:{LABELS['brand'].pattern})\s*[:：]", re.IGNORECASE)

@@ -98,8 +98,8 @@ _TAG: Final = re.compile(
     r"|(!--|!\[CDATA\[|!DOCTYPE|!doctype))",
     re.ASCII,
 )
-"""The tags that matter: the start of a holder (an element that makes an entry, or that contains links of its
-own), a value with its text, the end of a holder, and the start of a comment, a CDATA section or a DOCTYPE."""
+"""The tags that matter: the start and the end of a holder (an element that is an entry or contains links), a
+value with its text, and the start of a comment, a CDATA section or a DOCTYPE."""
 _ANY_CASE: Final = re.compile(_TAG.pattern, re.ASCII | re.IGNORECASE)
 _CAPITALS: Final = re.compile(r"<(?:[\w.\-]{1,64}:)?(?:LOC|Loc|LINK|Link)[\s>]", re.ASCII)
 _ABOUT: Final = re.compile(r"""\s\w+:about\s*=\s*["']([^"'<>]*)""")
@@ -184,7 +184,7 @@ class _SitemapScan:
         self.pages: list[SitemapEntry] = []
         self.sitemaps: list[SitemapEntry] = []
         self.holder = ""
-        """The open element that makes an entry: url, sitemap, item or entry; empty outside of entries."""
+        """The open element that is an entry (url, sitemap, item or entry), or '' outside of entries."""
         self.prefix = ""
         self.inner = ""
         """The open element inside an Atom entry (source, content or summary) whose links do not belong to the

@@ -63,8 +63,8 @@ def of(tree: turbohtml.Document) -> list[Table]:
 
 
 def _lays_out(table: turbohtml.Element) -> bool:
-    """Whether a table is used only for layout: its `role` says so, or it has no header cells and no caption,
-    and it contains other tables or at most one cell."""
+    """Returns whether a table is used only for layout. Its `role` may say so. Otherwise it has no header
+    cells and no caption, and it contains other tables or at most one cell."""
     if attribute_of(table, "role").strip().lower() in ("presentation", "none"):
         return True
     own = [cell for cell in table.select("th, caption") if _table_of(cell) == table]

@@ -9,7 +9,7 @@ import turbohtml
 MAX_LAID_OUT_CHARS: Final = 4_000_000
 """Maximum number of characters to which the tables of a page may expand in layout."""
 _MAX_TABLE_DEPTH: Final = 9
-"""Depth of nested tables from which on their size is not computed, because it is surely too large."""
+"""Maximum depth of nested tables whose size is computed. A deeper table is certainly too large."""
 _GROUPS: Final = frozenset({"thead", "tbody", "tfoot"})
 
 

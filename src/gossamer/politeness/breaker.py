@@ -64,9 +64,9 @@ NONE = HostTrouble()
 
 
 def health(reason: str | None, status: int | None, *, final: bool = False, again: bool = False) -> HostHealth:
-    """Returns what a visit says about its host. `reason`: its error, None for none. `status`: of its
-    response, if there was one. `final`: a permanent failure, which is about the URL or the name. `again`:
-    the URL failed before.
+    """Returns what a visit shows about its host. `reason`: the visit's error, or None. `status`: the status
+    of its response, if there was one. `final`: a permanent failure, which concerns only the URL or the
+    name. `again`: the URL had failed before.
 
     >>> [health("http-4xx", 404).name, health("http-4xx", 403).name, health("connect", None).name]
     ['GOOD', 'BLOCKED', 'FAULT']

@@ -180,9 +180,9 @@ def climb(known: Learned, rungs: tuple[str, ...], rung: str, block: str) -> str 
 def after(
     ladder: Ladder, path: str, began: str, got: str | None, why: str = "", *, rested: bool = False
 ) -> Ladder:
-    """What is known after a visit that began at rung `began`: `got` is the rung that gave a page (or that had
-    better be tried next), None when none did; `why` tells of the last block; `rested`: it was answered by a
-    rest. Errors teach nothing: do not call it for them."""
+    """Returns the ladder after a visit that began at rung `began`. `got`: the rung that returned a page, or
+    that should be tried next; None if no rung did. `why`: the reason of the last block. `rested`: the
+    block was answered by a rest. Do not call it for errors, because they say nothing about rungs."""
     name = path_class(path)
     learn = {"began": RUNGS.index(began), "got": None if got is None else RUNGS.index(got), "rested": rested}
     classes = ladder.classes

@@ -13,6 +13,8 @@ import msgspec
 
 MIN_DELAY_S, MAX_DELAY_S, MAX_RETRY_AFTER_S = 0.25, 30.0, 3600.0
 STEP_BACK = 20
+ROUNDING_S = 0.002
+"""By how much two delays may differ because the store rounds them."""
 
 
 class HostPace(msgspec.Struct, frozen=True):
@@ -71,9 +73,28 @@ def delay(pace: HostPace, fixed: Delay | None) -> float:
     return base
 
 
+def why_delay(delay: float, pace: str, fixed: float | None, floor: float) -> str:
+    """Returns why the starts of a host's requests are `delay` seconds apart. `pace`: the stored pace. `fixed`:
+    the delay that an operator fixed. `floor`: the delay for which robots.txt asks, 0 if it does not.
+
+    >>> why_delay(0.25, "0.100,0,0", None, 0.0), why_delay(0.1, "0.100,0,0", None, 0.0)
+    ('learned from its response times', 'set by --delay or site')
+    """
+    held = parse(pace)
+    if floor and delay <= floor + ROUNDING_S:
+        return "robots.txt asks for it"
+    if fixed is not None:
+        return "fixed by hand"
+    if held.doublings:
+        return "it asked to slow down"
+    if held.mean and abs(delay - min(max(2 * held.mean, MIN_DELAY_S), MAX_DELAY_S)) <= ROUNDING_S:
+        return "learned from its response times"
+    return "set by --delay or site"
+
+
 def is_exhausted(pace: HostPace, fixed: Delay | None, asked: float) -> bool:
-    """Returns whether the host asks for a delay of more than an hour. Its URL then becomes a dead letter
-    instead of being retried."""
+    """Returns whether the host demands a delay of more than an hour. Its URL then becomes a dead letter and
+    is not retried."""
     low = fixed.low if fixed is not None else min(max(2 * pace.mean, MIN_DELAY_S), MAX_DELAY_S)
     return asked > MAX_RETRY_AFTER_S or (
         pace.doublings > 0 and max(low, MIN_DELAY_S) * 2.0 ** (pace.doublings - 1) >= MAX_RETRY_AFTER_S

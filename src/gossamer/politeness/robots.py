@@ -18,7 +18,7 @@ from gossamer.model.media_types import Body, to_bytes
 
 _UNESCAPED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!'()+,:;@[]")
 """Octets that mean the same literally and as %XX. `/ ? & = #` separate parts and `* $` are special, so these
-stay as they are."""
+are left as they are."""
 _ODD: Final = re.compile(r"[^a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=#]")
 _ODDS: Final = re.compile("%[0-9A-Fa-f]{2}|" + _ODD.pattern)
 _USUAL: Final = re.compile(r"https?://[^/?#]*+(/[a-zA-Z0-9\-._~!'()+,:;@\[\]/?&=]*+)\Z")
@@ -129,8 +129,8 @@ class AgentRules:
 
 
 def _follows(path: str, rule: RobotsRule) -> bool:
-    """Returns whether the parts follow the prefix. The earliest position of each is the best one, so this
-    takes linear time without backtracking."""
+    """Returns whether the parts of the rule follow the prefix in the path. The earliest match of each part is
+    the best one, so this takes linear time without backtracking."""
     at, last = len(rule.prefix), rule.last or ""
     for part in rule.inner:
         at = path.find(part, at)
@@ -179,7 +179,7 @@ def _encoded(text: str) -> str:
 MAX_BYTES: Final = 500 * 1024
 """The number of bytes of a robots.txt that are read. RFC 9309 section 2.5 requires at least this many."""
 MAX_DELAY_S: Final = 1e9
-"""The maximum Crawl-delay in seconds. A larger one counts as this one."""
+"""The maximum Crawl-delay in seconds. A larger delay is reduced to this one."""
 
 _AGENT, _ALLOW, _DISALLOW, _SITEMAP, _DELAY, _RATE = range(6)
 _KEYS: Final = {
@@ -201,11 +201,11 @@ _PRODUCT: Final = re.compile(r"([^\s/();,:]{1,200})/v?\d")
 
 
 class Robots:
-    """A robots.txt, parsed. Takes any bytes, never raises; 500 KiB are read, the rest is ignored.
+    """A parsed robots.txt. Accepts any bytes and never raises.
 
-    An agent is a product token (`gossamer`), matched without case, or a whole User-Agent value, whose
-    products are tried in order (`Mozilla` last). Groups of one agent are merged; an agent without a group of
-    its own obeys `*`.
+    Only the first 500 KiB are read. An agent is a product token (`gossamer`), compared without case, or a
+    whole User-Agent value, whose products are tried in order (`Mozilla` last). Groups for the same agent are
+    merged. An agent without its own group follows the group `*`.
 
     >>> robots = Robots(b"User-agent: *\\nDisallow: /private\\nAllow: /private/open\\nCrawl-delay: 2")
     >>> robots.allows("gossamer", "https://example.com/private/x"), robots.delay("gossamer")
@@ -231,7 +231,8 @@ class Robots:
         return rule is None or rule.allow
 
     def rule(self, agent: str, url: str) -> str | None:
-        """Returns the deciding line with its number, `line 3: Disallow: /x`. None if no rule matches the URL."""
+        """Returns the deciding line with its number, `line 3: Disallow: /x`. None if no rule matches the
+        URL."""
         found = self.deciding_line(agent, url)
         return None if found is None else f"line {found[0]}: {found[1]}"
 

@@ -73,7 +73,7 @@ class MovingMeans(msgspec.Struct):
 
 
 class WorkerScore(msgspec.Struct):
-    """What other workers know about a worker. `at` in seconds of the store's clock."""
+    """The record of a worker that other workers see. `at`: seconds of the store's clock."""
 
     name: str
     serves: str = ""
@@ -129,7 +129,7 @@ def wait_times(mine: WorkerScore, others: Sequence[WorkerScore], now: float) -> 
 
 
 def among_best(mine: WorkerScore, others: Iterable[WorkerScore], now: float) -> bool:
-    """Returns whether a worker should ask for hard hosts that have just become ready."""
+    """Returns whether a worker should claim hard hosts as soon as they are ready."""
     rivals = _rivals(mine, others, now)
     factor = hardness([mine, *rivals])
     best = max((score(one, factor) for one in rivals), default=0.0)
@@ -165,8 +165,8 @@ def alive(record: WorkerScore, now: float) -> bool:
 
 
 def merit(worker: str, records: Iterable[WorkerScore], now: float) -> dict[str, float | str | None]:
-    """Returns what the records of a worker's processes say: the mean score weighted by visits (None: no
-    recent visits), and why it takes no claims.
+    """Returns the summary of the records of a worker's processes: the mean score weighted by visits (None: no
+    recent visits), and the reason why the worker takes no claims.
 
     >>> ours = [WorkerScore("w.1", at=99.0, easy=MovingMeans(30, 1.0, 0.04)), WorkerScore("w.2", at=99.0, out="its last 20 visits failed")]
     >>> found = merit("w", ours, 100.0)

@@ -51,7 +51,7 @@ class ProxyUpkeep:
         return int((time.time() + self._offset) * 1000)
 
     async def begin(self) -> None:
-        """Reads what the other workers know before the first request, then starts the background work."""
+        """Reads the shared records before the first request, then starts the background work."""
         if self._task is None:
             async with self._begun:
                 if self._task is None:

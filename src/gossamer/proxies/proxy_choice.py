@@ -38,7 +38,7 @@ class ProxyPool:
         self._free: dict[tuple[Wanted, str], tuple[int, list[int]]] = {}
 
     def suitable(self, wanted: Wanted) -> list[int]:
-        """Returns the indexes of the proxies that suit, whatever their health."""
+        """Returns the indexes of the suitable proxies. Their health does not matter here."""
         found = self._lists.get(wanted)
         if found is None:
             if len(self._lists) >= MAX_DOMAINS:

@@ -22,7 +22,8 @@ import msgspec
 HALF_LIFE_S = 600.0
 """Seconds in which counts decay by half."""
 MIN_LATENCY_S, UNKNOWN_LATENCY_S = 0.05, 0.5
-"""Seconds: smaller latencies count as the first number. The second stands for a proxy that was never used."""
+"""Latencies in seconds. Smaller latencies count as the first value. A proxy that was never used counts with
+the second value."""
 
 
 class BreakerRule(NamedTuple):

@@ -61,9 +61,9 @@ class ProxyTries(NamedTuple):
 
 
 class Proxies:
-    """The proxies of a crawl in one worker. `wants`: returns what a host's site wants. `domain`: returns a
-    host's registered domain. `length`: seconds of a session. `forget`: called when a domain's session
-    ends."""
+    """The proxies of a crawl in one worker. `wants`: returns the requirements of a host's site. `domain`:
+    returns a host's registered domain. `length`: seconds of a session. `forget`: called when a domain's
+    session ends."""
 
     def __init__(
         self,
@@ -119,8 +119,9 @@ class Proxies:
         return result or _none(f"none of {len(self.pool.suitable(wanted))} proxies is free for {host}")
 
     async def hold(self, host: str, bound: str = "") -> StickyProxy | None:
-        """Returns a proxy for a whole session: that of `bound` (None if it is in quarantine or no longer
-        listed), otherwise another one, after waiting for it (None if none is free). Raises NoProxyLeft."""
+        """Returns a proxy for a whole session. With `bound`, returns that proxy, or None if it is in
+        quarantine or no longer listed. Otherwise waits for another one, and returns None if none becomes
+        free. Raises NoProxyLeft."""
         await self.upkeep.begin()
         wanted, domain = self._wants(host), self._domain(host)
         if not bound:
@@ -294,8 +295,8 @@ class StickyProxy(NamedTuple):
 
 
 def judge_result(result: Page | Failure) -> str:
-    """Returns what a try says about the proxy: good, fault (the proxy's), doubt (the proxy's or the host's),
-    blocked."""
+    """Returns what a result shows about the proxy: good, fault (of the proxy), doubt (of the proxy or the
+    host), blocked."""
     if isinstance(result, Failure):
         return {"proxy": "fault", "path": "doubt"}.get(result.blame, "good")
     if result.status == 407:

@@ -44,10 +44,11 @@ def _logs(folder: Path) -> list[Path]:
 
 
 def merge_logs(folder: Path) -> int:
-    """Merges the log and its parts into one log with only the last line of each URL. Returns the number of
-    lines. A kill during the merge loses no line. Raises OSError.
+    """Merges the log and its parts into one log that has only the last line of each URL. Returns the number
+    of lines. A kill during the merge loses no line. Memory is limited to SQLite's cache, however long the
+    log is.
 
-    Memory is limited to SQLite's cache, whatever the length of the log.
+    Raises OSError.
     """
     logs, path, table = _logs(folder), folder / NAME, folder / "known.sqlite"
     if not logs:

@@ -185,8 +185,8 @@ def remove_index(path: str) -> None:
 
 
 def read_lines(path: str) -> tuple[list[IndexLine], int]:
-    """Returns the lines of an index or a journal without those of bytes that were cut, and the offset up to
-    which a journal is complete. Returns ([], 0) if there is no file."""
+    """Returns the lines of an index or a journal, and the offset up to which a journal is complete. Lines
+    that point to bytes which were cut are left out. Returns ([], 0) if there is no file."""
     found: list[IndexLine] = []
     whole = begin = since = 0
     try:

@@ -330,8 +330,8 @@ class ExactFile:
             raise sink_error(self.path, error) from error
 
     def _made_anew(self, create: bool) -> bool:
-        """Returns whether another process of the crawl removed the file, and perhaps created it again,
-        because the store lost a commit of this process."""
+        """Returns whether another process of the crawl removed the file, and perhaps created it again. That
+        happens if the store lost a commit of this process."""
         try:
             there = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:

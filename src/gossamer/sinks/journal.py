@@ -67,8 +67,8 @@ class Journal:
         return 0
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
-        """See `interfaces.FileSink`. Connects to the store first, because the store may have received more
-        than this process knows."""
+        """See `interfaces.FileSink`. Connects to the store first, because other processes may have written to
+        it."""
         self._reach()
         with self._mapped():
             sent, end = self._sent()

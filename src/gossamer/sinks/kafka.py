@@ -136,7 +136,8 @@ class KafkaTopic:
             await admin.close()
 
     async def _asked_for(self) -> bool:
-        """Returns whether the topic exists once a producer asks for it. Most brokers then create it."""
+        """Asks for the topic as a producer does, and returns whether it exists then. Most brokers then create
+        it."""
         import aiokafka
         from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
 

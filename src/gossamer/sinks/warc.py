@@ -304,7 +304,7 @@ class Warc:
         """See `interfaces.FileSink`."""
         start = self.parts.settle(committed)
         raws = [row.data for row in rows if isinstance(row.data, Raw)]
-        # This is done even without new rows, because other processes may write before this one does again.
+        # also without new rows, because other processes may write before this one writes again
         self._recall(committed)
         if not raws:
             if start < committed or not committed:

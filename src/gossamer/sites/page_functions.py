@@ -44,18 +44,18 @@ def run(loaded: LoadedSite, view: PageView) -> PageResult:
     site = loaded.site
     use = view.request_.use
     try:
-        function = site.function(view.url, use)
+        function = site.function(view.url, use, view.status)
     except PatternTimeout as error:
         return PageResult(error="parse", detail=f"@site.page of site {site.name}: {error}")
     try:
-        missing = missing_selector(loaded, view)
+        missing = missing_selector(loaded, view) if view.status < 400 else ""
     except ValueError as error:
         return PageResult(error="parse", detail=f"must_have of site {site.name}: {error}")
     if missing:
         detail = f"the page has no {missing!r}, which site {site.name} must have"
         return PageResult(error="parse", detail=detail, missing=missing)
     if function is None:
-        if use is not None:
+        if use is not None and view.status < 400:
             known = ", ".join(one.name for one in site.functions)
             return PageResult(
                 error="parse",

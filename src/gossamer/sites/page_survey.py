@@ -119,8 +119,8 @@ def _kind(view: PageView, details: DetailLinks | None) -> str:
 
 
 def _declared(view: PageView) -> set[str]:
-    """Returns the types that the page declares for its only content: in JSON-LD or microdata if there is one
-    node of the type, and in `og:type`."""
+    """Returns the types of the page's only content: the type in JSON-LD or microdata if just one node has it,
+    and `og:type`."""
     counts = Counter(kind for node in _nodes(view) for kind in _types(node))
     found = {kind for kind, number in counts.items() if number == 1}
     og = (view.css('meta[property="og:type"]::attr(content)').get() or "").lower()

@@ -1,5 +1,5 @@
-"""Sites whose files a worker lacks. The worker knows only their hosts, and leaves these to workers that have
-the files."""
+"""Sites whose files a worker lacks. The worker has only the sites' hosts, and leaves them to workers that
+have the files."""
 
 from __future__ import annotations
 

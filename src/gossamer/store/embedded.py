@@ -79,8 +79,8 @@ def _machine() -> str:
 
 
 class Embedded:
-    """The embedded store of one data folder. `alone` says whether no other gossamer process used the folder
-    when this one came, which means that nobody holds a lease."""
+    """The embedded store of one data folder. `alone`: no other gossamer process used the folder when this
+    process opened it, so no leases are held."""
 
     def __init__(self, data: Path) -> None:
         self.data = data

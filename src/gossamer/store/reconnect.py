@@ -39,7 +39,7 @@ class OutageWaiter:
 
     @property
     def patient(self) -> bool:
-        """Whether the client waits for outages at all."""
+        """Whether the client waits until an outage ends, and does not fail at once."""
         return self.seconds > 0
 
     @property

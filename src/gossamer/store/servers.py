@@ -90,7 +90,7 @@ class Servers:
 
     @property
     def may_follow(self) -> bool:
-        """Whether a replica may take over. It is also true if no replica is known yet, because one may
+        """Returns whether a replica may take over. It is also true if no replica is known, because one may
         connect between two discoveries and be promoted at once."""
         return self.address.kind in ("sentinel", "cluster") or any(
             one.replicas for one in self._by_place.values()

@@ -243,12 +243,11 @@ class DroppedParameters:
 
 
 def made_by_machine(value: str) -> bool:
-    """Whether a parameter's value looks like a session id, and not like a number or a name that a person
-    chose.
+    """Returns whether a parameter's value looks like a session id, and not like a number or a name that a
+    person chose.
 
-    Session ids are hexadecimal texts of 8 or more characters that contain both letters and digits,
-    hexadecimal texts of 16 or more characters, and texts of 22 or more letters and digits with at least 3
-    digits.
+    Session ids are hexadecimal texts of 8 or more characters with letters and digits, hexadecimal texts of 16
+    or more characters, and texts of 22 or more letters and digits with at least 3 digits.
 
     >>> made_by_machine("9f86d081884c7d65"), made_by_machine("42"), made_by_machine("react-conf-2024-keynote")
     (True, False, False)

@@ -24,8 +24,8 @@ CAPPED_RETRY_S = 0.02
 """Seconds until the next try when a fleet-wide cap allows no claim."""
 
 MIN_CLAIMS_PER_BUCKET = 4
-"""Minimum number of claims requested from each of several buckets, because a call that returns one claim
-costs as much as one that returns several."""
+"""Minimum number of claims requested from each of several buckets. A call for one claim costs as much as a
+call for several."""
 
 
 class ClaimPoller:
@@ -41,10 +41,10 @@ class ClaimPoller:
         self._turn = random.sample(range(buckets), buckets)
         self._next = 0
         self.waiting = True
-        """Whether any host is waiting until it is due, as far as this worker knows."""
+        """Whether a host is known to wait for its next start."""
         self.dry = True
-        """Whether the last round returned no claim. Then every host waits until it is due, or for the slots
-        of unsettled visits."""
+        """Whether the last round returned no claim. Then every host waits until it is due, or until its
+        unsettled visits free their slots."""
 
     def touch(self, bucket: int) -> None:
         """Marks a bucket as changed, because its hosts may now be due at another time."""

@@ -1,5 +1,5 @@
-"""The ladder of rungs: which collector fetches a request with which identity, where the visits of a host
-begin, when a visit climbs to a higher rung, and what is learned from its result."""
+"""The ladder of rungs: which collector fetches a request with which identity, at which rung the visits of a
+host begin, when a visit climbs to a higher rung, and what the host's ladder learns from the result."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Logs in: detects from a page whether an account is logged in (pure functions), and makes the steps of a
-log-in one after another, within the claim of a page and with the same politeness as page requests."""
+"""Logs in. Pure functions detect from a page whether an account is logged in. The steps of a log-in run one
+after another, within the claim of a page and with the same politeness as page requests."""
 
 from __future__ import annotations
 
@@ -408,7 +408,7 @@ class LoginRunner:
 
 
 def _asked(url: str) -> Generator[Any, Any, None]:
-    """Yields the single request of a log-in that a browser types into the form."""
+    """Yields the single request of a log-in whose form the browser fills in."""
     yield Request(url)
 
 

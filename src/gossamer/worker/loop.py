@@ -41,8 +41,8 @@ SHORT_MS = 1000
 """Milliseconds until a host is claimed again after a visit ended because this process ran short of a
 resource."""
 MAX_MEMORY_FAILURES = 3
-"""Number of times that one URL may run out of memory before the run ends, because the URL may be the cause.
-"""
+"""Number of times that one URL may run out of memory before the run ends. More failures suggest that the URL
+is the cause."""
 ALONE_AFTER_DEATHS = 3
 """Number of worker deaths after which a URL is visited only while no other visit runs."""
 ENDS = {

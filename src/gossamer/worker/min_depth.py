@@ -65,7 +65,7 @@ class MinDepthVisits:
             self._left += len(self._pages.popitem(last=False)[1].body)
 
     def ends(self, visit: Visit) -> Visit:
-        """Prepares a visit for its settle. A first visit records its depth; a repeated one keeps only its
+        """Prepares a visit for its settle. A first visit records its depth. A repeated visit keeps only its
         links."""
         claim = visit.claim
         if not claim.again:

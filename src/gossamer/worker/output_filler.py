@@ -77,7 +77,8 @@ class OutputFiller:
         lengths: dict[str, int],
         add: Add,
     ) -> None:
-        """Fills the outputs, and records from where on those that this run does not have lack rows."""
+        """Fills the outputs. For each output that this run does not have, records the offset from which it
+        lacks rows."""
         filled = await self._frontier.filling()
         reached = LOST if self._kept is None else lengths[TARGET]
         absent = (await self._frontier.all_lengths()).keys() - lengths.keys() - {TARGET, PASS}

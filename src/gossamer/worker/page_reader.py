@@ -90,8 +90,8 @@ class PageReader:
         return await _taken(reader, claim, page, frames)
 
     async def lacks(self, claim: Claim, page: Page) -> str:
-        """Returns the selector of the content that the page's site requires and the page lacks, or ''.
-        Returns '' for a page that takes too much, because `read` reports that error."""
+        """Returns the selector of the content that the page's site requires and the page lacks, or ''. Also
+        returns '' for a page that is too costly, because `read` reports that error."""
         try:
             frames = await self._twice(_task(claim, page, None, lacks=True), page.body)
         except (TooComplex, ProcessDied):

@@ -245,8 +245,8 @@ class Reader:
         taken = TakenLinks()
         found, shut = hrefs(document)
         site = match(self.sites, page.url) if self.sites else None
-        if site is not None and error is None and page.status != 304 and _reads(site):
-            return self._site(site, claim, page, document, (found, shut))
+        if site is not None and page.status != 304 and _reads(site, page.status, error):
+            return self._site(site, claim, page, document, (found, shut), error=error)
         if error is None and page.status != 304 and (site is None or site.site.follow is not False):
             grown = growing(document.base.url, found)
             wanted, beyond = _bounded(
@@ -282,8 +282,10 @@ class Reader:
         document: html.Document,
         links: tuple[list[str], int],
         marks: bool = True,
+        error: str | None = None,
     ) -> ReadResult:
-        """Reads a page with its site's functions. After an error the page is stored for replay.
+        """Reads a page with its site's functions. After an error of a function the page is stored for replay.
+        `error`: the error of the page itself (http-4xx), whose links are not followed.
 
         `marks`: duplicates among the items may be dropped before the rows are written (`near_duplicates`), so
         the files of such items are requested only after that.
@@ -293,7 +295,7 @@ class Reader:
         taken, rows, counts, stored = TakenLinks(), list[Row](), dict[str, int](), list[BuiltItem]()
         if parsed.missing:
             page.block = page.block or Block("generic", "missing", (f"must_have: {parsed.missing}",)).line()
-        if parsed.error is None:
+        if parsed.error is None and error is None:
             self._follow(site, view, parsed, links, taken)
         if parsed.error is None:
             made = self._making(site).make(parsed, view)
@@ -309,7 +311,7 @@ class Reader:
             taken.skip("nofollow", len(view.shut))
         if parsed.error is None and view.too_long:
             taken.skip("trap", len(view.too_long))
-        if parsed.function or parsed.error:
+        if error is None and (parsed.function or parsed.error):
             empty = not parsed.error and not parsed.items and not parsed.requests
             self._counting[site.name].page(counts, parsed.error is None, empty)
         items = len(rows) - counts.get("rejected", 0)
@@ -322,7 +324,9 @@ class Reader:
             read.rows += self.graph(page, claim.request, document)
         if self.pages:
             read.rows.append(
-                self._row(claim.request, page, document, links[0], len(links[0]) + links[1], parsed.error)
+                self._row(
+                    claim.request, page, document, links[0], len(links[0]) + links[1], parsed.error or error
+                )
             )
         return read
 
@@ -531,8 +535,10 @@ def _out_links(base: Base, hrefs: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def _reads(site: LoadedSite) -> bool:
-    """Returns whether a site file defines how its pages are read. Otherwise they are read like pages without
-    a site."""
+def _reads(site: LoadedSite, status: int, error: str | None) -> bool:
+    """Returns whether a site file defines how a page with this status and error is read. Otherwise the page
+    is read like a page without a site."""
     own = site.site
+    if error is not None:
+        return error == "http-4xx" and any(status in function.statuses for function in own.functions)
     return bool(own.functions or own.must_have or own.follow not in (None, False))

@@ -43,6 +43,8 @@ SLOW_DOWN = (429, 503)
 ENDS_ITS_READER = "it ended two processes that read it"
 MAX_SITEMAPS = 5000
 """Maximum number of sitemaps taken from one robots.txt. Further ones are counted as `trap`."""
+MAX_FIXED_HOSTS = 100_000
+"""Maximum number of hosts with a fixed delay of which a process remembers that it stored the delay."""
 
 
 class ReadsPages(Protocol):
@@ -105,6 +107,7 @@ class Visitor:
         self.gate, self.fetching, self.reader = gate, fetching, reader
         self.scope, self.taker = scope, scope.intake
         self.nearer, self.sharing, self.apart, self.keeping = nearer, sharing, apart, keeping
+        self._fixed: set[str] = set()
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
         """Visits one claim, or of several gate claims the first one that is allowed. Calls `put` exactly once
@@ -387,6 +390,11 @@ class Visitor:
         fixed = self.gate.treat(claim.host).fixed
         if fixed is None or slow or before.doublings:
             before = pace.after(before, result.elapsed, slow)
+            visit.settle.pace = before.text()
+        elif claim.host not in self._fixed:  # once, so that the stored delay is the one that applies
+            if len(self._fixed) >= MAX_FIXED_HOSTS:
+                self._fixed.clear()
+            self._fixed.add(claim.host)
             visit.settle.pace = before.text()
         seconds = claim.rate if claim.rate is not None else pace.delay(before, fixed)
         visit.settle.delay = round(max(seconds, claim.floor) * 1000)

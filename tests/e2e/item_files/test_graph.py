@@ -164,7 +164,7 @@ async def test_a_fleet_needs_a_place_for_files(web: Web, tmp_path: Path) -> None
     from gossamer.sites import load_all
 
     one = job(web, tmp_path)
-    reader = type("R", (), {"sites": load_all(one.targets, {}), "key": str, "rows": None})()
+    reader = type("R", (), {"sites": load_all(one.targets, {}), "key": str, "rows": None, "fetches": True})()
     setup = type("S", (), {"job": one, "segment": "0123456789ab", "crawl": "c"})()
     with pytest.raises(ConfigError, match="on a fleet files need a place"):
         open_file_store(setup, reader, tmp_path, None, None)  # type: ignore[arg-type] # what it looks at

@@ -1,7 +1,7 @@
-"""Reads a sitemap or feed again and again, and adds only new entries and those whose lastmod changed.
+"""Reads a sitemap or feed at intervals and adds only new entries and entries whose lastmod changed.
 
-It is requested with the validators of its last response (ETag, Last-Modified), by the crawl's own collector
-and egress guard. Of a sitemap index, only the sitemaps whose lastmod changed or is missing are read again.
+Requests carry the validators of the last response (ETag, Last-Modified) and use the crawl's own collector and
+egress guard. In a sitemap index, only the sitemaps whose lastmod changed or is missing are read again.
 """
 
 from __future__ import annotations

@@ -26,10 +26,10 @@ _TIME = re.compile(
 
 
 def parse_where(text: str) -> Test:
-    """A comparison of a field with a value: `price<10`, `name~chair` (contains, whatever the case),
-    `sku=null`, `sku="007"` (texts are compared, whatever they look like). Numbers, moments, true and false
-    are compared as such where both are, else texts; a field that is not there is null, which is neither more
-    nor less than anything. Raises UsageError.
+    """Parses a comparison of a field with a value: `price<10`, `name~chair` (contains, ignoring case),
+    `sku=null`, `sku="007"` (always compared as text). If both sides are numbers, times, true or false,
+    they are compared as such, otherwise as texts. A missing field is null, which is neither less nor
+    greater than any value. Raises UsageError.
 
     >>> parse_where("price<10")({"price": 9.5}), parse_where("price < 10")({"price": None}), parse_where("name~CHAIR")({"name": "Armchair"})
     (True, False, True)
@@ -157,7 +157,7 @@ def _flag(value: Any) -> int | None:
 
 
 def _moment(value: Any) -> datetime | None:
-    """Parses a time, in UTC if no zone is given. A day or a month stands for its beginning."""
+    """Parses a time. A time without a zone is UTC. A day or a month means its beginning."""
     text = value.isoformat() if isinstance(value, date) else value
     found = _TIME.fullmatch(text) if isinstance(text, str) else None
     if found is None:

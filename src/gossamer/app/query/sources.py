@@ -79,7 +79,7 @@ def kept_rows(folder: Path) -> Iterator[Row]:
 
 
 def restore_types(row: Row, columns: Sequence[Column]) -> Row:
-    """Returns a row of a store that stores some types as text, with the types of its columns."""
+    """Converts the texts in a row of a store back to the types of its columns."""
     found = dict(row)
     for column in columns:
         value = row.get(column.name)

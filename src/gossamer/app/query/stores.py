@@ -168,7 +168,7 @@ class _Closed:
 
 
 def _named(pattern: str, called: str) -> bool:
-    """Returns whether an output with this `table=` may have written a table."""
+    """Returns whether an output with this `table=` may have written the table."""
     if called in TAKEN:
         return False
     if not pattern:

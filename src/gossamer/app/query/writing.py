@@ -26,10 +26,11 @@ def write(
     items: Columns | None = None,
     folder: str = ".",
 ) -> tuple[int, list[str]]:
-    """Write rows to a file anew; how many, and the files (CSV and Parquet have one a kind).
+    """Writes rows to a new file.
 
-    `taken`: outputs that it must not be; `items`: the columns of items (`inferred`); `folder`: where rows
-    with values that do not fit are kept. Raises UsageError, SinkError, DiskFull.
+    Returns the number of rows and the files written: CSV and Parquet have one file per kind. `taken`: outputs
+    that must not be overwritten. `items`: the columns of items (`infer_columns`). `folder`: the folder for
+    rows whose values do not fit. Raises UsageError, SinkError, DiskFull.
     """
     import os
 

@@ -54,9 +54,9 @@ class Difference(msgspec.Struct):
 
 
 def compare(old: Path, new: Path, details: Path) -> Difference:
-    """Compare two files of items (JSON lines; of several with one key the last counts); one line a difference
-    goes to `details`: `change` (added, changed, removed), `_site`, `_kind`, `_key`, `_url`, `fields`: name ->
-    [old, new]. Raises OSError."""
+    """Compares two files of items (JSON lines). If several items have one key, the last one counts. Writes
+    one line per difference to `details`: `change` (added, changed, removed), `_site`, `_kind`, `_key`,
+    `_url`, and `fields`, which maps each name to [old, new]. Raises OSError."""
     counts, fields = Counter[str](), dict[str, Counter[str]]()
     with old.open("rb") as before, new.open("rb") as after, open(details, "wb", opener=open_file) as out:
         places, fresh = _places(before), _places(after)

@@ -1,9 +1,9 @@
-"""Processes that read stored pages. They are forked, each takes every n-th batch, and they return lines of
-items through pipes, in order.
+"""Processes that read stored pages. Each forked process reads every n-th batch and returns lines of items
+through a pipe, in order.
 
-A shared memory note says which page a process is reading. If a page ends its process (by a fault of a parser
-written in C, or of a site file), another process continues there, and a page that ended two processes is not
-read again.
+Shared memory holds the number of the page that each process is reading. If a page ends its process (by a
+fault in a parser written in C, or in a site file), another process continues after the last result. A page
+that has ended two processes is not read again.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ def read(
 
 
 def _again(reader: Reader, request: Request, page: Page) -> ReadResult | None:
-    """Returns the items of a page. A costly page has limits: if memory runs out, it is `too-complex`; if CPU
-    time runs out, this process ends."""
+    """Returns the items of a page. A costly page has limits. If it runs out of memory, its error is
+    `too-complex`. If it runs out of CPU time, this process ends."""
     claim = Claim(0, 0, "", request)
     if not (is_html(page.content_type) and is_costly(page.body)):
         return reader.again(claim, page)

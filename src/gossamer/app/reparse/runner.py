@@ -1,8 +1,8 @@
-"""A run over stored pages, batch by batch. A run that was interrupted is resumed exactly where it was.
+"""A run over stored pages, batch by batch. An interrupted run resumes exactly where it stopped.
 
-All items go to `items.jsonl` in the run's folder first. They are compared and written to the outputs when all
-pages are read. `state.json` says how far the run is. It is written after the lines that it vouches for. Later
-lines are cut when the run is resumed.
+All items first go to `items.jsonl` in the run's folder. When all pages are read, the items are compared and
+written to the outputs. `state.json` holds the progress of the run. It is written after the lines that it
+covers, and lines beyond it are cut when the run resumes.
 """
 
 from __future__ import annotations

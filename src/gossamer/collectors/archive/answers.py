@@ -51,8 +51,8 @@ def is_blocked(kept: StoredAnswer) -> bool:
 
 
 def is_telling(kept: StoredAnswer) -> bool:
-    """Returns whether a response tells something about its page. Errors (except 404 and 410) and blocks only
-    tell that the page could not be fetched then."""
+    """Returns whether a response says something about its page. Errors (except 404 and 410) and blocks only
+    show that the page could not be fetched at that time."""
     return (kept.status < 400 or kept.status in (404, 410)) and not is_blocked(kept)
 
 
@@ -69,7 +69,8 @@ class AnswerPositions(dict[str, At]):
         super().__setitem__(name, place)
 
     def latest_answer(self, name: str, load: Callable[[At], StoredAnswer | None]) -> StoredAnswer | None:
-        """Returns the last response that tells something about its page, otherwise the last one."""
+        """Returns the last response that says something about its page, or the last response if there is
+        none."""
         if (place := self.get(name)) is None or (last := load(place)) is None or is_telling(last):
             return None if place is None else last
         while (before := self._earlier.get(place)) is not None:

@@ -174,8 +174,8 @@ def archive_collector(
 
 
 def merge_archives(paths: Sequence[str]) -> ArchiveCollector:
-    """Returns a collector for several archives. If a URL has several responses, the latest that tells
-    something about its page counts. Raises ConfigError."""
+    """Returns a collector for several archives. If a URL has several responses, the latest one that says
+    something about the page is used. Raises ConfigError."""
     opened = [archive_collector(path) for path in paths]
     if len(opened) == 1:
         return opened[0]
@@ -193,7 +193,8 @@ class MergedArchives:
         self.broken = [line for one in opened for line in one.broken]
 
     def find(self, url: str, most: int) -> StoredAnswer | None:
-        """Returns the latest response that tells something about its page, otherwise the latest."""
+        """Returns the latest response that says something about its page, or the latest response if there is
+        none."""
         found = [kept for one in self._opened if (kept := one.find(url)) is not None]
         return max(found, key=lambda kept: (is_telling(kept), kept.at or 0.0), default=None)
 

@@ -424,7 +424,7 @@ def _member(file: BinaryIO, place: RecordPosition, most: int) -> tuple[RecordHea
 
 
 def asked_of(found: RecordHeader) -> RequestContext:
-    """Returns how the page was requested, if the record says so (our own records do)."""
+    """Returns the context of the page's request. Only gossamer's own records contain it."""
     text = found.fields.get("gossamer-request")
     try:
         return _asked(text) if text else RequestContext()

@@ -1,5 +1,5 @@
-"""A running Chromium: finds the program, starts it with our tunnel as its only way to the network, lends
-contexts, and ends it with all its processes."""
+"""A running Chromium: finds the program, starts it with gossamer's tunnel as its only network connection,
+lends contexts, and ends it with all its processes."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ INSTALL = "the browser rung needs Chromium: apt-get install chromium, or name on
 
 
 def find_program(path: str | None, bare: bool = False) -> str:
-    """Returns the browser's program. `bare`: one without windows if there is one. Raises ConfigError that
-    says what to install."""
+    """Returns the browser's program. `bare`: prefers a program without windows. Raises ConfigError with the
+    package to install."""
     try:
         import playwright.async_api
     except ImportError as missing:
@@ -109,7 +109,7 @@ def is_firefox(program: str | None) -> bool:
 
 
 def unsupported_by_firefox(render: Render) -> str:
-    """Returns what a Render asks for that Firefox does not support here, '' for nothing.
+    """Returns the part of a Render that is not supported with Firefox, or '' if all of it is.
 
     >>> from gossamer.model.rendering import Render
     >>> unsupported_by_firefox(Render(scroll=True)), unsupported_by_firefox(Render(human=True))

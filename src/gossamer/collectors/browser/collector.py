@@ -149,7 +149,7 @@ class BrowserCollector:
             return made
 
     def _retire(self, browser: Chromium) -> None:
-        """Gives the browser no more pages. It ends by itself."""
+        """Assigns no more pages to the browser. It exits when its last page ends."""
         if self._now is browser:
             self._now = None
         task = asyncio.ensure_future(browser.close())

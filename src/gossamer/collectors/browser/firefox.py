@@ -61,8 +61,8 @@ class BidiError(Error):
 
 
 class BidiConnection:
-    """The connection to the browser. `hear(event, params)` is called for events, `died()` when the browser is
-    gone."""
+    """The connection to the browser. `hear(event, params)` is called for each event, and `died()` when the
+    browser has exited."""
 
     def __init__(self, hear: Callable[[str, dict[str, Any]], None], died: Callable[[], None]) -> None:
         self._hear, self._died = hear, died
@@ -169,7 +169,7 @@ page may not make requests, we wait for this number of seconds."""
 
 
 class GeckoTab:
-    """A tab of a user context. `watch` and `hears` belong to the page that uses the tab."""
+    """A tab of a user context. `watch` and `hears` belong to the page that currently uses the tab."""
 
     def __init__(self, wire: BidiConnection, frame: str) -> None:
         self.wire, self.frame, self.page, self.cdp = wire, frame, self, None
@@ -319,7 +319,9 @@ class GeckoWatch(Watch):
         elif kind in HTML and "attachment" not in found.get("content-disposition", ""):
             await send("network.continueResponse", request=request)
         elif kind.startswith(ACCEPT) or "+xml" in kind or "+json" in kind:
-            self.whole = True  # its load event says nothing, so the body is waited for
+            self.whole = (
+                True  # the load event does not show that the body is complete, so the body is awaited too
+            )
             await send("network.continueResponse", request=request)
             got = (await send("network.getData", dataType="response", request=request))["bytes"]
             self.raw = _bytes(got)
@@ -351,8 +353,8 @@ class GeckoRendering(Rendering):
         }
 
     async def load(self, url: str, render: Render, ends: float) -> None:
-        """Navigates, and waits as the Render says until the monotonic time `ends`. Raises Refused if there is
-        no document."""
+        """Navigates, then waits for what the Render requires, until the monotonic time `ends`. Raises Refused
+        if there is no document."""
         await self._tab.wire.send("browsingContext.navigate", context=self._tab.frame, url=url, wait="none")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout((ends - time.monotonic()) / 2):
@@ -381,7 +383,7 @@ class GeckoRendering(Rendering):
         return asked
 
     async def _waits(self, render: Render, ends: float) -> None:
-        """Waits as the Render says. A condition that never held is named in `late`."""
+        """Waits for what the Render requires. A condition that was not met in time is named in `late`."""
         if render.wait not in ("load", "idle"):
             self.late = f"the page has no {render.wait}"
             await self._until(f"document.querySelector({json.dumps(render.wait)})", ends)
@@ -404,7 +406,7 @@ class GeckoRendering(Rendering):
         raise BidiError(self.late)
 
     async def _hears(self) -> None:
-        """Waits until the page's request events have arrived, because they come after those of loads."""
+        """Waits until the page's request events have arrived. They arrive after the load events."""
         self._marked.clear()
         with contextlib.suppress(BidiError, TimeoutError):
             async with asyncio.timeout(SOON):
@@ -443,7 +445,7 @@ def _bytes(value: dict[str, str]) -> bytes:
 
 
 PREFS = {
-    # the browser makes no requests of its own
+    # the browser sends no background requests
     "app.normandy.enabled": False,
     "app.update.auto": False,
     "browser.safebrowsing.malware.enabled": False,

@@ -97,7 +97,7 @@ class Frames:
         return text, protocol, count, world
 
     async def _attach(self, frame: Any) -> None:
-        """Attaches to a frame with a process of its own. The session ends with the frame."""
+        """Attaches to a frame that has its own process. The session ends with the frame."""
         with contextlib.suppress(Error, TimeoutError):
             async with asyncio.timeout_at(self._ends):
                 session = await self._tab.page.context.new_cdp_session(frame)
@@ -419,8 +419,8 @@ class Rendering:
         )
 
     async def load(self, url: str, render: Render, ends: float) -> None:
-        """Navigates, and waits as the Render says until the monotonic time `ends`. Raises Playwright's Error
-        if there is no document."""
+        """Navigates, then waits for what the Render requires, until the monotonic time `ends`. Raises
+        Playwright's Error if there is no document."""
         self._ends, self._spare = ends, (ends - time.monotonic()) / 8
         await self._page.goto(url, wait_until="commit", timeout=0)
         with contextlib.suppress(TimeoutError):  # a request that hangs for half of the time is not waited for
@@ -434,8 +434,8 @@ class Rendering:
             await self._acts(render, ends)
 
     async def _acts(self, render: Render, ends: float) -> None:
-        """Waits as the Render says, then performs the steps. A condition that never held is named in
-        `late`."""
+        """Waits for what the Render requires, then performs the steps. A condition that was not met in time
+        is named in `late`."""
         acting = StepRunner(
             self._page,
             ends,
@@ -530,8 +530,8 @@ def reading_script() -> str:
 
 
 KEPT_PAGE_S = 5.0
-"""Seconds for which a finished page stays in the tab if no page wants the tab. Blanking the tab at once costs
-a third of a page's time."""
+"""Seconds for which a finished page stays in the tab if no other page needs the tab. Blanking the tab at once
+costs a third of a page's time."""
 BLANK_TIMEOUT_S, CLOSE_TIMEOUT_S = 3.0, 5.0
 """Seconds in which a tab must be idle or blank again. Otherwise it is closed, which may take the second
 number of seconds."""
@@ -545,8 +545,8 @@ class TabListener(Protocol):
 
 
 class Tab:
-    """A tab, which registers its event handlers once. `watch` and `hears` belong to the page that has the tab
-    now."""
+    """A tab, which registers its event handlers once. `watch` and `hears` belong to the page that currently
+    uses the tab."""
 
     def __init__(self, page: Any, cdp: Any) -> None:
         self.page, self.cdp = page, cdp
@@ -639,7 +639,7 @@ class Tab:
             await self.page.close()
 
     def listen(self, hears: dict[str, Callable[[Any], None]]) -> None:
-        """Adds the event handlers of the page that has the tab."""
+        """Adds the event handlers to the page that uses the tab."""
         for name in hears:
             if name not in self._heard:
                 self._heard.add(name)

@@ -55,7 +55,7 @@ class Upstream(NamedTuple):
 
     @property
     def basic(self) -> bytes:
-        """The header line that authenticates us to the proxy, b"" without a user."""
+        """Returns the header line with gossamer's credentials for the proxy, or b"" without a user."""
         if not self.user:
             return b""
         return b"Proxy-Authorization: Basic " + b64encode(f"{self.user}:{self.password}".encode()) + b"\r\n"
@@ -224,7 +224,7 @@ class Tunnel:
 
     @property
     def url(self) -> str:
-        """The URL that the browser is configured with."""
+        """Returns the tunnel's URL, with which the browser is configured."""
         assert self._server is not None
         return f"socks5://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
@@ -285,8 +285,8 @@ class Tunnel:
             writer.close()
 
     async def _checked(self, authority: str, writer: asyncio.StreamWriter) -> tuple[str, ...]:
-        """Returns the addresses of `host:port` that may be dialled. If there are none, the browser was told
-        so."""
+        """Returns the permitted addresses of `host:port`. If there are none, sends the browser a refusal
+        first."""
         name = url_authority(authority)
         if not self._room or len(self._tasks) > MAX_CONNECTIONS or name in OWN:
             writer.write(_reply(_NO))

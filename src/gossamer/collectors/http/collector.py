@@ -464,8 +464,8 @@ class HttpCollector:
         return None
 
     def _give_back(self, transfer: Transfer) -> None:
-        """Keeps a handle for the next transfer. A handle with a method of its own is discarded (connections
-        belong to the multi handle)."""
+        """Keeps a handle for the next transfer. A handle that was used with a non-standard method is
+        discarded. The connections stay, because they belong to the multi handle."""
         if transfer.changed or self._multi.closed:
             transfer.close()
             return

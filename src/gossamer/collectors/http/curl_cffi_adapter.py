@@ -1,9 +1,9 @@
-"""libcurl with a browser's TLS and HTTP/2 fingerprint (curl_cffi's), with as much of pycurl's interface as
-`Transfer` and `Multi` use.
+"""libcurl with a browser's TLS and HTTP/2 fingerprint (from curl_cffi), with the part of pycurl's interface
+that `Transfer` and `Multi` use.
 
-The C functions are called directly. curl_cffi's own classes have no hooks for the socket and for the moment
-before a request, which the egress guard's second check needs, and they wake the event loop ten times per
-second for each pool of connections.
+The C functions are called directly, for two reasons. curl_cffi's own classes have no hook for the socket or
+for the moment before a request, and the egress guard's second check needs both. They also wake the event loop
+ten times per second for each pool of connections.
 """
 
 from __future__ import annotations

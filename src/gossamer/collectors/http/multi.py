@@ -1,8 +1,8 @@
-"""curl's transfers on the event loop: many handles, one `Multi`.
+"""Runs curl's transfers on the event loop: many handles, one `Multi`. curl reports the sockets that it waits
+for and the time of its next timeout.
 
-curl says which sockets it waits for, and when it wants to be woken. With epoll, the sockets are in an epoll
-set of our own, which the event loop watches as one file: registering a socket is one system call, and many
-ready sockets are one iteration of the loop.
+With epoll, these sockets are in a separate epoll set, which the event loop watches as one file. Registering a
+socket then costs one system call, and many ready sockets are handled in one iteration of the loop.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class Multi:
             self._set.close()
 
     def _on_socket(self, what: int, fd: int, _multi: Any, _data: Any) -> None:
-        """Handles curl's request to watch a socket. A closed socket leaves the epoll set by itself, perhaps
-        before this is called."""
+        """Handles curl's request to watch a socket. The kernel removes a closed socket from the epoll set,
+        perhaps before this call."""
         wants = _WANTS.get(what, 0)
         if not wants:
             self._forget(fd)
@@ -153,8 +153,8 @@ class Multi:
             self._settle()
 
     def _on_timer(self, milliseconds: int) -> None:
-        """Sets the timer at which curl wants to be woken. An earlier timer stays, because waking curl too
-        early does no harm."""
+        """Sets the timer for curl's next timeout. An earlier timer stays, because calling curl too early does
+        no harm."""
         if self.closed or milliseconds < 0 or self._loop is None:
             return
         if milliseconds == 0:

@@ -408,12 +408,12 @@ class Transfer:
     def through(
         self, proxy: str, authority: str, addresses: tuple[str, ...], target: tuple[str, ...]
     ) -> None:
-        """Sends the transfer through a proxy, whose name resolves to its checked addresses only. The proxy
-        resolves the target's name. A proxy that needs an address instead (`socks5`, `socks4`) gets a checked
-        one.
+        """Sends the transfer through a proxy. The proxy's name resolves only to its checked addresses, and
+        the proxy resolves the target's name. A `socks4` or `socks5` proxy needs an address and gets a
+        checked one.
 
-        The handle serves no other transfer afterwards, because these options and those of a direct transfer
-        must not mix.
+        The handle is not used for other transfers afterwards, because these options must not mix with those
+        of a direct transfer.
         """
         self.proxy, self.allowed, self.changed = proxy, addresses, True
         name, _, port = authority.rpartition(":")
@@ -422,7 +422,7 @@ class Transfer:
         if proxy.startswith("https:"):  # its certificate contains its name
             curl.setopt(pycurl.PROXY, proxy)
             curl.setopt(pycurl.RESOLVE, [f"{name.strip('[]')}:{port}:{places}"])
-        else:  # connections are reused by the proxy's name and not by its user, so each user gets a name of its own
+        else:  # curl reuses connections by the proxy's name and not by its user, so each user gets a different name for the proxy
             own = f"p{blake2b(proxy.encode(), digest_size=12).hexdigest()}"
             scheme, _, rest = proxy.partition("://")
             user, at, _ = rest.rpartition("@")
@@ -512,7 +512,7 @@ class Transfer:
         return None
 
     def head(self) -> Headers:
-        """The headers of the final response."""
+        """Returns the headers of the final response."""
         if self.headers is None:
             self.code, self.headers = parse(self.lines)
         return self.headers
@@ -526,12 +526,13 @@ class Transfer:
         return self.problem in ("too-large", "chunks") and (self.bounds.truncate or self.status() >= 300)
 
     def status(self) -> int:
-        """The status of the final response, or of the last interim one. 0 before there is one."""
+        """Returns the status of the final response, or of the last interim response. 0 before the first
+        response."""
         self.head()
         return self.code
 
     def _first(self) -> tuple[int, str]:
-        """Returns how many bytes the body may have, and why it is not read at all."""
+        """Returns the maximum number of bytes of the body, and the reason why the body is not read at all."""
         if self.has_long_headers():
             return 0, "headers"
         status, bounds = self.status(), self.bounds
@@ -549,7 +550,7 @@ class Transfer:
 
 
 def content_type_gate(accept: tuple[str, ...]) -> Callable[[str], bool]:
-    """Returns a function that says whether a content type is accepted. A missing one is."""
+    """Returns a function that returns whether a content type is accepted. A missing content type is accepted."""
     return lambda kind: not kind or kind.startswith(accept) or "+xml" in kind or "+json" in kind
 
 

@@ -1,8 +1,8 @@
 """The unlocker rung: fetches a page through the API of a provider, within the credits that all workers share.
 
-Credits are reserved before a call and settled after it. A call is made once: on a connection of its own, so
-that it is never repeated, and with the timeout that the provider asks for. A call without a response may be
-billed, so its reservation stays spent.
+Credits are reserved before a call and settled after it. A call uses its own connection, so that it is never
+repeated, and the timeout that the provider recommends. The provider may charge for a call without a response,
+so the reserved credits of such a call count as spent.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MAX_PROBES = 3
 """How often in a row the circuit breaker may half-open (30 s, 60 s and 120 s after it opened) before a crawl
 ends."""
 BUSY_PAUSE_S = 5.0
-"""Seconds that a host waits after too many concurrent calls, if the provider does not say."""
+"""Seconds that a host waits after too many concurrent calls, if the provider gives no time."""
 CREDIT_CHECK_INTERVAL_S = 300.0
 """Seconds after which the credits are checked again."""
 FAULT, SHUT, GOOD, NOTHING = "f10,30000,900000", "f1,30000,900000", "g", ""
@@ -110,7 +110,7 @@ class UnlockerCollector:
         self._most, self._say, self._said_at = most, say, float("-inf")
         self._places = asyncio.Semaphore(
             chosen.at_once
-        )  # the other calls of this process need not ask the store
+        )  # so that other calls of this process need not ask the store
         self.name, self.timeout = chosen.provider.name, chosen.timeout
         self._alone = alone
         self.spent = False

@@ -22,9 +22,9 @@ RETRY, BUSY, KEY, CREDIT, BANNED, TARGET, NEEDS = (
     "target",
     "needs",
 )
-"""Why there is no page: a retry may work; too many concurrent calls; the key or the plan is refused; the
-account is empty; we are banned for a while; the target failed permanently; the provider cannot do what the
-request needs."""
+"""Reasons why there is no page: a retry may work; too many concurrent calls; the key or the plan is refused;
+the account is empty; gossamer is banned for a while; the target failed permanently; the provider cannot do
+what the request needs."""
 
 
 class ApiCall(NamedTuple):
@@ -78,8 +78,8 @@ class FetchedPage(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """There is no page. `kind`: one of the words above. `credits`: what the call cost all the same. `after`:
-    seconds that the provider asks to wait. `reason`: for TARGET, the error word of the outputs."""
+    """A call that returned no page. `kind`: one of the words above. `credits`: what the call cost. `after`:
+    seconds to wait, if the provider gave a time. `reason`: for TARGET, the error word of the outputs."""
 
     kind: str
     detail: str
@@ -206,7 +206,8 @@ def flatten_headers(headers: Any) -> Headers:
 
 
 def as_text(headers: Headers) -> Headers:
-    """Returns the headers of a page that was delivered as text and is now UTF-8, whatever its charset was."""
+    """Returns the headers for a page that arrived as text and is now in UTF-8, with the charset changed
+    accordingly."""
     kind = (
         next((value for name, value in headers if name == "content-type"), "text/html")
         .partition(";")[0]

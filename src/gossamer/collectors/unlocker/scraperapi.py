@@ -82,7 +82,7 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """Returns the credits: 1; rendered 10, premium 10, both 25; ultra 30, rendered 75."""
+    """Returns the credits of a call: 1; rendered 10; premium 10; both 25; ultra 30; ultra and rendered 75."""
     if _on(needs, "ultra_premium"):
         return 75 if needs.render else 30
     if _on(needs, "premium"):

@@ -59,7 +59,7 @@ FAMILIES = (
     ("ERR::SESSION::CONCURRENT", BUSY),
     ("ERR::SCRAPE::DNS", TARGET),
 )
-"""Parts of error codes and their meaning, whatever the status."""
+"""Parts of error codes and their meaning. The status does not matter."""
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
@@ -102,8 +102,8 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """Returns the credits: 1, from a residential address 25; rendered 5 more. Bypassing protections (`asp`)
-    may use the most expensive way."""
+    """Returns the credits of a call: 1; from a residential address 25; rendered 5 more. Bypassing protections
+    (`asp`) may use the most expensive way."""
     if needs.extra.get("asp") == "true":
         return 30
     return (25 if "residential" in needs.extra.get("proxy_pool", "") else 1) + (5 if needs.render else 0)

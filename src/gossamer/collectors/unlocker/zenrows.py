@@ -129,8 +129,8 @@ def answer(found: ApiAnswer, needs: ApiCall) -> FetchedPage | Refusal:
 
 
 def cost(needs: ApiCall) -> int:
-    """Returns the credits: 1; rendered 5, premium proxy 10, both 25; `mode=auto`, in which ZenRows chooses,
-    25."""
+    """Returns the credits of a call: 1; rendered 5; premium proxy 10; both 25; `mode=auto`, in which ZenRows
+    chooses, 25."""
     premium = needs.extra.get("premium_proxy") == "true" or needs.country is not None
     if needs.extra.get("mode") == "auto":
         return 25

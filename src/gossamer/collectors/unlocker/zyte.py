@@ -51,7 +51,8 @@ STATUSES = {
 
 
 def request(needs: ApiCall, endpoint: str, key: str) -> Call:
-    """Returns `POST /v1/extract` with JSON: for the body as it is, or (`render`) for the browser's HTML."""
+    """Returns `POST /v1/extract` with JSON. It requests the unchanged body, or with `render` the browser's
+    HTML."""
     wanted: dict[str, Any] = {"url": needs.url} | dict(needs.extra)
     if needs.render:
         wanted["browserHtml"] = True

@@ -1,0 +1,106 @@
+"""Examples of the commands, which their help shows."""
+
+from __future__ import annotations
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "crawl": (
+        "gossamer crawl https://example.com -o pages.jsonl",
+        "gossamer crawl shop.py -o items.csv --limit 500 --delay 2",
+        "gossamer crawl sitemap:https://example.com/sitemap.xml -o pages.sqlite --refresh",
+    ),
+    "submit": (
+        "gossamer submit shop.py -o postgresql://db/shop --store valkey://store:6379",
+        "gossamer submit urls.txt --name urls --wait --json",
+    ),
+    "status": ("gossamer status", "gossamer status shop", "gossamer status shop --json"),
+    "top": ("gossamer top", "gossamer top shop", "gossamer top --once --json"),
+    "pause": ("gossamer pause shop", "gossamer pause shop --store valkey://store:6379"),
+    "resume": ("gossamer resume shop", "gossamer resume shop --json"),
+    "stop": ("gossamer stop shop", "gossamer stop shop --json"),
+    "cancel": ("gossamer cancel shop", "gossamer cancel shop --quiet"),
+    "priority": (
+        "gossamer priority shop 5 --match /new/",
+        "gossamer priority shop -2 --host slow.example --dry-run",
+    ),
+    "weight": (
+        "gossamer weight shop 3 --store valkey://store:6379",
+        "gossamer weight archive 1 --store valkey://store:6379",
+    ),
+    "rate": ("gossamer rate", "gossamer rate fleet 50", "gossamer rate browser none"),
+    "dead list": ("gossamer dead list shop", "gossamer dead list --reason timeout --since 2h"),
+    "dead show": ("gossamer dead show https://example.com/a", "gossamer dead show 17 --crawl shop"),
+    "dead requeue": (
+        "gossamer dead requeue shop --reason http-5xx",
+        "gossamer dead requeue shop --host example.com --dry-run",
+    ),
+    "dead drop": ("gossamer dead drop shop --reason dns", "gossamer dead drop shop --dry-run"),
+    "host show": ("gossamer host show example.com", "gossamer host show example.com:8080 --json"),
+    "host pause": ("gossamer host pause example.com", "gossamer host pause example.com --for 2h"),
+    "host resume": ("gossamer host resume example.com", "gossamer host resume example.com --json"),
+    "host rate": (
+        "gossamer host rate example.com 5",
+        "gossamer host rate shop.py 0.5 --per-host 2",
+        "gossamer host rate example.com auto",
+    ),
+    "host rung": ("gossamer host rung example.com browser", "gossamer host rung example.com auto"),
+    "sessions list": ("gossamer sessions list", "gossamer sessions list --json"),
+    "sessions forget": ("gossamer sessions forget shop", "gossamer sessions forget shop anna"),
+    "schedule add": (
+        "gossamer schedule add prices '30 4 * * mon-fri' shop.py -o prices.sqlite",
+        "gossamer schedule add news @hourly feed:https://example.com/feed --tz Europe/Berlin -o news.jsonl",
+    ),
+    "schedule list": ("gossamer schedule list", "gossamer schedule list --json"),
+    "schedule run": ("gossamer schedule run prices", "gossamer schedule run prices --json"),
+    "schedule pause": ("gossamer schedule pause prices", "gossamer schedule pause prices --json"),
+    "schedule resume": ("gossamer schedule resume prices", "gossamer schedule resume prices --json"),
+    "schedule remove": ("gossamer schedule remove prices", "gossamer schedule remove prices --json"),
+    "scheduler": ("gossamer scheduler", "gossamer scheduler --at-once 2 --data /var/lib/gossamer"),
+    "explain": (
+        "gossamer explain https://example.com/a",
+        "gossamer explain https://example.com/a --crawl shop --from https://example.com/",
+    ),
+    "try": (
+        "gossamer try https://example.com/product/1 --site shop.py",
+        "gossamer try https://example.com/product/1 --site shop.py --use product",
+        "gossamer try https://example.com --ladder browser --json",
+    ),
+    "shell": ("gossamer shell https://example.com", "gossamer shell https://example.com --site shop.py"),
+    "new": ("gossamer new https://example.com", "gossamer new shop https://example.com/product/1"),
+    "check": (
+        "gossamer check shop.py",
+        "gossamer check shop.py --update",
+        "gossamer check shop.py --pages .gossamer/shop/failed",
+    ),
+    "reparse": ("gossamer reparse shop", "gossamer reparse shop --site shop.py -o items.jsonl"),
+    "items": (
+        "gossamer items shop",
+        "gossamer items shop --where 'price<10' --limit 20",
+        "gossamer items shop --kind Book --json",
+    ),
+    "attempts": (
+        "gossamer attempts shop --status 5xx",
+        "gossamer attempts shop --by host",
+        "gossamer attempts shop --since 2h --outcome dead",
+    ),
+    "export": (
+        "gossamer export shop items.csv",
+        "gossamer export shop attempts.parquet --what attempts --since 1d",
+    ),
+    "worker": (
+        "gossamer worker --store valkey://store:6379 --broker valkey://store:6379/1",
+        "gossamer worker --lane browser --processes 2 --sites sites/",
+    ),
+    "workers list": ("gossamer workers list", "gossamer workers list --json"),
+    "workers drain": ("gossamer workers drain web-1", "gossamer workers drain all"),
+    "workers stop": ("gossamer workers stop web-1", "gossamer workers stop all"),
+    "clean": ("gossamer clean --dry-run", "gossamer clean --older 30d --crawl shop"),
+    "doctor": (
+        "gossamer doctor",
+        "gossamer doctor --size --hosts 100 --urls 1000000",
+        "gossamer doctor --repair --dry-run",
+    ),
+    "config show": ("gossamer config show", "gossamer config show --folder shops/"),
+    "config schema": ("gossamer config schema", "gossamer config schema > gossamer.schema.json"),
+    "version": ("gossamer version", "gossamer version --json"),
+}
+"""Maps each command to two or three examples. They work as written, apart from the names in them."""

@@ -1,0 +1,93 @@
+"""Reads the attempts log of a running crawl for the progress display: the servers' responses, the last URL,
+and why URLs wait for a retry. All processes of the crawl write to this log, so it covers all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from gossamer.model.verdict import ERRORS
+
+MAX_BYTES, MAX_WAITING = 4 << 20, 10_000
+"""Maximum number of bytes that one update reads, and of URLs whose retries are remembered."""
+
+
+class ResponseLine(msgspec.Struct):
+    """The part of a line of the attempts log (`model.visit.Attempt`) that is needed here."""
+
+    ts: str
+    url: str
+    status: int | None
+    outcome: str
+    seconds: float
+    error: str | None
+
+
+class Responses:
+    """The responses since `began` (seconds since the epoch), updated from the log at `path`."""
+
+    def __init__(self, path: Path, began: float) -> None:
+        self._path = path
+        self._since = datetime.fromtimestamp(began, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        self._decode = msgspec.json.Decoder(ResponseLine).decode
+        self._at: int | None = None
+        self._waiting: dict[str, str] = {}
+        self.statuses: Counter[str] = Counter()
+        """Number of responses by class (`status_class`)."""
+        self.errors: Counter[str] = Counter()
+        """Number of requests that failed, by reason."""
+        self.last: ResponseLine | None = None
+
+    def update(self) -> None:
+        """Reads what was appended to the log. A log that cannot be read changes nothing."""
+        try:
+            with self._path.open("rb") as file:
+                size = file.seek(0, 2)
+                if self._at is None or self._at > size:
+                    self._at = max(0, size - MAX_BYTES)
+                elif size - self._at > MAX_BYTES:
+                    self._at = size - MAX_BYTES
+                file.seek(self._at)
+                found = file.read(size - self._at)
+        except OSError:
+            return
+        whole, newline, _ = found.rpartition(b"\n")
+        self._at += len(whole) + len(newline)
+        for line in whole.split(b"\n"):
+            self._note(line)
+
+    def waiting(self) -> Counter[str]:
+        """Returns the reasons of the URLs that wait for a retry, with their numbers."""
+        return Counter(self._waiting.values())
+
+    def _note(self, raw: bytes) -> None:
+        try:
+            line = self._decode(raw)
+        except msgspec.MsgspecError:  # the first line may be incomplete
+            return
+        if line.ts < self._since:
+            return
+        if line.status is not None:
+            self.statuses[status_class(line.status)] += 1
+        if line.error in ERRORS:
+            self.errors[line.error] += 1
+        self._waiting.pop(line.url, None)
+        if line.outcome == "retry" and len(self._waiting) < MAX_WAITING:
+            self._waiting[line.url] = line.error or "no usable response"
+        self.last = line
+
+
+ORDER = ("200", "2xx", "304", "3xx", "404", "4xx", "5xx")
+"""The classes of responses, in the order in which they are shown."""
+
+
+def status_class(status: int) -> str:
+    """Returns the class of a status: 200, 304 and 404 have their own.
+
+    >>> status_class(200), status_class(204), status_class(503)
+    ('200', '2xx', '5xx')
+    """
+    return str(status) if status in (200, 304, 404) else f"{status // 100}xx"
