@@ -244,11 +244,20 @@ def test_a_read_only_copy(work: Path) -> None:
     assert "Permission denied" in err
 
 
-def census() -> tuple[int, int, list[str], list[str]]:
+def descriptors() -> list[str]:
+    """What this process has open: paths, and kinds of what has no path."""
+    found = []
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # the descriptor of the listing itself
+            found.append(os.readlink(f"/proc/self/fd/{number}").partition(":[")[0])
+    return sorted(found)
+
+
+def census() -> tuple[list[str], int, list[str], list[str]]:
     """Descriptors, threads and children of this process (dead ones marked), and the folders of sockets."""
     children = [f"{pid}{' dead' if state(pid) == 'Z' else ''}" for pid in _children()]
     sockets = sorted(str(path) for path in Path(os.environ["TMPDIR"]).glob("gossamer-*"))
-    return len(os.listdir("/proc/self/fd")), threading.active_count(), children, sockets
+    return descriptors(), threading.active_count(), children, sockets
 
 
 def _children() -> list[int]:
@@ -292,9 +301,8 @@ def test_thirty_runs_leave_nothing_behind(work: Path, monkeypatch: pytest.Monkey
         before = census()
         for n in range(6, 36):
             once(n)
-        ends = (
-            time.monotonic() + 10
-        )  # the web server of this process closes its side of connections in a moment
+        # the web server of this process closes its side of connections in a moment
+        ends = time.monotonic() + 10
         while census() != before and time.monotonic() < ends:
             time.sleep(0.05)
         assert census() == before

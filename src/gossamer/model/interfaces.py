@@ -138,6 +138,14 @@ class Movable(FileSink, Protocol):
 
 
 @runtime_checkable
+class Drops(Protocol):
+    """A FileSink that keeps files or connections open."""
+
+    def drop(self) -> None:
+        """Closes files and connections and changes nothing else."""
+
+
+@runtime_checkable
 class Ships(FileSink, Protocol):
     """A FileSink whose committed rows are sent on to an append-only store."""
 

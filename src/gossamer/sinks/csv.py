@@ -87,7 +87,7 @@ class Csv:
         self._field = guarded_field if guard else unguarded_field
         self._order: tuple[str, ...] = ()
         self.target = self._file.target
-        self.close = self._file.close
+        self.close, self.drop = self._file.close, self._file.drop
         self.find, self.adopt = self._file.find, self._file.adopt
 
     def prepare(self) -> int:

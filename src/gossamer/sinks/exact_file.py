@@ -306,6 +306,12 @@ class ExactFile:
         os.close(self._fd)
         self._fd = -1
 
+    def drop(self) -> None:
+        """Closes the file and changes nothing in it."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
     @contextmanager
     def _locked(self, create: bool) -> Iterator[int]:
         try:

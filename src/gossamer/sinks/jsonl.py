@@ -118,7 +118,7 @@ class JsonLines:
         self._file = ExactFile(path, overwrite=overwrite, owner=owner, log=log)
         self.target = self._file.target
         self.prepare = self._file.prepare
-        self.close = self._file.close
+        self.close, self.drop = self._file.close, self._file.drop
         self.find, self.adopt = self._file.find, self._file.adopt
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:

@@ -53,7 +53,7 @@ class KeptRows:
         self.path = Path(folder) / NAME
         self._overwrite = overwrite
         self._file = ExactFile(str(self.path), overwrite=overwrite, owner=owner, ends=b"", log=log)
-        self.close = self._file.close
+        self.close, self.drop = self._file.close, self._file.drop
 
     def target(self) -> str:
         """Returns TARGET."""

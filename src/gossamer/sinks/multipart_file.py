@@ -152,6 +152,11 @@ class PartFiles:
         self._files.pop(start, self.file(start)).close(committed - start)
         self._files.pop(start, None)
 
+    def drop(self) -> None:
+        """Closes the files of all parts and changes nothing in them."""
+        for file in self._files.values():
+            file.drop()
+
     def _drop(self, start: int) -> None:
         """Removes a part of which nothing is committed. Raises SinkError if another crawl or program wrote
         it."""

@@ -53,7 +53,7 @@ class Objects:
             ends=b"\n",
             log=log,
         )
-        self.find, self.adopt = self.parts.find, self.parts.adopt
+        self.find, self.adopt, self.drop = self.parts.find, self.parts.adopt, self.parts.drop
         self._most, self._ended = most, ended
 
     def target(self) -> str:

@@ -63,7 +63,8 @@ class ObjectStoreArchive:
             path = f"{self.folder}/{stem}{cdxj.ENDING}"
             self._sink = Warc(path, overwrite=overwrite, owner=owner, most=most, ended=self._closed, log=log)
         self._sender = Uploader(self._away, self.folder, self._files, most=waiting, patience=patience)
-        self.target, self.find, self.adopt = self._sink.target, self._sink.find, self._sink.adopt
+        self.target, self.drop = self._sink.target, self._sink.drop
+        self.find, self.adopt = self._sink.find, self._sink.adopt
 
     def prepare(self) -> int:
         """See `interfaces.FileSink`. Also checks that the store can be written to. Raises SinkAway too, after

@@ -274,6 +274,7 @@ class Warc:
         log: AppendLog | None = None,
     ) -> None:
         self.parts = PartFiles(path, cdxj.ENDING, folder=folder, overwrite=overwrite, owner=owner, log=log)
+        self.drop = self.parts.drop
         self.find, self.adopt = self.parts.find, self.parts.adopt
         self._records, self._most, self._ended = RecordEncoder(), most, ended
         self._overwrite = overwrite

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from gossamer.config.data_files import open_file
 from gossamer.errors import SinkAway
 from gossamer.model.interfaces import (
+    Drops,
     FileOutput,
     FileSink,
     FrontierVerbs,
@@ -274,11 +275,11 @@ class Outputs:
             raise away
 
     def release(self) -> None:
-        """Releases the lock, the thread and the connections, whether or not the run succeeded."""
+        """Releases the lock, the thread, files and connections, whether or not the run succeeded."""
         for table in self._tables:
             self._thread.submit(table.close)
         for sink in self._all():
-            if isinstance(sink, Ships):
+            if isinstance(sink, Drops):
                 self._thread.submit(sink.drop)
         self._thread.shutdown(wait=True)
         for log in (self._log, self._known):
