@@ -15,7 +15,7 @@ from gossamer.client.fetch import fetch_page
 from gossamer.client.iteration import Crawl, folder_of
 from gossamer.client.options import CrawlOptions, PageOptions, check_names, job_of, paths
 from gossamer.client.progress import ProgressLine
-from gossamer.client.records import Found, Page
+from gossamer.client.records import Page
 from gossamer.client.tables import RunResult, result_of
 from gossamer.client.targets import Target, read_targets
 from gossamer.sites.script_targets import script_targets
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Crawl",
     "CrawlOptions",
-    "Found",
     "Page",
     "PageOptions",
     "RunResult",
