@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from gossamer.api import crawl, fetch, fetch_async, run, run_async
     from gossamer.client.iteration import Crawl
     from gossamer.client.options import CrawlOptions, PageOptions
-    from gossamer.client.records import Found, Page
+    from gossamer.client.records import CrawledPage as Page
+    from gossamer.client.records import Found
     from gossamer.client.tables import RunResult
     from gossamer.errors import GossamerError
     from gossamer.items.assets import File, Image, Ref
@@ -54,7 +55,7 @@ _HOMES = {
     "Crawl": "gossamer.client.iteration",
     "CrawlOptions": "gossamer.client.options",
     "Found": "gossamer.client.records",
-    "Page": "gossamer.client.records",
+    "Page": "gossamer.client.records:CrawledPage",
     "PageOptions": "gossamer.client.options",
     "RunResult": "gossamer.client.tables",
     "Summary": "gossamer.model.summary",
@@ -98,7 +99,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        module, _, own_name = _HOMES[name].partition(":")
+        return getattr(importlib.import_module(module), own_name or name)
     if name in _PACKAGES:
         return importlib.import_module(f"gossamer.{name}")
     raise AttributeError(f"module 'gossamer' has no attribute {name!r}")

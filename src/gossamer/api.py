@@ -15,7 +15,7 @@ from gossamer.client.fetch import fetch_page
 from gossamer.client.iteration import Crawl, folder_of
 from gossamer.client.options import CrawlOptions, PageOptions, check_names, job_of, paths
 from gossamer.client.progress import ProgressLine
-from gossamer.client.records import Page
+from gossamer.client.records import CrawledPage
 from gossamer.client.tables import RunResult, result_of
 from gossamer.client.targets import Target, read_targets
 from gossamer.sites.script_targets import script_targets
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Crawl",
     "CrawlOptions",
-    "Page",
+    "CrawledPage",
     "PageOptions",
     "RunResult",
     "Target",
@@ -81,7 +81,7 @@ async def run_async(*targets: Target, output: Output = (), **options: Unpack[Cra
     return await background.wait_async()
 
 
-def fetch(url: str, **options: Unpack[PageOptions]) -> Page:
+def fetch(url: str, **options: Unpack[PageOptions]) -> CrawledPage:
     """Fetches one page, with robots.txt, limits and guards as in a crawl, without retries. A page with an error
     status such as 404 is returned. Raises FetchFailed if no page came.
 
@@ -94,7 +94,7 @@ def fetch(url: str, **options: Unpack[PageOptions]) -> Page:
     return background.wait()
 
 
-async def fetch_async(url: str, **options: Unpack[PageOptions]) -> Page:
+async def fetch_async(url: str, **options: Unpack[PageOptions]) -> CrawledPage:
     """Does the same as `fetch` in a coroutine.
 
     >>> page = await gossamer.fetch_async("https://example.com")  # doctest: +SKIP

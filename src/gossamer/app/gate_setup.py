@@ -31,7 +31,8 @@ from gossamer.model.summary import Summary
 from gossamer.model.verdict import ClaimEnd
 from gossamer.model.visit import Row, Visit
 from gossamer.sinks.jsonl import encode
-from gossamer.sites.loading import LoadedSite, version
+from gossamer.sites.loaded_site import LoadedSite
+from gossamer.sites.loading import version
 from gossamer.state.fleet_crawls import FleetCrawls
 from gossamer.store.keys import tag
 from gossamer.store.store import Store

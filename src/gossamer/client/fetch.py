@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gossamer.client.options import PageOptions, check_names, job_of
-from gossamer.client.records import Page
+from gossamer.client.records import CrawledPage
 from gossamer.errors import FetchFailed
 from gossamer.model.visit import PageRecord
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gossamer.app.dry_run import Trial
 
 
-async def fetch_page(url: str, options: Mapping[str, Any]) -> Page:
+async def fetch_page(url: str, options: Mapping[str, Any]) -> CrawledPage:
     """Returns the page at a URL, after redirects. Raises FetchFailed if none came, and UsageError."""
     from gossamer.app.dry_run import try_one
     from gossamer.worker.records import page_record
@@ -25,7 +25,9 @@ async def fetch_page(url: str, options: Mapping[str, Any]) -> Page:
         raise _failure(url, trial)
     records = [row.data for row in trial.rows if isinstance(row.data, PageRecord)]
     record = next((one for one in records if one.url == trial.page.url), None)
-    return Page(record or page_record(trial.claim.request, trial.page), trial.page, trial.claim.request)
+    return CrawledPage(
+        record or page_record(trial.claim.request, trial.page), trial.page, trial.claim.request
+    )
 
 
 def _failure(url: str, trial: Trial) -> FetchFailed:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gossamer.client.background import Background
 from gossamer.client.options import job_of
-from gossamer.client.records import Found, Page
+from gossamer.client.records import CrawledPage, Found
 from gossamer.client.tables import to_pandas, to_polars
 from gossamer.client.targets import Target, read_targets
 from gossamer.model.summary import Summary
@@ -173,7 +173,7 @@ class Crawl:
         for row in rows:
             if isinstance(row.data, PageRecord):
                 size = 0 if row.page is None else len(row.page.body)
-                self._put(Page(row.data, row.page), size)
+                self._put(CrawledPage(row.data, row.page), size)
             elif isinstance(row.data, dict):
                 classes = self._classes.get(row.data.get("_site", ""), {})
                 self._put(Found(row.data, classes.get(row.kind)), 0)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from gossamer.model.item import is_pydantic
-from gossamer.model.page import Page as FetchedPage
+from gossamer.model.page import Page
 from gossamer.model.request import Request
 from gossamer.model.visit import PageRecord
 from gossamer.parsing.links import Link, links_of
@@ -45,14 +45,15 @@ class _Record(Mapping[str, Any]):
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
         """Lets pydantic and FastAPI return records as JSON objects."""
-        from pydantic_core import core_schema
+        serialization = {
+            "type": "function-plain",
+            "function": lambda record: record.dict(),
+            "return_schema": {"type": "dict"},
+        }
+        return {"type": "is-instance", "cls": cls, "serialization": serialization}
 
-        return core_schema.is_instance_schema(
-            cls, serialization=core_schema.plain_serializer_function_ser_schema(lambda one: one.dict())
-        )
 
-
-class Page(PageView, _Record):
+class CrawledPage(PageView, _Record):
     """A page: what site functions get (`css`, `xpath`, `json`, `price`, `text`, `product`, ...), and its
     record.
 
@@ -62,14 +63,14 @@ class Page(PageView, _Record):
     empty body.
     """
 
-    def __init__(self, record: PageRecord, page: FetchedPage | None, request: Request | None = None) -> None:
+    def __init__(self, record: PageRecord, page: Page | None, request: Request | None = None) -> None:
         self._fields = {
             name: value
             for name in record.__struct_fields__
             if (value := getattr(record, name)) is not msgspec.UNSET
         }
         self.record = record
-        empty = FetchedPage(record.url, 0, [], b"", fetched_at=0.0, elapsed=0.0, wire=0)
+        empty = Page(record.url, 0, [], b"", fetched_at=0.0, elapsed=0.0, wire=0)
         super().__init__(page or empty, request=request or Request(record.url, depth=record.depth))
 
     def __getattr__(self, name: str) -> Any:

@@ -18,7 +18,7 @@ from gossamer.items.steps import Fields, alike, clean, content_bytes, prepare_st
 from gossamer.model import item as items
 from gossamer.model.minhash import Sketch
 from gossamer.parsing.page_view import PageView
-from gossamer.sites.loading import LoadedSite
+from gossamer.sites.loaded_site import LoadedSite
 from gossamer.sites.page_functions import PageResult
 from gossamer.url.scope import MAX_URL
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.sites.loading import LoadedSite
+    from gossamer.sites.loaded_site import LoadedSite
 
 SITE, LIST = "site:", "list:"
 
@@ -46,7 +46,7 @@ def list_name(lines: list[bytes]) -> str:
     """Returns the text that names a list. Equal lists have the same name, so that a crawl can be resumed.
 
     >>> list_name([b"https://example.com/"])
-    'list:3a9da23a'
+    'list:b67917ba'
     """
     return LIST + hashlib.blake2b(b"\n".join(lines), digest_size=4).hexdigest()
 
