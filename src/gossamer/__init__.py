@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gossamer.model.request import Request
     from gossamer.model.site import Site
     from gossamer.model.summary import Summary
+    from gossamer.parsing.page_view import PageView
 
 _HOMES = {
     "File": "gossamer.items.assets",
@@ -57,6 +58,7 @@ _HOMES = {
     "Found": "gossamer.client.records",
     "Page": "gossamer.client.records:CrawledPage",
     "PageOptions": "gossamer.client.options",
+    "PageView": "gossamer.parsing.page_view",
     "RunResult": "gossamer.client.tables",
     "Summary": "gossamer.model.summary",
     "crawl": "gossamer.api",
@@ -80,6 +82,7 @@ __all__ = [
     "Login",
     "Page",
     "PageOptions",
+    "PageView",
     "Ref",
     "Request",
     "Response",

@@ -33,13 +33,14 @@ async def fetch_page(url: str, options: Mapping[str, Any]) -> CrawledPage:
 def _failure(url: str, trial: Trial) -> FetchFailed:
     from gossamer.app.outcome import RETRYABLE
 
-    reason = trial.dead[0] if trial.dead else "no response"
+    reason = next(iter(trial.summary.errors), "robots" if trial.disallowed is not None else "no-response")
+    what = trial.dead[0] if trial.dead else reason
     if trial.disallowed is not None:
         why = f"robots.txt disallows it: {trial.disallowed.text()}"
-    elif trial.closed_origin:
-        why = trial.closed_origin
+    elif reason in RETRYABLE:
+        why = f"{what}: {RETRYABLE[reason]}"
     else:
-        why = f"{reason}: {RETRYABLE[reason]}" if reason in RETRYABLE else reason
+        why = trial.closed_origin or what
     error = FetchFailed(f"{url}: {why}")
     error.reason, error.summary = reason, trial.summary
     return error

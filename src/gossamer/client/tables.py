@@ -37,7 +37,8 @@ class RunResult(Summary, dict=True):
     """The summary of a run, with the rows that the crawl found so far, in this run and earlier ones."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """Returns the items and page records of the crawl. Raises ConfigError if the crawl keeps none
+        """Returns the crawl's items, the last version of each, or its page records if it has no items.
+        Raises ConfigError if the crawl keeps none
         (`keep="off"`, or a shared store)."""
         from gossamer.app.query.sources import kept_rows
         from gossamer.sinks.kept_rows import NAME
@@ -47,7 +48,13 @@ class RunResult(Summary, dict=True):
             raise ConfigError(
                 f"{folder} has no rows: they are kept with the embedded store, unless keep= is off"
             )
-        return list(kept_rows(folder))
+        items, pages = {}, {}
+        for row in kept_rows(folder):
+            if "_key" in row:
+                items[row.get("_kind"), row["_key"]] = row
+            else:
+                pages[row["url"]] = row
+        return list((items or pages).values())
 
     def to_pandas(self) -> pandas.DataFrame:
         """Returns `rows` as a DataFrame. Raises ConfigError if pandas is not installed."""
