@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from gossamer import errors, url
+    from gossamer import blocks, errors, identity, items, parsing, pipeline, politeness, url  # noqa: F401 - names for type checkers
     from gossamer.api import crawl, fetch, fetch_async, run, run_async
     from gossamer.client.iteration import Crawl
     from gossamer.client.options import CrawlOptions, PageOptions
@@ -100,13 +100,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        module, _, own_name = _HOMES[name].partition(":")
-        return getattr(importlib.import_module(module), own_name or name)
-    if name in _PACKAGES:
-        return importlib.import_module(f"gossamer.{name}")
-    raise AttributeError(f"module 'gossamer' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker knows the names from the imports above
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            module, _, own_name = _HOMES[name].partition(":")
+            return getattr(importlib.import_module(module), own_name or name)
+        if name in _PACKAGES:
+            return importlib.import_module(f"gossamer.{name}")
+        raise AttributeError(f"module 'gossamer' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -73,10 +73,24 @@ class CrawledPage(PageView, _Record):
         empty = Page(record.url, 0, [], b"", fetched_at=0.0, elapsed=0.0, wire=0)
         super().__init__(page or empty, request=request or Request(record.url, depth=record.depth))
 
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_") and name in self._fields:
-            return self._fields[name]
-        raise AttributeError(f"a page has no attribute {name!r}")
+    requested_url: str
+    content_type: str | None
+    referrer: str | None
+    fetched_at: str
+    elapsed: float
+    bytes: int
+    collector: str
+    text_hash: str | None
+    canonical: str | None
+    redirects: list[str]
+    error: str | None
+
+    if not TYPE_CHECKING:  # the annotations above tell a type checker which attributes there are
+
+        def __getattr__(self, name: str) -> Any:
+            if not name.startswith("_") and name in self._fields:
+                return self._fields[name]
+            raise AttributeError(f"a page has no attribute {name!r}")
 
     @property
     def url(self) -> str:

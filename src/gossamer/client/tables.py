@@ -38,8 +38,7 @@ class RunResult(Summary, dict=True):
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns the crawl's items, the last version of each, or its page records if it has no items.
-        Raises ConfigError if the crawl keeps none
-        (`keep="off"`, or a shared store)."""
+        Raises ConfigError if the crawl keeps none (`keep="off"`, or a shared store)."""
         from gossamer.app.query.sources import kept_rows
         from gossamer.sinks.kept_rows import NAME
 
