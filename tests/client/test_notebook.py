@@ -22,6 +22,23 @@ nbclient.NotebookClient(notebook, timeout=60).execute()
 nbformat.write(notebook, "done.ipynb")
 """
 
+SITE_CELL = """
+site = gossamer.Site('cells', seeds=[shop + '/tea/1'])
+
+@site.page()
+def tea(page):
+    yield {{'name': page.title}}
+
+[found.item for found in gossamer.crawl(site, delay=0)]
+"""
+INTERRUPTED_CELL = """
+threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+began = time.monotonic()
+try:
+    for page in gossamer.crawl(shop + '/', delay=30): pass
+except KeyboardInterrupt:
+    print('interrupted', time.monotonic() - began < 8)
+"""
 CELLS = [
     "import asyncio, os, signal, threading, time\nimport gossamer\nshop = {shop!r}",
     "gossamer.fetch(shop + '/tea/1')",
@@ -29,17 +46,8 @@ CELLS = [
     "[page.title for page in gossamer.crawl([shop + '/tea/1'], depth=0, delay=0)]",
     "[page.title async for page in gossamer.crawl([shop + '/tea/2'], depth=0, delay=0, progress=True)]",
     "(await gossamer.fetch_async(shop + '/tea/3')).title",
-    "site = gossamer.Site('cells', seeds=[shop + '/tea/1'])\n"
-    "@site.page()\n"
-    "def tea(page):\n"
-    "    yield {{'name': page.title}}\n"
-    "[found.item for found in gossamer.crawl(site, delay=0)]",
-    "threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
-    "began = time.monotonic()\n"
-    "try:\n"
-    "    for page in gossamer.crawl(shop + '/', delay=30): pass\n"
-    "except KeyboardInterrupt:\n"
-    "    print('interrupted', time.monotonic() - began < 8)",
+    SITE_CELL,
+    INTERRUPTED_CELL,
     "await asyncio.sleep(0)\n'the loop still runs'",
 ]
 
@@ -49,8 +57,8 @@ def shown(cell: dict[str, Any]) -> str:
     texts: list[str] = []
     for output in cell["outputs"]:
         data = output.get("data", {})
-        for text in (data.get("text/plain", ""), data.get("text/html", ""), output.get("text", "")):
-            texts.append("".join(text))
+        parts = (data.get("text/plain", ""), data.get("text/html", ""), output.get("text", ""))
+        texts += ["".join(text) for text in parts]
     return "\n".join(texts)
 
 
