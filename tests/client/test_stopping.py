@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -34,9 +35,11 @@ def children() -> set[str]:
     return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
 
 
-def leftovers() -> tuple[int, set[str]]:
-    """Threads called gossamer, and child processes."""
-    return sum(one.name == "gossamer" for one in threading.enumerate()), children()
+def leftovers() -> tuple[int, int, set[str]]:
+    """Threads called gossamer, open descriptors, and child processes."""
+    gc.collect()
+    threads = sum(one.name == "gossamer" for one in threading.enumerate())
+    return threads, len(os.listdir("/proc/self/fd")), children()
 
 
 async def until(check: Any) -> None:
@@ -47,7 +50,9 @@ async def until(check: Any) -> None:
 
 
 async def test_a_cancelled_run_keeps_what_it_found(web: Web, tmp_path: Path) -> None:
-    before, out, data = leftovers(), tmp_path / "pages.jsonl", tmp_path / "data"
+    out, data = tmp_path / "pages.jsonl", tmp_path / "data"
+    await gossamer.run_async(web.url(), data=tmp_path / "first", limit=1, delay=0)
+    before = leftovers()  # after a first crawl, which opens what the process keeps
     web.reset()
     task = asyncio.create_task(gossamer.run_async(web.url(), output=out, data=data, delay=0.3))
     await until(lambda: len(web.log()) >= 4)
